@@ -1,0 +1,56 @@
+"""The rows of the operation table: every op of a pass with its times and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables, accesses
+from tracegen.tables import MEMORY_KINDS
+
+
+def op_rows(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+    """One row per computing node of each pass, in order of execution.
+
+    Columns: pass_id, node, op, name, layer, component, dtype, state, fused_into,
+    begin_ns (since the pass began), duration_ns (first begin to last end over all
+    threads), work_ns, barrier_ns, wait_ns (sums over threads), n_threads, and
+    disk_bytes, copied_bytes, buffer_bytes: what it touched in each kind of memory
+    (null when the trace does not say).
+    """
+    passes = tables["passes"][["pass_id", "graph", "begin_ns"]].dropna(subset=["graph"])
+    if pass_ids is not None:
+        passes = passes[passes["pass_id"].isin(list(pass_ids))]
+    passes = passes.astype({"graph": "int32"}).rename(columns={"begin_ns": "pass_begin_ns"})
+    ops = tables["ops"]
+    ops = ops.loc[ops["state"] != "noop", ["pass_id", "node", "state", "fused_into", "n_threads", "begin_ns", "end_ns"]]
+    rows = ops.merge(passes, on="pass_id")
+    nodes = tables["graph_nodes"][["graph", "node", "op", "name", "layer", "component", "dtype"]]
+    rows = rows.merge(nodes, on=["graph", "node"])
+    rows["duration_ns"] = rows["end_ns"] - rows["begin_ns"]
+    rows["begin_ns"] = rows["begin_ns"] - rows["pass_begin_ns"]
+    spans = tables["spans"]
+    sums = spans.groupby(["pass_id", "node"], as_index=False)[["work_ns", "barrier_ns", "wait_ns"]].sum()
+    rows = rows.merge(sums.astype({n: "Int64" for n in ("work_ns", "barrier_ns", "wait_ns")}), how="left")
+    rows = rows.merge(touched_by_memory(tables, pass_ids), on=["pass_id", "node"], how="left")
+    wanted = [
+        "pass_id", "node", "op", "name", "layer", "component", "dtype", "state", "fused_into",
+        "begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "n_threads",
+        *(f"{memory}_bytes" for memory in MEMORY_KINDS),
+    ]  # fmt: skip
+    return rows.sort_values(["pass_id", "node"], ignore_index=True)[wanted]
+
+
+def touched_by_memory(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+    """Bytes each op touched, one column per kind of memory; null where one operand is unknown."""
+    rows = accesses(tables, pass_ids)
+    rows = rows[rows["memory"].notna()]
+    keys = ["pass_id", "node", "memory"]
+    grouped = rows.groupby(keys, observed=True)["touched_bytes"]
+    sums = grouped.sum().mask(grouped.count() < grouped.size())
+    table = sums.unstack("memory").reindex(columns=list(MEMORY_KINDS))
+    known = rows.groupby(keys, observed=True).size().unstack("memory").reindex(columns=list(MEMORY_KINDS))
+    table = table.where(known.notna(), 0).astype("Int64")
+    table.columns = pd.Index([f"{memory}_bytes" for memory in MEMORY_KINDS])
+    return table.reset_index()

@@ -1,0 +1,53 @@
+"""The errors tracegen raises on purpose; `cli.main` catches `TracegenError` once.
+
+    TracegenError              exit code 2: wrong use or bad input
+    ├── SettingsError          an experiment.toml, a command line option
+    ├── TraceFormatError       bytes that are not the trace they claim to be
+    ├── ModelFormatError       a file that is no GGUF, or a broken one
+    ├── TableError             a table that does not keep the contract of tables.py
+    ├── StoreError             a run folder or a bundle that is incomplete or changed
+    ├── CheckError             exit code 1: a check failed
+    └── EnvironmentFailure     exit code 3: disk full, child killed, tool missing
+
+A message says what is wrong, where (path, offset, line, key) and what to do.
+"""
+
+from __future__ import annotations
+
+
+class TracegenError(Exception):
+    """Base of all errors that are a message to the user and not a bug."""
+
+    exit_code = 2
+
+
+class SettingsError(TracegenError):
+    """A setting is misspelt, of the wrong type, or not allowed."""
+
+
+class TraceFormatError(TracegenError):
+    """The bytes of a trace contradict its format, or end too early."""
+
+
+class ModelFormatError(TracegenError):
+    """A model file is no GGUF, or is cut or inconsistent."""
+
+
+class TableError(TracegenError):
+    """A table does not have the columns, types or values its contract states."""
+
+
+class StoreError(TracegenError):
+    """A run folder or a published bundle is incomplete, changed or too new."""
+
+
+class CheckError(TracegenError):
+    """A check that had to hold did not."""
+
+    exit_code = 1
+
+
+class EnvironmentFailure(TracegenError):
+    """The machine did not do its part: disk full, child killed, tool missing."""
+
+    exit_code = 3

@@ -1,0 +1,105 @@
+"""The few things that have a name: experiment, run, version, check, verdict. No input or output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+CheckState = Literal["passed", "warning", "failed", "not checked"]
+Verdict = Literal["complete", "complete with warnings", "not usable"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named question with settings, as written in experiment.toml (see settings.py)."""
+
+    name: str
+    question: str
+    model: str
+    prompt: str
+    tokens: int
+    seed: int = 42
+    threads: int = 2
+    context: int = 512
+    ubatch: int = 512
+    flags: tuple[str, ...] = ()
+    warmup: bool = True
+    repack: bool = True
+    mmap: bool = True
+    flash_attention: Literal["auto", "on", "off"] = "auto"
+    private: bool = False
+    timeout_s: int = 3600
+    max_trace_bytes: int = 8 << 30
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a run: what was found, what the limit is, and what follows."""
+
+    key: str
+    title: str
+    state: CheckState
+    found: str
+    limit: str
+    detail: str = ""
+
+
+def verdict_of(checks: tuple[Check, ...]) -> Verdict:
+    """The verdict that follows from the checks."""
+    states = {check.state for check in checks}
+    if "failed" in states:
+        return "not usable"
+    return "complete with warnings" if "warning" in states else "complete"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution, or one imported trace: what `run.json` says of it.
+
+    `facts` holds the groups settings, command, text, llama_cpp, model, host,
+    trace, versions, source (of the experiment), stages; see `store.py`.
+    """
+
+    experiment: str
+    number: int
+    created: str
+    checks: tuple[Check, ...]
+    facts: Mapping[str, Any]
+    folder: Path | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """`run-003`: the run's address below its experiment."""
+        return f"run-{self.number:03d}"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the checks say together."""
+        return verdict_of(self.checks)
+
+
+@dataclass(frozen=True)
+class Version:
+    """What `tracegen publish` froze; cited as `NAME@vN`."""
+
+    experiment: str
+    number: int
+    created: str
+    message: str
+    runs: tuple[int, ...]
+    verdict: Verdict
+    title: str
+    status: Literal["current", "superseded", "withdrawn"] = "current"
+    folder: Path | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """`v3`: the version's address below its experiment."""
+        return f"v{self.number}"
+
+    @property
+    def citation(self) -> str:
+        """`demo@v3`: how the version is cited."""
+        return f"{self.experiment}@{self.name}"

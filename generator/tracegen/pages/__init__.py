@@ -1,0 +1,1 @@
+"""Pages: context.py joins analyses and charts, render.py turns them into HTML."""
