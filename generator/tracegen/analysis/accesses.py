@@ -18,6 +18,9 @@ SELECTING: Mapping[tuple[str, str], str] = {
     ("ADD_ID", "src1"): "expert",
 }
 
+# Operands that only say where the result goes: the bytes written are the dst's, nothing is read.
+DESTINATIONS: frozenset[tuple[str, str]] = frozenset({("SET_ROWS", "src2"), ("CPY", "src1")})
+
 ACCESS_COLUMNS = (
     "pass_id", "node", "slot", "op", "name", "source", "source_name", "layer", "component", "tensor",
     "memory", "file", "offset", "buffer_id", "size_bytes", "touched_bytes",
@@ -31,7 +34,8 @@ def operands(tables: Tables) -> pd.DataFrame:
     layer, component, source_name, selects (unit name or null), unit_bytes (extent of
     one unit), used_bytes (bytes the op uses by its shapes alone; null when it selects).
     A GET_ROWS or MUL_MAT_ID uses the units that `touches` names; SET_ROWS writes as
-    many elements as its src0 holds; every other operand is used whole.
+    many elements as its src0 holds; an operand that only names the destination is not
+    used at all; every other operand is used whole.
     """
     nodes = tables["graph_nodes"]
     op = nodes.loc[nodes["kind"] == "op", ["graph", "node", "op", "name", "layer", "component"]]
@@ -47,6 +51,7 @@ def operands(tables: Tables) -> pd.DataFrame:
     stacked = (rows["op"] == "MUL_MAT_ID").to_numpy()
     rows["unit_bytes"] = np.where(stacked, rows["nb2"], rows["nb1"])
     rows["used_bytes"] = rows["size_bytes"].astype("Int64").mask(rows["selects"].notna().to_numpy())
+    rows.loc[[key in DESTINATIONS for key in keys], "used_bytes"] = 0
     _set_rows_writes(rows)
     return rows.drop(columns=["ne0", "ne1", "ne2", "ne3", "nb1", "nb2"])
 

@@ -8,20 +8,23 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables, ranges
+from tracegen.analysis.passes import OUTSIDE, labels
 
 
-def file_cells(tables: Tables, n_bins: int, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+def file_cells(
+    tables: Tables, n_bins: int, pass_ids: Iterable[int] | None = None, used: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Bytes touched per pass, memory kind and stretch of the disk axis.
 
     The axis lays the run's files end to end and is cut into `n_bins` stretches of
     equal length (the last may be shorter). Columns: pass_id, memory, bin, begin, end
     (of the stretch, on the axis), touched_bytes. A byte used by two ops counts twice.
-    Stretches that a pass did not touch have no row.
+    Stretches that a pass did not touch have no row. `used` saves working out `ranges` again.
     """
     files = tables["files"]
     names = ["pass_id", "memory", "bin", "begin", "end", "touched_bytes"]
     total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
-    used = ranges(tables, pass_ids)
+    used = ranges(tables, pass_ids) if used is None else used
     if total == 0 or used.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in names})
     width = -(-total // n_bins)
@@ -44,3 +47,68 @@ def file_cells(tables: Tables, n_bins: int, pass_ids: Iterable[int] | None = Non
     cells["begin"] = cells["bin"] * width
     cells["end"] = np.minimum(cells["begin"] + width, total)
     return cells[names]
+
+
+def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
+    """Which row of the picture each pass belongs to: one each, or several when there are too many.
+
+    Columns: pass_id, row (0 is the top), label, outside (load and warm-up), n_passes of the row.
+    Only passes that evaluate a graph have a row. Passes outside the statistics and the
+    prompt keep rows of their own; generate passes share rows evenly, in order.
+    """
+    passes = tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", ignore_index=True)
+    name = labels(tables)
+    alone = (passes["kind"] != "generate").to_numpy()
+    room = max(1, max_rows - int(alone.sum()))
+    per_row = max(1, -(-int((~alone).sum()) // room))
+    step = np.where(alone, 0, np.cumsum(~alone) - 1) // per_row
+    key = pd.Series(list(zip(np.cumsum(alone), alone, step, strict=True)))
+    made = pd.DataFrame({"pass_id": passes["pass_id"], "row": (key != key.shift()).cumsum() - 1})
+    made["outside"] = passes["kind"].isin(OUTSIDE).to_numpy()
+    first = made.groupby("row")["pass_id"].transform("first").map(name)
+    last = made.groupby("row")["pass_id"].transform("last").map(name)
+    made["label"] = first.where(first == last, first + "–" + last.str.removeprefix("token "))
+    made["n_passes"] = made.groupby("row")["pass_id"].transform("size")
+    return made
+
+
+def joined_cells(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
+    """Cells averaged over the passes of a row, put on `n_steps` equal steps, equal neighbours joined.
+
+    Columns: row, memory, step (0 … n_steps-1), begin, end (bytes on the disk axis),
+    touched_bytes (mean per cell and pass). Step s holds values in (s, s+1] / n_steps of the run's largest cell.
+    """
+    rows = rows[["pass_id", "row", "n_passes"]]
+    merged = cells.merge(rows, on="pass_id")
+    keys = ["row", "memory", "bin", "begin", "end"]
+    mean = merged.assign(value=merged["touched_bytes"] / merged["n_passes"]).groupby(keys, as_index=False)["value"].sum()
+    if mean.empty:
+        return pd.DataFrame({n: [] for n in ("row", "memory", "step", "begin", "end", "touched_bytes")})
+    top = float(mean["value"].max())
+    mean["step"] = np.clip(np.ceil(mean["value"] / top * n_steps).astype(int) - 1, 0, n_steps - 1)
+    mean = mean.sort_values(["row", "memory", "bin"], ignore_index=True)
+    same = ["row", "memory", "step"]
+    change = (mean[same] != mean[same].shift()).any(axis=1) | (mean["begin"] != mean["end"].shift())
+    joined = mean.groupby(change.cumsum()).agg(
+        row=("row", "first"), memory=("memory", "first"), step=("step", "first"),
+        begin=("begin", "min"), end=("end", "max"), touched_bytes=("value", "mean"),
+    )  # fmt: skip
+    return joined.reset_index(drop=True)
+
+
+def bands(tables: Tables, key: str) -> pd.DataFrame:
+    """What lies where on the disk axis: neighbouring tensors with equal `key` (layer, component) joined.
+
+    Columns: `key` (null where tensors have none), begin, end (bytes on the axis), n_tensors.
+    """
+    files = tables["files"].set_index("file")["axis_begin"]
+    tensors = tables["tensors"]
+    begin = tensors["offset"] + tensors["file"].map(files).fillna(0).astype("int64")
+    rows = tensors.assign(begin=begin, end=begin + tensors["size_bytes"]).sort_values("begin", ignore_index=True)
+    value = rows[key].astype("object").where(rows[key].notna(), None)
+    shown = value.map(str)
+    change = (shown != shown.shift()) | (rows["file"] != rows["file"].shift())
+    grouped = rows.assign(value=value).groupby(change.cumsum())
+    made = grouped.agg(begin=("begin", "min"), end=("end", "max"), n_tensors=("tensor", "size"))
+    made.insert(0, key, grouped["value"].first())
+    return made.reset_index(drop=True)

@@ -1,0 +1,125 @@
+"""A graph folded into blocks: input, layers (equal ones together), output."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+
+
+@dataclass(frozen=True)
+class Block:
+    """A run of layers with the same operations, or what stands before or after all layers (`kind`).
+
+    `members` holds one tuple of nodes per layer, in the same order in each: the i-th
+    node of every member does the same. Leaves are not members: they belong to readers.
+    """
+
+    kind: str
+    layers: tuple[int, ...]
+    members: tuple[tuple[int, ...], ...]
+    signature: str
+
+    @property
+    def title(self) -> str:
+        """`layer 3`, `layers 1–21`, `input`, `output`, `graph`."""
+        if self.kind != "layer":
+            return self.kind
+        if len(self.layers) == 1:
+            return f"layer {self.layers[0]}"
+        return f"layers {self.layers[0]}–{self.layers[-1]}"
+
+
+def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
+    """The graph's blocks in order of execution; neighbouring layers with equal signature are one block.
+
+    A node that names no layer belongs to the input when nothing of a layer leads to it,
+    to the output when it follows the last layer, else to the layer executed around it.
+    A graph in which no node names a layer is one block of kind `graph`.
+    """
+    nodes = tables["graph_nodes"]
+    nodes = nodes[(nodes["graph"] == graph).to_numpy()].sort_values("node")
+    edges = tables["graph_edges"]
+    edges = edges[(edges["graph"] == graph).to_numpy()].sort_values(["target", "slot"])
+    sources: dict[int, list[int]] = {}
+    for source, target in zip(edges["source"], edges["target"], strict=True):
+        sources.setdefault(int(target), []).append(int(source))
+    place = _places(nodes, sources)
+    members: dict[int | str, list[int]] = {}
+    for node, where in place.items():
+        members.setdefault(where, []).append(node)
+    text = _texts(nodes)
+    numbers = sorted(where for where in members if isinstance(where, int))
+    order: list[int | str] = ["graph", "input", *numbers, "output"]
+    return _joined([(where, members[where]) for where in order if where in members], sources, place, text)
+
+
+def _places(nodes: pd.DataFrame, sources: dict[int, list[int]]) -> dict[int, int | str]:
+    """Where each computing node and view belongs: a layer's number, `input`, `output` or `graph`."""
+    ops = nodes[(nodes["kind"] != "leaf").to_numpy()]
+    named = {int(n): None if pd.isna(x) else int(x) for n, x in zip(ops["node"], ops["layer"], strict=True)}
+    layered = [node for node, layer in named.items() if layer is not None]
+    last = max(layered, default=-1)
+    below: set[int] = set()
+    place: dict[int, int | str] = {}
+    current: int | None = None
+    for node, layer in named.items():
+        leads = layer is not None or any(source in below for source in sources.get(node, ()))
+        if leads:
+            below.add(node)
+        if layer is not None:
+            current = layer
+        if last < 0:
+            place[node] = "graph"
+        elif not leads:
+            place[node] = "input"
+        elif layer is None and (node > last or current is None):
+            place[node] = "output"
+        else:
+            place[node] = layer if layer is not None else int(current or 0)
+    return place
+
+
+def _texts(nodes: pd.DataFrame) -> dict[int, str]:
+    """What a node does, without sizes, dtypes and its layer's number."""
+    made = {}
+    for row in nodes.itertuples():
+        name = re.sub(r"(?<=blk\.)\d+|(?<=_l)\d+|-\d+|(?<=node_)\d+|(?<=leaf_)\d+", "#", str(row.name))
+        made[int(row.node)] = f"{row.kind}|{row.op}|{row.component}|{name}"
+    return made
+
+
+def _joined(
+    parts: list[tuple[int | str, list[int]]],
+    sources: dict[int, list[int]],
+    place: dict[int, int | str],
+    text: dict[int, str],
+) -> tuple[Block, ...]:
+    """Blocks, with runs of equal layers joined; what one layer alone reads from outside it is `before`."""
+    readers: dict[int, set[int | str]] = {}
+    for target, where in place.items():
+        for source in sources.get(target, ()):
+            readers.setdefault(source, set()).add(where)
+    blocks: list[Block] = []
+    for where, nodes in parts:
+        own = {node: position for position, node in enumerate(nodes)}
+        lines = []
+        for node in nodes:
+            reads = [
+                f"@{own[s]}" if s in own else text[s] if s not in place or len(readers[s]) > 1 else "before"
+                for s in sources.get(node, ())
+            ]
+            lines.append(f"{text[node]} <- {'; '.join(reads)}")
+        signature = "\n".join(lines)
+        kind = "layer" if isinstance(where, int) else where
+        layers = (where,) if isinstance(where, int) else ()
+        before = blocks[-1] if blocks else None
+        if before and before.kind == kind == "layer" and before.signature == signature:
+            blocks[-1] = Block(kind, before.layers + layers, (*before.members, tuple(nodes)), signature)
+        else:
+            blocks.append(Block(kind, layers, (tuple(nodes),), signature))
+    return tuple(blocks)
+

@@ -1,0 +1,72 @@
+"""How much memory the runtime's buffers took, over time and at their peak."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+
+GROUPS = ("KV cache", "compute", "copied weights", "weights", "work", "other")
+
+
+def buffer_groups(tables: Tables) -> dict[int, str]:
+    """What each buffer holds: KV cache, compute, copied weights, weights, work, other.
+
+    A buffer in which a tensor named cache_k… or cache_v… lies is KV cache; one in
+    which bytes of the file were put is copied weights; else its recorded usage decides.
+    """
+    place = tables["placements"].dropna(subset=["buffer_id"])
+    nodes = tables["graph_nodes"][["graph", "node", "name"]]
+    named = place[["graph", "node", "buffer_id"]].merge(nodes, on=["graph", "node"])
+    cache = set(named.loc[named["name"].str.startswith(("cache_k", "cache_v")), "buffer_id"])
+    copied = set(place.loc[place["memory"] == "copied", "buffer_id"])
+    made = {}
+    for row in tables["buffers"].drop_duplicates("buffer_id").itertuples():
+        number, usage = int(row.buffer_id), row.usage
+        if number in copied:
+            made[number] = "copied weights"
+        elif number in cache:
+            made[number] = "KV cache"
+        else:
+            made[number] = str(usage) if usage in ("compute", "weights", "work") else "other"
+    return made
+
+
+def occupancy(tables: Tables) -> pd.DataFrame:
+    """Bytes allocated per group after every allocation and free.
+
+    Columns: time_ns (on the run's clock), group, size_bytes (allocated from then on).
+    One row per group and event time; an event changes one group, the others are repeated.
+    """
+    events = tables["buffers"].sort_values(["time_ns", "buffer_id"], kind="stable")
+    if events.empty:
+        return pd.DataFrame({"time_ns": [], "group": [], "size_bytes": []}).astype({"time_ns": "int64"})
+    sign = events["event"].map({"alloc": 1, "free": -1}).astype("int64")
+    group = events["buffer_id"].map(buffer_groups(tables))
+    change = (events["size_bytes"] * sign).groupby([events["time_ns"], group.rename("group")]).sum()
+    level = change.unstack("group", fill_value=0).sort_index().cumsum()
+    return level.stack().rename("size_bytes").reset_index()
+
+
+def peaks(tables: Tables) -> pd.DataFrame:
+    """Per group: the most bytes held at once (peak_bytes) and the number of allocations."""
+    allocated = tables["buffers"][tables["buffers"]["event"] == "alloc"]
+    count = allocated["buffer_id"].map(buffer_groups(tables)).value_counts()
+    level = occupancy(tables)
+    made = level.groupby("group", as_index=False)["size_bytes"].max().rename(columns={"size_bytes": "peak_bytes"})
+    made["n_buffers"] = made["group"].map(count).fillna(0).astype("int64")
+    return made.sort_values(["peak_bytes", "group"], ascending=[False, True], ignore_index=True)
+
+
+def total_peak(tables: Tables) -> int | None:
+    """The most bytes all buffers held together; None when no buffer was recorded."""
+    level = occupancy(tables)
+    return None if level.empty else int(level.groupby("time_ns")["size_bytes"].sum().max())
+
+
+def touched_by_group(tables: Tables, accessed: pd.DataFrame) -> pd.DataFrame:
+    """Bytes touched per pass and buffer group: pass_id, group, touched_bytes; `accessed` as `accesses` gives it."""
+    rows = accessed[(accessed["memory"] == "buffer").to_numpy()]
+    group = rows["buffer_id"].map(buffer_groups(tables)).astype("object").fillna("other")
+    sums = rows.groupby([rows["pass_id"], group.rename("group")])["touched_bytes"].sum()
+    return sums.reset_index()

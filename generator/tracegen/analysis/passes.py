@@ -1,0 +1,39 @@
+"""Which passes a statistic may count: load and warm-up stand outside all of them."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+
+OUTSIDE = ("load", "warmup")
+
+
+def with_duration(tables: Tables) -> pd.DataFrame:
+    """All passes with `duration_ns` (end - begin; null when the end was not recorded)."""
+    passes = tables["passes"]
+    return passes.assign(duration_ns=passes["end_ns"] - passes["begin_ns"].astype("Int64"))
+
+
+def measured(tables: Tables) -> pd.DataFrame:
+    """The passes that statistics count: all but load and warm-up, in order, with `duration_ns`."""
+    passes = with_duration(tables)
+    inside = passes[~passes["kind"].isin(OUTSIDE).to_numpy()]
+    return inside.sort_values("pass_id", ignore_index=True)
+
+
+def labels(tables: Tables) -> dict[int, str]:
+    """What pages call each pass: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`."""
+    made = {}
+    for row in tables["passes"].itertuples():
+        kind = "pass" if pd.isna(row.kind) else str(row.kind)
+        if kind in OUTSIDE:
+            made[int(row.pass_id)] = {"load": "load", "warmup": "warm-up"}[kind]
+        elif pd.notna(row.produced_token):
+            lead = "prompt → " if kind == "prompt" else ""
+            made[int(row.pass_id)] = f"{lead}token {int(row.produced_token)}"
+        elif pd.notna(row.ubatch):
+            made[int(row.pass_id)] = f"{kind}, ubatch {int(row.ubatch)}"
+        else:
+            made[int(row.pass_id)] = f"{kind} (pass {int(row.pass_id)})"
+    return made

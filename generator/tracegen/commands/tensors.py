@@ -1,0 +1,119 @@
+"""`tracegen tensors`: where every tensor of a GGUF file lies."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from tracegen.readers.gguf import Model, read_model
+
+NAME = "tensors"
+HELP = "list the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `tracegen tensors`."""
+    parser.add_argument("file", metavar="FILE.gguf", type=Path, help="the model; any file of a split one")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_const", dest="form", const="csv", help="print the table as CSV")
+    form.add_argument(
+        "--json", action="store_const", dest="form", const="json", help="print the table as JSON"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tensors in the form asked for."""
+    model = read_model(args.file)
+    as_form = {"csv": _as_csv, "json": _as_json}.get(args.form, _as_text)
+    print(as_form(model))
+    return 0
+
+
+def _as_csv(model: Model) -> str:
+    table = _listing(model)
+    table["name"] = table["name"].map(_escaped)
+    text: str = table.to_csv(index=False, lineterminator="\n")
+    return text.rstrip("\n")
+
+
+def _as_json(model: Model) -> str:
+    table = _listing(model).astype(object)
+    rows = table.where(table.notna(), None).to_dict(orient="records")
+    return json.dumps(rows, indent=1, ensure_ascii=True, default=int)
+
+
+def _listing(model: Model) -> pd.DataFrame:
+    """The table `tensors` with the file's name in the place of its number."""
+    table = model.tensors.copy()
+    table["file"] = table["file"].map(model.files.set_index("file")["path"])
+    return table
+
+
+def _as_text(model: Model) -> str:
+    """The tensors in columns, then a sum for each component."""
+    tensors = model.tensors
+    shapes = tensors[["ne0", "ne1", "ne2", "ne3"]].itertuples(index=False)
+    columns = {
+        "file": tensors["file"],
+        "offset": tensors["offset"],
+        "size_bytes": tensors["size_bytes"],
+        "dtype": tensors["dtype"],
+        "shape": [_shape(tuple(shape)) for shape in shapes],
+        "layer": ["" if pd.isna(layer) else layer for layer in tensors["layer"]],
+        "component": tensors["component"],
+        "name": tensors["name"].map(_escaped),
+    }
+    lines = [_title(model), "", *_files(model), ""]
+    lines += [*_aligned(columns, right=("file", "offset", "size_bytes", "layer")), ""]
+    return "\n".join([*lines, *_summary(tensors)])
+
+
+def _title(model: Model) -> str:
+    facts = [model.architecture, model.name, *(("random weights",) if model.random_weights else ())]
+    counts = ((model.n_layers, "layers"), (model.n_experts, "experts"), (model.n_experts_used, "used"))
+    told = [_escaped(fact) for fact in facts if fact] + [f"{n} {what}" for n, what in counts if n is not None]
+    return " · ".join([*told, f"{len(model.tensors)} tensors"])
+
+
+def _files(model: Model) -> list[str]:
+    names = model.files[["file", "path", "size_bytes"]].itertuples(index=False)
+    return [f"file {number}: {_escaped(path)}, {size:,} bytes" for number, path, size in names]
+
+
+def _summary(tensors: pd.DataFrame) -> list[str]:
+    sums = tensors.groupby("component", observed=True)["size_bytes"].agg(["size", "sum"])
+    sums.loc["all"] = sums.sum()
+    share = 100 * sums["sum"] / max(int(sums.loc["all", "sum"]), 1)
+    columns = {
+        "component": sums.index,
+        "tensors": sums["size"],
+        "size_bytes": sums["sum"],
+        "share": [f"{percent:.1f} %" for percent in share],
+    }
+    return _aligned(columns, right=("tensors", "size_bytes", "share"))
+
+
+def _shape(sizes: tuple[int, ...]) -> str:
+    """`256 × 512`: ggml's order, trailing ones left out."""
+    kept = len(sizes)
+    while kept > 1 and sizes[kept - 1] == 1:
+        kept -= 1
+    return " × ".join(map(str, sizes[:kept]))
+
+
+def _aligned(columns: dict[str, object], right: tuple[str, ...]) -> list[str]:
+    """Columns of equal width; numbers to the right."""
+    cells = {name: [name, *map(str, values)] for name, values in columns.items()}  # type: ignore[call-overload]
+    padded = []
+    for name, texts in cells.items():
+        width = max(map(len, texts))
+        padded.append([text.rjust(width) if name in right else text.ljust(width) for text in texts])
+    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+
+
+def _escaped(text: str) -> str:
+    """The text with what could steer a terminal written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,100 @@
+"""What the name of a tensor tells: its layer and its component.
+
+A GGUF file names weights `blk.3.attn_q.weight`; llama.cpp's graphs name results
+`Qcur-3` and derive names from them: `Qcur-3 (view) (permuted)`, `cache_k_l3 (view)`,
+and `CPU#inp_embd#0` for a copy made for another backend.
+
+Choices that a name alone does not settle:
+
+- a norm of anything is `norm`; the normalisation of router weights is `router`
+- an activation (`ffn_swiglu`, `ffn_moe_silu`) belongs to the gate, with which it is fused
+- gate and up stacked in one weight (`ffn_gate_up_exps`) count as up
+- `ffn_out` is the product of the down projection, `ffn_moe_out` the sum over the experts: down
+- a shared expert is always used, not chosen: it counts as dense, its gate as `router`
+- residual sums (`ffn_inp`, `l_out`) are `other`; so is an unnamed node (`node_12`), but see `place_of`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_DERIVED = re.compile(r" \(.*")
+_UNNAMED = re.compile(r"node_[0-9]+(?: \(.*)?")
+_BACKEND_COPY = re.compile(r"[^#]+#(?P<name>.+)#[0-9]+")
+_WEIGHT = re.compile(r"(?:.+\.)?blk\.(?P<layer>[0-9]{1,6})\.(?P<stem>.+)")
+_RESULT = re.compile(r"(?!leaf_|node_)(?P<stem>.+)-(?P<layer>[0-9]{1,6})")
+_CACHE = re.compile(r"(?P<stem>cache_\w+)_l(?P<layer>[0-9]{1,6})")
+_SUFFIX = re.compile(r"\.(?:weight|bias|scale|input_scale)$")
+
+_ATTENTION_INPUT = r"(?:cross_|vis_)?attn_"
+_SHARED = r"sh(?:ared_)?exp(?:ert)?"
+_RULES = tuple(
+    (re.compile(pattern), component)
+    for pattern, component in (
+        (r"(?:temp_ext|top_p|top_k|min_p|dist|penalties|greedy)_\w+|logit\w*|max_(?:logit|idx)", "other"),
+        (r"cache_[rs]|cache_ple_r|rs_\w+", "recurrent"),
+        (r"cache_\w+|attn_inp_[kv]_idxs|self_[kv]_idxs", "kv_cache"),
+        (r"ffn_moe_(?:logits|probs|argsort|topk|group_topk|weights)\w*", "router"),
+        (r".*norm.*", "norm"),
+        (rf"ffn_gate_inp\w*|ffn_gate_tid2eid|exp_probs_b\w*|router\w*|{_SHARED}_gate\w*", "router"),
+        (rf"ffn_{_SHARED}_gate\w*", "router"),
+        (rf"ffn_gate_{_SHARED}", "ffn_gate"),
+        (rf"ffn_(?:gate_)?up_{_SHARED}", "ffn_up"),
+        (rf"ffn_down_{_SHARED}|ffn_{_SHARED}\w*|ffn_shared_out|ffn_moe_shexp", "ffn_down"),
+        (r"ffn_gate_up_(?:ch)?exps|ffn_moe_gate_up\w*", "expert_up"),
+        (r"ffn_gate(?:_(?:ch)?exps|\.[0-9]+)|ffn_moe_gate\w*", "expert_gate"),
+        (r"ffn_moe_(?:\w*lu|(?:swig|si|re)lu_\w+|situ)", "expert_gate"),
+        (r"ffn_up(?:_(?:ch)?exps|\.[0-9]+)|ffn_moe_up\w*", "expert_up"),
+        (r"ffn_down(?:_(?:ch)?exps|\.[0-9]+)|ffn_(?:final_|adj_)?moe\w*", "expert_down"),
+        (r"ffn_gate\w*|ffn[_.](?:x?[a-z]*lu|swiglu_\w+|silu_\w+|act|mul)|vis_gate", "ffn_gate"),
+        (r"(?:ffn|channel_mix)_up\w*|vis_up", "ffn_up"),
+        (r"ffn_(?:down|out|dense_out|mlp)\w*|vis_down", "ffn_down"),
+        (r"(?:ssm|mamba2?|time_mix|channel_mix|shortconv|kda|dnet|linear_attn)[_.].*", "recurrent"),
+        (r"(?:conv|r?wkv)(?:[_.0-9].*)?", "recurrent"),
+        (r"(?:token|position|pos|inp|tok|per_layer_token)_embd\w*|embd|token_types", "embedding"),
+        (r"inp_(?:tokens|scaled)|inpL", "embedding"),
+        (rf"{_ATTENTION_INPUT}o(?:ut(?:put)?\w*|_proj)?|attn_proj|kqv_wo|wo", "attention_output"),
+        (rf"{_ATTENTION_INPUT}q(?:_[ab])?|Qcur\w*|q(?:r|_pe|_a|_b|_rope|_nope\w*|_states)?", "attention_q"),
+        (rf"{_ATTENTION_INPUT}k(?:_b)?|Kcur\w*|k(?:_pe|_b|_rope|_nope\w*|_states)?", "attention_k"),
+        (rf"{_ATTENTION_INPUT}v(?:_b)?|Vcur\w*|v(?:_b|_states|_cont|_trans)?", "attention_v"),
+        (r"(?:\w+_)?attn(?:_.*)?|w?qkv\w*|QKVcur\w*|kqv?(?:_.*)?|kv_\w+|KQ_mask|self_kq_mask", "attention"),
+        (r"(?:indexer|lid|mla)[._].*|rope_\w+|inp_(?:pos|attn_scale)|\w*fattn\w*|pos_b\w+", "attention"),
+        (r"output(?!_hc|_res)\w*|result_\w+|(?:inp_)?out_ids|cls(?:\..*)?", "output"),
+    )
+)  # fmt: skip
+
+
+def layer_of(name: str) -> int | None:
+    """The layer that a name tells, or None: `blk.3.…`, `…-3`, `cache_k_l3`, and what is derived of them."""
+    base = _base(name)
+    match = _WEIGHT.fullmatch(base) or _RESULT.fullmatch(base) or _CACHE.fullmatch(base)
+    return int(match["layer"]) if match else None
+
+
+def component_of(name: str) -> str:
+    """The part of the model a weight or a graph's tensor belongs to: one of tables.COMPONENTS."""
+    base = _base(name)
+    match = _WEIGHT.fullmatch(base) or _RESULT.fullmatch(base) or _CACHE.fullmatch(base)
+    stem = _SUFFIX.sub("", match["stem"] if match else base).removeprefix("mtp_").removeprefix("nextn.")
+    return next((component for rule, component in _RULES if rule.fullmatch(stem)), "other")
+
+
+def place_of(op: str, name: str, operands: Sequence[str]) -> tuple[int | None, str]:
+    """Layer and component of a graph's node; an unnamed one is placed by its op and operands.
+
+    `node_21` may be the FLASH_ATTN_EXT of a layer: its queries name the layer. A product
+    without a name belongs where its weight does.
+    """
+    if name and not _UNNAMED.fullmatch(name):
+        return layer_of(name), component_of(name)
+    layers = (layer_of(operand) for operand in operands)
+    weights = (component_of(operand) for operand in operands if operand.endswith(".weight"))
+    component = "attention" if op == "FLASH_ATTN_EXT" else next(weights, "other")
+    return next((layer for layer in layers if layer is not None), None), component
+
+
+def _base(name: str) -> str:
+    """The name without what llama.cpp adds for views and for copies between backends."""
+    copy = _BACKEND_COPY.fullmatch(name)
+    return _DERIVED.sub("", copy["name"] if copy else name, count=1)

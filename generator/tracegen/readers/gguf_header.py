@@ -1,0 +1,273 @@
+"""One GGUF file: its header and tensor list, never the data.
+
+    "GGUF" u32 version, u64 n_tensors, u64 n_pairs      little-endian, version 2 or 3
+    n_pairs   × { string key, u32 type, value }         string: u64 length, UTF-8 bytes
+    n_tensors × { string name, u32 n_dims, u64 ne[n_dims], u32 ggml type, u64 offset }
+    padding to general.alignment (32 when not given)
+    data      tensor offsets count from here
+
+Every length and count is held against the bytes that remain before anything is read for it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import BinaryIO
+
+from tracegen.errors import ModelFormatError
+
+# number -> name, elements per block, bytes per block (ggml.h, ggml-common.h; missing numbers were removed)
+GGML_TYPES: Mapping[int, tuple[str, int, int]] = {
+    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84),
+    11: ("Q3_K", 256, 110), 12: ("Q4_K", 256, 144), 13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210),
+    15: ("Q8_K", 256, 292), 16: ("IQ2_XXS", 256, 66), 17: ("IQ2_XS", 256, 74), 18: ("IQ3_XXS", 256, 98),
+    19: ("IQ1_S", 256, 50), 20: ("IQ4_NL", 32, 18), 21: ("IQ3_S", 256, 110), 22: ("IQ2_S", 256, 82),
+    23: ("IQ4_XS", 256, 136), 24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4), 27: ("I64", 1, 8),
+    28: ("F64", 1, 8), 29: ("IQ1_M", 256, 56), 30: ("BF16", 1, 2), 34: ("TQ1_0", 256, 54),
+    35: ("TQ2_0", 256, 66), 39: ("MXFP4", 32, 17), 40: ("NVFP4", 64, 36), 41: ("Q1_0", 128, 18),
+    42: ("Q2_0", 64, 18),
+}  # fmt: skip
+
+_SCALARS: Mapping[int, tuple[str, str]] = {
+    0: ("u8", "<B"), 1: ("i8", "<b"), 2: ("u16", "<H"), 3: ("i16", "<h"), 4: ("u32", "<I"), 5: ("i32", "<i"),
+    6: ("f32", "<f"), 7: ("bool", "<B"), 10: ("u64", "<Q"), 11: ("i64", "<q"), 12: ("f64", "<d"),
+}  # fmt: skip
+_BOOL, _STRING, _ARRAY = 7, 8, 9
+
+_MAX_DIMS = 4  # GGML_MAX_DIMS
+_MAX_NAME = 63  # GGML_MAX_NAME less its closing zero
+_MAX_KEY = 65535  # the GGUF specification's limit
+_MAX_TEXT = 4096  # a longer metadata string (a chat template) is kept as its length
+_LEAST_PAIR = 8 + 4 + 1  # empty key, type, one byte
+_LEAST_TENSOR = 8 + 4 + 4 + 8  # empty name, no dimension, type, offset
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor as its file lists it; the offset counts from the begin of the file."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, int, int, int]
+    offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class GgufFile:
+    """What the header of one file says."""
+
+    path: Path
+    size_bytes: int
+    data_begin: int
+    metadata: dict[str, object]
+    tensors: tuple[TensorInfo, ...]
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file, open for reading. Raises ModelFormatError."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def read_header(path: Path) -> GgufFile:
+    """Read the header of one file. Raises ModelFormatError."""
+    try:
+        with opened(path) as stream:
+            return _header(_Cursor(path, stream))
+    except OSError as error:
+        raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _header(cursor: _Cursor) -> GgufFile:
+    magic = cursor.take(4, "the magic number")
+    if magic != b"GGUF":
+        raise ModelFormatError(f"{cursor.path}: is not a GGUF file: it begins with {magic!r}, not b'GGUF'")
+    version = cursor.number("<I", "the version")
+    if version not in (2, 3):
+        foreign = version & 0xFFFF == 0 and version > 0
+        kind = "big-endian" if foreign else f"version {version}"
+        raise ModelFormatError(
+            f"{cursor.path}: is a {kind} GGUF file, and little-endian versions 2 and 3 are read; convert it"
+        )
+    n_tensors = cursor.number("<Q", "the number of tensors")
+    n_pairs = cursor.number("<Q", "the number of metadata pairs")
+    least = n_tensors * _LEAST_TENSOR + n_pairs * _LEAST_PAIR
+    if least > cursor.remain:
+        raise cursor.broken(
+            f"announces {n_tensors} tensors and {n_pairs} metadata pairs,"
+            f" at least {least} bytes, and {cursor.remain} remain"
+        )
+    metadata: dict[str, object] = {}
+    for _ in range(n_pairs):
+        key = cursor.text("a metadata key", _MAX_KEY)
+        if key in metadata:
+            raise cursor.broken(f"the metadata key {key!r} is there twice")
+        metadata[key] = cursor.value(key)
+    infos = [cursor.tensor() for _ in range(n_tensors)]
+    alignment = _alignment(cursor, metadata)
+    data_begin = -(-cursor.position // alignment) * alignment
+    placed = tuple(
+        TensorInfo(name, dtype, shape, data_begin + offset, size)
+        for name, dtype, shape, offset, size in infos
+    )
+    _check_places(cursor, placed, data_begin, alignment)
+    return GgufFile(cursor.path, cursor.size, data_begin, metadata, placed)
+
+
+def _alignment(cursor: _Cursor, metadata: Mapping[str, object]) -> int:
+    value = metadata.get("general.alignment", 32)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value & (value - 1):
+        raise cursor.broken(f"general.alignment is {value!r}, not a power of two")
+    return value
+
+
+def _check_places(cursor: _Cursor, tensors: tuple[TensorInfo, ...], data_begin: int, alignment: int) -> None:
+    """Tensors begin aligned, lie apart from each other, and end within the file."""
+    before: TensorInfo | None = None
+    for tensor in sorted(tensors, key=lambda t: (t.offset, t.size_bytes)):
+        if (tensor.offset - data_begin) % alignment:
+            raise cursor.broken(
+                f"the tensor {tensor.name!r} at offset {tensor.offset} is not aligned to {alignment}"
+            )
+        if before and before.offset + before.size_bytes > tensor.offset:
+            raise cursor.broken(
+                f"the tensors {before.name!r} (offset {before.offset}, {before.size_bytes} bytes)"
+                f" and {tensor.name!r} (offset {tensor.offset}) overlap"
+            )
+        before = tensor
+    if before and before.offset + before.size_bytes > cursor.size:
+        cut = next(
+            t for t in sorted(tensors, key=lambda t: t.offset) if t.offset + t.size_bytes > cursor.size
+        )
+        missing = before.offset + before.size_bytes - cursor.size
+        raise ModelFormatError(
+            f"{cursor.path}: is cut at offset {cursor.size}, in or before the tensor {cut.name!r}:"
+            f" {missing} bytes are missing; get the file anew"
+        )
+
+
+class _Cursor:
+    """A place in the header that knows how many bytes remain."""
+
+    def __init__(self, path: Path, stream: BinaryIO) -> None:
+        self.path = path
+        self.stream = stream
+        self.size = os.fstat(stream.fileno()).st_size
+        self.position = 0
+
+    @property
+    def remain(self) -> int:
+        return self.size - self.position
+
+    def broken(self, what: str) -> ModelFormatError:
+        return ModelFormatError(
+            f"{self.path}, offset {self.position}: {what}; the file is broken, get it anew"
+        )
+
+    def need(self, n_bytes: int, what: str) -> None:
+        if n_bytes > self.remain:
+            raise ModelFormatError(
+                f"{self.path}: is cut in its header: {what} at offset {self.position} takes {n_bytes} bytes,"
+                f" {n_bytes - self.remain} of them are missing; get the file anew"
+            )
+
+    def take(self, n_bytes: int, what: str) -> bytes:
+        self.need(n_bytes, what)
+        taken = self.stream.read(n_bytes)
+        if len(taken) != n_bytes:
+            raise self.broken(f"{what} could not be read whole: the file changes while it is read")
+        self.position += n_bytes
+        return taken
+
+    def skip(self, n_bytes: int, what: str) -> None:
+        self.need(n_bytes, what)
+        self.stream.seek(n_bytes, os.SEEK_CUR)
+        self.position += n_bytes
+
+    def number(self, layout: str, what: str) -> int:
+        (value,) = struct.unpack(layout, self.take(struct.calcsize(layout), what))
+        return int(value)
+
+    def text(self, what: str, longest: int) -> str:
+        length = self.number("<Q", f"the length of {what}")
+        if length > longest:
+            raise self.broken(f"{what} of {length} bytes, and {longest} are allowed")
+        return self.decoded(self.take(length, what), what)
+
+    def decoded(self, data: bytes, what: str) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise self.broken(f"{what} is not UTF-8: {data[:40]!r}") from error
+
+    def value(self, key: str) -> object:
+        what = f"the value of {key!r}"
+        kind = self.number("<I", f"the type of {key!r}")
+        if kind == _STRING:
+            length = self.number("<Q", f"the length of {key!r}")
+            if length <= _MAX_TEXT:
+                return self.decoded(self.take(length, what), what)
+            self.skip(length, what)
+            return {"string": length}
+        if kind == _ARRAY:
+            return self.array(key)
+        return self.scalar(kind, what)
+
+    def scalar(self, kind: int, what: str) -> object:
+        if kind not in _SCALARS:
+            raise self.broken(f"{what} is of type {kind}, which GGUF does not have")
+        layout = _SCALARS[kind][1]
+        (value,) = struct.unpack(layout, self.take(struct.calcsize(layout), what))
+        if kind != _BOOL:
+            return value
+        if value > 1:
+            raise self.broken(f"{what} is {value}, and a bool is 0 or 1")
+        return bool(value)
+
+    def array(self, key: str) -> dict[str, object]:
+        what = f"the array {key!r}"
+        kind = self.number("<I", f"the element type of {key!r}")
+        n = self.number("<Q", f"the length of {key!r}")
+        if kind == _STRING:
+            self.need(8 * n, what)
+            for _ in range(n):
+                self.skip(self.number("<Q", f"a length in {what}"), f"an element of {what}")
+            return {"array": "string", "n": n}
+        if kind not in _SCALARS:
+            raise self.broken(f"{what} has elements of type {kind}; scalars and strings are allowed")
+        name, layout = _SCALARS[kind]
+        self.skip(n * struct.calcsize(layout), what)
+        return {"array": name, "n": n}
+
+    def tensor(self) -> tuple[str, str, tuple[int, int, int, int], int, int]:
+        """Name, dtype, shape, offset in the data section and size of the next tensor."""
+        name = self.text("a tensor name", _MAX_NAME)
+        n_dims = self.number("<I", f"the dimensions of {name!r}")
+        if n_dims > _MAX_DIMS:
+            raise self.broken(f"the tensor {name!r} has {n_dims} dimensions, and {_MAX_DIMS} are the most")
+        sizes = [self.number("<Q", f"the shape of {name!r}") for _ in range(n_dims)]
+        ne0, ne1, ne2, ne3 = sizes + [1] * (_MAX_DIMS - n_dims)
+        kind = self.number("<I", f"the type of {name!r}")
+        if kind not in GGML_TYPES:
+            raise self.broken(
+                f"the tensor {name!r} is of ggml type {kind}, which this tracegen does not know"
+            )
+        dtype, block, block_bytes = GGML_TYPES[kind]
+        if ne0 % block:
+            raise self.broken(
+                f"the tensor {name!r} has rows of {ne0} elements, and {dtype} needs whole blocks of {block}"
+            )
+        size = prod((ne0, ne1, ne2, ne3)) // block * block_bytes
+        offset = self.number("<Q", f"the offset of {name!r}")
+        if max(ne0, ne1, ne2, ne3, size, offset) >= 1 << 62:
+            raise self.broken(f"the tensor {name!r} has the absurd shape {sizes} or offset {offset}")
+        return name, dtype, (ne0, ne1, ne2, ne3), offset, size

@@ -1,0 +1,348 @@
+"""A native trace (native/include/tensor_trace_format.h) as tables.
+
+`read_trace` takes the bytes of the segments and, where it is known, the model's
+tables (readers/gguf.py); it returns all tables of tables.py and what the trace
+says about itself. Nothing is dropped in silence: what does not fit is an error,
+what was not recorded is null, what the tracer could not write is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.errors import TraceFormatError
+from tracegen.readers import events as ev
+from tracegen.readers.graph_tables import graph_tables
+from tracegen.readers.placement_table import placement_table
+from tracegen.readers.records import BUFFER_USAGES, ENCODER, OUTSIDE, WARMUP, Pass, Records, read_records
+from tracegen.readers.segments import Bytes, Segment, read_segments
+from tracegen.readers.touch_tables import touch_tables
+
+VERSION = "native-1"
+
+
+@dataclass(frozen=True)
+class ModelTables:
+    """What the reader needs of a model: its files and tensors, file 0 first."""
+
+    files: pd.DataFrame
+    tensors: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class NativeTrace:
+    """A trace as tables, and the facts that checks and pages need beside them."""
+
+    tables: dict[str, pd.DataFrame]
+    facts: dict[str, object]
+
+
+def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> NativeTrace:
+    """Read the segments of one run. Raises TraceFormatError saying file, byte and fault."""
+    segments = read_segments(files)
+    records = read_records(segments[0].name, segments[0].payload)
+    events = ev.read_events(segments[1:], records.computes)
+    ordered = _in_order(records)
+    made = contract.empty()
+    if model is not None:
+        made["files"], made["tensors"] = model.files, model.tensors
+    made["contexts"] = _contexts(records)
+    made["passes"] = _passes(ordered)
+    made["tokens"] = _tokens(ordered)
+    made |= graph_tables(records)
+    made["buffers"] = _buffers(records)
+    made["placements"] = placement_table(records, made["files"], made["tensors"])
+    pass_ids = _pass_ids(ordered)
+    made["ops"], made["spans"], accounting = _ops_and_spans(records, events, made["graph_nodes"], pass_ids)
+    made |= touch_tables(events.indexes, made, pass_ids)
+    facts = _facts(segments, records, events) | accounting
+    return NativeTrace(made, facts)
+
+
+def _in_order(records: Records) -> list[Pass]:
+    """Loads and passes in the order of their begin: their place is the pass_id."""
+    return sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
+
+
+def _pass_ids(ordered: list[Pass]) -> np.ndarray:
+    """Tracer's pass number -> pass_id."""
+    size = max((p.number for p in ordered if not p.is_load), default=-1) + 1
+    made = np.full(size, -1, np.int64)
+    for pass_id, p in enumerate(ordered):
+        if not p.is_load:
+            made[p.number] = pass_id
+    return made
+
+
+def _contexts(records: Records) -> pd.DataFrame:
+    rows = [
+        dict(
+            context=number, model=load, n_ctx=n_ctx, n_batch=n_batch, n_ubatch=n_ubatch, n_threads=n_threads,
+            type_k=types[0], type_v=types[1],
+        )
+        for (number, load, n_ctx, n_batch, n_ubatch, n_threads), types in zip(
+            records.contexts, records.context_types, strict=True
+        )
+    ]  # fmt: skip
+    return contract.frame("contexts", rows)
+
+
+def _kinds(ordered: list[Pass]) -> list[tuple[str | None, str | None, int | None]]:
+    """(kind, basis, produced token) of each pass.
+
+    Load, warm-up and encode are recorded. A call is `prompt` until logits were read
+    in its context, then `generate` while it feeds one row of one sequence; all else
+    is `mixed`. The pass whose logits were read, warm-up aside, produced a token.
+    """
+    produced: dict[int | None, int] = {}
+    made: list[tuple[str | None, str | None, int | None]] = []
+    generating: dict[int | None, bool] = {}
+    calls: dict[tuple[int | None, int | None], list[Pass]] = {}
+    for p in ordered:
+        if not p.is_load:
+            calls.setdefault((p.context, p.call), []).append(p)
+    kind_of_call: dict[tuple[int | None, int | None], str] = {}
+    for p in ordered:
+        if p.is_load:
+            made.append(("load", "recorded", None))
+            continue
+        if p.flags & OUTSIDE:
+            made.append((None, None, None))
+            continue
+        if p.flags & (WARMUP | ENCODER):
+            made.append(("warmup" if p.flags & WARMUP else "encode", "recorded", None))
+            continue
+        key = (p.context, p.call)
+        if key not in kind_of_call:
+            whole = calls[key]
+            n_tokens = sum(len(part.tokens) for part in whole)
+            n_sequences = max(part.n_sequences for part in whole)
+            if n_sequences > 1:
+                kind_of_call[key] = "mixed"
+            elif not generating.get(p.context):
+                kind_of_call[key] = "prompt"
+            else:
+                kind_of_call[key] = "generate" if n_tokens == 1 else "mixed"
+            generating[p.context] = whole[-1].logits_read
+        token = None
+        if p.logits_read:
+            token = produced.get(p.context, 0)
+            produced[p.context] = token + 1
+        made.append((kind_of_call[key], "inferred", token))
+    return made
+
+
+def _passes(ordered: list[Pass]) -> pd.DataFrame:
+    rows = []
+    for pass_id, (p, (kind, basis, produced)) in enumerate(zip(ordered, _kinds(ordered), strict=True)):
+        row: dict[str, object] = dict(
+            pass_id=pass_id, context=p.context, call=p.call, ubatch=p.ubatch, kind=kind, kind_basis=basis,
+            produced_token=produced, graph=p.graph, placement=p.placement, begin_ns=p.begin_ns, end_ns=p.end_ns,
+        )  # fmt: skip
+        if not p.is_load and not p.flags & OUTSIDE:
+            row |= dict(
+                n_tokens=len(p.tokens), n_sequences=p.n_sequences, n_outputs=int((p.tokens["output"] != 0).sum()),
+                position_begin=int(p.tokens["position"][0]) if len(p.tokens) else None,
+            )  # fmt: skip
+        if p.end_usage is not None:
+            names = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+            row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
+        rows.append(row)
+    return contract.frame("passes", rows)
+
+
+def _tokens(ordered: list[Pass]) -> pd.DataFrame:
+    with_tokens = [(i, p.tokens) for i, p in enumerate(ordered) if len(p.tokens)]
+    if not with_tokens:
+        return contract.frame("tokens")
+    rows = np.concatenate([tokens for _, tokens in with_tokens])
+    sizes = [len(tokens) for _, tokens in with_tokens]
+    token_id = pd.array(rows["token"], dtype="Int32")
+    token_id[rows["token"] < 0] = pd.NA
+    return contract.frame(
+        "tokens",
+        {
+            "pass_id": np.repeat([i for i, _ in with_tokens], sizes),
+            "row": np.concatenate([np.arange(size) for size in sizes]),
+            "token_id": token_id,
+            "position": rows["position"],
+            "sequence": rows["sequence"],
+            "output": rows["output"] != 0,
+        },
+    )
+
+
+def _buffers(records: Records) -> pd.DataFrame:
+    rows = []
+    for buffer in records.buffers.values():
+        row = dict(
+            event="alloc", time_ns=buffer.begin_ns, buffer_id=buffer.number, address=buffer.address or None,
+            name=buffer.name or None, backend=buffer.backend or None, size_bytes=buffer.size_bytes,
+            usage=BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None,
+        )  # fmt: skip
+        rows.append(row)
+        if buffer.end_ns is not None:
+            rows.append(row | dict(event="free", time_ns=buffer.end_ns))
+    return contract.frame("buffers", sorted(rows, key=lambda row: int(row["time_ns"])))  # type: ignore[call-overload]
+
+
+def _ops_and_spans(
+    records: Records, events: ev.Events, nodes: pd.DataFrame, pass_ids: np.ndarray
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
+    """The ops and spans tables, and how many ops lack a span of some thread."""
+    spans = events.spans
+    pass_id = pass_ids[spans.pass_number]
+    order = np.lexsort((spans.thread, spans.node, pass_id))
+    twice = (np.diff(pass_id[order]) == 0) & (np.diff(spans.node[order]) == 0) & (np.diff(spans.thread[order]) == 0)
+    if twice.any():
+        raise TraceFormatError("a thread ran a node twice in one pass; the segments do not belong together")
+    work = spans.end_ns - spans.begin_ns - spans.barrier_ns
+    if len(work) and int(work.min()) < 0:
+        raise TraceFormatError("an op ends before it begins; the trace was changed")
+    span_table = contract.frame(
+        "spans",
+        {
+            "pass_id": pass_id[order],
+            "node": spans.node[order],
+            "thread": spans.thread[order],
+            "begin_ns": spans.begin_ns[order],
+            "work_ns": work[order],
+            "barrier_ns": spans.barrier_ns[order],
+            "wait_ns": spans.wait_ns[order],
+        },
+    )
+    rows = _op_rows(records, nodes, pass_ids)
+    slot = {int(p): int(at) for p, at in rows["slots"]}
+    offsets = np.full(int(pass_ids.max(initial=-1)) + 1, -1, np.int64)
+    for p, at in slot.items():
+        offsets[p] = at
+    at = offsets[pass_id] + spans.node
+    n = len(rows["node"])
+    begin = np.full(n, np.iinfo(np.int64).max)
+    end = np.zeros(n, np.int64)
+    threads = np.zeros(n, np.int64)
+    np.minimum.at(begin, at, spans.begin_ns)
+    np.maximum.at(end, at, spans.end_ns)
+    np.add.at(threads, at, 1)
+    pool_of = np.zeros(max(events.pool_size, default=-1) + 1, np.int64)
+    for compute, pool in events.pool_size.items():
+        pool_of[compute] = pool
+    pool = np.zeros(n, np.int64)
+    split = np.full(n, -1, np.int64)
+    if len(at):
+        pool[at] = pool_of[spans.compute]
+        splits = np.array([records.computes[c].split for c in range(len(pool_of))] if _dense(records, pool_of) else [])
+        split[at] = splits[spans.compute] if len(splits) else 0
+    fused_into = _fused(spans, at, n)
+    ran = threads > 0
+    state = np.full(n, None, object)
+    state[rows["computes"] == 0] = "noop"
+    state[rows["computes"] == 2] = "off"
+    state[ran] = np.where(rows["empty"][ran], "empty", "executed")
+    state[fused_into >= 0] = "fused"
+    measured = ran
+    ops = contract.frame(
+        "ops",
+        {
+            "pass_id": rows["pass_id"],
+            "node": rows["node"],
+            "state": state,
+            "fused_into": _nullable(fused_into, fused_into >= 0, "Int32"),
+            "backend": np.where(ran | (fused_into >= 0), "CPU", None),
+            "split": _nullable(split, split >= 0, "Int32"),
+            "n_threads": _nullable(threads, measured, "Int32"),
+            "begin_ns": _nullable(begin, measured, "Int64"),
+            "end_ns": _nullable(end, measured, "Int64"),
+            "time_basis": np.where(measured, "measured", "graph only"),
+        },
+    )
+    accounting: dict[str, object] = {
+        "n_ops_short_of_threads": int((ran & (threads != pool)).sum()),
+        "n_ops_unexplained": int(pd.isna(state).sum()),
+    }
+    return ops, span_table, accounting
+
+
+def _dense(records: Records, pool_of: np.ndarray) -> bool:
+    return all(c in records.computes for c in range(len(pool_of)))
+
+
+def _op_rows(records: Records, nodes: pd.DataFrame, pass_ids: np.ndarray) -> dict[str, np.ndarray]:
+    """One row per node of each pass, in order, with what the graph says of it."""
+    parts: dict[str, list[np.ndarray]] = {"pass_id": [], "node": [], "computes": [], "empty": []}
+    slots = []
+    at = 0
+    static = {
+        graph: (n_nodes, raw["computes"][:n_nodes], (raw["ne"][:n_nodes] == 0).any(axis=1))
+        for graph, (n_nodes, raw) in records.graphs.items()
+    }
+    for number in np.argsort(pass_ids, kind="stable").tolist():
+        p = records.passes.get(number)
+        if p is None or p.graph is None:
+            continue
+        n_nodes, computes, empty = static[p.graph]
+        pass_id = int(pass_ids[number])
+        slots.append((pass_id, at))
+        parts["pass_id"].append(np.full(n_nodes, pass_id))
+        parts["node"].append(np.arange(n_nodes))
+        parts["computes"].append(computes)
+        parts["empty"].append(empty)
+        at += n_nodes
+    joined = {
+        name: np.concatenate(values) if values else np.zeros(0, np.int64) for name, values in parts.items()
+    }
+    return joined | {"slots": np.array(slots, np.int64).reshape(-1, 2)}
+
+
+def _fused(spans: ev.Spans, at: np.ndarray, n: int) -> np.ndarray:
+    """For each op row the node whose kernel computed it, or -1."""
+    made = np.full(n, -1, np.int64)
+    for step in range(1, int(spans.n_fused.max(initial=0)) + 1):
+        chosen = spans.n_fused >= step
+        made[at[chosen] + step] = spans.node[chosen]
+    return made
+
+
+def _nullable(values: np.ndarray, known: np.ndarray, dtype: str) -> pd.api.extensions.ExtensionArray:
+    made = pd.array(np.where(known, values, 0), dtype=dtype)  # type: ignore[call-overload]
+    made[~known] = pd.NA
+    return made
+
+
+def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -> dict[str, object]:
+    info = records.info
+    ended = records.end_ns is not None
+    return {
+        "reader": VERSION,
+        "run_id": segments[0].run_id,
+        "n_segments": len(segments),
+        "bytes": sum(segment.size_bytes for segment in segments),
+        "events": events.n_events,
+        "records": records.n_records,
+        "dropped": sum(segment.dropped_records for segment in segments),
+        "dropped_bytes": sum(segment.dropped_bytes for segment in segments),
+        "ended": ended,
+        "unsealed_chunks": sum(segment.n_unsealed for segment in segments),
+        "open_computes": events.n_open,
+        "not_monotone": events.not_monotone,
+        "zero_records": events.zero_records,
+        "n_barriers": int((events.spans.barrier_ns > 0).sum()),
+        "event_cost_ns": float(info.get("cost.event_ns", "nan")),
+        "clock_read_ns": float(info.get("cost.clock_ns", "nan")),
+        "clock_anchor": info.get("clock.anchor"),
+        "sampled_tokens": list(records.sampled),
+        "argv": [info[key] for key in sorted(info) if key.startswith("argv.")],
+        "environment": {k.removeprefix("env."): v for k, v in sorted(info.items()) if k.startswith("env.")},
+        "host": {k.removeprefix("host."): v for k, v in sorted(info.items()) if k.startswith("host.")},
+        "build": {
+            k: v for k, v in sorted(info.items()) if k.startswith(("build.", "ggml."))
+        },
+        "n_weights": len(records.weights),
+        "n_weights_mapped": sum(weight.mapped for weight in records.weights),
+        "mapped_files": sorted({m.path for m in records.mappings}),
+    }

@@ -1,0 +1,350 @@
+"""The main segment of a native trace: records to plain Python values and arrays."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tracegen.errors import TraceFormatError
+
+NONE = 0xFFFFFFFF
+
+NODE = np.dtype(
+    [
+        ("op", "<u4"), ("name", "<u4"), ("dtype", "<u4"), ("flags", "<u4"), ("computes", "<u4"), ("view_of", "<u4"),
+        ("view_offset", "<u8"), ("size_bytes", "<u8"), ("ne", "<u8", 4), ("nb", "<u8", 4), ("src", "<u4", 10),
+        ("op_params", "<u4", 16),
+    ]
+)  # fmt: skip
+PLACE = np.dtype([("address", "<u8"), ("buffer", "<u4"), ("reserved", "<u4")])
+TOKEN = np.dtype([("token", "<i4"), ("position", "<i4"), ("sequence", "<i4"), ("output", "<u4")])
+
+_RECORD = struct.Struct("<IIQ")
+_PAIR = struct.Struct("<II")
+_FILE_MAP = struct.Struct("<QQQII")
+_LOAD = struct.Struct("<QQQQII")
+_WEIGHT = struct.Struct("<IIIIQQQ")
+_CONTEXT = struct.Struct("<IIIIIIII")
+_BUFFER = struct.Struct("<IIQQII")
+_GRAPH = struct.Struct("<QIIII")
+_PLACEMENT = struct.Struct("<QIIII")
+_PASS = struct.Struct("<QQQQIIIIIiII")
+_COMPUTE = struct.Struct("<QIIIIII")
+_END = struct.Struct("<QQQQ")
+
+WARMUP, ENCODER, OUTSIDE = 1, 2, 4
+BUFFER_USAGES = ("any", "weights", "compute", "work")
+
+
+@dataclass
+class Pass:
+    """A pass or a load as recorded; `usage` counts at its begin, `end_usage` at its end."""
+
+    number: int
+    begin_ns: int
+    usage: tuple[int, int, int, int]
+    flags: int = 0
+    context: int | None = None
+    graph: int | None = None
+    placement: int | None = None
+    n_sequences: int = 0
+    tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, TOKEN))
+    call: int | None = None
+    ubatch: int | None = None
+    is_load: bool = False
+    path: str = ""
+    end_ns: int | None = None
+    end_usage: tuple[int, int, int, int] | None = None
+    status: int = 0
+    logits_read: bool = False
+
+
+@dataclass
+class Weight:
+    """A model tensor as llama.cpp placed it."""
+
+    load: int
+    name: str
+    split_index: int
+    mapped: bool
+    file_offset: int
+    size_bytes: int
+    address: int
+
+
+@dataclass
+class Buffer:
+    """A runtime allocation: what was said of it between its begin and its end."""
+
+    number: int
+    begin_ns: int
+    size_bytes: int
+    address: int = 0
+    usage: int = 0
+    name: str = ""
+    backend: str = ""
+    end_ns: int | None = None
+
+
+@dataclass
+class Mapping:
+    """A part of a file in memory, from `begin_ns` until `end_ns` (None: to the end of the trace)."""
+
+    address: int
+    size_bytes: int
+    file_offset: int
+    path: str
+    inode: int
+    begin_ns: int
+    end_ns: int | None = None
+
+
+@dataclass
+class Compute:
+    """A graph, or a part of it, that the CPU backend ran."""
+
+    number: int
+    pass_number: int
+    split: int
+    backend: str
+    n_nodes: int
+    first_node: int | None
+    node_map: np.ndarray | None
+
+
+@dataclass
+class Records:
+    """All that the main segment says, in order of writing."""
+
+    info: dict[str, str] = field(default_factory=dict)
+    strings: dict[int, str] = field(default_factory=dict)
+    mappings: list[Mapping] = field(default_factory=list)
+    loads: list[Pass] = field(default_factory=list)
+    passes: dict[int, Pass] = field(default_factory=dict)
+    weights: list[Weight] = field(default_factory=list)
+    contexts: list[tuple[int, ...]] = field(default_factory=list)
+    context_types: list[tuple[str, str]] = field(default_factory=list)
+    buffers: dict[int, Buffer] = field(default_factory=dict)
+    graphs: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
+    placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)
+    computes: dict[int, Compute] = field(default_factory=dict)
+    sampled: list[int] = field(default_factory=list)
+    n_calls: dict[int, int] = field(default_factory=dict)
+    last_call: dict[int, list[Pass]] = field(default_factory=dict)
+    n_records: int = 0
+    end_ns: int | None = None
+    end_wall_ns: int | None = None
+    end_passes: int | None = None
+
+
+def read_records(name: str, payload: np.ndarray) -> Records:
+    """Read the payload of a main segment. Raises TraceFormatError with the byte of the fault."""
+    data = memoryview(payload)  # type: ignore[arg-type]
+    made = Records()
+    at = 0
+    while at < len(data):
+        if len(data) - at < _RECORD.size:
+            raise TraceFormatError(f"{name}: record at byte {at}: cut after {len(data) - at} of {_RECORD.size} bytes")
+        kind, length, time_ns = _RECORD.unpack_from(data, at)
+        if length < _RECORD.size or length % 8 or length > len(data) - at:
+            raise TraceFormatError(f"{name}: record at byte {at}: length {length}, {len(data) - at} bytes are left")
+        take = _TAKERS.get(kind)
+        if take is None:
+            raise TraceFormatError(f"{name}: record at byte {at}: type {kind} is unknown")
+        try:
+            take(made, data[at + _RECORD.size : at + length], time_ns)
+        except (struct.error, KeyError, ValueError, IndexError) as error:
+            raise TraceFormatError(f"{name}: record of type {kind} at byte {at} is broken: {error}") from error
+        at += length
+        made.n_records += 1
+    return made
+
+
+def _take_info(made: Records, data: memoryview, time_ns: int) -> None:
+    key, value = _PAIR.unpack_from(data)
+    made.info[made.strings[key]] = made.strings[value]
+
+
+def _take_string(made: Records, data: memoryview, time_ns: int) -> None:
+    number, size = _PAIR.unpack_from(data)
+    if size > len(data) - 8:
+        raise ValueError(f"string of {size} bytes, {len(data) - 8} are left")
+    made.strings[number] = bytes(data[8 : 8 + size]).decode("utf-8", "replace")
+
+
+def _take_file_map(made: Records, data: memoryview, time_ns: int) -> None:
+    address, size, inode, path, _ = _FILE_MAP.unpack_from(data)
+    made.mappings.append(Mapping(address, size, 0, made.strings[path], inode, time_ns))
+
+
+def _take_file_unmap(made: Records, data: memoryview, time_ns: int) -> None:
+    """Cut the unmapped part out of the mapping it lies in: what is left lives on."""
+    address, size, _, _, _ = _FILE_MAP.unpack_from(data)
+    for part in [m for m in made.mappings if m.end_ns is None]:
+        begin, end = part.address, part.address + part.size_bytes
+        if address >= end or address + size <= begin:
+            continue
+        part.end_ns = time_ns
+        for b, e in ((begin, address), (address + size, end)):
+            if e > b:
+                offset = part.file_offset + b - begin
+                made.mappings.append(Mapping(b, e - b, offset, part.path, part.inode, time_ns))
+
+
+def _take_load_begin(made: Records, data: memoryview, time_ns: int) -> None:
+    *usage, number, path = _LOAD.unpack_from(data)
+    made.loads.append(Pass(number, time_ns, tuple(usage), is_load=True, path=made.strings[path]))  # type: ignore[arg-type]
+
+
+def _take_load_end(made: Records, data: memoryview, time_ns: int) -> None:
+    *usage, number, _ = _LOAD.unpack_from(data)
+    for load in made.loads:
+        if load.number == number:
+            load.end_ns, load.end_usage = time_ns, tuple(usage)  # type: ignore[assignment]
+
+
+def _take_weight(made: Records, data: memoryview, time_ns: int) -> None:
+    load, name, split, mapped, offset, size, address = _WEIGHT.unpack_from(data)
+    made.weights.append(Weight(load, made.strings[name], split, bool(mapped), offset, size, address))
+
+
+def _take_context(made: Records, data: memoryview, time_ns: int) -> None:
+    *numbers, type_k, type_v = _CONTEXT.unpack_from(data)
+    made.contexts.append(tuple(numbers))
+    made.context_types.append((made.strings[type_k], made.strings[type_v]))
+
+
+def _take_buffer(made: Records, data: memoryview, time_ns: int) -> None:
+    number, usage, address, size, name, backend = _BUFFER.unpack_from(data)
+    made.buffers[number] = Buffer(number, time_ns, size, address, usage, made.strings[name], made.strings[backend])
+
+
+def _take_buffer_is(made: Records, data: memoryview, time_ns: int) -> None:
+    number, usage, address, _, name, backend = _BUFFER.unpack_from(data)
+    buffer = made.buffers[number]
+    buffer.usage = usage
+    buffer.address = address or buffer.address
+    buffer.name = made.strings[name] or buffer.name
+    buffer.backend = made.strings[backend] or buffer.backend
+
+
+def _take_buffer_end(made: Records, data: memoryview, time_ns: int) -> None:
+    _take_buffer_is(made, data, time_ns)
+    made.buffers[_BUFFER.unpack_from(data)[0]].end_ns = time_ns
+
+
+def _take_graph(made: Records, data: memoryview, time_ns: int) -> None:
+    _, number, n_nodes, n_leafs, _ = _GRAPH.unpack_from(data)
+    n = n_nodes + n_leafs
+    if len(data) - _GRAPH.size < n * NODE.itemsize:
+        raise ValueError(f"graph of {n} nodes and leaves, {len(data) - _GRAPH.size} bytes are left")
+    nodes = np.frombuffer(data, NODE, n, _GRAPH.size)
+    for column in ("src", "view_of"):
+        if ((nodes[column] >= n) & (nodes[column] != NONE)).any():
+            raise ValueError(f"{column} names a node beyond {n}")
+    for column in ("op", "name", "dtype"):
+        missing = set(np.unique(nodes[column]).tolist()) - made.strings.keys()
+        if missing:
+            raise ValueError(f"{column} names string {min(missing)}, which was not written")
+    made.graphs[number] = (n_nodes, nodes)
+
+
+def _take_placement(made: Records, data: memoryview, time_ns: int) -> None:
+    _, number, graph, n, _ = _PLACEMENT.unpack_from(data)
+    if len(data) - _PLACEMENT.size < n * PLACE.itemsize or n != len(made.graphs[graph][1]):
+        raise ValueError(f"placement of {n} tensors does not fit graph {graph}")
+    made.placements[number] = (graph, np.frombuffer(data, PLACE, n, _PLACEMENT.size), time_ns)
+
+
+def _take_call(made: Records, data: memoryview, time_ns: int) -> None:
+    context = _PAIR.unpack_from(data)[0]
+    made.n_calls[context] = made.n_calls.get(context, 0) + 1
+    made.last_call[context] = []
+
+
+def _take_pass_begin(made: Records, data: memoryview, time_ns: int) -> None:
+    values = _PASS.unpack_from(data)
+    usage, (number, context, graph, placement, flags, _, n_tokens, n_sequences) = values[:4], values[4:]
+    if len(data) - _PASS.size < n_tokens * TOKEN.itemsize:
+        raise ValueError(f"{n_tokens} token rows, {len(data) - _PASS.size} bytes are left")
+    begun = Pass(
+        number,
+        time_ns,
+        usage,
+        flags,
+        context=None if context == NONE else context,
+        graph=graph if graph in made.graphs else None,
+        placement=placement if placement in made.placements else None,
+        n_sequences=n_sequences,
+        tokens=np.frombuffer(data, TOKEN, n_tokens, _PASS.size),
+    )
+    if begun.context is not None and context in made.n_calls:
+        begun.call = made.n_calls[context] - 1
+        begun.ubatch = len(made.last_call[context])
+        made.last_call[context].append(begun)
+    made.passes[number] = begun
+
+
+def _take_pass_end(made: Records, data: memoryview, time_ns: int) -> None:
+    values = _PASS.unpack_from(data)
+    ended = made.passes[values[4]]
+    ended.end_ns, ended.end_usage, ended.status = time_ns, values[:4], values[9]
+
+
+def _take_compute(made: Records, data: memoryview, time_ns: int) -> None:
+    number, pass_number, split, backend, n_nodes, first, n_map = _COMPUTE.unpack_from(data)
+    node_map = None
+    if n_map:
+        if n_map != n_nodes or len(data) - _COMPUTE.size < 4 * n_map:
+            raise ValueError(f"map of {n_map} nodes, {len(data) - _COMPUTE.size} bytes are left")
+        node_map = np.frombuffer(data, "<u4", n_map, _COMPUTE.size)
+    of_pass = made.passes[pass_number]
+    if of_pass.graph is not None and first != NONE and first + n_nodes > made.graphs[of_pass.graph][0]:
+        raise ValueError(f"compute {number} reaches beyond graph {of_pass.graph}")
+    first_node = None if first == NONE else first
+    made.computes[number] = Compute(
+        number, pass_number, split, made.strings[backend], n_nodes, first_node, node_map
+    )
+
+
+def _take_logits(made: Records, data: memoryview, time_ns: int) -> None:
+    """The caller reads logits: the last pass of the last call gave them."""
+    call = made.last_call.get(_PAIR.unpack_from(data)[0])
+    if call:
+        call[-1].logits_read = True
+
+
+def _take_sampled(made: Records, data: memoryview, time_ns: int) -> None:
+    made.sampled.append(struct.unpack_from("<Ii", data)[1])
+
+
+def _take_end(made: Records, data: memoryview, time_ns: int) -> None:
+    made.end_ns = time_ns
+    made.end_wall_ns, made.end_passes = _END.unpack_from(data)[:2]
+
+
+_TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
+    1: _take_info,
+    2: _take_string,
+    3: _take_file_map,
+    4: _take_file_unmap,
+    5: _take_load_begin,
+    6: _take_load_end,
+    7: _take_weight,
+    8: _take_context,
+    9: _take_buffer,
+    10: _take_buffer_is,
+    11: _take_buffer_end,
+    12: _take_graph,
+    13: _take_placement,
+    14: _take_call,
+    15: _take_pass_begin,
+    16: _take_pass_end,
+    17: _take_compute,
+    18: _take_logits,
+    19: _take_sampled,
+    20: _take_end,
+}

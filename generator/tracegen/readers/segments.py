@@ -1,0 +1,137 @@
+"""The files of a native trace: headers, chunks, checksums. Layout: native/include/tensor_trace_format.h."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tracegen.errors import EnvironmentFailure, TraceFormatError
+
+MAGIC = b"TTRACE\r\n"
+VERSION = 1
+PAGE = 4096
+CHUNK_MAGIC = 0x4B4E4843
+MAIN, THREAD = 0, 1
+
+_FILE_HEADER = struct.Struct("<8sII16sIIQQIIQQ")
+_CHUNK_HEADER = struct.Struct("<IIQQII32x")
+
+Bytes = np.ndarray
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One file of a trace: whose it is, what it holds, and how well it ended."""
+
+    name: str
+    kind: int
+    number: int
+    run_id: str
+    payload: Bytes
+    n_chunks: int
+    n_unsealed: int
+    dropped_records: int
+    dropped_bytes: int
+    size_bytes: int
+
+
+def segment_files(folder: Path) -> dict[str, Bytes]:
+    """The bytes of every segment in `folder`, `*.tt` mapped or `*.tt.zst` unpacked, by name.
+
+    Raises TraceFormatError when there is none, EnvironmentFailure when one cannot be read.
+    """
+    made: dict[str, Bytes] = {}
+    try:
+        for path in sorted(folder.glob("*.tt")):
+            made[path.name] = (
+                np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+            )
+        for path in sorted(folder.glob("*.tt.zst")):
+            with pa.input_stream(str(path), compression="zstd") as stream:
+                made[path.name.removesuffix(".zst")] = np.frombuffer(stream.read(), np.uint8)
+    except OSError as error:
+        raise EnvironmentFailure(f"{folder}: cannot be read: {error}") from error
+    if not made:
+        raise TraceFormatError(
+            f"{folder}: holds no trace (*.tt); was the traced program hooked, and TENSOR_TRACE_DIR set?"
+        )
+    return made
+
+
+def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
+    """Check and open the segments of one run, main segment first.
+
+    Raises TraceFormatError for a broken or foreign file, a missing main segment,
+    or segments of different runs.
+    """
+    segments = sorted((read_segment(name, data) for name, data in files.items()), key=lambda s: s.number)
+    for segment in segments:
+        if segment.run_id != segments[0].run_id:
+            raise TraceFormatError(
+                f"{segment.name}: belongs to run {segment.run_id}, {segments[0].name} to {segments[0].run_id}; "
+                "move the files of one run into a folder of their own"
+            )
+    numbers = [segment.number for segment in segments]
+    if segments[0].kind != MAIN:
+        raise TraceFormatError(f"{segments[0].name}: the main segment of this run is missing")
+    if numbers != list(range(len(numbers))):
+        raise TraceFormatError(f"segments {numbers}: some of this run are missing or occur twice")
+    return tuple(segments)
+
+
+def read_segment(name: str, data: Bytes) -> Segment:
+    """Check one segment file and join the payload of its chunks."""
+    if len(data) < PAGE:
+        raise TraceFormatError(f"{name}: {len(data)} bytes, a segment has at least {PAGE}; the file was cut")
+    head = _FILE_HEADER.unpack_from(data)
+    magic, version, kind, run_id, number = head[:5]
+    crc, dropped_records, dropped_bytes = head[9], head[10], head[11]
+    if magic != MAGIC:
+        raise TraceFormatError(f"{name}: begins with {magic!r}, not with {MAGIC!r}: no tensor trace")
+    if version != VERSION:
+        raise TraceFormatError(f"{name}: is a trace of version {version}, this tracegen reads version {VERSION}")
+    if crc != zlib.crc32(data[:60]):
+        raise TraceFormatError(f"{name}: the header at byte 0 has a wrong checksum; the file was changed")
+    if kind not in (MAIN, THREAD):
+        raise TraceFormatError(f"{name}: segment kind {kind} at byte 12 is unknown")
+    parts, unsealed, sequence = [], 0, 0
+    at = PAGE
+    while at < len(data):
+        part, size, sealed = _chunk(name, data, at, sequence)
+        if part is None:
+            break
+        parts.append(part)
+        unsealed += not sealed
+        sequence += 1
+        at += size
+    payload = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.uint8)
+    return Segment(
+        name, kind, number, run_id.hex(), payload, sequence, unsealed, dropped_records, dropped_bytes, len(data)
+    )
+
+
+def _chunk(name: str, data: Bytes, at: int, sequence: int) -> tuple[Bytes | None, int, bool]:
+    """Payload, size and seal of the chunk at byte `at`; None where a killed process left an empty one."""
+    remaining = len(data) - at
+    if remaining < _CHUNK_HEADER.size:
+        raise TraceFormatError(f"{name}: byte {at}: {remaining} bytes left, a chunk header has 64; the file was cut")
+    magic, number, size, committed, sealed, crc = _CHUNK_HEADER.unpack_from(data, at)
+    if magic == 0 and not data[at : at + PAGE].any():
+        return None, 0, False
+    if magic != CHUNK_MAGIC or number != sequence:
+        raise TraceFormatError(f"{name}: byte {at}: chunk {sequence} is expected here and is not; the file was changed")
+    if size % PAGE or size < _CHUNK_HEADER.size or size > remaining:
+        raise TraceFormatError(f"{name}: byte {at}: chunk of {size} bytes, {remaining} are left; the file was cut")
+    if committed > size - _CHUNK_HEADER.size:
+        raise TraceFormatError(f"{name}: byte {at}: chunk claims {committed} of {size} bytes; the file was changed")
+    begin = at + _CHUNK_HEADER.size
+    payload = data[begin : begin + committed]
+    if sealed not in (0, 1) or (sealed and zlib.crc32(payload) != crc):
+        raise TraceFormatError(f"{name}: byte {at}: chunk {sequence} has a wrong checksum; the file was changed")
+    return payload, size, bool(sealed)

@@ -1,0 +1,141 @@
+"""touches and routing from the row numbers, expert numbers and weights that a trace copied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.readers.events import CELLS, COLUMNS, EXPERTS, ROWS, WEIGHTS, Indexes
+
+# what the numbers are -> (slot of the container, unit)
+_MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "column"), EXPERTS: ("src0", "expert")}
+
+
+def touch_tables(
+    indexes: Indexes, tables: Mapping[str, pd.DataFrame], pass_ids: np.ndarray
+) -> dict[str, pd.DataFrame]:
+    """The two tables; empty where the trace copied nothing."""
+    if len(indexes.n) == 0:
+        return {"touches": contract.frame("touches"), "routing": contract.frame("routing")}
+    pass_id = pass_ids[indexes.pass_number]
+    graph_of = tables["passes"].set_index("pass_id")["graph"]
+    graph = graph_of.reindex(pass_id).to_numpy(np.int64)
+    return {
+        "touches": _touches(indexes, pass_id, graph, tables),
+        "routing": _routing(indexes, pass_id, graph, tables),
+    }
+
+
+def _touches(
+    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    chosen = np.isin(indexes.what, list(_MEANING))
+    entry = np.repeat(np.arange(len(indexes.n)), indexes.n)
+    keep = chosen[entry]
+    runs = _runs(entry[keep], indexes.values[keep].astype(np.int64))
+    at = runs["entry"].to_numpy()
+    rows = pd.DataFrame(
+        {
+            "pass_id": pass_id[at],
+            "graph": graph[at],
+            "node": indexes.node[at],
+            "what": indexes.what[at],
+            "first_unit": runs["first"],
+            "n_units": runs["n"],
+        }
+    )
+    experts = rows["what"] == EXPERTS
+    shared = _sharing_ids(tables).rename(columns={"keeper": "node"})
+    spread = rows[experts].merge(shared, on=["graph", "node"], how="left")
+    spread = spread.assign(node=spread["user"], slot=spread["slot"]).dropna(subset=["node"])
+    plain = rows[~experts].assign(slot=rows.loc[~experts, "what"].map(lambda what: _MEANING[what][0]))
+    both = pd.concat([plain, spread], ignore_index=True)
+    both["unit"] = both["what"].map(lambda what: _MEANING[what][1])
+    both = both.drop_duplicates(["pass_id", "node", "slot", "first_unit"])
+    both = both.sort_values(["pass_id", "node", "slot", "first_unit"], ignore_index=True)
+    names = ["pass_id", "node", "slot", "unit", "first_unit", "n_units"]
+    return contract.frame("touches", {**{n: both[n] for n in names}, "basis": ["measured"] * len(both)})
+
+
+def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
+    """Distinct values of each entry as runs of neighbours: columns entry, first, n."""
+    order = np.lexsort((value, entry))
+    entry, value = entry[order], value[order]
+    fresh = np.ones(len(entry), bool)
+    fresh[1:] = (np.diff(entry) != 0) | (np.diff(value) != 0)
+    entry, value = entry[fresh], value[fresh]
+    begins = np.ones(len(entry), bool)
+    begins[1:] = (np.diff(entry) != 0) | (np.diff(value) != 1)
+    first = np.flatnonzero(begins)
+    return pd.DataFrame(
+        {"entry": entry[first], "first": value[first], "n": np.diff(np.append(first, len(entry)))}
+    )
+
+
+def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """(graph, keeper, user, slot): the ops that use the expert numbers kept with op `keeper`.
+
+    MUL_MAT_ID and ADD_ID take them from src2; the first MUL_MAT_ID of each keeps them.
+    """
+    edges, nodes = tables["graph_edges"], tables["graph_nodes"]
+    ids = edges[edges["slot"] == "src2"].merge(
+        nodes[["graph", "node", "op"]].rename(columns={"node": "target"}), on=["graph", "target"]
+    )
+    ids = ids[ids["op"].isin(["MUL_MAT_ID", "ADD_ID"])].sort_values(["graph", "target"])
+    products = ids[ids["op"] == "MUL_MAT_ID"]
+    keeper = products.groupby(["graph", "source"], as_index=False)["target"].min()
+    made = ids.merge(keeper.rename(columns={"target": "keeper"}), on=["graph", "source"])
+    made["slot"] = np.where(made["op"] == "MUL_MAT_ID", "src0", "src1")
+    return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot"]]
+
+
+def _routing(
+    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    layer_of = tables["graph_nodes"].set_index(["graph", "node"])["layer"]
+    at = pd.MultiIndex.from_arrays([graph, indexes.node])
+    layer = layer_of.reindex(at).astype("Float64").fillna(-1).to_numpy(np.int64)
+    ids = np.flatnonzero((indexes.what == EXPERTS) & (layer >= 0))
+    if len(ids) == 0:
+        return contract.frame("routing")
+    rows = _choices(indexes, ids, pass_id, layer, "expert")
+    weights = _choices(indexes, np.flatnonzero(indexes.what == WEIGHTS), pass_id, layer, "weight")
+    width = rows.groupby(["pass_id", "layer"], as_index=False)["rank"].max()
+    flat = weights.merge(width.rename(columns={"rank": "last"}), on=["pass_id", "layer"])
+    flat["row"], flat["rank"] = flat["flat"] // (flat["last"] + 1), flat["flat"] % (flat["last"] + 1)
+    keys = ["pass_id", "layer", "row", "rank"]
+    rows = rows.merge(flat[[*keys, "weight"]].drop_duplicates(keys), on=keys, how="left")
+    sequences = tables["tokens"][["pass_id", "row", "sequence"]]
+    rows = rows.merge(sequences, on=["pass_id", "row"], how="left").sort_values(keys, ignore_index=True)
+    return contract.frame(
+        "routing",
+        {
+            **{name: rows[name] for name in keys},
+            "sequence": rows["sequence"].astype("Int32"),
+            "expert": rows["expert"].astype("int32"),
+            "weight": rows["weight"].astype("Float64"),
+        },
+    )
+
+
+def _choices(
+    indexes: Indexes, chosen: np.ndarray, pass_id: np.ndarray, layer: np.ndarray, name: str
+) -> pd.DataFrame:
+    """Every number of the chosen entries: pass_id, layer, flat (place in the entry), row, rank, `name`."""
+    n = indexes.n[chosen]
+    entry = np.repeat(chosen, n)
+    flat = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
+    ne0 = np.maximum(indexes.ne0[entry], 1)
+    return pd.DataFrame(
+        {
+            "pass_id": pass_id[entry],
+            "layer": layer[entry],
+            "flat": flat,
+            "row": flat // ne0,
+            "rank": flat % ne0,
+            name: indexes.values[indexes.first[entry] + flat],
+        }
+    )

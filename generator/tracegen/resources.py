@@ -1,0 +1,61 @@
+"""Where the package finds the files that are no Python: templates, native sources, the sample."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from tracegen.errors import EnvironmentFailure
+
+_PACKAGE = Path(__file__).parent
+
+
+def folder(name: str) -> Path:
+    """The folder `templates` or `native`: of the checkout, else of the installed package.
+
+    Raises EnvironmentFailure when neither has it.
+    """
+    checkout = _PACKAGE.parents[1] / name
+    if _PACKAGE.parent.name == "generator" and checkout.is_dir():
+        return checkout
+    installed = _PACKAGE / "_data" / name
+    if installed.is_dir():
+        return installed
+    raise EnvironmentFailure(f"{installed}: is missing from the installation; install tracegen again")
+
+
+@cache
+def templates(name: str) -> Environment:
+    """Jinja2 for the templates in `templates/NAME`: everything escaped, nothing undefined."""
+    return Environment(
+        loader=FileSystemLoader(folder("templates") / name),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def package_version() -> str:
+    """The version of tracegen that is running."""
+    try:
+        return version("tracegen")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def renderer_hash() -> str:
+    """Hash of all that decides how a page looks: the package's modules and the templates."""
+    digest = hashlib.sha256(package_version().encode())
+    for root, pattern in ((_PACKAGE, "*.py"), (folder("templates"), "*")):
+        for path in sorted(p for p in root.rglob(pattern) if p.is_file()):
+            digest.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,289 @@
+"""The checks that decide what a run may be used for. Each can fail; each states figure and limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.accesses import ranges
+from tracegen.model import Check, CheckState
+
+Tables = Mapping[str, pd.DataFrame]
+
+WARN_COST, FAIL_COST = 0.01, 0.10
+WARN_SWITCHES_PER_PASS = 1.0
+WARN_WAIT_SHARE = 0.5
+TOKEN_PASSES = ("prompt", "generate")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the checks look at: the tables, what the trace says of itself, llama.cpp's counters, the model."""
+
+    tables: Tables
+    trace: Mapping[str, Any]
+    timings: Mapping[str, float | int | None]
+    n_layers: int | None = None
+    n_experts: int | None = None
+    data_begin: tuple[int, ...] = ()
+    warmup: bool = True
+    program_ended: bool = True
+
+
+def checks_of(evidence: Evidence) -> tuple[Check, ...]:
+    """All checks, in the order of DESIGN: evidence, accounting, agreement, model, time."""
+    return tuple(check(evidence) for check in _CHECKS)
+
+
+def _check(key: str, title: str, state: CheckState | bool, found: object, limit: str, detail: str = "") -> Check:
+    if isinstance(state, bool):
+        state = "passed" if state else "failed"
+    return Check(key, title, state, str(found), limit, detail)
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}".replace(",", "\u2009")
+
+
+def _dropped(e: Evidence) -> Check:
+    dropped = int(e.trace["dropped"])
+    return _check("dropped_events", "No event was dropped", dropped == 0, _count(dropped), "0")
+
+
+def _complete(e: Evidence) -> Check:
+    """A killed process leaves a readable prefix; a page made of it must say so."""
+    whole = bool(e.trace["ended"]) and e.trace["unsealed_chunks"] == 0 and e.trace["open_computes"] == 0
+    found = (
+        "closed in order"
+        if whole
+        else f"ends early: {e.trace['unsealed_chunks']} chunks unsealed, {e.trace['open_computes']} graphs unfinished"
+    )
+    return _check("trace_complete", "The trace was closed in order", whole and e.program_ended, found, "closed in order")
+
+
+def _nodes(e: Evidence) -> Check:
+    state = e.tables["ops"]["state"]
+    total, known = len(state), int(state.notna().sum())
+    counts = state.value_counts()
+    detail = ", ".join(f"{_count(n)} {name}" for name, n in counts.items() if n)
+    return _check(
+        "nodes_accounted", "Every node of every pass is accounted for", total > 0 and known == total,
+        f"{_count(known)} of {_count(total)}", "all", detail,
+    )  # fmt: skip
+
+
+def _threads(e: Evidence) -> Check:
+    short = int(e.trace["n_ops_short_of_threads"])
+    return _check(
+        "threads_accounted", "Every thread has a span for every op it took part in", short == 0,
+        f"{_count(len(e.tables['spans']))} spans, {_count(short)} ops short of a thread", "0 ops short",
+    )  # fmt: skip
+
+
+def _passes(e: Evidence) -> Check:
+    kinds = e.tables["passes"]["kind"]
+    n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
+    if runs is None:
+        return _check("passes_agree", "Generate passes agree with llama.cpp", "not checked", _count(n), "n_eval")
+    # llama.cpp counts at least one run even when there was none.
+    agree = n == runs or (n == 0 and runs == 1)
+    return _check(
+        "passes_agree", "Generate passes agree with llama.cpp's counter", agree, _count(n), f"n_eval = {_count(runs)}"
+    )
+
+
+def _tokens(e: Evidence) -> Check:
+    passes = e.tables["passes"]
+    n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
+    title = "Prompt tokens agree with llama.cpp's counter"
+    if counted is None:
+        return _check("tokens_agree", title, "not checked", _count(n), "n_p_eval")
+    # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
+    agree = n == counted or (n == 1 and counted in (0, 1))
+    return _check("tokens_agree", title, agree, _count(n), f"n_p_eval = {_count(counted)}")
+
+
+def _layers(e: Evidence) -> Check:
+    nodes = e.tables["graph_nodes"]
+    found = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
+    title = "Layers agree with the model's metadata"
+    if e.n_layers is None:
+        return _check("layers_agree", title, "not checked", _count(found), "block_count")
+    return _check("layers_agree", title, found == e.n_layers, _count(found), f"block_count = {e.n_layers}")
+
+
+def _first_op(e: Evidence) -> Check:
+    passes = e.tables["passes"].dropna(subset=["graph", "kind"])
+    passes = passes[passes["kind"].isin(["prompt", "generate", "warmup"])]
+    ops = e.tables["graph_nodes"]
+    first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
+    found = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
+    return _check(
+        "first_op", "Each pass begins with the embedding lookup", found == ["GET_ROWS"], ", ".join(found) or "none",
+        "GET_ROWS",
+    )  # fmt: skip
+
+
+def _op_mix(e: Evidence) -> Check:
+    """An attention model multiplies, normalises and rotates; a MoE also routes."""
+    present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
+    wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if e.n_experts else set())
+    wanted_norm = {"RMS_NORM", "NORM"}
+    missing = sorted(wanted - present) + ([] if wanted_norm & present else ["RMS_NORM or NORM"])
+    extra = [] if e.n_experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
+    problems = [f"no {name}" for name in missing] + extra
+    return _check(
+        "op_mix", "The operations are those of the architecture", not problems,
+        "; ".join(problems) or f"{len(present)} kinds of op", "MUL_MAT and a norm; experts are routed",
+    )  # fmt: skip
+
+
+def _offsets(e: Evidence) -> Check:
+    title = "File offsets lie inside the model's tensors"
+    if e.tables["tensors"].empty:
+        return _check("offsets_in_tensors", title, "not checked", "no memory map", "all")
+    place = e.tables["placements"]
+    place = place[place["file"].notna() | (place["memory"].isin(["disk", "copied"]))]
+    tensors = e.tables["tensors"].set_index("tensor")
+    inside = place["tensor"].notna()
+    known = place[inside]
+    end = known["origin_offset"] + known["size_bytes"]
+    limit = tensors["offset"].add(tensors["size_bytes"]).reindex(known["tensor"].astype(int)).to_numpy()
+    bad = int((~inside).sum()) + int((end.to_numpy(dtype="int64") > limit).sum())
+    return _check("offsets_in_tensors", title, bad == 0, f"{_count(len(place))} places, {_count(bad)} outside", "0 outside")
+
+
+def _tiles(e: Evidence) -> Check:
+    title = "Tensors tile their file"
+    tensors = e.tables["tensors"]
+    if tensors.empty or not e.data_begin:
+        return _check("tensors_tile_file", title, "not checked", "no memory map", "no overlap, gaps are padding")
+    worst, overlaps = 0, 0
+    for number, group in tensors.sort_values("offset").groupby("file"):
+        begin = group["offset"].to_numpy()
+        end = begin + group["size_bytes"].to_numpy()
+        size = int(e.tables["files"].set_index("file")["size_bytes"][number])
+        gaps = np.append(begin, size) - np.insert(end, 0, e.data_begin[int(number)])
+        overlaps += int((gaps < 0).sum())
+        worst = max(worst, int(gaps.max()))
+    return _check(
+        "tensors_tile_file", title, overlaps == 0 and worst < 4096, f"{overlaps} overlaps, largest gap {worst} B",
+        "no overlap, gaps below 4\u2009096 B",
+    )  # fmt: skip
+
+
+def _monotone(e: Evidence) -> Check:
+    n = int(e.trace["not_monotone"])
+    return _check("monotone_time", "Time runs forward on every thread", n == 0, _count(n), "0 steps back")
+
+
+def _zero(e: Evidence) -> Check:
+    n = int(e.trace["zero_records"])
+    return _check("zero_records", "No empty records", n == 0, _count(n), "0")
+
+
+def _untouched(e: Evidence) -> Check:
+    """Weights that no token used are a finding, not a fault: they are listed."""
+    title = "Weights that no token used are listed"
+    tensors, passes = e.tables["tensors"], e.tables["passes"]
+    ids = passes.loc[passes["kind"].isin(TOKEN_PASSES), "pass_id"]
+    if tensors.empty or ids.empty:
+        return _check("never_touched", title, "not checked", "no token passes or no memory map", "a list")
+    used = ranges(e.tables, ids)["tensor"].dropna().astype(int).unique()
+    never = tensors[~tensors["tensor"].isin(used)]
+    names = ", ".join(never["name"].head(8)) + (" …" if len(never) > 8 else "")
+    found = f"{len(never)} of {len(tensors)} tensors, {_count(never['size_bytes'].sum())} B"
+    return _check("never_touched", title, "passed", found, "a list", names)
+
+
+def _buffers(e: Evidence) -> Check:
+    events = e.tables["buffers"]["event"]
+    begun, ended = int((events == "alloc").sum()), int((events == "free").sum())
+    title = "Allocations and frees balance"
+    if begun == 0:
+        return _check("buffers_balance", title, "not checked", "no buffers recorded", "equal")
+    state: CheckState = "passed" if begun == ended else "warning"
+    return _check("buffers_balance", title, state, f"{_count(begun)} allocated, {_count(ended)} freed", "equal")
+
+
+def _one_run(e: Evidence) -> Check:
+    """The reader refuses segments of different runs; a passed check says that it looked."""
+    return _check(
+        "one_run_id", "All files carry one run id", bool(e.trace["run_id"]),
+        f"{e.trace['n_segments']} files of {str(e.trace['run_id'])[:8]}", "one",
+    )  # fmt: skip
+
+
+def _checksums(e: Evidence) -> Check:
+    n = int(e.trace["unsealed_chunks"])
+    return _check(
+        "checksums", "Checksums hold", "passed" if n == 0 else "warning",
+        "all chunks sealed and right" if n == 0 else f"{n} chunks were never sealed", "all",
+    )  # fmt: skip
+
+
+def overhead_share(tables: Tables, trace: Mapping[str, Any]) -> float | None:
+    """Tracing cost as a share of the passes' time: events x cost per event / (time x threads)."""
+    passes, spans = tables["passes"], tables["spans"]
+    cost = float(trace["event_cost_ns"])
+    ids = passes.loc[passes["graph"].notna(), "pass_id"]
+    timed = passes[passes["pass_id"].isin(ids)]
+    total = float((timed["end_ns"] - timed["begin_ns"]).sum())
+    threads = int(spans["thread"].max()) + 1 if len(spans) else 0
+    if not total or not threads or np.isnan(cost):
+        return None
+    barriers = int((spans["barrier_ns"] > 0).sum())
+    spent = len(spans) * cost + barriers * 2 * float(trace["clock_read_ns"])
+    return spent / (total * threads)
+
+
+def _cost(e: Evidence) -> Check:
+    share = overhead_share(e.tables, e.trace)
+    limit = f"\u2264 {WARN_COST:.0%}; over {FAIL_COST:.0%} fails"
+    title = "Tracing costs little of the passes' time"
+    if share is None:
+        return _check("tracing_cost", title, "not checked", "not measured", limit)
+    state: CheckState = "passed" if share <= WARN_COST else "warning" if share <= FAIL_COST else "failed"
+    detail = f"{e.trace['event_cost_ns']:.1f} ns per event, measured when the run began"
+    return _check("tracing_cost", title, state, f"{share:.2%}", limit, detail)
+
+
+def _interference(e: Evidence) -> Check:
+    title = "Other programs did not interfere"
+    passes, spans = e.tables["passes"], e.tables["spans"]
+    chosen = passes[passes["kind"].isin(TOKEN_PASSES)]
+    if chosen.empty or chosen["involuntary_switches"].isna().all():
+        return _check("interference", title, "not checked", "not recorded", "\u2264 1 involuntary switch a pass")
+    per_pass = float(chosen["involuntary_switches"].mean())
+    mine = spans[spans["pass_id"].isin(chosen["pass_id"])]
+    total = float((mine["work_ns"] + mine["barrier_ns"] + mine["wait_ns"]).sum())
+    waited = float((mine["barrier_ns"] + mine["wait_ns"]).sum()) / total if total else 0.0
+    calm = per_pass <= WARN_SWITCHES_PER_PASS and waited <= WARN_WAIT_SHARE
+    return _check(
+        "interference", title, "passed" if calm else "warning",
+        f"{per_pass:.2f} involuntary switches a pass, {waited:.0%} of thread time waiting",
+        f"\u2264 {WARN_SWITCHES_PER_PASS:.0f} a pass, \u2264 {WARN_WAIT_SHARE:.0%} waiting",
+    )  # fmt: skip
+
+
+def _kinds(e: Evidence) -> Check:
+    """Warm-up asked for is there, and none that was switched off."""
+    kinds = e.tables["passes"]["kind"]
+    n = int((kinds == "warmup").sum())
+    unknown = int(kinds.isna().sum())
+    right = (n > 0) == e.warmup and unknown == 0
+    return _check(
+        "pass_kinds", "Load and warm-up are told from tokens", right,
+        f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
+        "warm-up on" if e.warmup else "warm-up off",
+    )  # fmt: skip
+
+
+_CHECKS = (
+    _complete, _dropped, _one_run, _checksums, _zero, _monotone, _nodes, _threads, _kinds, _passes, _tokens, _layers,
+    _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, _cost, _interference,
+)  # fmt: skip

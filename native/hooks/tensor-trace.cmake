@@ -1,0 +1,22 @@
+# Included by ggml/CMakeLists.txt of a hooked tree; the sources lie beside this file.
+option(GGML_TENSOR_TRACE "ggml: record every op and where its bytes come from" OFF)
+
+if (GGML_TENSOR_TRACE)
+    set(TENSOR_TRACE_SOURCE ${CMAKE_CURRENT_LIST_DIR})
+    target_sources(ggml-base PRIVATE
+        ${TENSOR_TRACE_SOURCE}/crc32.c
+        ${TENSOR_TRACE_SOURCE}/facts.c
+        ${TENSOR_TRACE_SOURCE}/graphs.c
+        ${TENSOR_TRACE_SOURCE}/map.c
+        ${TENSOR_TRACE_SOURCE}/segment.c
+        ${TENSOR_TRACE_SOURCE}/trace.c
+        ${TENSOR_TRACE_SOURCE}/writer.c
+        ${TENSOR_TRACE_SOURCE}/ggml_hooks.c)
+    target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
+    target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE)
+    set_source_files_properties(${TENSOR_TRACE_SOURCE}/facts.c TARGET_DIRECTORY ggml-base PROPERTIES COMPILE_DEFINITIONS
+        "TENSOR_TRACE_BUILD=\"${CMAKE_BUILD_TYPE} ${CMAKE_C_COMPILER_ID} native=${GGML_NATIVE} openmp=${GGML_OPENMP} shared=${BUILD_SHARED_LIBS}\"")
+    if (TARGET ggml-cpu)
+        target_compile_definitions(ggml-cpu PRIVATE GGML_TENSOR_TRACE)
+    endif()
+endif()

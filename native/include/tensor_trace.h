@@ -1,0 +1,168 @@
+/*
+ * tensor_trace: what the hooks in ggml and llama.cpp call.
+ *
+ * The option GGML_TENSOR_TRACE compiles the hooks in; TENSOR_TRACE_DIR in the
+ * environment switches them on: the folder must exist. Without it every hook is
+ * one predicted branch; without the option no symbol of ours remains.
+ *
+ *     TENSOR_TRACE_DIR        folder for the trace
+ *     TENSOR_TRACE_MAX_BYTES  stop recording (and count what is dropped) beyond this size
+ *     TENSOR_TRACE_VERIFY     1: hash every graph of every pass, also where llama.cpp
+ *                             says that it is unchanged, and abort when it is not
+ */
+#ifndef TENSOR_TRACE_H
+#define TENSOR_TRACE_H
+
+#ifdef GGML_TENSOR_TRACE
+#define TENSOR_TRACE_ENABLED 1
+#else
+#define TENSOR_TRACE_ENABLED 0
+#endif
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ggml_cgraph;
+struct ggml_tensor;
+struct ggml_backend_buffer;
+struct tt_writer;
+
+/* What a hook must know before it calls: is this process traced, is this thread in a compute. */
+extern bool tensor_trace_on;
+extern __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec")));
+
+void tensor_trace_start(void); /* once per process, by the first hook; reads the environment */
+
+void tensor_trace_load_begin(const char * path);
+void tensor_trace_load_end(void);
+void tensor_trace_file_mapped(const void * address, size_t size, int fd);
+void tensor_trace_file_unmapped(const void * address, size_t size);
+void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped);
+
+void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer);
+void tensor_trace_buffer_is(struct ggml_backend_buffer * buffer);
+void tensor_trace_buffer_end(struct ggml_backend_buffer * buffer);
+void tensor_trace_work_begin(const void * address, size_t size);
+void tensor_trace_work_end(const void * address);
+
+struct tensor_trace_context {
+    const void * context;
+    uint32_t n_ctx, n_batch, n_ubatch, n_threads;
+    int type_k, type_v; /* enum ggml_type */
+};
+struct tensor_trace_ubatch {
+    const void * context;
+    struct ggml_cgraph * graph;
+    bool warmup, encoder;
+    uint32_t n_tokens, n_sequences, n_pos;
+    const int32_t * token;    /* may be NULL: embeddings */
+    const int32_t * position; /* may be NULL */
+    const int32_t * const * sequence;
+    const int8_t * output;    /* may be NULL */
+};
+void tensor_trace_context(const struct tensor_trace_context * context);
+void tensor_trace_call(const void * context);
+void tensor_trace_warmup(bool begins); /* passes of this thread until it ends only warm up */
+void tensor_trace_graph_built(void); /* this thread's next pass runs a graph that was made anew */
+void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch);
+void tensor_trace_pass_end(int status);
+void tensor_trace_logits(const void * context);
+void tensor_trace_sampled(int32_t token);
+
+void tensor_trace_compute_begin(struct ggml_cgraph * graph);
+void tensor_trace_compute_end(struct ggml_cgraph * graph);
+void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth);
+void tensor_trace_thread_end(void);
+void tensor_trace_op_begin(struct tt_writer * self, int node);
+void tensor_trace_op_end(struct tt_writer * self, int node);
+void tensor_trace_barrier_begin(struct tt_writer * self);
+void tensor_trace_barrier_end(struct tt_writer * self);
+
+#ifdef __cplusplus
+}
+
+/* llama.cpp's ubatch and parameters as plain fields; templates, because their types are internal. */
+template <typename Context, typename Ubatch, typename Params>
+inline void tensor_trace_ubatch_begin(
+        const Context * context, ggml_cgraph * graph, const Ubatch & ubatch, const Params & params, bool encoder) {
+    struct tensor_trace_ubatch made = {};
+    made.context     = context;
+    made.graph       = graph;
+    made.warmup      = params.warmup;
+    made.encoder     = encoder;
+    made.n_tokens    = ubatch.n_tokens;
+    made.n_sequences = ubatch.n_seqs_unq;
+    made.n_pos       = ubatch.n_pos;
+    made.token       = ubatch.token;
+    made.position    = ubatch.pos;
+    made.sequence    = ubatch.seq_id;
+    made.output      = ubatch.output;
+    tensor_trace_pass_begin(&made);
+}
+template <typename Context, typename Params>
+inline void tensor_trace_context_made(const Context * context, const Params & params) {
+    struct tensor_trace_context made = {};
+    made.context   = context;
+    made.n_ctx     = llama_n_ctx(context);
+    made.n_batch   = llama_n_batch(context);
+    made.n_ubatch  = llama_n_ubatch(context);
+    made.n_threads = (uint32_t) params.n_threads;
+    made.type_k    = (int) params.type_k;
+    made.type_v    = (int) params.type_v;
+    tensor_trace_context(&made);
+}
+#endif
+
+#if defined(__GNUC__)
+#define TT_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#else
+#define TT_UNLIKELY(condition) (condition)
+#endif
+
+/* A hook is a statement: no value, no control flow; arguments stay checked when it is off. */
+#define TENSOR_TRACE_CALL_IF(condition, call) \
+    do { if (TENSOR_TRACE_ENABLED && TT_UNLIKELY(condition)) { call; } } while (0)
+#define TENSOR_TRACE_PROCESS(call) TENSOR_TRACE_CALL_IF(tensor_trace_on, call)
+#define TENSOR_TRACE_THREAD(call)  TENSOR_TRACE_CALL_IF(tensor_trace_self != NULL, call)
+
+/* hooks that may come first in a process */
+#define TENSOR_TRACE_LOAD_BEGIN(path) \
+    do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_load_begin(path)); } } while (0)
+#define TENSOR_TRACE_BUFFER_BEGIN(buffer) \
+    do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_buffer_begin(buffer)); } } while (0)
+#define TENSOR_TRACE_FILE_MAPPED(address, size, fd) \
+    do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_file_mapped(address, size, fd)); } } while (0)
+
+#define TENSOR_TRACE_LOAD_END()                   TENSOR_TRACE_PROCESS(tensor_trace_load_end())
+#define TENSOR_TRACE_FILE_UNMAPPED(address, size) TENSOR_TRACE_PROCESS(tensor_trace_file_unmapped(address, size))
+#define TENSOR_TRACE_WEIGHT(tensor, split, offset, mapped) \
+    TENSOR_TRACE_PROCESS(tensor_trace_weight(tensor, split, offset, mapped))
+#define TENSOR_TRACE_BUFFER_IS(buffer)           TENSOR_TRACE_PROCESS(tensor_trace_buffer_is(buffer))
+#define TENSOR_TRACE_BUFFER_END(buffer)          TENSOR_TRACE_PROCESS(tensor_trace_buffer_end(buffer))
+#define TENSOR_TRACE_WORK_BEGIN(address, size)   TENSOR_TRACE_PROCESS(tensor_trace_work_begin(address, size))
+#define TENSOR_TRACE_WORK_END(address)           TENSOR_TRACE_PROCESS(tensor_trace_work_end(address))
+#define TENSOR_TRACE_CONTEXT(context, params)     TENSOR_TRACE_PROCESS(tensor_trace_context_made(context, params))
+#define TENSOR_TRACE_CALL(context)               TENSOR_TRACE_PROCESS(tensor_trace_call(context))
+#define TENSOR_TRACE_WARMUP(begins)              TENSOR_TRACE_PROCESS(tensor_trace_warmup(begins))
+#define TENSOR_TRACE_GRAPH_BUILT()               TENSOR_TRACE_PROCESS(tensor_trace_graph_built())
+#define TENSOR_TRACE_PASS_BEGIN(context, graph, ubatch, params, encoder) \
+    TENSOR_TRACE_PROCESS(tensor_trace_ubatch_begin(context, graph, ubatch, params, encoder))
+#define TENSOR_TRACE_PASS_END(status)            TENSOR_TRACE_PROCESS(tensor_trace_pass_end((int) (status)))
+#define TENSOR_TRACE_LOGITS(context)             TENSOR_TRACE_PROCESS(tensor_trace_logits(context))
+#define TENSOR_TRACE_SAMPLED(token)              TENSOR_TRACE_PROCESS(tensor_trace_sampled(token))
+
+#define TENSOR_TRACE_COMPUTE_BEGIN(graph)        TENSOR_TRACE_PROCESS(tensor_trace_compute_begin(graph))
+#define TENSOR_TRACE_COMPUTE_END(graph)          TENSOR_TRACE_PROCESS(tensor_trace_compute_end(graph))
+#define TENSOR_TRACE_THREAD_BEGIN(graph, ith, nth) TENSOR_TRACE_PROCESS(tensor_trace_thread_begin(graph, ith, nth))
+#define TENSOR_TRACE_THREAD_END()                TENSOR_TRACE_THREAD(tensor_trace_thread_end())
+#define TENSOR_TRACE_OP_BEGIN(node)              TENSOR_TRACE_THREAD(tensor_trace_op_begin(tensor_trace_self, node))
+#define TENSOR_TRACE_OP_END(node)                TENSOR_TRACE_THREAD(tensor_trace_op_end(tensor_trace_self, node))
+#define TENSOR_TRACE_BARRIER_BEGIN()             TENSOR_TRACE_THREAD(tensor_trace_barrier_begin(tensor_trace_self))
+#define TENSOR_TRACE_BARRIER_END()               TENSOR_TRACE_THREAD(tensor_trace_barrier_end(tensor_trace_self))
+
+#endif

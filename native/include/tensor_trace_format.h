@@ -1,0 +1,264 @@
+/*
+ * The layout of a tensor trace, version 1.
+ *
+ * A traced process writes one folder. Every file in it is a segment and carries
+ * the same run id in its name and in its header:
+ *
+ *     RUNID.main.tt      what is true for many ops: names, graphs, passes, buffers, files
+ *     RUNID.t000.tt ...  one per thread that computed: when it ran which node
+ *
+ * All numbers are little-endian; times are nanoseconds of CLOCK_MONOTONIC.
+ *
+ * SEGMENT   a header page of 4,096 bytes (struct tt_file_header, rest zero), then
+ *           chunks without gaps. A chunk begins at a multiple of 4,096 with struct
+ *           tt_chunk_header; `committed` bytes of payload follow, the rest of the
+ *           chunk is unused. `committed` is stored with release order after the
+ *           bytes it covers, so what a killed process leaves is a readable prefix.
+ *           A sealed chunk is final and carries the CRC-32 (IEEE) of its payload;
+ *           a chunk that was never sealed belongs to a process that did not end well.
+ *           What did not fit is counted in the file header, never overwritten.
+ *
+ * MAIN      records of struct tt_record (16 bytes: type, length, time), then the
+ *           payload of that type, padded to 8 bytes; `length` counts all of it.
+ *           Strings appear once, as TT_STRING, before the first record that names
+ *           their number; number 0 is the empty string.
+ *
+ * THREAD    records of 32 bytes. TT_THREAD_BEGIN opens the part of one thread in one
+ *           compute (a graph, or a part of it, run by the CPU backend), TT_OP are the
+ *           nodes it ran, TT_INDEX holds row numbers, expert numbers or routing
+ *           weights that an op was about to use, followed by its data padded to 32
+ *           bytes, TT_THREAD_END closes. `node` counts inside the compute; the
+ *           TT_COMPUTE record of the main segment maps it to a node of the graph.
+ *
+ * The time a thread waits after an op is the begin of its next op (or its end of
+ * the compute) minus the end of the op; waiting inside is in `barrier_ns`.
+ */
+#ifndef TENSOR_TRACE_FORMAT_H
+#define TENSOR_TRACE_FORMAT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TT_MAGIC        "TTRACE\r\n" /* 8 bytes; the line end shows a text-mode copy */
+#define TT_VERSION      1u
+#define TT_CHUNK_MAGIC  0x4b4e4843u  /* "CHNK" */
+#define TT_PAGE         4096u
+#define TT_NONE         0xffffffffu  /* no node, no buffer, no pass */
+
+enum tt_segment_kind { TT_SEGMENT_MAIN = 0, TT_SEGMENT_THREAD = 1 };
+
+struct tt_file_header {
+    char     magic[8];
+    uint32_t version;
+    uint32_t kind;            /* enum tt_segment_kind */
+    uint8_t  run_id[16];
+    uint32_t number;          /* of the segment within the run */
+    uint32_t os_thread;
+    uint64_t open_ns;
+    uint64_t reserved;
+    uint32_t reserved2;
+    uint32_t crc;             /* of the bytes before it */
+    uint64_t dropped_records; /* may still grow: outside the checksum */
+    uint64_t dropped_bytes;
+};
+
+struct tt_chunk_header {
+    uint32_t magic;
+    uint32_t sequence;        /* from 0, without gaps */
+    uint64_t size_bytes;      /* of the chunk, header included; a multiple of TT_PAGE */
+    uint64_t committed;       /* payload bytes that are valid */
+    uint32_t sealed;          /* 1: final, crc is valid */
+    uint32_t crc;             /* CRC-32 of the committed payload */
+    uint64_t reserved[4];
+};
+
+/* ---- main segment ------------------------------------------------------- */
+
+enum tt_type {
+    TT_INFO       = 1,  /* u32 key, u32 value (strings): facts about process and machine */
+    TT_STRING     = 2,  /* u32 number, u32 bytes, the bytes */
+    TT_FILE_MAP   = 3,  /* struct tt_file_map */
+    TT_FILE_UNMAP = 4,  /* struct tt_file_map; path is 0 */
+    TT_LOAD_BEGIN = 5,  /* struct tt_load */
+    TT_LOAD_END   = 6,  /* struct tt_load */
+    TT_WEIGHT     = 7,  /* struct tt_weight */
+    TT_CONTEXT    = 8,  /* struct tt_context */
+    TT_BUFFER     = 9,  /* struct tt_buffer: allocated */
+    TT_BUFFER_IS  = 10, /* struct tt_buffer: name, usage and address are known now */
+    TT_BUFFER_END = 11, /* struct tt_buffer: freed */
+    TT_GRAPH      = 12, /* struct tt_graph, then n_nodes + n_leafs struct tt_node */
+    TT_PLACEMENT  = 13, /* struct tt_placement, then n struct tt_place */
+    TT_CALL       = 14, /* u32 context, u32 0: one llama_decode or llama_encode begins */
+    TT_PASS_BEGIN = 15, /* struct tt_pass, then n_tokens struct tt_token */
+    TT_PASS_END   = 16, /* struct tt_pass, n_tokens is 0 */
+    TT_COMPUTE    = 17, /* struct tt_compute, then n_map u32 */
+    TT_LOGITS     = 18, /* u32 context, u32 0: the caller reads logits of the last call */
+    TT_SAMPLED    = 19, /* u32 context (or TT_NONE), i32 token: the token chosen from them */
+    TT_END        = 20, /* struct tt_end: the trace was closed in order */
+};
+
+struct tt_record {
+    uint32_t type;
+    uint32_t length;
+    uint64_t time_ns;
+};
+
+struct tt_file_map {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t inode;
+    uint32_t path;
+    uint32_t reserved;
+};
+
+struct tt_usage {              /* getrusage(RUSAGE_SELF): counters of the whole process */
+    uint64_t minor_faults, major_faults;
+    uint64_t voluntary_switches, involuntary_switches;
+};
+
+struct tt_load {
+    struct tt_usage usage;
+    uint32_t load;             /* number of the load in this process */
+    uint32_t path;
+};
+
+struct tt_weight {
+    uint32_t load;
+    uint32_t name;
+    uint32_t split_index;      /* which file of the model */
+    uint32_t mapped;           /* 1: lies in the file mapping; 0: was copied */
+    uint64_t file_offset;      /* absolute offset in that file */
+    uint64_t size_bytes;
+    uint64_t address;
+};
+
+struct tt_context {
+    uint32_t context, load;
+    uint32_t n_ctx, n_batch, n_ubatch, n_threads;
+    uint32_t type_k, type_v;   /* strings */
+};
+
+struct tt_buffer {
+    uint32_t buffer;           /* numbered in order of allocation, never reused */
+    uint32_t usage;            /* 0 any, 1 weights, 2 compute, 3 work */
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t name, backend;
+};
+
+struct tt_graph {
+    uint64_t hash;
+    uint32_t graph;
+    uint32_t n_nodes, n_leafs;
+    uint32_t reserved;
+};
+
+struct tt_node {
+    uint32_t op, name, dtype;  /* strings */
+    uint32_t flags;            /* ggml's tensor flags */
+    uint32_t computes;         /* 1 op, 0 noop or leaf, 2 op that is switched off */
+    uint32_t view_of;          /* node or leaf, or TT_NONE */
+    uint64_t view_offset;
+    uint64_t size_bytes;       /* ggml_nbytes */
+    uint64_t ne[4];
+    uint64_t nb[4];
+    uint32_t src[10];          /* node or leaf (n_nodes + i), or TT_NONE */
+    uint32_t op_params[16];
+};
+
+struct tt_placement {
+    uint64_t hash;
+    uint32_t placement, graph;
+    uint32_t n, reserved;
+};
+
+struct tt_place {
+    uint64_t address;          /* 0: none yet */
+    uint32_t buffer;           /* or TT_NONE */
+    uint32_t reserved;
+};
+
+enum tt_pass_flags { TT_PASS_WARMUP = 1, TT_PASS_ENCODER = 2, TT_PASS_OUTSIDE = 4 /* no ubatch */ };
+
+struct tt_pass {
+    struct tt_usage usage;
+    uint32_t pass, context;
+    uint32_t graph, placement;
+    uint32_t flags;            /* enum tt_pass_flags */
+    int32_t  status;           /* at the end: 0 is success */
+    uint32_t n_tokens, n_sequences;
+};
+
+struct tt_token {
+    int32_t  token;            /* -1: the input was an embedding */
+    int32_t  position;
+    int32_t  sequence;
+    uint32_t output;           /* 1: logits were asked for */
+};
+
+struct tt_compute {
+    uint64_t compute;
+    uint32_t pass, split;
+    uint32_t backend;          /* string */
+    uint32_t n_nodes;
+    uint32_t first_node;       /* node 0 of the compute is this node of the graph ... */
+    uint32_t n_map;            /* ... unless a map of n_nodes numbers follows */
+};
+
+struct tt_end {
+    uint64_t wall_ns;          /* CLOCK_REALTIME beside the record's own time */
+    uint64_t n_passes;
+    uint64_t n_segments;
+    uint64_t reserved;
+};
+
+/* ---- thread segments ---------------------------------------------------- */
+
+enum tt_event_type { TT_OP = 1, TT_THREAD_BEGIN = 2, TT_THREAD_END = 3, TT_INDEX = 4 };
+
+struct tt_event {
+    uint64_t begin_ns;
+    uint64_t end_ns;     /* TT_THREAD_*, TT_INDEX: see below */
+    uint64_t barrier_ns;
+    uint32_t node;       /* TT_THREAD_*: number of the thread in its pool */
+    uint16_t n_fused;    /* nodes after this one that the same kernel computed */
+    uint16_t type;       /* enum tt_event_type */
+};
+/*
+ * TT_THREAD_BEGIN, TT_THREAD_END: end_ns is the compute, barrier_ns the size of the pool.
+ * TT_INDEX: end_ns is ne0 | ne1 << 32 of the data, barrier_ns what it is (tt_index),
+ *           n_fused the bytes of one number (4 or 8).
+ */
+enum tt_index {
+    TT_INDEX_ROWS    = 1, /* src1 of GET_ROWS: rows of src0 that are read */
+    TT_INDEX_EXPERTS = 2, /* src2 of MUL_MAT_ID: ne0 choices for each of ne1 token rows */
+    TT_INDEX_CELLS   = 3, /* src1 of SET_ROWS: rows of dst that are written */
+    TT_INDEX_COLUMNS = 4, /* the same, element by element: the first element of each token */
+    TT_INDEX_WEIGHTS = 5, /* src1 of MUL: ne0 float weights for each of ne1 token rows */
+};
+
+#define TT_ASSERT_SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
+TT_ASSERT_SIZE(tt_file_header, 80);
+TT_ASSERT_SIZE(tt_chunk_header, 64);
+TT_ASSERT_SIZE(tt_record, 16);
+TT_ASSERT_SIZE(tt_file_map, 32);
+TT_ASSERT_SIZE(tt_load, 40);
+TT_ASSERT_SIZE(tt_weight, 40);
+TT_ASSERT_SIZE(tt_context, 32);
+TT_ASSERT_SIZE(tt_buffer, 32);
+TT_ASSERT_SIZE(tt_graph, 24);
+TT_ASSERT_SIZE(tt_node, 208);
+TT_ASSERT_SIZE(tt_placement, 24);
+TT_ASSERT_SIZE(tt_place, 16);
+TT_ASSERT_SIZE(tt_pass, 64);
+TT_ASSERT_SIZE(tt_token, 16);
+TT_ASSERT_SIZE(tt_compute, 32);
+TT_ASSERT_SIZE(tt_end, 32);
+TT_ASSERT_SIZE(tt_event, 32);
+static_assert(offsetof(struct tt_file_header, crc) == 60, "crc covers the 60 bytes before it");
+static_assert(offsetof(struct tt_chunk_header, committed) == 16, "readers find the prefix here");
+static_assert(offsetof(struct tt_node, src) == 104, "operands");
+static_assert(offsetof(struct tt_event, node) == 24, "node");
+
+#endif

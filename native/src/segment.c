@@ -1,0 +1,167 @@
+/* One file of chunks, each mapped while it is filled. See tensor_trace_format.h. */
+#include "tt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static size_t pages(size_t bytes) {
+    return (bytes + TT_PAGE - 1) / TT_PAGE * TT_PAGE;
+}
+
+static bool take(struct tt_budget * budget, uint64_t bytes) {
+    uint64_t left = atomic_load_explicit(&budget->left, memory_order_relaxed);
+    while (left >= bytes) {
+        if (atomic_compare_exchange_weak(&budget->left, &left, left - bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Disk space first, then the mapping: a full disk is an error here, not a SIGBUS later. */
+static void * extend(struct tt_segment * segment, size_t bytes) {
+    if (!take(segment->budget, bytes)) {
+        return NULL;
+    }
+    if (posix_fallocate(segment->fd, (off_t) segment->file_bytes, (off_t) bytes) != 0) {
+        if (ftruncate(segment->fd, (off_t) segment->file_bytes) != 0) { /* a partial allocation stays: harmless */
+            errno = 0;
+        }
+        return NULL;
+    }
+    void * made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, segment->fd,
+                       (off_t) segment->file_bytes);
+    if (made == MAP_FAILED) {
+        return NULL;
+    }
+    segment->file_bytes += bytes;
+    return made;
+}
+
+static void leave_chunk(struct tt_segment * segment) {
+    if (segment->chunk) {
+        munmap(segment->chunk, segment->chunk->size_bytes);
+    }
+    segment->chunk   = NULL;
+    segment->payload = NULL;
+    segment->room = segment->used = 0;
+}
+
+bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
+                     enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget) {
+    *segment = (struct tt_segment) { .fd = -1, .chunk_bytes = pages(chunk_bytes), .budget = budget };
+    segment->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (segment->fd < 0) {
+        return false;
+    }
+    struct tt_file_header * header = extend(segment, TT_PAGE);
+    if (!header) {
+        close(segment->fd);
+        segment->fd = -1;
+        return false;
+    }
+    memcpy(header->magic, TT_MAGIC, sizeof header->magic);
+    header->version   = TT_VERSION;
+    header->kind      = kind;
+    header->number    = number;
+    header->os_thread = (uint32_t) gettid();
+    header->open_ns   = tt_now();
+    memcpy(header->run_id, run_id, sizeof header->run_id);
+    header->crc       = tt_crc32(0, header, offsetof(struct tt_file_header, crc));
+    segment->header   = header;
+    return true;
+}
+
+bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
+    if (segment->fd < 0) {
+        return false;
+    }
+    if (segment->payload && segment->room - segment->used >= bytes) {
+        return true;
+    }
+    const size_t wanted = pages(bytes + sizeof(struct tt_chunk_header));
+    const size_t size   = wanted > segment->chunk_bytes ? wanted : segment->chunk_bytes;
+    struct tt_chunk_header * chunk = extend(segment, size);
+    if (!chunk) {
+        return false;
+    }
+    leave_chunk(segment);
+    chunk->magic      = TT_CHUNK_MAGIC;
+    chunk->sequence   = segment->sequence++;
+    chunk->size_bytes = size;
+    segment->chunk    = chunk;
+    segment->payload  = (uint8_t *) (chunk + 1);
+    segment->room     = size - sizeof *chunk;
+    segment->used     = 0;
+    return true;
+}
+
+void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t bytes) {
+    if (segment->header) {
+        segment->header->dropped_records += records;
+        segment->header->dropped_bytes += bytes;
+    }
+}
+
+/* Read the chunks back from the file and give each its checksum. */
+static void seal(struct tt_segment * segment) {
+    enum { STEP = 1 << 18 };
+    uint8_t * buffer = malloc(STEP);
+    if (!buffer) {
+        return; /* unsealed chunks are readable, and the reader says so */
+    }
+    uint64_t at = TT_PAGE;
+    while (at < segment->file_bytes) {
+        struct tt_chunk_header chunk;
+        if (pread(segment->fd, &chunk, sizeof chunk, (off_t) at) != (ssize_t) sizeof chunk) {
+            break;
+        }
+        uint32_t crc  = 0;
+        uint64_t done = 0;
+        while (done < chunk.committed) {
+            const size_t  step = chunk.committed - done < STEP ? (size_t) (chunk.committed - done) : STEP;
+            const ssize_t got  = pread(segment->fd, buffer, step, (off_t) (at + sizeof chunk + done));
+            if (got <= 0) {
+                break;
+            }
+            crc = tt_crc32(crc, buffer, (size_t) got);
+            done += (uint64_t) got;
+        }
+        chunk.crc    = crc;
+        chunk.sealed = done == chunk.committed;
+        if (pwrite(segment->fd, &chunk, sizeof chunk, (off_t) at) != (ssize_t) sizeof chunk) {
+            break;
+        }
+        at += chunk.size_bytes;
+    }
+    free(buffer);
+}
+
+void tt_segment_close(struct tt_segment * segment, bool in_use) {
+    if (segment->fd < 0) {
+        return;
+    }
+    if (in_use) { /* a thread may still write: leave the mapping, and the last chunk unsealed */
+        return;
+    }
+    if (segment->chunk) {
+        const size_t size = pages(segment->used + sizeof *segment->chunk);
+        const size_t old  = segment->chunk->size_bytes;
+        segment->file_bytes -= old - size;
+        segment->chunk->size_bytes = size;
+        munmap(segment->chunk, old);
+        segment->chunk = NULL;
+        if (ftruncate(segment->fd, (off_t) segment->file_bytes) != 0) {
+            errno = 0; /* only space is lost: chunks say where they end */
+        }
+    }
+    seal(segment);
+    munmap(segment->header, TT_PAGE);
+    close(segment->fd);
+    segment->fd     = -1;
+    segment->header = NULL;
+}

@@ -1,0 +1,134 @@
+/* What the files of the tracer share. Nothing here knows ggml; hooks/ does. */
+#ifndef TT_H
+#define TT_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* gettid, getrandom, MAP_POPULATE */
+#endif
+
+#include "tensor_trace_format.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+static inline uint64_t tt_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+/* crc32.c */
+uint32_t tt_crc32(uint32_t crc, const void * data, size_t size);
+
+/* map.c: 64-bit key (never 0) to 32-bit number, grows, never forgets unless cleared */
+struct tt_map {
+    uint64_t * keys;
+    uint32_t * values;
+    size_t     size, used;
+};
+bool     tt_map_put(struct tt_map * map, uint64_t key, uint32_t value); /* false: out of memory */
+bool     tt_map_get(const struct tt_map * map, uint64_t key, uint32_t * value);
+void     tt_map_clear(struct tt_map * map);
+void     tt_map_free(struct tt_map * map);
+uint64_t tt_hash(uint64_t seed, const void * data, size_t size); /* never 0 */
+
+/* segment.c: one file of chunks */
+struct tt_budget { _Atomic uint64_t left; };
+struct tt_segment {
+    int      fd;
+    uint64_t file_bytes;           /* where the next chunk begins */
+    size_t   chunk_bytes;          /* smallest chunk to allocate */
+    uint32_t sequence;
+    uint8_t *                payload; /* of the chunk in use, or NULL */
+    size_t                   room, used;
+    struct tt_chunk_header * chunk;
+    struct tt_file_header *  header;
+    struct tt_budget *       budget;
+};
+bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
+                     enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget);
+/* Make room for `bytes` without a seam; false: there is none, and nothing was written. */
+bool tt_segment_reserve(struct tt_segment * segment, size_t bytes);
+void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t bytes);
+void tt_segment_close(struct tt_segment * segment, bool in_use);
+
+static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) {
+    segment->used += bytes;
+    __atomic_store_n(&segment->chunk->committed, (uint64_t) segment->used, __ATOMIC_RELEASE);
+}
+
+/* trace.c: the run as a whole, and its main segment */
+struct tt_writer;
+struct tt_trace;
+struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[256]);
+void     tt_close(struct tt_trace * trace);
+/* A record of `payload` bytes: fill what this returns, then call tt_record_end; NULL: dropped. */
+void *   tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
+void     tt_record_end(struct tt_trace * trace);
+void     tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
+uint32_t tt_string(struct tt_trace * trace, const char * text);
+void     tt_info(struct tt_trace * trace, const char * key, const char * value);
+uint32_t tt_next_pass(struct tt_trace * trace);
+uint64_t tt_next_compute(struct tt_trace * trace);
+
+/* facts.c */
+void tt_facts(struct tt_trace * trace);
+
+/* graphs.c: each distinct graph and placement once */
+struct tt_known {
+    uint32_t number;
+    bool     is_new;
+};
+struct tt_known tt_graph(struct tt_trace * trace, const struct tt_node * nodes, uint32_t n_nodes, uint32_t n_leafs);
+struct tt_known tt_placement(struct tt_trace * trace, uint32_t graph, const struct tt_place * places, uint32_t n);
+
+/* writer.c: the path of the ops, one writer per thread, nothing shared */
+typedef size_t (*tt_index_fn)(const void * graph, int node, uint8_t * out, size_t room, uint32_t n_tokens);
+struct tt_compute_work {           /* what the threads of a compute need; lives until compute_end */
+    const void *    graph;
+    uint64_t        compute;
+    const uint8_t * plan;          /* per node: 1 when index data must be copied; NULL: none */
+    size_t          index_bytes;   /* most that the copies of one thread can take */
+    uint32_t        n_nodes, n_tokens;
+    tt_index_fn     copy_index;
+};
+struct tt_writer {
+    struct tt_segment segment;
+    struct tt_trace * trace;
+    struct tt_writer * next;
+    uint64_t begin_ns, barrier_ns, barrier_begin_ns;
+    struct tt_compute_work work;
+    int      first_node;
+    uint32_t thread;
+    bool     in_op, dropping, busy;
+    atomic_bool owned;
+};
+struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
+void tt_writer_release(struct tt_writer * writer);
+void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth);
+void tt_thread_end(struct tt_writer * writer);
+void tt_op_begin(struct tt_writer * writer, int node);
+void tt_op_end(struct tt_writer * writer, int node);
+void tt_writers_close(struct tt_trace * trace);
+/* Nanoseconds one op event and one clock read cost on this machine, now. */
+void tt_measure_cost(double * event_ns, double * clock_ns);
+
+/* shared by trace.c and writer.c */
+struct tt_trace {
+    pthread_mutex_t    lock;
+    struct tt_segment  main;
+    struct tt_budget   budget;
+    uint8_t            run_id[16];
+    int                folder;
+    uint32_t           n_segments;
+    struct tt_writer * writers;    /* all of this run, in use or not */
+    struct tt_map      strings, graphs, placements;
+    char **            texts;
+    uint32_t           n_strings, texts_size, n_graphs, n_placements;
+    _Atomic uint32_t   n_passes;
+    _Atomic uint64_t   n_computes;
+};
+
+#endif

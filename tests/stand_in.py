@@ -1,0 +1,97 @@
+"""A report as small as it can be, hostile on request, and a project to publish it in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tracegen import privacy, publish, resources, store, tables
+from tracegen.model import Check, Run, Version
+from tracegen.pages.page import Figure, Page, Report
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"
+KEYS = ("overview", "memory", "operations", "graph", "provenance")
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 2"><rect width="10" height="2"/></svg>'
+
+
+def a_run(experiment: str = "sample", number: int = 1, **settings: Any) -> Run:
+    facts = {
+        "settings": {"question": "What is read?", "prompt": "Hello there", "private": False, **settings},
+        "command": ["/home/ada/llama/llama-completion", "-m", "/home/ada/models/m.gguf", "-p", "Hello there"],
+        "text": {"generated": "General Kenobi, you are a bold one"},
+        "host": {"hostname": "countess", "user": "ada", "cpu": "A CPU <b>fast</b>"},
+    }
+    checks = (Check("drops", "Dropped events", "passed", "0", "0"),)
+    return Run(experiment, number, f"2026-11-{number:02d}T08:00:00Z", checks, facts)
+
+
+def a_report(title: str = "What is read?", extra: str = "") -> Report:
+    pages = tuple(
+        Page(
+            key,
+            key.capitalize(),
+            f"The {key} of it.",
+            f'<h1 id="top">{key}</h1>\n<p>{extra}</p>\n<figure id="fig-{key}"><img src="'
+            f'{"" if key == "overview" else "../"}figures/{key}.svg" alt="{key}"></figure>\n',
+        )
+        for key in KEYS
+    )
+    return Report(
+        title=title,
+        pages=pages,
+        files={f"figures/{key}.svg": SVG for key in KEYS} | {"data/ops/0.js": b"tracegen.rows(0, [])\n"},
+        assets={
+            "tracegen.css": b".tracegen h1{font-size:32px}\n",
+            "tracegen.js": b"'use strict';\n",
+            "vega.js": b"// vega\n",
+        },
+        values={"touched_share": {"value": 0.6123, "unit": "share", "text": "61 %"}},
+        figures=tuple(
+            Figure(f"fig-{k}", f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg")
+            for k in KEYS
+        ),
+    )
+
+
+def render(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+    """Stands for pages.render.render_report."""
+    assert set(frames) == set(tables.BY_NAME)
+    return a_report(title=publish.question_of(run), extra=f"address {address}")
+
+
+def a_run_folder(experiments: Path, run: Run) -> Path:
+    target = experiments / run.experiment / "runs" / f"{run.number:03d}"
+    with store.whole_folder(target) as beside:
+        store.write_tables(beside / "tables", tables.empty(), "stand-in 1")
+        store.write_run_file(beside, run)
+    return target
+
+
+def a_version(experiments: Path, name: str = "sample", number: int = 1, report: Report | None = None) -> Version:
+    folder = experiments / name
+    folder.mkdir(parents=True, exist_ok=True)
+    public = privacy.public_run(a_run(name, number))
+    return publish.publish(folder, public, report or a_report(), f"why {number}", NOW + timedelta(days=number))
+
+
+def a_project(folder: Path, *, theme: str = "material", directory_urls: bool = False) -> Path:
+    """A project with a journal and no experiments; returns its mkdocs.yml."""
+    (folder / "journal").mkdir(parents=True)
+    (folder / "journal" / "index.md").write_text("# Journal\n\n[All](experiments/index.md)\n")
+    options = {"material": "font: false", "mkdocs": "highlightjs: false"}[theme]
+    config = folder / "mkdocs.yml"
+    config.write_text(
+        "site_name: test\ndocs_dir: journal\nsite_dir: site\n"
+        f"use_directory_urls: {str(directory_urls).lower()}\n"
+        f"theme:\n  name: {theme}\n  {options}\nplugins: [search, tracegen]\n"
+    )
+    return config
+
+
+def asset_folder() -> Path:
+    return resources.folder("templates") / "site"

@@ -1,0 +1,156 @@
+"""A bundle is whole, opens by itself, and says so when anything in it changed."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.stand_in import HOSTILE, KEYS, a_report
+from tracegen.bundle import HashCache, read_bundle, verify_bundle, write_bundle
+from tracegen.errors import StoreError
+from tracegen.pages.page import Page, Report
+
+IDENTITY = {
+    "citation": "sample@v1",
+    "experiment": "sample",
+    "version": 1,
+    "created": "2026-11-20T12:00:00Z",
+    "message": HOSTILE,
+    "runs": [1],
+    "verdict": "complete",
+    "question": HOSTILE,
+}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def written(folder: Path, report: Report | None = None) -> Path:
+    folder.mkdir()
+    write_bundle(folder, report or a_report(), IDENTITY)
+    return folder
+
+
+def test_same_report_same_bytes(tmp_path: Path) -> None:
+    assert files_of(written(tmp_path / "a")) == files_of(written(tmp_path / "b"))
+
+
+def test_bodies_come_back_byte_for_byte(tmp_path: Path) -> None:
+    report = a_report(extra="é \N{SNOWMAN}\r\n\t trailing  ")
+    bundle = read_bundle(written(tmp_path / "b", report))
+    assert [bundle.body(page.path).decode() for page in report.pages] == [page.body for page in report.pages]
+
+
+def test_the_manifest_lists_every_other_file(tmp_path: Path) -> None:
+    folder = written(tmp_path / "b")
+    document = json.loads((folder / "version.json").read_text())
+    assert set(document["manifest"]) == set(files_of(folder)) - {"version.json"}
+    assert [page["path"] for page in document["pages"]] == [
+        "index.html",
+        *(f"{key}/index.html" for key in KEYS[1:]),
+    ]
+    verify_bundle(read_bundle(folder), HashCache(tmp_path / "cache"))
+
+
+def test_hostile_text_is_text(tmp_path: Path) -> None:
+    report = a_report(title=HOSTILE)
+    report = replace(report, pages=tuple(replace(p, title=HOSTILE, summary=HOSTILE) for p in report.pages))
+    folder = written(tmp_path / "b", report)
+    for page in report.pages:
+        html = (folder / page.path).read_text()
+        assert "<script>alert" not in html and "<img src=x" not in html
+        assert html.count("</script>") == html.count("<script")
+    (data,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', (folder / "index.html").read_text())
+    assert json.loads(data)["name"] == HOSTILE
+
+
+def test_a_page_loads_nothing_from_outside(tmp_path: Path) -> None:
+    folder = written(tmp_path / "b")
+    html = (folder / "memory" / "index.html").read_text()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    assert policy and "default-src 'none'" in policy[1] and "http" not in policy[1]
+    loaded = re.findall(r'<(?:link|script|img)[^>]*(?:href|src)="([^"]*)"', html)
+    loaded += re.findall(r'<meta name="tracegen-vega" content="([^"]*)"', html)
+    assert len(loaded) == 5
+    for address in loaded:
+        assert (folder / "memory" / address).resolve().is_file()
+    for address in re.findall(r'<a href="([^"#]+)"', html):
+        assert address.endswith("index.html") and (folder / "memory" / address).is_file()
+
+
+def test_citations(tmp_path: Path) -> None:
+    folder = written(tmp_path / "b", a_report(title=HOSTILE))
+    bib = (folder / "citation.bib").read_text()
+    assert bib.startswith("@misc{sample-v1,") and "year = {2026}" in bib
+    assert r"\& " in bib and r"\$x\textasciicircum{}2\_\{\%\}" in bib
+    (csl,) = json.loads((folder / "citation.json").read_text())
+    assert csl["id"] == "sample@v1" and csl["issued"] == {"date-parts": [[2026, 11, 20]]}
+
+
+@pytest.mark.parametrize("name", ["../outside.svg", "/etc/x", "index.html", "version.json", "a//b", "a\\b"])
+def test_files_that_cannot_stand_in_a_bundle(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreError, match="the report"):
+        written(tmp_path / "b", replace(a_report(), files={**a_report().files, name: b""}))
+
+
+@pytest.mark.parametrize("page", [Page("assets", "A", "", ""), Page("overview", "O", "", ""), Page("a/b", "A", "", "")])
+def test_pages_that_cannot_stand_in_a_bundle(tmp_path: Path, page: Page) -> None:
+    with pytest.raises(StoreError, match="the report has"):
+        written(tmp_path / "b", replace(a_report(), pages=(*a_report().pages, page)))
+
+
+def test_a_body_with_our_mark_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="body mark"):
+        written(tmp_path / "b", a_report(extra="<!-- /tracegen:body -->"))
+
+
+def change_content(folder: Path) -> Path:
+    path = folder / "memory" / "index.html"
+    path.write_bytes(path.read_bytes().replace(b"memory", b"mem0ry"))
+    return path
+
+
+def remove_file(folder: Path) -> Path:
+    (folder / "figures" / "graph.svg").unlink()
+    return folder / "figures" / "graph.svg"
+
+
+def add_file(folder: Path) -> Path:
+    (folder / "data" / "more.js").write_text("x")
+    return folder / "data" / "more.js"
+
+
+@pytest.mark.parametrize("damage", [change_content, remove_file, add_file])
+def test_damage_is_named(tmp_path: Path, damage: object) -> None:
+    folder = written(tmp_path / "b")
+    hashes = HashCache(tmp_path / "cache")
+    verify_bundle(read_bundle(folder), hashes)
+    path = damage(folder)  # type: ignore[operator]
+    with pytest.raises(StoreError, match=re.escape(str(path))):
+        verify_bundle(read_bundle(folder), hashes)
+
+
+def test_the_cache_of_hashes_is_kept_and_trusted_only_when_settled(tmp_path: Path) -> None:
+    path, cache = tmp_path / "file", tmp_path / "cache.json"
+    path.write_bytes(b"one")
+    first = HashCache(cache)
+    digest = first.sha256(path, path.stat())
+    first.save(time.time_ns())
+    assert not cache.exists(), "the file may still change within the same tick"
+    first.sha256(path, path.stat())
+    again = HashCache(cache)
+    again.sha256(path, path.stat())
+    again.save(time.time_ns() + 10 * HashCache.SETTLED_NS)
+    stored = json.loads(cache.read_text())
+    assert stored == {str(path): [3, path.stat().st_mtime_ns, path.stat().st_ctime_ns, path.stat().st_ino, digest]}
+    cache.write_text(json.dumps({str(path): [*stored[str(path)][:-1], "remembered"]}))
+    assert HashCache(cache).sha256(path, path.stat()) == "remembered"
+    assert HashCache(cache, trust=False).sha256(path, path.stat()) == digest
+    cache.write_text("{broken")
+    assert HashCache(cache).sha256(path, path.stat()) == digest

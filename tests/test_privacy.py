@@ -1,0 +1,134 @@
+"""Nothing that names a machine or a person leaves it; private text stays private."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.stand_in import HOSTILE, a_report, a_run
+from tracegen import privacy, tables
+from tracegen.errors import StoreError
+from tracegen.model import Check
+from tracegen.pages.page import Report
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("/any/where/model.gguf", "model.gguf"),
+        ("--model=/any/where/model.gguf", "--model=model.gguf"),
+        ("loading '/srv/a b/m.gguf' now", "loading 'm.gguf' now"),
+        ("PATH=/usr/bin:/opt/x/bin", "PATH=bin:bin"),
+        ("file:///srv/m/x.gguf", "x.gguf"),
+        ("C:\\Users\\ada\\m.gguf", "m.gguf"),
+        ("~/models/x.gguf", "x.gguf"),
+        ("see https://example.org/a/b.html", "see https://example.org/a/b.html"),
+        ("12 tokens/s and/or 3/4", "12 tokens/s and/or 3/4"),
+        ("(/proc/self/maps)", "(maps)"),
+        ("ran on countess as ada", "ran on (removed) as (removed)"),
+        ("COUNTESS.example.org", "(removed)"),
+        ("Canada and countesses", "Canada and countesses"),
+        ("/home/ada", "~"),
+        ("cd /home/ada && ls", "cd ~ && ls"),
+        ("/home/grace/x/y.c:12: warning", "y.c:12: warning"),
+        ("grace wrote it", "(removed) wrote it"),
+        (HOSTILE, HOSTILE),
+    ],
+)
+def test_strings(before: str, after: str) -> None:
+    facts = {
+        "host": {"hostname": "countess.example.org", "user": "ada", "note": "/home/grace/x"},
+        "known": "/srv/a b/m.gguf",
+        "log": [{"lines": [before]}],
+    }
+    assert privacy.scrub(facts)["log"] == [{"lines": [after]}]
+
+
+def test_host_user_and_environment_go() -> None:
+    facts = {
+        "host": {"hostname": "countess", "user": "ada", "home": "/home/ada", "cpu": "A CPU", "cores": 2},
+        "trace": {"environment": {"HF_TOKEN": "hf_secret", "GGML_X": "/home/ada/x/y", "OMP_NUM_THREADS": "2"}},
+        "command": {"env": ["SECRET=1", "LLAMA_ARG=/home/ada/m.gguf"]},
+    }
+    assert privacy.scrub(facts) == {
+        "host": {"cpu": "A CPU", "cores": 2},
+        "trace": {"environment": {"GGML_X": "y", "OMP_NUM_THREADS": "2"}},
+        "command": {"env": ["LLAMA_ARG=m.gguf"]},
+    }
+
+
+def test_the_prompt_is_quoted_as_it_is() -> None:
+    facts = {"settings": {"prompt": "Look in /home/ada/notes"}, "command": ["-p", "Look in /home/ada/notes"]}
+    assert privacy.scrub(facts) == facts
+
+
+def test_private_hides_every_text() -> None:
+    run = a_run(private=True, prompt="the secret question")
+    run = replace(
+        run,
+        facts={
+            **run.facts,
+            "command": ["-p", "the secret question"],
+            "text": {"generated": "the secret answer", "tokens": [1, 2], "n": 2},
+            "log": "> the secret question\nthe secret answer\n",
+        },
+        checks=(Check("text", "Text", "passed", "the secret answer", ""),),
+    )
+    public = privacy.public_run(run)
+    assert "secret" not in json.dumps([public.facts, [c.found for c in public.checks]])
+    assert public.facts["text"] == {"generated": "(private)", "tokens": [], "n": 2}
+    assert "secret" not in "\n".join(privacy.public_summary(run))
+
+
+def test_private_tables_tell_no_token() -> None:
+    made = tables.empty()
+    made["tokens"] = tables.frame(
+        "tokens", [{"pass_id": 0, "row": 0, "token_id": 42, "position": 0, "sequence": 0, "output": True}]
+    )
+    made["passes"] = tables.frame("passes", [{"pass_id": 0, "graph": 0, "begin_ns": 0}])
+    node = {"graph": 0, "kind": "op", "layer": None, "dtype": "F32", "size_bytes": 4, "op_params": "", "compute": True}
+    node |= {f"{side}{i}": 1 for side in ("ne", "nb") for i in range(4)} | {"view_offset_bytes": 0}
+    made["graph_nodes"] = tables.frame(
+        "graph_nodes",
+        [
+            {**node, "node": 0, "op": "GET_ROWS", "name": "embd", "component": "embedding"},
+            {**node, "node": 1, "op": "MUL_MAT_ID", "name": "up", "component": "expert_up"},
+        ],
+    )
+    touch = {"pass_id": 0, "slot": "src0", "n_units": 1, "basis": "measured"}
+    made["touches"] = tables.frame(
+        "touches",
+        [
+            {**touch, "node": 0, "unit": "row", "first_unit": 42},
+            {**touch, "node": 1, "unit": "expert", "first_unit": 3},
+        ],
+    )
+    public = privacy.public_tables(a_run(private=True), made)
+    assert public["tokens"]["token_id"].isna().all()
+    assert public["touches"]["node"].tolist() == [1]
+    for name in tables.BY_NAME:
+        tables.check(name, public[name])
+    assert privacy.public_tables(a_run(), made)["tokens"]["token_id"].tolist() == [42]
+
+
+def test_the_summary_names_what_becomes_public() -> None:
+    lines = "\n".join(privacy.public_summary(a_run()))
+    for text in ("Hello there", "General Kenobi", "A CPU <b>fast</b>", "What is read?"):
+        assert text in lines
+    assert "/home/ada" not in lines and "countess" not in lines
+
+
+@pytest.mark.parametrize("leak", ["/home/ada/models/m.gguf", "countess"])
+def test_a_leak_stops_publishing(leak: str) -> None:
+    with pytest.raises(StoreError, match="must not become public"):
+        privacy.refuse_leaks(a_run(), a_report(extra=leak))
+    with pytest.raises(StoreError, match="data/x"):
+        privacy.refuse_leaks(a_run(), Report("t", (), {"data/x.js": json.dumps({"p": leak}).encode()}))
+    privacy.refuse_leaks(a_run(), a_report(extra="Hello there"))
+
+
+def test_a_private_text_that_leaks_stops_publishing() -> None:
+    with pytest.raises(StoreError, match="General Kenobi"):
+        privacy.refuse_leaks(a_run(private=True), a_report(extra="General Kenobi, you are a bold one"))

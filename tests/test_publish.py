@@ -1,0 +1,133 @@
+"""Versions are frozen once, remembered for ever, and marked from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.stand_in import NOW, a_report, a_run, a_version
+from tests.test_bundle import files_of
+from tracegen import publish
+from tracegen.bundle import HashCache
+from tracegen.errors import SettingsError, StoreError
+
+
+def published(folder: Path) -> list[publish.Published]:
+    return publish.read_published(folder, HashCache(folder / "no-cache"))
+
+
+def test_publishing_makes_a_version_and_a_ledger(tmp_path: Path) -> None:
+    version = a_version(tmp_path, number=1)
+    assert (version.citation, version.verdict, version.runs) == ("sample@v1", "complete", (1,))
+    assert version.created == "2026-11-21T12:00:00Z"
+    (one,) = published(tmp_path / "sample")
+    assert one.version == version
+    ledger = json.loads((tmp_path / "sample" / "ledger.json").read_text())
+    assert [entry["version"] for entry in ledger["versions"]] == [1]
+
+
+def test_same_run_same_clock_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        a_version(tmp_path / name)
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_a_newer_version_supersedes(tmp_path: Path) -> None:
+    a_version(tmp_path, number=1)
+    before = files_of(tmp_path / "sample" / "versions" / "1")
+    a_version(tmp_path, number=2)
+    newest, oldest = published(tmp_path / "sample")
+    assert (newest.version.status, oldest.version.status, oldest.successor) == ("current", "superseded", 2)
+    assert files_of(tmp_path / "sample" / "versions" / "1") == before
+
+
+def test_withdrawing(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        a_version(tmp_path, number=number)
+    folder = tmp_path / "sample"
+    publish.withdraw(folder, 3, "wrong clock", None, NOW)
+    publish.withdraw(folder, 1, "wrong model", 3, NOW)
+    statuses = [(p.version.number, p.version.status, p.reason, p.successor) for p in published(folder)]
+    assert statuses == [
+        (3, "withdrawn", "wrong clock", 2),
+        (2, "current", "", None),
+        (1, "withdrawn", "wrong model", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "successor", "message"),
+    [(9, "x", None, "never published"), (1, "x", 9, "never published"), (1, " ", None, "empty"), (1, "x", 1, "own")],
+)
+def test_withdrawing_wrongly(
+    tmp_path: Path, number: int, reason: str, successor: int | None, message: str
+) -> None:
+    a_version(tmp_path)
+    with pytest.raises(SettingsError, match=message):
+        publish.withdraw(tmp_path / "sample", number, reason, successor, NOW)
+
+
+def test_a_number_is_never_used_twice(tmp_path: Path) -> None:
+    a_version(tmp_path, number=1)
+    a_version(tmp_path, number=2)
+    shutil.rmtree(tmp_path / "sample" / "versions" / "2")
+    assert a_version(tmp_path, number=3).number == 3
+
+
+def test_a_missing_bundle_is_named(tmp_path: Path) -> None:
+    a_version(tmp_path)
+    shutil.rmtree(tmp_path / "sample" / "versions" / "1")
+    with pytest.raises(StoreError, match=r"versions/1: is missing.*restore it"):
+        published(tmp_path / "sample")
+
+
+def test_a_rewritten_bundle_is_named(tmp_path: Path) -> None:
+    a_version(tmp_path)
+    path = tmp_path / "sample" / "versions" / "1" / "version.json"
+    path.write_text(path.read_text().replace("complete", "complete with warnings"))
+    with pytest.raises(StoreError, match=r"version\.json: differs from what the ledger says"):
+        published(tmp_path / "sample")
+
+
+def test_a_bundle_outside_the_ledger_is_named(tmp_path: Path) -> None:
+    a_version(tmp_path)
+    (tmp_path / "sample" / "ledger.json").unlink()
+    with pytest.raises(StoreError, match=r"versions/1: is not in .*ledger\.json"):
+        published(tmp_path / "sample")
+    with pytest.raises(StoreError, match="is not in"):
+        a_version(tmp_path, number=2)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"schema": 1}', '{"schema": 1, "versions": [{"version": 1}]}', "{"])
+def test_a_broken_ledger_is_named(tmp_path: Path, text: str) -> None:
+    a_version(tmp_path)
+    (tmp_path / "sample" / "ledger.json").write_text(text)
+    with pytest.raises(StoreError, match=r"ledger\.json"):
+        published(tmp_path / "sample")
+
+
+@pytest.mark.parametrize("text", ["{}", '{"schema": 1, "withdrawn": 3}', '{"schema": 1, "withdrawn": {"1": {}}}'])
+def test_a_broken_status_is_named(tmp_path: Path, text: str) -> None:
+    a_version(tmp_path)
+    (tmp_path / "sample" / "status.json").write_text(text)
+    with pytest.raises(StoreError, match=r"status\.json"):
+        published(tmp_path / "sample")
+
+
+@pytest.mark.parametrize(("name", "message"), [("sample", "  "), ("<b>", "why"), ("..x", "why")])
+def test_refused_before_anything_is_written(tmp_path: Path, name: str, message: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    with pytest.raises(SettingsError, match=re.escape("-m") if not message.strip() else "name"):
+        publish.publish(folder, a_run(name), a_report(), message, NOW)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_report_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        a_version(tmp_path, report=a_report(extra="<!-- tracegen:body -->"))
+    assert list((tmp_path / "sample").rglob("*")) == [tmp_path / "sample" / "versions"]

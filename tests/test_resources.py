@@ -1,0 +1,28 @@
+"""The package finds its own files."""
+
+from __future__ import annotations
+
+import pytest
+from jinja2 import UndefinedError
+
+from tracegen import resources
+from tracegen.errors import EnvironmentFailure
+
+
+def test_folders() -> None:
+    assert (resources.folder("templates") / "site" / "bundle_page.html").is_file()
+    with pytest.raises(EnvironmentFailure, match="install tracegen again"):
+        resources.folder("no-such-folder")
+
+
+def test_templates_escape_and_know_no_undefined() -> None:
+    templates = resources.templates("site")
+    assert templates.from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
+    with pytest.raises(UndefinedError):
+        templates.from_string("{{ y }}").render()
+
+
+def test_the_hash_is_stable() -> None:
+    first = resources.renderer_hash()
+    resources.renderer_hash.cache_clear()
+    assert resources.renderer_hash() == first

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracegen.errors import SettingsError
+from tracegen.model import Experiment
+from tracegen.settings import KEYS, LIMITS, OWN_FLAGS, experiment_from, read_experiment
+
+LEAST: dict[str, object] = {"question": "Why?", "model": "demo", "prompt": "Hello", "tokens": 4}
+
+
+def written(tmp_path: Path, text: str, name: str = "my-test") -> Path:
+    path = tmp_path / name / "experiment.toml"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_everything_given_is_kept(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+        question = "Which experts?"
+        model = "../models/x.gguf"
+        prompt = "The memory"
+        tokens = 8
+        seed = 7
+        threads = 3
+        context = 256
+        ubatch = 64
+        flags = ["--temp", "0.5"]
+        warmup = false
+        repack = false
+        mmap = false
+        flash_attention = "off"
+        private = true
+        [limits]
+        timeout_s = 60
+        max_trace_bytes = 2000000
+        """,
+    )
+    assert read_experiment(path) == Experiment(
+        name="my-test",
+        question="Which experts?",
+        model=str(tmp_path / "my-test" / "../models/x.gguf"),
+        prompt="The memory",
+        tokens=8,
+        seed=7,
+        threads=3,
+        context=256,
+        ubatch=64,
+        flags=("--temp", "0.5"),
+        warmup=False,
+        repack=False,
+        mmap=False,
+        flash_attention="off",
+        private=True,
+        timeout_s=60,
+        max_trace_bytes=2_000_000,
+    )
+
+
+def test_every_field_of_an_experiment_has_a_key() -> None:
+    fields = set(Experiment.__dataclass_fields__) - {"name"}
+    assert fields == (set(KEYS) - {"prompt_file", "limits"}) | set(LIMITS)
+
+
+def test_defaults_are_those_of_the_model(tmp_path: Path) -> None:
+    assert experiment_from("a", LEAST, tmp_path) == Experiment("a", "Why?", "demo", "Hello", 4)
+
+
+def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
+    path = written(tmp_path, 'question = "?"\nmodel = "moe"\ntokens = 1\nprompt_file = "p.txt"')
+    (path.parent / "p.txt").write_bytes("Grüße\r\n".encode())
+    assert read_experiment(path).prompt == "Grüße\r\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"token": 3}, "token: is no setting; did you mean `tokens`?"),
+        ({"zzz": 3}, "zzz: is no setting; known are question, model"),
+        ({"limits": {"timeout": 3}}, "limits.timeout: is no setting; did you mean `limits.timeout_s`?"),
+        ({"limits": {"timeout_s": 0}}, "limits.timeout_s: is 0; allowed is a whole number from 1 to"),
+        ({"limits": 3}, "limits: is 3; allowed is a table"),
+        ({"tokens": 0}, "tokens: is 0; allowed is a whole number from 1 to"),
+        ({"tokens": True}, "tokens: is true; allowed is a whole number"),
+        ({"tokens": 1.5}, "tokens: is 1.5;"),
+        ({"tokens": "4"}, "tokens: is '4';"),
+        ({"seed": -1}, "seed: is -1; allowed is a whole number from 0 to 4294967294"),
+        ({"seed": 2**32 - 1}, "seed: is 4294967295;"),
+        ({"threads": 0}, "threads: is 0;"),
+        ({"warmup": 1}, "warmup: is 1; allowed is true or false"),
+        ({"flash_attention": "yes"}, 'flash_attention: is \'yes\'; allowed is "auto", "on" or "off"'),
+        ({"flash_attention": ["on"]}, "flash_attention: is ['on'];"),
+        ({"flags": "--temp 1"}, "flags: is '--temp 1'; allowed is a list of texts"),
+        ({"flags": ["--temp", 1]}, "flags: is ['--temp', 1]; allowed is a list of texts"),
+        ({"flags": ["-t", "4"]}, "flags: '-t' is not allowed: the key `threads` sets it"),
+        ({"flags": ["--seed=4"]}, "flags: '--seed=4' is not allowed: the key `seed` sets it"),
+        ({"prompt": "  "}, "prompt: is '  '; allowed is a text that is not empty"),
+        ({"prompt": "a\0b"}, "prompt: is 'a\\x00b'; allowed is a text that is not empty and has no NUL"),
+        ({"prompt_file": "p"}, "prompt, prompt_file: both are given; keep one"),
+        ({"question": ""}, "question: is ''"),
+        ({"model": 3}, "model: is 3"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_is_allowed(
+    tmp_path: Path, change: dict[str, object], told: str
+) -> None:
+    with pytest.raises(SettingsError) as error:
+        experiment_from("a", LEAST | change, tmp_path)
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["question", "model", "tokens", "prompt"])
+def test_a_missing_setting_is_named(tmp_path: Path, key: str) -> None:
+    with pytest.raises(SettingsError, match=rf"{key}.*missing"):
+        experiment_from("a", {k: v for k, v in LEAST.items() if k != key}, tmp_path)
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as error:
+        experiment_from("a", {"tokens": 0, "wramup": True, "flags": ["-m", "x"]}, tmp_path)
+    told = str(error.value)
+    assert told.startswith("6 problems:\n  ")
+    for part in (
+        "tokens: is 0",
+        "`warmup`?",
+        "question: is missing",
+        "model: is missing",
+        "'-m'",
+        "prompt_file",
+    ):
+        assert part in told
+
+
+@pytest.mark.parametrize("flag", OWN_FLAGS)
+def test_flags_that_tracegen_sets_are_refused(tmp_path: Path, flag: str) -> None:
+    with pytest.raises(SettingsError, match="1 problem:"):
+        experiment_from("a", LEAST | {"flags": [flag]}, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["A", "-a", "a_b", "", "a" * 65, "run-001", "v1", "a\n", "../a"])
+def test_bad_names(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="name: "):
+        experiment_from(name, LEAST, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a", "0", "v1-cold", "run", "runs-of-mine", "a" * 64])
+def test_good_names(tmp_path: Path, name: str) -> None:
+    assert experiment_from(name, LEAST, tmp_path).name == name
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read"),
+        (b"", "must hold a text that is not empty"),
+        (b"\xff", "is not UTF-8 at byte 0"),
+    ],
+)
+def test_a_bad_prompt_file(tmp_path: Path, content: bytes | None, told: str) -> None:
+    if content is not None:
+        (tmp_path / "p.txt").write_bytes(content)
+    settings = {k: v for k, v in LEAST.items() if k != "prompt"} | {"prompt_file": "p.txt"}
+    with pytest.raises(SettingsError, match=told):
+        experiment_from("a", settings, tmp_path)
+
+
+@pytest.mark.parametrize(("content", "told"), [(b"a = ", "is not TOML"), (b"\xff", "is not UTF-8 at byte 0")])
+def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=told):
+        read_experiment(path)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        read_experiment(tmp_path / "experiment.toml")
