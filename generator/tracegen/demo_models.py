@@ -10,6 +10,7 @@ of such tokens are negative there.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -22,6 +23,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
+from tracegen import demo_weights
 from tracegen.demo_weights import BIAS, Plan, n_bytes, random_weights
 from tracegen.errors import EnvironmentFailure, SettingsError
 
@@ -89,6 +91,14 @@ def write_demo_model(
     except OSError as error:
         raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
     return tuple(path.parent / part.name for part in written)
+
+
+def recipe_hash() -> str:
+    """Hash of what decides the bytes of a demo model: the modules that write it."""
+    digest = hashlib.sha256()
+    for module in (__file__, demo_weights.__file__):
+        digest.update(Path(module).read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def split_paths(path: Path) -> tuple[Path, Path]:

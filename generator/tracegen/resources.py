@@ -28,6 +28,14 @@ def folder(name: str) -> Path:
     raise EnvironmentFailure(f"{installed}: is missing from the installation; install tracegen again")
 
 
+def sample_project() -> dict[str, Path]:
+    """What makes up the sample site: relative path -> file or folder to copy."""
+    names = ("mkdocs.yml", "journal", "experiments/sample/experiment.toml", "experiments/sample/ledger.json",
+             "experiments/sample/versions")  # fmt: skip
+    root = folder("templates").parent
+    return {name: root / name for name in names if (root / name).exists()}
+
+
 @cache
 def templates(name: str) -> Environment:
     """Jinja2 for the templates in `templates/NAME`: everything escaped, nothing undefined."""

@@ -10,12 +10,13 @@ A folder is written beside its place, flushed, and renamed: it is whole or absen
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -61,6 +62,51 @@ def whole_folder(target: Path) -> Iterator[Path]:
         raise EnvironmentFailure(f"{target}: could not be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextmanager
+def part_folder(parent: Path) -> Iterator[Path]:
+    """Yield a hidden folder in `parent` that is gone after the block unless it was placed."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=".", suffix=".part", dir=parent))
+        part.chmod(0o755)
+    except OSError as error:
+        raise EnvironmentFailure(f"{parent}: cannot be written: {error.strerror or error}") from error
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def place_numbered(part: Path, parent: Path, finish: Callable[[int], None]) -> Path:
+    """Give `part` the next free number in `parent`; `finish(number)` writes what names it.
+
+    Two runs that end at once get two numbers: the rename is what decides.
+    """
+    while True:
+        number = next_number(parent)
+        finish(number)
+        try:
+            for path in part.rglob("*"):
+                _flush(path)
+            _flush(part)
+            target = parent / f"{number:03d}"
+            os.rename(part, target)
+            _flush(parent)
+            return target
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+                continue
+            raise EnvironmentFailure(f"{parent}: cannot be written: {error.strerror or error}") from error
+
+
+def compress(path: Path) -> None:
+    """Replace a file by `NAME.zst`."""
+    target = path.with_name(path.name + ".zst")
+    with path.open("rb") as source, pa.output_stream(str(target), compression="zstd") as packed:
+        shutil.copyfileobj(source, packed, 1 << 20)
+    path.unlink()
 
 
 def _flush(path: Path) -> None:

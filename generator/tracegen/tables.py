@@ -325,7 +325,12 @@ BUFFERS = Table(
         _c("address", "Uint64", "first byte, virtual address; null when not recorded"),
         _c("name", "string?", "name of the buffer type"),
         _c("backend", "string?", "backend it belongs to"),
-        _c("usage", "category?", "what for", values=("any", "weights", "compute", "work")),
+        _c(
+            "usage",
+            "category?",
+            "what for; mapped: a view of a file mapping, no allocation",
+            values=("any", "weights", "compute", "work", "mapped"),
+        ),
         _c("layer", "Int32", "layer, where the buffer holds one only"),
         _c("size_bytes", "int64", "size", "bytes"),
     ),

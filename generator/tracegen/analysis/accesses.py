@@ -32,7 +32,8 @@ def operands(tables: Tables) -> pd.DataFrame:
 
     Columns: graph, node, slot, source (the node or leaf read or written), op, name,
     layer, component, source_name, selects (unit name or null), unit_bytes (extent of
-    one unit), used_bytes (bytes the op uses by its shapes alone; null when it selects).
+    one unit), used_bytes (bytes the op uses by its shapes alone; null when it selects),
+    gathered_bytes (what a GET_ROWS reads by its shapes, a row for each of its results).
     A GET_ROWS or MUL_MAT_ID uses the units that `touches` names; SET_ROWS writes as
     many elements as its src0 holds; an operand that only names the destination is not
     used at all; every other operand is used whole.
@@ -53,6 +54,10 @@ def operands(tables: Tables) -> pd.DataFrame:
     rows["used_bytes"] = rows["size_bytes"].astype("Int64").mask(rows["selects"].notna().to_numpy())
     rows.loc[[key in DESTINATIONS for key in keys], "used_bytes"] = 0
     _set_rows_writes(rows)
+    results = nodes[["graph", "node"]].assign(n_results=nodes["ne1"] * nodes["ne2"] * nodes["ne3"])
+    rows = rows.merge(results, on=["graph", "node"], how="left")
+    gathers = (rows["op"] == "GET_ROWS").to_numpy()
+    rows["gathered_bytes"] = (rows.pop("n_results") * rows["unit_bytes"]).astype("Int64").where(gathers)
     return rows.drop(columns=["ne0", "ne1", "ne2", "ne3", "nb1", "nb2"])
 
 
@@ -73,14 +78,16 @@ def accesses(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFr
     Columns as in ACCESS_COLUMNS: `name` is the op's result, `source_name` the tensor
     accessed; `offset` counts in the file (disk, copied: where the bytes came from) or
     in the buffer; `size_bytes` is the container, `touched_bytes` what was used of it,
-    null when the op selects units that the trace does not hold.
+    null when the op selects units that the trace does not hold. Which rows of a runtime
+    buffer a GET_ROWS read is never recorded, but how many it read follows from its shapes.
     """
     rows = _placed(tables, pass_ids)
     used = tables["touches"].astype({"slot": "object"})
     used = used.groupby(["pass_id", "node", "slot"], as_index=False)["n_units"].sum()
     rows = rows.merge(used, on=["pass_id", "node", "slot"], how="left")
     selected = rows["n_units"].astype("Int64") * rows["unit_bytes"].astype("Int64")
-    rows["touched_bytes"] = rows["used_bytes"].fillna(selected)
+    gathered = rows["gathered_bytes"].where(rows["memory"] == "buffer")
+    rows["touched_bytes"] = rows["used_bytes"].fillna(selected).fillna(gathered)
     rows["slot"] = pd.Categorical(rows["slot"], categories=list(SLOTS))
     return rows.sort_values(["pass_id", "node", "slot"], ignore_index=True)[list(ACCESS_COLUMNS)]
 

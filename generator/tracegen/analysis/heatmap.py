@@ -72,16 +72,21 @@ def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     return made
 
 
+def row_means(cells: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Cells averaged over the passes of their row: row, memory, bin, begin, end, touched_bytes."""
+    merged = cells.merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
+    keys = ["row", "memory", "bin", "begin", "end"]
+    share = merged.assign(touched_bytes=merged["touched_bytes"] / merged["n_passes"])
+    return share.groupby(keys, as_index=False)["touched_bytes"].sum()
+
+
 def joined_cells(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
     """Cells averaged over the passes of a row, put on `n_steps` equal steps, equal neighbours joined.
 
     Columns: row, memory, step (0 … n_steps-1), begin, end (bytes on the disk axis),
     touched_bytes (mean per cell and pass). Step s holds values in (s, s+1] / n_steps of the run's largest cell.
     """
-    rows = rows[["pass_id", "row", "n_passes"]]
-    merged = cells.merge(rows, on="pass_id")
-    keys = ["row", "memory", "bin", "begin", "end"]
-    mean = merged.assign(value=merged["touched_bytes"] / merged["n_passes"]).groupby(keys, as_index=False)["value"].sum()
+    mean = row_means(cells, rows).rename(columns={"touched_bytes": "value"})
     if mean.empty:
         return pd.DataFrame({n: [] for n in ("row", "memory", "step", "begin", "end", "touched_bytes")})
     top = float(mean["value"].max())

@@ -76,6 +76,15 @@ def run_program(
             _stop(child)
 
 
+def output_of(command: Sequence[str], timeout_s: float = 30.0) -> str | None:
+    """What a short program prints, stripped; None when it is missing, fails or takes too long."""
+    try:
+        ended = subprocess.run(list(command), capture_output=True, text=True, timeout=timeout_s, check=True)
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    return ended.stdout.strip()
+
+
 def _stop(child: subprocess.Popen[bytes]) -> int:
     """End the program and all it started; its exit status."""
     for number, patience in ((signal.SIGINT, 5.0), (signal.SIGKILL, 5.0)):

@@ -29,6 +29,7 @@ def command_for(experiment: Experiment, program: Path, model: Path) -> tuple[str
         *("--fit", "off"),
         *("--log-colors", "off"),
         "-no-cnv",
+        "--ignore-eos",
         "--no-escape",
         "--no-display-prompt",
     ]

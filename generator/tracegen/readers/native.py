@@ -19,7 +19,7 @@ from tracegen.errors import TraceFormatError
 from tracegen.readers import events as ev
 from tracegen.readers.graph_tables import graph_tables
 from tracegen.readers.placement_table import placement_table
-from tracegen.readers.records import BUFFER_USAGES, ENCODER, OUTSIDE, WARMUP, Pass, Records, read_records
+from tracegen.readers.records import BUFFER_USAGES, ENCODER, OUTSIDE, WARMUP, Buffer, Pass, Records, read_records
 from tracegen.readers.segments import Bytes, Segment, read_segments
 from tracegen.readers.touch_tables import touch_tables
 
@@ -183,12 +183,19 @@ def _buffers(records: Records) -> pd.DataFrame:
         row = dict(
             event="alloc", time_ns=buffer.begin_ns, buffer_id=buffer.number, address=buffer.address or None,
             name=buffer.name or None, backend=buffer.backend or None, size_bytes=buffer.size_bytes,
-            usage=BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None,
+            usage=_usage(buffer, records),
         )  # fmt: skip
         rows.append(row)
         if buffer.end_ns is not None:
             rows.append(row | dict(event="free", time_ns=buffer.end_ns))
     return contract.frame("buffers", sorted(rows, key=lambda row: int(row["time_ns"])))  # type: ignore[call-overload]
+
+
+def _usage(buffer: Buffer, records: Records) -> str | None:
+    """What a buffer is for; one that only views a file mapping is `mapped`."""
+    if any(m.address <= buffer.address < m.address + m.size_bytes for m in records.mappings if buffer.address):
+        return "mapped"
+    return BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None
 
 
 def _ops_and_spans(

@@ -1,0 +1,44 @@
+# tracegen: `make` lists what there is to do.
+
+VENV   ?= .venv
+PYTHON ?= python3
+BIN    := $(VENV)/bin
+RUN    := $(BIN)/tracegen
+
+.PHONY: help demo sample test check bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+$(VENV)/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+demo: $(VENV)/ready ## from a clone to a site: build llama.cpp, run and publish the demo experiments
+	@$(BIN)/python -m tracegen.demo
+
+sample: $(VENV)/ready ## the site of the published sample run alone; needs no compiler
+	@rm -rf tracegen-sample
+	@$(RUN) sample tracegen-sample
+
+test: $(VENV)/ready ## all tests: native, Python, integration, browser
+	@$(BIN)/python tests/chromium.py
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/ready ## lint, types, format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready ## the benchmark suite, with its limits
+	@$(BIN)/python -m benchmarks
+
+lock: ## make requirements.lock anew (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	    --extra dev --extra build pyproject.toml --output-file requirements.lock
+
+clean: ## remove what make made, the cache of llama.cpp aside
+	rm -rf $(VENV) site tracegen-sample .tracegen native/build

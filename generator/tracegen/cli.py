@@ -1,0 +1,72 @@
+"""The console script `tracegen`: one file per verb in commands/, errors caught once, here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from tracegen.commands import build, llama_cpp, model, publish, read, run, sample, serve, show, tensors
+from tracegen.errors import EnvironmentFailure, TracegenError
+from tracegen.resources import package_version
+
+COMMANDS: tuple[ModuleType, ...] = (
+    run, show, publish, build, serve, read, sample, model, tensors, llama_cpp,
+)  # fmt: skip
+
+DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages a thesis can cite."
+EXIT_CODES = (
+    "exit codes: 0 fine · 1 a check failed · 2 wrong use or bad input · "
+    "3 the environment failed (disk full, child killed, tool missing) · 130 interrupted"
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of `tracegen`, with every verb."""
+    made = argparse.ArgumentParser(prog="tracegen", description=DESCRIPTION, epilog=EXIT_CODES)
+    made.add_argument("--version", action="version", version=f"tracegen {package_version()}")
+    made.add_argument("--debug", action="store_true", help="show where an error comes from")
+    verbs = made.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        verb = verbs.add_parser(
+            command.NAME, help=command.HELP, description=command.HELP, epilog=getattr(command, "EPILOG", None)
+        )
+        command.add_arguments(verb)
+        verb.set_defaults(handler=command.run)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    try:
+        args = parser().parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        status = int(args.handler(args))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): that is fine, but Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("tracegen: interrupted", file=sys.stderr)
+        return 130
+    except TracegenError as error:
+        if args.debug:
+            raise
+        print(f"tracegen: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        if args.debug:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"tracegen: {place}{error.strerror or error}", file=sys.stderr)
+        return EnvironmentFailure.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

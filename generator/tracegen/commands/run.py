@@ -1,0 +1,83 @@
+"""`tracegen run`: measure an experiment once and store the run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tracegen.commands.publish import print_published
+from tracegen.errors import CheckError, SettingsError
+from tracegen.measure import measure
+from tracegen.model import Experiment, Run
+from tracegen.progress import Progress
+from tracegen.settings import experiment_from, read_experiment
+
+NAME = "run"
+HELP = "Run an experiment once under the tracer, check what was recorded, and store the run."
+EPILOG = (
+    "tracegen run demo-dense · tracegen run path/to/experiment.toml · "
+    'tracegen run --model model.gguf --prompt "Hello" -n 5'
+)
+EXPERIMENTS = Path("experiments")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tracegen run`."""
+    parser.add_argument("experiment", nargs="?", metavar="NAME|PATH", help="an experiment, or its experiment.toml")
+    parser.add_argument("--model", metavar="FILE", help="without an experiment: a GGUF file, or demo, moe, tinyllama")
+    parser.add_argument("--prompt", metavar="TEXT", help="without an experiment: the prompt")
+    parser.add_argument("-n", "--tokens", type=int, default=5, metavar="N", help="tokens to generate (default 5)")
+    parser.add_argument("--name", default="quick", help="without an experiment: its name (default quick)")
+    parser.add_argument("--llama-cpp", metavar="FOLDER", help="programs of another hooked llama.cpp")
+    parser.add_argument("--publish", action="store_true", help="publish the run as well")
+    parser.add_argument("-m", "--message", metavar="WHY", help="with --publish: why this version exists")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, print the verdict and where the run lies."""
+    if args.publish and not args.message:
+        raise SettingsError("--publish: say why with -m")
+    experiment, folder = _chosen(args)
+    made = measure(experiment, folder, Progress(), args.llama_cpp)
+    print(_report(made))
+    if args.publish:
+        print_published(folder, made, args.message)
+    if made.verdict == "not usable":
+        raise CheckError(f"{made.experiment}/{made.name}: not usable; see the failed checks above")
+    return 0
+
+
+def _chosen(args: argparse.Namespace) -> tuple[Experiment, Path]:
+    """The experiment and its folder, from the name, the path or the options."""
+    if args.experiment is None:
+        if not args.model or args.prompt is None:
+            raise SettingsError("run: name an experiment, or give --model and --prompt")
+        settings: dict[str, object] = {
+            "question": "What does this model do to memory and disk?",
+            "model": args.model,
+            "prompt": args.prompt,
+            "tokens": args.tokens,
+        }
+        return experiment_from(args.name, settings, Path.cwd()), EXPERIMENTS / args.name
+    if args.model or args.prompt is not None:
+        raise SettingsError("run: give an experiment, or --model and --prompt, not both")
+    path = experiment_file(args.experiment)
+    return read_experiment(path), path.parent
+
+
+def experiment_file(given: str) -> Path:
+    """The experiment.toml that NAME or PATH means. Raises SettingsError listing what there is."""
+    path = Path(given)
+    for candidate in (path, path / "experiment.toml", EXPERIMENTS / given / "experiment.toml"):
+        if candidate.is_file() and candidate.suffix == ".toml":
+            return candidate
+    known = ", ".join(sorted(p.parent.name for p in EXPERIMENTS.glob("*/experiment.toml"))) or "none here"
+    raise SettingsError(f"{given}: no experiment of this name; there are: {known}")
+
+
+def _report(made: Run) -> str:
+    lines = [f"{c.state}: {c.title}: {c.found} (limit: {c.limit})" for c in made.checks if c.state != "passed"]
+    n = sum(check.state == "passed" for check in made.checks)
+    lines.append(f"{n} of {len(made.checks)} checks passed: {made.verdict}")
+    lines.append(f"stored in {made.folder}; look at it: tracegen show {made.folder}")
+    return "\n".join(lines)
