@@ -242,7 +242,11 @@ def verify_run(folder: Path) -> None:
 
 def run_folders(experiment: Path) -> list[Path]:
     """The runs of an experiment, oldest first."""
-    runs = experiment / "runs"
+    return run_folders_in(experiment / "runs")
+
+
+def run_folders_in(runs: Path) -> list[Path]:
+    """The numbered folders in `runs`, oldest first; hidden ones are not whole."""
     if not runs.is_dir():
         return []
     return sorted((p for p in runs.iterdir() if p.is_dir() and p.name.isdigit()), key=lambda p: int(p.name))

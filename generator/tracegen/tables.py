@@ -405,20 +405,22 @@ def frame(name: str, columns: Mapping[str, object] | Iterable[Mapping[str, objec
             continue
         try:
             values = given[column.name]
+            if column.values:
+                _refuse_foreign_values(name, column, values)
             made[column.name] = pd.Series(values, dtype=dtype).reset_index(drop=True)
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error
-        if isinstance(dtype, pd.CategoricalDtype) and made[column.name].isna().any():
-            _refuse_foreign_values(name, column, values)
     return check(name, pd.DataFrame(made))
 
 
 def _refuse_foreign_values(name: str, column: Column, values: object) -> None:
-    """pandas turns a value outside the categories into null; that would be a silent drop."""
-    foreign = {v for v in pd.unique(pd.Series(values, dtype=object)) if not pd.isna(v)} - set(column.values)
-    if foreign:
+    """pandas would turn a value outside the categories into null: a silent drop."""
+    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)  # type: ignore[call-overload]
+    distinct = series.cat.categories if isinstance(series.dtype, pd.CategoricalDtype) else series.dropna().unique()
+    foreign = sorted(set(map(str, distinct)) - set(column.values))
+    if foreign and (not isinstance(series.dtype, pd.CategoricalDtype) or series.isin(foreign).any()):
         raise TableError(
-            f"table {name}: column {column.name!r}: {sorted(foreign)[0]!r} is not one of {', '.join(column.values)}"
+            f"table {name}: column {column.name!r}: {foreign[0]!r} is not one of {', '.join(column.values)}"
         )
 
 

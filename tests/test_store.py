@@ -1,0 +1,145 @@
+"""Run folders are whole or absent, and what changed in them is seen."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.golden.hard_case import hard_case
+from tracegen import store
+from tracegen.errors import EnvironmentFailure, StoreError, TableError
+from tracegen.model import Check, Run
+from tracegen.tables import BY_NAME, check, data_dictionary, frame
+
+RUN = Run("case", 1, "2026-01-01T00:00:00Z", (Check("k", "t", "passed", "1", "1"),), {"text": {"prompt": "naïve \u2028"}})
+
+
+def stored(folder: Path) -> Path:
+    with store.part_folder(folder) as part:
+        store.write_tables(part / "tables", hard_case(), "test")
+        return store.place_numbered(part, folder, lambda n: store.write_run_file(part, RUN))
+
+
+def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    assert folder.name == "001"
+    assert store.read_run(folder) == RUN
+    for name, table in store.read_tables(folder / "tables").items():
+        pd.testing.assert_frame_equal(table, hard_case()[name], check_categorical=False)
+    store.verify_run(folder)
+
+
+def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), store.whole_folder(tmp_path / "1") as part:
+        (part / "half").write_text("x")
+        raise RuntimeError
+    with pytest.raises(RuntimeError), store.part_folder(tmp_path):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_runs_at_once_get_two_numbers(tmp_path: Path) -> None:
+    threads = [threading.Thread(target=stored, args=(tmp_path,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [path.name for path in store.run_folders_in(tmp_path)] == ["001", "002", "003", "004"]
+
+
+@pytest.mark.parametrize("fault", ["changed", "missing", "added", "shorter"])
+def test_verify_names_the_file(tmp_path: Path, fault: str) -> None:
+    folder = stored(tmp_path)
+    path = folder / "tables" / "ops.parquet"
+    if fault == "changed":
+        data = bytearray(path.read_bytes())
+        data[100] ^= 1
+        path.write_bytes(data)
+    elif fault == "missing":
+        path.unlink()
+    elif fault == "shorter":
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+        path = folder / "tables" / "extra.parquet"
+        path.write_bytes(b"")
+    with pytest.raises(StoreError, match=path.name):
+        store.verify_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ("", "cannot be read"),
+        ("[]", "no schema number"),
+        ('{"schema": 99}', "newer tracegen"),
+        ('{"schema": 0}', "no migration"),
+        ('{"schema": 1}', "lacks or garbles"),
+    ],
+)
+def test_a_broken_run_file(tmp_path: Path, document: str, says: str) -> None:
+    (tmp_path / "run.json").write_text(document)
+    with pytest.raises(StoreError, match=says):
+        store.read_run(tmp_path)
+
+
+def test_a_missing_or_broken_table_says_how_to_make_it_anew(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    (folder / "tables" / "ops.parquet").write_bytes(b"PAR1")
+    with pytest.raises(StoreError, match="tracegen read"):
+        store.read_tables(folder / "tables")
+    (folder / "tables" / "ops.parquet").unlink()
+    with pytest.raises(StoreError, match="tracegen read"):
+        store.read_tables(folder / "tables")
+
+
+def test_a_manifest_cannot_point_outside(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    document = json.loads((folder / "run.json").read_text())
+    document["manifest"]["../../etc/passwd"] = {"size_bytes": 1, "sha256": ""}
+    (folder / "run.json").write_text(json.dumps(document))
+    with pytest.raises(StoreError, match="outside the folder"):
+        store.verify_run(folder)
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EnvironmentFailure, match="file"), store.part_folder(tmp_path / "file" / "runs"):
+        pass
+
+
+def test_compressed_evidence_is_the_same_bytes(tmp_path: Path) -> None:
+    from tracegen.readers.segments import segment_files
+
+    data = bytes(range(256)) * 100
+    (tmp_path / "x.tt").write_bytes(data)
+    store.compress(tmp_path / "x.tt")
+    assert segment_files(tmp_path)["x.tt"].tobytes() == data
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
+def test_every_table_keeps_its_contract_and_is_in_the_dictionary(name: str) -> None:
+    check(name, frame(name))
+    check(name, hard_case()[name])
+    text = data_dictionary()
+    assert f"## {name}" in text
+    assert all(f"`{column.name}`" in text for column in BY_NAME[name].columns)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([dict(graph=0, source=0, target=1, slot="src0")] * 2, "occurs twice"),
+        ([dict(graph=0, source=0, target=1, slot="dst")], "not one of"),
+        ([dict(graph=0, source=0, target=1, slot="src0", colour="red")], "unknown column"),
+        ([dict(graph=0, source=0, target=1)], "is missing"),
+        ([dict(graph=0, source=None, target=1, slot="src0")], "source"),
+        ([dict(graph=0, source="x", target=1, slot="src0")], "source"),
+    ],
+)
+def test_a_table_refuses_what_breaks_its_contract(rows: list[dict[str, object]], says: str) -> None:
+    with pytest.raises(TableError, match=says):
+        frame("graph_edges", rows)

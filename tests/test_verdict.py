@@ -1,0 +1,166 @@
+"""Every check can fail: each test breaks one thing in the hard case and names the check that sees it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.golden.hard_case import hard_case
+from tracegen.model import verdict_of
+from tracegen.verdict import Evidence, checks_of, overhead_share
+
+TRACE: dict[str, Any] = {
+    "dropped": 0, "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
+    "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "event_cost_ns": 50.0, "clock_read_ns": 20.0,
+}  # fmt: skip
+
+
+def evidence(**changes: Any) -> Evidence:
+    """The hard case as a run that passes: 5 prompt tokens, no generate pass, no warm-up."""
+    made = Evidence(
+        tables=hard_case(),
+        trace=TRACE,
+        timings={"prompt_tokens": 5, "eval_runs": 1},
+        n_layers=1,
+        n_experts=4,
+        data_begin=(512, 256),
+        warmup=False,
+    )
+    return replace(made, **changes)
+
+
+def state_of(given: Evidence, key: str) -> str:
+    (check,) = [check for check in checks_of(given) if check.key == key]
+    assert check.found and check.limit, f"{key}: a check states its figure and its limit"
+    return check.state
+
+
+def with_table(name: str, change: Any) -> Evidence:
+    tables = hard_case()
+    tables[name] = change(tables[name])
+    return evidence(tables=tables)
+
+
+def test_the_hard_case_passes_what_it_can() -> None:
+    found = {check.key: check.state for check in checks_of(evidence())}
+    # It has no norm, and its ops are so short that tracing them costs more than a hundredth.
+    assert found.pop("op_mix") == "failed"
+    assert found.pop("tracing_cost") == "warning"
+    assert found.pop("interference") in ("passed", "warning")
+    assert set(found.values()) == {"passed"}, found
+
+
+@pytest.mark.parametrize(
+    ("key", "changes"),
+    [
+        ("dropped_events", {"dropped": 1}),
+        ("trace_complete", {"ended": False}),
+        ("trace_complete", {"open_computes": 1}),
+        ("monotone_time", {"not_monotone": 1}),
+        ("zero_records", {"zero_records": 2}),
+        ("threads_accounted", {"n_ops_short_of_threads": 1}),
+        ("one_run_id", {"run_id": ""}),
+    ],
+)
+def test_what_the_trace_says_of_itself(key: str, changes: dict[str, Any]) -> None:
+    assert state_of(evidence(trace={**TRACE, **changes}), key) == "failed"
+
+
+def test_unsealed_chunks_are_a_warning_of_checksums_and_an_early_end() -> None:
+    cut = evidence(trace={**TRACE, "unsealed_chunks": 1})
+    assert state_of(cut, "checksums") == "warning"
+    assert state_of(cut, "trace_complete") == "failed"
+
+
+def test_a_program_that_failed_is_not_complete() -> None:
+    assert state_of(evidence(program_ended=False), "trace_complete") == "failed"
+
+
+def test_a_node_without_a_state_is_unaccounted() -> None:
+    def forget(ops: pd.DataFrame) -> pd.DataFrame:
+        ops.loc[0, "state"] = None
+        return ops
+
+    assert state_of(with_table("ops", forget), "nodes_accounted") == "failed"
+
+
+@pytest.mark.parametrize(
+    ("key", "timings"),
+    [("tokens_agree", {"prompt_tokens": 6, "eval_runs": 1}), ("passes_agree", {"prompt_tokens": 5, "eval_runs": 4})],
+)
+def test_llama_cpps_own_counters(key: str, timings: dict[str, Any]) -> None:
+    assert state_of(evidence(timings=timings), key) == "failed"
+    assert state_of(evidence(timings={}), key) == "not checked"
+
+
+def test_layers_and_experts_of_the_metadata() -> None:
+    assert state_of(evidence(n_layers=2), "layers_agree") == "failed"
+    assert state_of(evidence(n_layers=None), "layers_agree") == "not checked"
+    assert "MUL_MAT_ID in a model without experts" in next(
+        c.found for c in checks_of(evidence(n_experts=None)) if c.key == "op_mix"
+    )
+
+
+def test_a_first_op_from_the_wrong_enum_table() -> None:
+    def rename(nodes: pd.DataFrame) -> pd.DataFrame:
+        nodes["op"] = nodes["op"].astype(object).replace("GET_ROWS", "ARGMAX").astype("category")
+        return nodes
+
+    assert state_of(with_table("graph_nodes", rename), "first_op") == "failed"
+
+
+def test_an_offset_beyond_its_tensor() -> None:
+    def shift(place: pd.DataFrame) -> pd.DataFrame:
+        place.loc[place["tensor"] == 0, "origin_offset"] += 8
+        return place
+
+    assert state_of(with_table("placements", shift), "offsets_in_tensors") == "failed"
+
+
+@pytest.mark.parametrize("size", [1288, 40000])
+def test_tensors_that_overlap_or_leave_a_hole(size: int) -> None:
+    def inflate(tensors: pd.DataFrame) -> pd.DataFrame:
+        tensors.loc[0, "size_bytes"] = size
+        return tensors
+
+    assert state_of(with_table("tensors", inflate), "tensors_tile_file") == "failed"
+    assert state_of(evidence(data_begin=()), "tensors_tile_file") == "not checked"
+
+
+def test_untouched_tensors_are_listed() -> None:
+    def untouch(touches: pd.DataFrame) -> pd.DataFrame:
+        return touches[touches["node"] != 4].reset_index(drop=True)
+
+    (check,) = [c for c in checks_of(with_table("touches", untouch)) if c.key == "never_touched"]
+    assert check.state == "passed" and check.found.startswith("1 of 3") and "ffn_gate_exps" in check.detail
+
+
+def test_a_buffer_that_was_never_freed() -> None:
+    assert state_of(with_table("buffers", lambda b: b[:-1]), "buffers_balance") == "warning"
+
+
+def test_warm_up_that_was_recorded_as_a_prompt() -> None:
+    assert state_of(evidence(warmup=True), "pass_kinds") == "failed"
+
+
+def test_cost_is_events_times_cost_over_the_threads_time() -> None:
+    """16 spans of 50 ns and 8 barriers of two 20 ns reads, in two passes of 5,000 ns on two threads."""
+    share = overhead_share(hard_case(), TRACE)
+    assert share == pytest.approx((16 * 50 + 8 * 40) / (2 * 5000 * 2))
+
+
+def test_interference_counts_forced_switches() -> None:
+    def preempt(passes: pd.DataFrame) -> pd.DataFrame:
+        passes["involuntary_switches"] = passes["involuntary_switches"] + 2
+        return passes
+
+    assert state_of(with_table("passes", preempt), "interference") == "warning"
+
+
+def test_the_verdict_is_the_worst_state() -> None:
+    checks = checks_of(evidence())
+    assert verdict_of(checks) == "not usable"
+    assert verdict_of(tuple(c for c in checks if c.state == "passed")) == "complete"
