@@ -225,7 +225,7 @@ def read_json(path: Path, schema: int) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from error
     found = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(found, int):
+    if not isinstance(document, dict) or not isinstance(found, int):
         raise StoreError(f"{path}: has no schema number; it was not written by tracegen")
     if found > schema:
         raise StoreError(f"{path}: has schema {found}, this tracegen reads {schema}; use a newer tracegen")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -368,7 +369,7 @@ TABLES: tuple[Table, ...] = (
 BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
 
 
-def _pandas_dtype(column: Column) -> object:
+def _pandas_dtype(column: Column) -> Any:
     if column.dtype in ("string", "string?"):
         return pd.StringDtype("python")
     if column.dtype in ("category", "category?"):
@@ -378,7 +379,7 @@ def _pandas_dtype(column: Column) -> object:
     return column.dtype
 
 
-def frame(name: str, columns: Mapping[str, object] | Iterable[Mapping[str, object]] = ()) -> pd.DataFrame:
+def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Make table `name` from columns (or rows), in the contract's order and types.
 
     A nullable column that is left out becomes all null. Raises TableError for a
@@ -386,7 +387,7 @@ def frame(name: str, columns: Mapping[str, object] | Iterable[Mapping[str, objec
     """
     table = BY_NAME[name]
     if isinstance(columns, Mapping):
-        given: Mapping[str, object] = columns
+        given: Mapping[str, Any] = columns
     else:
         rows = list(columns)
         names = dict.fromkeys(key for row in rows for key in row)
@@ -394,7 +395,7 @@ def frame(name: str, columns: Mapping[str, object] | Iterable[Mapping[str, objec
     unknown = set(given) - {column.name for column in table.columns}
     if unknown:
         raise TableError(f"table {name}: unknown column {sorted(unknown)[0]!r}")
-    length = next((len(values) for values in given.values()), 0)  # type: ignore[arg-type]
+    length = next((len(values) for values in given.values()), 0)
     made = {}
     for column in table.columns:
         dtype = _pandas_dtype(column)
@@ -413,9 +414,9 @@ def frame(name: str, columns: Mapping[str, object] | Iterable[Mapping[str, objec
     return check(name, pd.DataFrame(made))
 
 
-def _refuse_foreign_values(name: str, column: Column, values: object) -> None:
+def _refuse_foreign_values(name: str, column: Column, values: Any) -> None:
     """pandas would turn a value outside the categories into null: a silent drop."""
-    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)  # type: ignore[call-overload]
+    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
     distinct = series.cat.categories if isinstance(series.dtype, pd.CategoricalDtype) else series.dropna().unique()
     foreign = sorted(set(map(str, distinct)) - set(column.values))
     if foreign and (not isinstance(series.dtype, pd.CategoricalDtype) or series.isin(foreign).any()):

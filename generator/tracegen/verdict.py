@@ -163,11 +163,11 @@ def _tiles(e: Evidence) -> Check:
     if tensors.empty or not e.data_begin:
         return _check("tensors_tile_file", title, "not checked", "no memory map", "no overlap, gaps are padding")
     worst, overlaps = 0, 0
-    for number, group in tensors.sort_values("offset").groupby("file"):
+    sizes = e.tables["files"]["size_bytes"].to_list()
+    for number, (size, data_begin) in enumerate(zip(sizes, e.data_begin, strict=True)):
+        group = tensors[tensors["file"] == number].sort_values("offset")
         begin = group["offset"].to_numpy()
-        end = begin + group["size_bytes"].to_numpy()
-        size = int(e.tables["files"].set_index("file")["size_bytes"][number])
-        gaps = np.append(begin, size) - np.insert(end, 0, e.data_begin[int(number)])
+        gaps = np.append(begin, size) - np.insert(begin + group["size_bytes"].to_numpy(), 0, data_begin)
         overlaps += int((gaps < 0).sum())
         worst = max(worst, int(gaps.max()))
     return _check(

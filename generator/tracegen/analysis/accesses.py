@@ -82,8 +82,8 @@ def accesses(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFr
     buffer a GET_ROWS read is never recorded, but how many it read follows from its shapes.
     """
     rows = _placed(tables, pass_ids)
-    used = tables["touches"].astype({"slot": "object"})
-    used = used.groupby(["pass_id", "node", "slot"], as_index=False)["n_units"].sum()
+    touches = tables["touches"].astype({"slot": "object"})
+    used = touches.groupby(["pass_id", "node", "slot"], as_index=False)[["n_units"]].sum()
     rows = rows.merge(used, on=["pass_id", "node", "slot"], how="left")
     selected = rows["n_units"].astype("Int64") * rows["unit_bytes"].astype("Int64")
     gathered = rows["gathered_bytes"].where(rows["memory"] == "buffer")

@@ -86,7 +86,7 @@ def _files(model: Model) -> list[str]:
 def _summary(tensors: pd.DataFrame) -> list[str]:
     sums = tensors.groupby("component", observed=True)["size_bytes"].agg(["size", "sum"])
     sums.loc["all"] = sums.sum()
-    share = 100 * sums["sum"] / max(int(sums.loc["all", "sum"]), 1)
+    share = 100 * sums["sum"] / max(int(tensors["size_bytes"].sum()), 1)
     columns = {
         "component": sums.index,
         "tensors": sums["size"],
