@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Builders of whole runs for tests: a small llama-shaped model, as many passes as asked for.
 
 The graph has the habits of a real one: a shared position leaf and mask that every layer
@@ -66,21 +67,26 @@ def _shaped(
     nb += [nb[1] * ne[1], nb[1] * ne[1] * ne[2]]
     made: dict[str, Any] = dict(kind=kind, op=op, name=name, layer=layer, component=component, dtype=dtype)
     made |= {f"ne{i}": ne[i] for i in range(4)} | {f"nb{i}": nb[i] for i in range(4)}
-    return made | dict(
-        size_bytes=nb[3] * ne[3], op_params="", compute=True, view_of=None, view_offset_bytes=0
-    )
+    return made | dict(size_bytes=nb[3] * ne[3], op_params="", compute=True, view_of=None, view_offset_bytes=0)
 
 
 def _build(graph: int, tokens: int, layers: int, moe: bool, prefix: str) -> _Graph:
     g = _Graph(graph, tokens)
-    position, mask = g.leaf("inp_pos", "other", "I32", (tokens,)), g.leaf("attn_inp_kq_mask", "other", "F32", (N_CTX, tokens))
+    position, mask = (
+        g.leaf("inp_pos", "other", "I32", (tokens,)),
+        g.leaf("attn_inp_kq_mask", "other", "F32", (N_CTX, tokens)),
+    )
     mask_copy = g.op("CPY", "attn_inp_kq_mask (copy)", "other", (N_CTX, tokens), [mask], dtype="F16")
     table = g.leaf(f"{prefix}token_embd.weight", "embedding", "F16", (N_EMBD, N_VOCAB))
-    state = g.op("GET_ROWS", "inp_embd", "embedding", (N_EMBD, tokens), [table, g.leaf("inp_tokens", "other", "I32", (tokens,))])
+    state = g.op(
+        "GET_ROWS", "inp_embd", "embedding", (N_EMBD, tokens), [table, g.leaf("inp_tokens", "other", "I32", (tokens,))]
+    )
     for layer in range(layers):
         state = _layer(g, layer, state, position, mask_copy, moe)
     norm = g.op("RMS_NORM", "norm", "norm", (N_EMBD, tokens), [state])
-    norm = g.op("MUL", "result_norm", "norm", (N_EMBD, tokens), [norm, g.leaf("output_norm.weight", "norm", "F32", (N_EMBD,))])
+    norm = g.op(
+        "MUL", "result_norm", "norm", (N_EMBD, tokens), [norm, g.leaf("output_norm.weight", "norm", "F32", (N_EMBD,))]
+    )
     head = g.leaf("output.weight", "output", "Q4_0", (N_EMBD, N_VOCAB))
     g.op("MUL_MAT", "result_output", "output", (N_VOCAB, tokens), [head, norm])
     return g
@@ -99,18 +105,37 @@ def _layer(g: _Graph, layer: int, state: int, position: str, mask: int, moe: boo
     heads = {}
     for letter in "qkv":
         component = f"attention_{letter}"
-        made = op("MUL_MAT", f"{letter.upper()}cur", component, row, weight(f"attn_{letter}", component, N_EMBD, N_EMBD), norm)
+        made = op(
+            "MUL_MAT", f"{letter.upper()}cur", component, row, weight(f"attn_{letter}", component, N_EMBD, N_EMBD), norm
+        )
         made = op("RESHAPE", f"{letter.upper()}cur (reshaped)", component, (64, 4, n), made, kind="noop", view_of=made)
-        heads[letter] = made if letter == "v" else op("ROPE", f"{letter.upper()}cur", component, (64, 4, n), made, position)
+        heads[letter] = (
+            made if letter == "v" else op("ROPE", f"{letter.upper()}cur", component, (64, 4, n), made, position)
+        )
     caches = []
     for letter in "kv":
         cache = g.leaf(f"cache_{letter}_l{layer}", "kv_cache", "F16", (N_EMBD, N_CTX), layer)
         index = g.leaf(f"inp_{letter}_idxs", "other", "I64", (n,))
-        flat = op("VIEW", f"{letter.upper()}cur (view)", "kv_cache", row, heads[letter], kind="noop", view_of=heads[letter])
-        caches.append(op("SET_ROWS", f"cache_{letter}_l{layer} (view)", "kv_cache", (N_EMBD, N_CTX), flat, index, cache, dtype="F16"))
+        flat = op(
+            "VIEW", f"{letter.upper()}cur (view)", "kv_cache", row, heads[letter], kind="noop", view_of=heads[letter]
+        )
+        caches.append(
+            op(
+                "SET_ROWS",
+                f"cache_{letter}_l{layer} (view)",
+                "kv_cache",
+                (N_EMBD, N_CTX),
+                flat,
+                index,
+                cache,
+                dtype="F16",
+            )
+        )
     attention = op("FLASH_ATTN_EXT", "__fattn__", "attention", (64, 4, n), heads["q"], *caches, mask)
     flat = op("RESHAPE", "kqv_out", "attention", row, attention, kind="noop", view_of=attention)
-    out = op("MUL_MAT", "attn_out", "attention_output", row, weight("attn_output", "attention_output", N_EMBD, N_EMBD), flat)
+    out = op(
+        "MUL_MAT", "attn_out", "attention_output", row, weight("attn_output", "attention_output", N_EMBD, N_EMBD), flat
+    )
     middle = op("ADD", "ffn_inp", "other", row, out, state)
     norm = op("RMS_NORM", "norm", "norm", row, middle)
     norm = op("MUL", "ffn_norm", "norm", row, norm, weight("ffn_norm", "norm", N_EMBD, dtype="F32"))
@@ -123,16 +148,28 @@ def _dense(g: _Graph, norm: int, weight: Any, op: Any) -> int:
     gate = op("MUL_MAT", "ffn_gate", "ffn_gate", wide, weight("ffn_gate", "ffn_gate", N_EMBD, N_FF), norm)
     up = op("MUL_MAT", "ffn_up", "ffn_up", wide, weight("ffn_up", "ffn_up", N_EMBD, N_FF), norm)
     both = op("GLU", "ffn_swiglu", "ffn_gate", wide, gate, up)
-    return int(op("MUL_MAT", "ffn_out", "ffn_down", (N_EMBD, g.tokens), weight("ffn_down", "ffn_down", N_FF, N_EMBD), both))
+    return int(
+        op("MUL_MAT", "ffn_out", "ffn_down", (N_EMBD, g.tokens), weight("ffn_down", "ffn_down", N_FF, N_EMBD), both)
+    )
 
 
 def _experts(g: _Graph, layer: int, norm: int, weight: Any, op: Any) -> int:
     n, wide = g.tokens, (N_FF, N_USED, g.tokens)
-    logits = op("MUL_MAT", "ffn_moe_logits", "router", (N_EXPERTS, n), weight("ffn_gate_inp", "router", N_EMBD, N_EXPERTS, dtype="F32"), norm)
+    logits = op(
+        "MUL_MAT",
+        "ffn_moe_logits",
+        "router",
+        (N_EXPERTS, n),
+        weight("ffn_gate_inp", "router", N_EMBD, N_EXPERTS, dtype="F32"),
+        norm,
+    )
     probs = op("SOFT_MAX", "ffn_moe_probs", "router", (N_EXPERTS, n), logits)
     order = op("ARGSORT", "ffn_moe_argsort", "router", (N_EXPERTS, n), probs, dtype="I32")
     chosen = op("VIEW", "ffn_moe_topk", "router", (N_USED, n), order, kind="noop", dtype="I32", view_of=order)
-    stack = {p: weight(f"ffn_{p}_exps", f"expert_{p}", *((N_FF, N_EMBD) if p == "down" else (N_EMBD, N_FF)), N_EXPERTS) for p in ("gate", "up", "down")}
+    stack = {
+        p: weight(f"ffn_{p}_exps", f"expert_{p}", *((N_FF, N_EMBD) if p == "down" else (N_EMBD, N_FF)), N_EXPERTS)
+        for p in ("gate", "up", "down")
+    }
     gate = op("MUL_MAT_ID", "ffn_moe_gate", "expert_gate", wide, stack["gate"], norm, chosen)
     up = op("MUL_MAT_ID", "ffn_moe_up", "expert_up", wide, stack["up"], norm, chosen)
     both = op("GLU", "ffn_moe_swiglu", "expert_gate", wide, gate, up)
@@ -155,7 +192,21 @@ def scaled_case(
     ])  # fmt: skip
     tensors, files = _files(graphs[0], splits)
     tables["tensors"], tables["files"] = frame("tensors", tensors), frame("files", files)
-    tables["contexts"] = frame("contexts", [dict(context=0, model=0, n_ctx=N_CTX, n_batch=512, n_ubatch=512, type_k="f16", type_v="f16", n_threads=threads)])
+    tables["contexts"] = frame(
+        "contexts",
+        [
+            dict(
+                context=0,
+                model=0,
+                n_ctx=N_CTX,
+                n_batch=512,
+                n_ubatch=512,
+                type_k="f16",
+                type_v="f16",
+                n_threads=threads,
+            )
+        ],
+    )
     placements, sizes = _placements(built, tensors, copied)
     tables["placements"] = frame("placements", placements)
     tables["buffers"] = frame("buffers", _buffers(sizes))
@@ -176,12 +227,24 @@ def _files(g: _Graph, splits: int) -> tuple[list[dict[str, Any]], list[dict[str,
     for number in range(splits):
         offset = 4096
         for leaf in weights[number * per_file : (number + 1) * per_file]:
-            entry = {k: leaf[k] for k in ("name", "size_bytes", "dtype", "ne0", "ne1", "ne2", "ne3", "layer", "component")}
+            entry = {
+                k: leaf[k] for k in ("name", "size_bytes", "dtype", "ne0", "ne1", "ne2", "ne3", "layer", "component")
+            }
             experts = leaf["ne2"] if leaf["component"].startswith("expert") else None
             tensors.append(entry | dict(tensor=len(tensors), file=number, offset=offset, n_experts=experts))
             offset += -(-leaf["size_bytes"] // ALIGN) * ALIGN
         name = "model.gguf" if splits == 1 else f"model-{number + 1:05d}-of-{splits:05d}.gguf"
-        files.append(dict(file=number, model=0, split_index=number, path=name, size_bytes=offset, axis_begin=axis, sha256="ab" * 32))
+        files.append(
+            dict(
+                file=number,
+                model=0,
+                split_index=number,
+                path=name,
+                size_bytes=offset,
+                axis_begin=axis,
+                sha256="ab" * 32,
+            )
+        )
         axis += offset
     return tensors, files
 
@@ -198,7 +261,9 @@ def _placements(
             row = dict(placement=graph, graph=graph, node=node["node"], size_bytes=node["size_bytes"])
             tensor = by_name.get(node["name"])
             if tensor is not None:
-                where = dict(tensor=tensor["tensor"], file=tensor["file"], origin_offset=tensor["offset"], memory="disk")
+                where = dict(
+                    tensor=tensor["tensor"], file=tensor["file"], origin_offset=tensor["offset"], memory="disk"
+                )
                 if copied and node["dtype"] == "Q4_0" and node["component"] != "output":
                     where |= dict(memory="copied", buffer_id=1, buffer_offset=copy_at)
                     copy_at += node["size_bytes"]
@@ -220,7 +285,9 @@ def _buffers(sizes: dict[int, int]) -> list[dict[str, Any]]:
     made = []
     for number, (name, usage, begin) in about.items():
         if sizes[number]:
-            row = dict(buffer_id=number, address=0x10000, name=name, backend="CPU", usage=usage, size_bytes=sizes[number])
+            row = dict(
+                buffer_id=number, address=0x10000, name=name, backend="CPU", usage=usage, size_bytes=sizes[number]
+            )
             made += [row | dict(event="alloc", time_ns=begin), row | dict(event="free", time_ns=10**9 - number)]
     return made
 
@@ -246,7 +313,14 @@ def _passes(
             n_sequences=1, n_outputs=1, position_begin=position, produced_token=produced, graph=graph,
             placement=graph, begin_ns=begin, end_ns=clock) | none)  # fmt: skip
         made["tokens"] += [
-            dict(pass_id=number, row=r, token_id=(7 * number + 3 * r) % N_VOCAB, position=position + r, sequence=0, output=r == tokens - 1)
+            dict(
+                pass_id=number,
+                row=r,
+                token_id=(7 * number + 3 * r) % N_VOCAB,
+                position=position + r,
+                sequence=0,
+                output=r == tokens - 1,
+            )
             for r in range(tokens)
         ]
         position += 0 if kind == "warmup" else tokens
@@ -255,9 +329,15 @@ def _passes(
 
 
 def _ops(
-    made: dict[str, list[dict[str, Any]]], nodes: list[dict[str, Any]], pass_id: int, begin: int, threads: int, tokens: int, kind: str
+    made: dict[str, list[dict[str, Any]]],
+    nodes: list[dict[str, Any]],
+    pass_id: int,
+    begin: int,
+    threads: int,
+    tokens: int,
+    kind: str,
 ) -> int:
-    at, fused_next = begin + 500, False
+    at = begin + 500
     for node in nodes:
         if node["kind"] == "leaf":
             continue
@@ -274,18 +354,37 @@ def _ops(
         for thread in range(threads):
             late, inside = 15 * thread, (60 if heavy else 0) * thread
             work = length - 40 * thread - inside
-            made["spans"].append(dict(pass_id=pass_id, node=node["node"], thread=thread, begin_ns=at + late, work_ns=work, barrier_ns=inside, wait_ns=90 + 25 * thread))
+            made["spans"].append(
+                dict(
+                    pass_id=pass_id,
+                    node=node["node"],
+                    thread=thread,
+                    begin_ns=at + late,
+                    work_ns=work,
+                    barrier_ns=inside,
+                    wait_ns=90 + 25 * thread,
+                )
+            )
             last = max(last, at + late + work + inside)
-        made["ops"].append(row | dict(state="executed", n_threads=threads, begin_ns=at, end_ns=last, time_basis="measured"))
+        made["ops"].append(
+            row | dict(state="executed", n_threads=threads, begin_ns=at, end_ns=last, time_basis="measured")
+        )
         at = last + 120
     return at
 
 
 def _touches(
-    made: dict[str, list[dict[str, Any]]], built: tuple[list[dict[str, Any]], list[dict[str, Any]]], pass_id: int, tokens: int, moe: bool, n_layers: int
+    made: dict[str, list[dict[str, Any]]],
+    built: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    pass_id: int,
+    tokens: int,
+    moe: bool,
+    n_layers: int,
 ) -> None:
     routes = {
-        layer: [[(row * 3 + pass_id * 5 + layer + 3 * rank) % N_EXPERTS for rank in range(N_USED)] for row in range(tokens)]
+        layer: [
+            [(row * 3 + pass_id * 5 + layer + 3 * rank) % N_EXPERTS for rank in range(N_USED)] for row in range(tokens)
+        ]
         for layer in range(n_layers)
     }
     for node in built[0]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import privacy, publish, resources, store, tables
+from tracegen import privacy, publish, store, tables
 from tracegen.model import Check, Run, Version
 from tracegen.pages.page import Figure, Page, Report
 
@@ -52,8 +52,7 @@ def a_report(title: str = "What is read?", extra: str = "") -> Report:
         },
         values={"touched_share": {"value": 0.6123, "unit": "share", "text": "61 %"}},
         figures=tuple(
-            Figure(f"fig-{k}", f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg")
-            for k in KEYS
+            Figure(f"fig-{k}", f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg") for k in KEYS
         ),
     )
 
@@ -91,7 +90,3 @@ def a_project(folder: Path, *, theme: str = "material", directory_urls: bool = F
         f"theme:\n  name: {theme}\n  {options}\nplugins: [search, tracegen]\n"
     )
     return config
-
-
-def asset_folder() -> Path:
-    return resources.folder("templates") / "site"

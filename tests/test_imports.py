@@ -22,7 +22,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("verdict",),
     ("pages", "export", "bundle", "privacy", "loaded", "measure"),
     ("publish",),
-    ("site", "journal"),
+    ("site_files", "journal"),
+    ("site",),
     ("plugin", "commands"),
     ("demo", "cli"),
 )

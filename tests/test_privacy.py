@@ -72,6 +72,7 @@ def test_private_hides_every_text() -> None:
             **run.facts,
             "command": ["-p", "the secret question"],
             "text": {"generated": "the secret answer", "tokens": [1, 2], "n": 2},
+            "trace": {"sampled_tokens": [1, 2], "host": {"name": "countess", "cpu": "A"}},
             "log": "> the secret question\nthe secret answer\n",
         },
         checks=(Check("text", "Text", "passed", "the secret answer", ""),),
@@ -79,6 +80,7 @@ def test_private_hides_every_text() -> None:
     public = privacy.public_run(run)
     assert "secret" not in json.dumps([public.facts, [c.found for c in public.checks]])
     assert public.facts["text"] == {"generated": "(private)", "tokens": [], "n": 2}
+    assert public.facts["trace"] == {"sampled_tokens": [], "host": {"cpu": "A"}}
     assert "secret" not in "\n".join(privacy.public_summary(run))
 
 
@@ -88,7 +90,15 @@ def test_private_tables_tell_no_token() -> None:
         "tokens", [{"pass_id": 0, "row": 0, "token_id": 42, "position": 0, "sequence": 0, "output": True}]
     )
     made["passes"] = tables.frame("passes", [{"pass_id": 0, "graph": 0, "begin_ns": 0}])
-    node = {"graph": 0, "kind": "op", "layer": None, "dtype": "F32", "size_bytes": 4, "op_params": "", "compute": True}
+    node = {
+        "graph": 0,
+        "kind": "op",
+        "layer": None,
+        "dtype": "F32",
+        "size_bytes": 4,
+        "op_params": "",
+        "compute": True,
+    }
     node |= {f"{side}{i}": 1 for side in ("ne", "nb") for i in range(4)} | {"view_offset_bytes": 0}
     made["graph_nodes"] = tables.frame(
         "graph_nodes",

@@ -61,11 +61,14 @@ def test_withdrawing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "reason", "successor", "message"),
-    [(9, "x", None, "never published"), (1, "x", 9, "never published"), (1, " ", None, "empty"), (1, "x", 1, "own")],
+    [
+        (9, "x", None, "never published"),
+        (1, "x", 9, "never published"),
+        (1, " ", None, "empty"),
+        (1, "x", 1, "own"),
+    ],
 )
-def test_withdrawing_wrongly(
-    tmp_path: Path, number: int, reason: str, successor: int | None, message: str
-) -> None:
+def test_withdrawing_wrongly(tmp_path: Path, number: int, reason: str, successor: int | None, message: str) -> None:
     a_version(tmp_path)
     with pytest.raises(SettingsError, match=message):
         publish.withdraw(tmp_path / "sample", number, reason, successor, NOW)

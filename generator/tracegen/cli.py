@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
+from tracegen.capture.execute import visible
 from tracegen.commands import build, llama_cpp, model, publish, read, run, sample, serve, show, tensors
 from tracegen.errors import EnvironmentFailure, TracegenError
 from tracegen.resources import package_version
@@ -52,20 +53,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has gone (`| head`): that is fine, but Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        print("tracegen: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        _say(f"interrupted; {stop}" if str(stop) else "interrupted")
         return 130
     except TracegenError as error:
         if args.debug:
             raise
-        print(f"tracegen: {error}", file=sys.stderr)
+        _say(str(error))
         return error.exit_code
     except OSError as error:
         if args.debug:
             raise
         place = f"{error.filename}: " if error.filename else ""
-        print(f"tracegen: {place}{error.strerror or error}", file=sys.stderr)
+        _say(f"{place}{error.strerror or error}")
         return EnvironmentFailure.exit_code
+
+
+def _say(message: str) -> None:
+    """A message quotes paths, settings and logs: what they hold must not steer the terminal."""
+    lines = (visible(line) for line in message.split("\n"))
+    print("tracegen:", "\n".join(lines), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tracegen.capture.execute import Completed, last_lines, output_of, run_progr
 from tracegen.capture.llama_cpp import cache_folder, traced_program
 from tracegen.capture.plan import command_for, environment_for, settings_of, timings_in
 from tracegen.demo_models import KINDS, recipe_hash, write_demo_model
-from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TraceFormatError
+from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
 from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
 from tracegen.readers.gguf import Model, read_model
@@ -71,8 +71,9 @@ def measure(experiment: Experiment, folder: Path, progress: Progress, program: s
             run = Run(experiment.name, 0, _now(), checks, {**facts, "stages": stages})
         except BaseException as error:
             kept = _keep_failed(part, folder / FAILED)
-            if isinstance(error, (EnvironmentFailure, TraceFormatError)) and kept:
-                raise type(error)(f"{error}\nwhat was captured is kept in {kept}") from error
+            if isinstance(error, TracegenError | KeyboardInterrupt) and kept:
+                lead = f"{error}\n" if str(error) else ""
+                raise type(error)(f"{lead}what was captured is kept in {kept}") from error
             raise
         target = store.place_numbered(
             part, runs, lambda number: store.write_run_file(part, replace(run, number=number))
@@ -116,15 +117,19 @@ def model_path(model: str, progress: Progress) -> Path:
 
 
 def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path) -> Completed:
-    """Run llama.cpp with the tracer on. Raises with its last lines when it fails."""
+    """Run llama.cpp with the tracer on. Raises with its last lines when it fails.
+
+    An exit status is llama.cpp's refusal of model or settings; a signal or the time limit is not its choice.
+    """
     out, err = raw / "stdout.txt", raw / "stderr.txt"
     ended = run_program(
         command, stdout=out, stderr=err, environment=environment_for(experiment, (raw / "trace").resolve()),
         timeout_s=experiment.timeout_s,
     )  # fmt: skip
     name = Path(command[0]).name
-    if ended.status != 0:
-        raise EnvironmentFailure(f"{name}: {ended.ending}; its last lines:\n{last_lines(err)}")
+    if ended.status != 0 or ended.timed_out:
+        failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError
+        raise failure(f"{name}: {ended.ending}; its last lines:\n{last_lines(err)}")
     if not any((raw / "trace").iterdir()):
         raise EnvironmentFailure(
             f"{name}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"

@@ -28,12 +28,25 @@ def folder(name: str) -> Path:
     raise EnvironmentFailure(f"{installed}: is missing from the installation; install tracegen again")
 
 
+SAMPLE = (
+    "mkdocs.yml",
+    "journal",
+    "experiments/sample/experiment.toml",
+    "experiments/sample/ledger.json",
+    "experiments/sample/versions",
+)
+
+
 def sample_project() -> dict[str, Path]:
-    """What makes up the sample site: relative path -> file or folder to copy."""
-    names = ("mkdocs.yml", "journal", "experiments/sample/experiment.toml", "experiments/sample/ledger.json",
-             "experiments/sample/versions")  # fmt: skip
+    """What makes up the sample site: relative path -> file or folder to copy.
+
+    Raises EnvironmentFailure when a part is missing.
+    """
     root = folder("templates").parent
-    return {name: root / name for name in names if (root / name).exists()}
+    for name in SAMPLE:
+        if not (root / name).exists():
+            raise EnvironmentFailure(f"{root / name}: is missing from the installation; install tracegen again")
+    return {name: root / name for name in SAMPLE}
 
 
 @cache

@@ -507,6 +507,10 @@ void tensor_trace_context(const struct tensor_trace_context * made) {
     }
     const uint32_t load = next_load - 1;
     pthread_mutex_unlock(&state_lock);
+    if (number == TT_NONE) {
+        tt_segment_drop(&trace->main, 1, sizeof(struct tt_context));
+        return;
+    }
     const struct tt_context record = {
         .context = number, .load = load, .n_ctx = made->n_ctx, .n_batch = made->n_batch, .n_ubatch = made->n_ubatch,
         .n_threads = made->n_threads, .type_k = tt_string(trace, ggml_type_name((enum ggml_type) made->type_k)),
@@ -614,6 +618,10 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
     if (!now_in.open) {
         begin_outside_pass(graph);
     }
+    if (now_in.graph.number == TT_NONE) { /* nothing that its ops could point to */
+        tt_segment_drop(&trace->main, 1, 0);
+        return;
+    }
     const struct ggml_cgraph * whole = now_in.graph.graph;
     const uint32_t             first = first_node_of(graph, whole);
     struct tt_compute record = {
@@ -621,19 +629,20 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
         .n_nodes = (uint32_t) graph->n_nodes, .first_node = first, .n_map = first == TT_NONE ? (uint32_t) graph->n_nodes : 0,
     };
     uint8_t * at = tt_record_begin(trace, TT_COMPUTE, sizeof record + record.n_map * sizeof(uint32_t), tt_now());
-    if (at) {
-        memcpy(at, &record, sizeof record);
-        for (uint32_t i = 0; i < record.n_map; i++) {
-            uint32_t number = TT_NONE;
-            for (int j = 0; j < whole->n_nodes && number == TT_NONE; j++) {
-                number = whole->nodes[j] == graph->nodes[i] ? (uint32_t) j : TT_NONE;
-            }
-            memcpy(at + sizeof record + i * sizeof number, &number, sizeof number);
-        }
-        tt_record_end(trace);
+    if (!at) {
+        return; /* dropped and counted; its threads then find no compute and record nothing */
     }
-    const bool planned = first != TT_NONE && now_in.graph.number != TT_NONE;
+    memcpy(at, &record, sizeof record);
+    for (uint32_t i = 0; i < record.n_map; i++) {
+        uint32_t number = TT_NONE;
+        for (int j = 0; j < whole->n_nodes && number == TT_NONE; j++) {
+            number = whole->nodes[j] == graph->nodes[i] ? (uint32_t) j : TT_NONE;
+        }
+        memcpy(at + sizeof record + i * sizeof number, &number, sizeof number);
+    }
+    tt_record_end(trace);
     pthread_mutex_lock(&state_lock);
+    const bool planned = first != TT_NONE && now_in.graph.number < plans_size;
     const struct graph_plan plan = planned ? plans[now_in.graph.number] : (struct graph_plan) { 0 };
     pthread_mutex_unlock(&state_lock);
     for (int i = 0; i < MAX_COMPUTES; i++) {

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -137,6 +138,10 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
     do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_buffer_begin(buffer)); } } while (0)
 #define TENSOR_TRACE_FILE_MAPPED(address, size, fd) \
     do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_file_mapped(address, size, fd)); } } while (0)
+
+/* llama.cpp writes its log, and the generated text with it, from a thread that it does not wait for. */
+#define TENSOR_TRACE_AT_EXIT(function) \
+    do { if (TENSOR_TRACE_ENABLED) { atexit(function); } } while (0)
 
 #define TENSOR_TRACE_LOAD_END()                   TENSOR_TRACE_PROCESS(tensor_trace_load_end())
 #define TENSOR_TRACE_FILE_UNMAPPED(address, size) TENSOR_TRACE_PROCESS(tensor_trace_file_unmapped(address, size))

@@ -3,45 +3,35 @@
 
 #include <string.h>
 
-static struct tt_known known(struct tt_map * map, pthread_mutex_t * lock, uint64_t hash, uint32_t * count) {
-    struct tt_known made = { .number = TT_NONE, .is_new = false };
-    pthread_mutex_lock(lock);
-    if (!tt_map_get(map, hash, &made.number)) {
-        made.number = TT_NONE;
-        if (tt_map_put(map, hash, *count)) {
-            made.number = (*count)++;
-            made.is_new = true;
+/* Look up, number and write under one lock: no other thread may name what is not written yet. */
+static struct tt_known keep(struct tt_trace * trace, struct tt_map * map, uint64_t hash, uint32_t * count,
+                            enum tt_type type, const void * head, size_t head_bytes, uint32_t * number,
+                            const void * rows, size_t rows_bytes) {
+    struct tt_known known = { .number = TT_NONE, .is_new = false };
+    pthread_mutex_lock(&trace->lock);
+    if (!tt_map_get(map, hash, &known.number)) {
+        known.number = TT_NONE;
+        uint8_t * at = tt_record_begin_locked(trace, type, head_bytes + rows_bytes, tt_now());
+        if (at && tt_map_put(map, hash, *count)) {
+            known = (struct tt_known) { .number = *number = (*count)++, .is_new = true };
+            memcpy(at, head, head_bytes);
+            memcpy(at + head_bytes, rows, rows_bytes);
+            tt_record_end_locked(trace);
         }
     }
-    pthread_mutex_unlock(lock);
-    return made;
+    pthread_mutex_unlock(&trace->lock);
+    return known;
 }
 
 struct tt_known tt_graph(struct tt_trace * trace, const struct tt_node * nodes, uint32_t n_nodes, uint32_t n_leafs) {
-    const size_t          n    = (size_t) n_nodes + n_leafs;
-    const uint64_t        hash = tt_hash(n_nodes, nodes, n * sizeof *nodes);
-    const struct tt_known made = known(&trace->graphs, &trace->lock, hash, &trace->n_graphs);
-    if (made.is_new) {
-        struct tt_graph * at = tt_record_begin(trace, TT_GRAPH, sizeof *at + n * sizeof *nodes, tt_now());
-        if (at) {
-            *at = (struct tt_graph) { .hash = hash, .graph = made.number, .n_nodes = n_nodes, .n_leafs = n_leafs };
-            memcpy(at + 1, nodes, n * sizeof *nodes);
-            tt_record_end(trace);
-        }
-    }
-    return made;
+    const size_t    bytes = ((size_t) n_nodes + n_leafs) * sizeof *nodes;
+    struct tt_graph head  = { .hash = tt_hash(n_nodes, nodes, bytes), .n_nodes = n_nodes, .n_leafs = n_leafs };
+    return keep(trace, &trace->graphs, head.hash, &trace->n_graphs, TT_GRAPH, &head, sizeof head, &head.graph, nodes, bytes);
 }
 
 struct tt_known tt_placement(struct tt_trace * trace, uint32_t graph, const struct tt_place * places, uint32_t n) {
-    const uint64_t        hash = tt_hash(graph + 1u, places, n * sizeof *places);
-    const struct tt_known made = known(&trace->placements, &trace->lock, hash, &trace->n_placements);
-    if (made.is_new) {
-        struct tt_placement * at = tt_record_begin(trace, TT_PLACEMENT, sizeof *at + n * sizeof *places, tt_now());
-        if (at) {
-            *at = (struct tt_placement) { .hash = hash, .placement = made.number, .graph = graph, .n = n };
-            memcpy(at + 1, places, n * sizeof *places);
-            tt_record_end(trace);
-        }
-    }
-    return made;
+    const size_t        bytes = n * sizeof *places;
+    struct tt_placement head  = { .hash = tt_hash(graph + 1u, places, bytes), .graph = graph, .n = n };
+    return keep(trace, &trace->placements, head.hash, &trace->n_placements, TT_PLACEMENT, &head, sizeof head,
+                &head.placement, places, bytes);
 }

@@ -24,18 +24,20 @@ static bool take(struct tt_budget * budget, uint64_t bytes) {
 
 /* Disk space first, then the mapping: a full disk is an error here, not a SIGBUS later. */
 static void * extend(struct tt_segment * segment, size_t bytes) {
+    const off_t at = (off_t) segment->file_bytes;
     if (!take(segment->budget, bytes)) {
+        errno = EDQUOT;
         return NULL;
     }
-    if (posix_fallocate(segment->fd, (off_t) segment->file_bytes, (off_t) bytes) != 0) {
-        if (ftruncate(segment->fd, (off_t) segment->file_bytes) != 0) { /* a partial allocation stays: harmless */
-            errno = 0;
-        }
-        return NULL;
-    }
-    void * made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, segment->fd,
-                       (off_t) segment->file_bytes);
+    const int full = posix_fallocate(segment->fd, at, (off_t) bytes);
+    void *    made = full ? MAP_FAILED
+                          : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, segment->fd, at);
     if (made == MAP_FAILED) {
+        const int why = full ? full : errno;
+        if (ftruncate(segment->fd, at) == 0) { /* else zeros stay behind the last chunk: harmless */
+            atomic_fetch_add(&segment->budget->left, bytes);
+        }
+        errno = why;
         return NULL;
     }
     segment->file_bytes += bytes;
@@ -60,8 +62,11 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     }
     struct tt_file_header * header = extend(segment, TT_PAGE);
     if (!header) {
+        const int why = errno;
         close(segment->fd);
+        unlinkat(folder, name, 0);
         segment->fd = -1;
+        errno = why;
         return false;
     }
     memcpy(header->magic, TT_MAGIC, sizeof header->magic);
@@ -101,9 +106,9 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
 }
 
 void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t bytes) {
-    if (segment->header) {
-        segment->header->dropped_records += records;
-        segment->header->dropped_bytes += bytes;
+    if (segment->header) { /* atomic: a thread that got no file of its own counts in the main segment's header */
+        __atomic_fetch_add(&segment->header->dropped_records, records, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&segment->header->dropped_bytes, bytes, __ATOMIC_RELAXED);
     }
 }
 
@@ -160,8 +165,6 @@ void tt_segment_close(struct tt_segment * segment, bool in_use) {
         }
     }
     seal(segment);
-    munmap(segment->header, TT_PAGE);
     close(segment->fd);
-    segment->fd     = -1;
-    segment->header = NULL;
+    segment->fd = -1; /* the header page stays mapped: a thread that still runs may count a drop in it */
 }

@@ -76,11 +76,13 @@ void tt_close(struct tt_trace * trace) {
     free(trace);
 }
 
-/* The caller holds the lock. */
-static void * begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns) {
+/* After a record that did not fit only the end is written: others may name what is missing. */
+void * tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns) {
     const size_t padded = (payload + 7) / 8 * 8;
     const size_t length = sizeof(struct tt_record) + padded;
-    if (length > UINT32_MAX || !tt_segment_reserve(&trace->main, length)) {
+    const bool   closed = trace->full && type != TT_END;
+    if (closed || length > UINT32_MAX || !tt_segment_reserve(&trace->main, length)) {
+        trace->full = true;
         tt_segment_drop(&trace->main, 1, length);
         return NULL;
     }
@@ -91,7 +93,7 @@ static void * begin_locked(struct tt_trace * trace, enum tt_type type, size_t pa
     return at + sizeof record;
 }
 
-static void end_locked(struct tt_trace * trace) {
+void tt_record_end_locked(struct tt_trace * trace) {
     struct tt_record record;
     memcpy(&record, trace->main.payload + trace->main.used, sizeof record);
     tt_segment_commit(&trace->main, record.length);
@@ -99,7 +101,7 @@ static void end_locked(struct tt_trace * trace) {
 
 void * tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns) {
     pthread_mutex_lock(&trace->lock);
-    void * at = begin_locked(trace, type, payload, time_ns);
+    void * at = tt_record_begin_locked(trace, type, payload, time_ns);
     if (!at) {
         pthread_mutex_unlock(&trace->lock);
     }
@@ -107,7 +109,7 @@ void * tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payloa
 }
 
 void tt_record_end(struct tt_trace * trace) {
-    end_locked(trace);
+    tt_record_end_locked(trace);
     pthread_mutex_unlock(&trace->lock);
 }
 
@@ -149,15 +151,19 @@ static uint32_t string_locked(struct tt_trace * trace, const char * text) {
         }
         hash = tt_hash(seed, text, size);
     }
-    number = trace->n_strings;
-    uint32_t * at = remember(trace, text, hash) ? begin_locked(trace, TT_STRING, 8 + size, tt_now()) : NULL;
+    number        = trace->n_strings;
+    uint32_t * at = tt_record_begin_locked(trace, TT_STRING, 8 + size, tt_now());
     if (!at) {
+        return 0;
+    }
+    if (!remember(trace, text, hash)) {
+        tt_segment_drop(&trace->main, 1, size);
         return 0;
     }
     at[0] = number;
     at[1] = (uint32_t) size;
     memcpy(at + 2, text, size);
-    end_locked(trace);
+    tt_record_end_locked(trace);
     return number;
 }
 

@@ -67,6 +67,8 @@ void     tt_close(struct tt_trace * trace);
 /* A record of `payload` bytes: fill what this returns, then call tt_record_end; NULL: dropped. */
 void *   tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
 void     tt_record_end(struct tt_trace * trace);
+void *   tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
+void     tt_record_end_locked(struct tt_trace * trace);
 void     tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
 uint32_t tt_string(struct tt_trace * trace, const char * text);
 void     tt_info(struct tt_trace * trace, const char * key, const char * value);
@@ -102,8 +104,8 @@ struct tt_writer {
     struct tt_compute_work work;
     int      first_node;
     uint32_t thread;
-    bool     in_op, dropping, busy;
-    atomic_bool owned;
+    bool     in_op, dropping;
+    atomic_bool busy, owned;
 };
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
 void tt_writer_release(struct tt_writer * writer);
@@ -122,6 +124,7 @@ struct tt_trace {
     struct tt_budget   budget;
     uint8_t            run_id[16];
     int                folder;
+    bool               full;       /* a record of the main segment was dropped */
     uint32_t           n_segments;
     struct tt_writer * writers;    /* all of this run, in use or not */
     struct tt_map      strings, graphs, placements;

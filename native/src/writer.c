@@ -19,10 +19,14 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
         for (int i = 0; i < 16; i++) {
             snprintf(hex + 2 * i, 3, "%02x", trace->run_id[i]);
         }
-        const uint32_t number = trace->n_segments++;
+        const uint32_t number = trace->n_segments;
         snprintf(name, sizeof name, "%s.t%03u.tt", hex, number - 1);
-        tt_segment_open(&writer->segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, number, THREAD_CHUNK,
-                        &trace->budget);
+        if (tt_segment_open(&writer->segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, number,
+                            THREAD_CHUNK, &trace->budget)) {
+            trace->n_segments++;
+        } else {
+            writer->segment.header = trace->main.header; /* what it drops is counted there */
+        }
         writer->trace  = trace;
         writer->next   = trace->writers;
         trace->writers = writer;
@@ -41,8 +45,9 @@ void tt_writer_release(struct tt_writer * writer) {
 void tt_writers_close(struct tt_trace * trace) {
     for (struct tt_writer * writer = trace->writers; writer; ) {
         struct tt_writer * next = writer->next;
-        tt_segment_close(&writer->segment, writer->busy);
-        if (!writer->busy) {
+        const bool busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
+        tt_segment_close(&writer->segment, busy);
+        if (!busy) {
             free(writer);
         }
         writer = next;
@@ -68,7 +73,7 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
     writer->work     = *work;
     writer->thread   = (uint32_t) ith;
     writer->in_op    = false;
-    writer->busy     = true;
+    atomic_store_explicit(&writer->busy, true, memory_order_relaxed);
     writer->dropping = !tt_segment_reserve(&writer->segment, bytes);
     if (writer->dropping) {
         tt_segment_drop(&writer->segment, 2, 2 * sizeof(struct tt_event));
@@ -81,7 +86,7 @@ void tt_thread_end(struct tt_writer * writer) {
     if (!writer->dropping) {
         mark(writer, TT_THREAD_END, 0);
     }
-    writer->busy = false;
+    atomic_store_explicit(&writer->busy, false, memory_order_release);
 }
 
 static void copy_index(struct tt_writer * writer, int node) {

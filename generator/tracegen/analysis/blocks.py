@@ -36,7 +36,7 @@ class Block:
 def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
     """The graph's blocks in order of execution; neighbouring layers with equal signature are one block.
 
-    A node that names no layer belongs to the input when nothing of a layer leads to it,
+    A node whose name tells no layer (`node_12` does not) belongs to the input when nothing of a layer leads to it,
     to the output when it follows the last layer, else to the layer executed around it.
     A graph in which no node names a layer is one block of kind `graph`.
     """
@@ -60,7 +60,10 @@ def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
 def _places(nodes: pd.DataFrame, sources: dict[int, list[int]]) -> dict[int, int | str]:
     """Where each computing node and view belongs: a layer's number, `input`, `output` or `graph`."""
     ops = nodes[(nodes["kind"] != "leaf").to_numpy()]
-    named = {int(n): None if pd.isna(x) else int(x) for n, x in zip(ops["node"], ops["layer"], strict=True)}
+    unnamed = ops["name"].str.fullmatch(r"node_\d+").to_numpy(bool)
+    named = {
+        int(n): None if pd.isna(x) else int(x) for n, x in zip(ops["node"], ops["layer"].mask(unnamed), strict=True)
+    }
     layered = [node for node, layer in named.items() if layer is not None]
     last = max(layered, default=-1)
     below: set[int] = set()
@@ -86,9 +89,10 @@ def _places(nodes: pd.DataFrame, sources: dict[int, list[int]]) -> dict[int, int
 def _texts(nodes: pd.DataFrame) -> dict[int, str]:
     """What a node does, without sizes, dtypes and its layer's number."""
     made = {}
-    for row in nodes.itertuples():
-        name = re.sub(r"(?<=blk\.)\d+|(?<=_l)\d+|-\d+|(?<=node_)\d+|(?<=leaf_)\d+", "#", str(row.name))
-        made[int(row.node)] = f"{row.kind}|{row.op}|{row.component}|{name}"
+    columns = (nodes[column] for column in ("node", "kind", "op", "component", "name"))
+    for node, kind, op, component, name in zip(*columns, strict=True):
+        plain = re.sub(r"(?<=blk\.)\d+|(?<=_l)\d+|-\d+|(?<=node_)\d+|(?<=leaf_)\d+", "#", str(name))
+        made[int(node)] = f"{kind}|{op}|{component}|{plain}"
     return made
 
 
@@ -122,4 +126,3 @@ def _joined(
         else:
             blocks.append(Block(kind, layers, (tuple(nodes),), signature))
     return tuple(blocks)
-

@@ -9,6 +9,12 @@ from tracegen.analysis.accesses import Tables
 GROUPS = ("KV cache", "compute", "copied weights", "weights", "work", "other")
 
 
+def allocations(tables: Tables) -> pd.DataFrame:
+    """The buffers table without views of a file mapping, which allocate nothing."""
+    buffers = tables["buffers"]
+    return buffers[~(buffers["usage"] == "mapped").to_numpy(bool)]
+
+
 def buffer_groups(tables: Tables) -> dict[int, str]:
     """What each buffer holds: KV cache, compute, copied weights, weights, work, other.
 
@@ -21,8 +27,8 @@ def buffer_groups(tables: Tables) -> dict[int, str]:
     cache = set(named.loc[named["name"].str.startswith(("cache_k", "cache_v")), "buffer_id"])
     copied = set(place.loc[place["memory"] == "copied", "buffer_id"])
     made = {}
-    for row in tables["buffers"].drop_duplicates("buffer_id").itertuples():
-        number, usage = int(row.buffer_id), row.usage
+    for row in tables["buffers"].drop_duplicates("buffer_id").to_dict("records"):
+        number, usage = int(row["buffer_id"]), row["usage"]
         if number in copied:
             made[number] = "copied weights"
         elif number in cache:
@@ -38,22 +44,23 @@ def occupancy(tables: Tables) -> pd.DataFrame:
     Columns: time_ns (on the run's clock), group, size_bytes (allocated from then on).
     One row per group and event time; an event changes one group, the others are repeated.
     """
-    events = tables["buffers"].sort_values(["time_ns", "buffer_id"], kind="stable")
+    events = allocations(tables).sort_values(["time_ns", "buffer_id"], kind="stable")
     if events.empty:
         return pd.DataFrame({"time_ns": [], "group": [], "size_bytes": []}).astype({"time_ns": "int64"})
     sign = events["event"].map({"alloc": 1, "free": -1}).astype("int64")
     group = events["buffer_id"].map(buffer_groups(tables))
     change = (events["size_bytes"] * sign).groupby([events["time_ns"], group.rename("group")]).sum()
     level = change.unstack("group", fill_value=0).sort_index().cumsum()
-    return level.stack().rename("size_bytes").reset_index()
+    return level.reset_index().melt("time_ns", var_name="group", value_name="size_bytes")
 
 
 def peaks(tables: Tables) -> pd.DataFrame:
     """Per group: the most bytes held at once (peak_bytes) and the number of allocations."""
-    allocated = tables["buffers"][tables["buffers"]["event"] == "alloc"]
+    buffers = allocations(tables)
+    allocated = buffers[buffers["event"] == "alloc"]
     count = allocated["buffer_id"].map(buffer_groups(tables)).value_counts()
     level = occupancy(tables)
-    made = level.groupby("group", as_index=False)["size_bytes"].max().rename(columns={"size_bytes": "peak_bytes"})
+    made = level.groupby("group")["size_bytes"].max().rename("peak_bytes").reset_index()
     made["n_buffers"] = made["group"].map(count).fillna(0).astype("int64")
     return made.sort_values(["peak_bytes", "group"], ascending=[False, True], ignore_index=True)
 

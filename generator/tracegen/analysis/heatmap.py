@@ -43,7 +43,7 @@ def file_cells(
             "touched_bytes": share,
         }
     )
-    cells = cells.groupby(["pass_id", "memory", "bin"], as_index=False)["touched_bytes"].sum()
+    cells = cells.groupby(["pass_id", "memory", "bin"])["touched_bytes"].sum().reset_index()
     cells["begin"] = cells["bin"] * width
     cells["end"] = np.minimum(cells["begin"] + width, total)
     return cells[names]
@@ -65,9 +65,9 @@ def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     key = pd.Series(list(zip(np.cumsum(alone), alone, step, strict=True)))
     made = pd.DataFrame({"pass_id": passes["pass_id"], "row": (key != key.shift()).cumsum() - 1})
     made["outside"] = passes["kind"].isin(OUTSIDE).to_numpy()
-    first = made.groupby("row")["pass_id"].transform("first").map(name)
-    last = made.groupby("row")["pass_id"].transform("last").map(name)
-    made["label"] = first.where(first == last, first + "–" + last.str.removeprefix("token "))
+    first = [name[p] for p in made.groupby("row")["pass_id"].transform("first")]
+    last = [name[p] for p in made.groupby("row")["pass_id"].transform("last")]
+    made["label"] = [a if a == b else f"{a}–{b.removeprefix('token ')}" for a, b in zip(first, last, strict=True)]
     made["n_passes"] = made.groupby("row")["pass_id"].transform("size")
     return made
 
@@ -77,7 +77,7 @@ def row_means(cells: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     merged = cells.merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
     keys = ["row", "memory", "bin", "begin", "end"]
     share = merged.assign(touched_bytes=merged["touched_bytes"] / merged["n_passes"])
-    return share.groupby(keys, as_index=False)["touched_bytes"].sum()
+    return share.groupby(keys)["touched_bytes"].sum().reset_index()
 
 
 def joined_cells(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:

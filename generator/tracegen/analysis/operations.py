@@ -32,7 +32,7 @@ def op_rows(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFra
     rows["begin_ns"] = rows["begin_ns"] - rows["pass_begin_ns"]
     spans = tables["spans"]
     sums = spans.groupby(["pass_id", "node"], as_index=False)[["work_ns", "barrier_ns", "wait_ns"]].sum()
-    rows = rows.merge(sums.astype({n: "Int64" for n in ("work_ns", "barrier_ns", "wait_ns")}), how="left")
+    rows = rows.merge(sums.astype(dict.fromkeys(("work_ns", "barrier_ns", "wait_ns"), "Int64")), how="left")
     rows = rows.merge(touched_by_memory(tables, pass_ids), on=["pass_id", "node"], how="left")
     wanted = [
         "pass_id", "node", "op", "name", "layer", "component", "dtype", "state", "fused_into",

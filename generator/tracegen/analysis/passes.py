@@ -25,15 +25,15 @@ def measured(tables: Tables) -> pd.DataFrame:
 def labels(tables: Tables) -> dict[int, str]:
     """What pages call each pass: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`."""
     made = {}
-    for row in tables["passes"].itertuples():
-        kind = "pass" if pd.isna(row.kind) else str(row.kind)
+    for row in tables["passes"].to_dict("records"):
+        number = int(row["pass_id"])
+        kind = "pass" if pd.isna(row["kind"]) else str(row["kind"])
         if kind in OUTSIDE:
-            made[int(row.pass_id)] = {"load": "load", "warmup": "warm-up"}[kind]
-        elif pd.notna(row.produced_token):
-            lead = "prompt → " if kind == "prompt" else ""
-            made[int(row.pass_id)] = f"{lead}token {int(row.produced_token)}"
-        elif pd.notna(row.ubatch):
-            made[int(row.pass_id)] = f"{kind}, ubatch {int(row.ubatch)}"
+            made[number] = {"load": "load", "warmup": "warm-up"}[kind]
+        elif pd.notna(row["produced_token"]):
+            made[number] = f"{'prompt → ' if kind == 'prompt' else ''}token {row['produced_token']}"
+        elif pd.notna(row["ubatch"]):
+            made[number] = f"{kind}, ubatch {row['ubatch']}"
         else:
-            made[int(row.pass_id)] = f"{kind} (pass {int(row.pass_id)})"
+            made[number] = f"{kind} (pass {number})"
     return made

@@ -18,8 +18,8 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
     waiting inside, then the wait after it: where inside the op a barrier lay is not recorded.
     More than `max_segments` are cut into `n_bins` equal bins; each shows what took most of it.
     """
-    passes = tables["passes"].set_index("pass_id")
-    graph, begin = passes.loc[pass_id, "graph"], int(passes.loc[pass_id, "begin_ns"])
+    found = tables["passes"][tables["passes"]["pass_id"] == pass_id].to_dict("records")[0]
+    graph, begin = found["graph"], int(found["begin_ns"])
     spans = tables["spans"][tables["spans"]["pass_id"] == pass_id].sort_values(["thread", "begin_ns"])
     nodes = tables["graph_nodes"]
     component = nodes[nodes["graph"] == graph].set_index("node")["component"].astype("object")
@@ -53,7 +53,7 @@ def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:
     place = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     share = np.minimum(end[row], (place + 1) * width) - np.maximum(begin[row], place * width)
     parts = rows.iloc[row][["thread", "state", "component"]].assign(bin=place, share=share)
-    sums = parts.groupby(["thread", "bin", "state", "component"], dropna=False, as_index=False)["share"].sum()
+    sums = parts.groupby(["thread", "bin", "state", "component"], dropna=False)["share"].sum().reset_index()
     best = sums.sort_values(["thread", "bin", "share"], kind="stable").groupby(["thread", "bin"], as_index=False).last()
     same = ["thread", "state", "component"]
     kept = best[same].astype("object").fillna("")

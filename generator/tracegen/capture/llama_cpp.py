@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -9,6 +10,8 @@ import shutil
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,11 +86,30 @@ def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGE
     upstream = read_upstream(native)
     folder = cache_folder() / "llama.cpp" / f"{upstream.version}-{_key(native, upstream, traced)}"
     build = Build(folder, upstream, traced)
-    if not (folder / "source.ok").exists():
-        _make_source(build, native, progress)
-    if not (build.programs / target).exists():
-        _compile(build, target, progress)
+    with _alone(folder, progress):
+        if not (folder / "source.ok").exists():
+            _make_source(build, native, progress)
+        if not (build.programs / target).exists():
+            _compile(build, target, progress)
     return build
+
+
+@contextmanager
+def _alone(folder: Path, progress: Progress) -> Iterator[None]:
+    """Hold `folder` against other processes that would build it; the kernel lets go when this one dies."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = folder.with_name(f"{folder.name}.lock").open("w")
+    except OSError as error:
+        raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.step(f"wait for another tracegen that builds {folder.name}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            progress.done()
+        yield
 
 
 def _key(native: Path, upstream: Upstream, traced: bool) -> str:
@@ -193,7 +215,7 @@ def _run_tool(command: list[str], log: Path, environment: dict[str, str], build:
 def traced_program(given: str | None, progress: Progress) -> tuple[Path, str]:
     """The llama-completion to run and its version: the one given, or the pinned build.
 
-    Raises SettingsError when the one given is missing or was not built with our hooks.
+    Raises SettingsError when the one given is missing.
     """
     if given is None:
         build = ensure_build(progress)

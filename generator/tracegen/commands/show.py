@@ -66,7 +66,7 @@ def _known_pass(tables: Tables, pass_id: int) -> int:
 def _verify(folder: Path, made: Run, as_json: bool) -> int:
     store.verify_run(folder)
     if as_json:
-        print(json.dumps([asdict(check) for check in made.checks], indent=1, ensure_ascii=False))
+        print(json.dumps([asdict(check) for check in made.checks], indent=1))
     else:
         for check in made.checks:
             print(f"{check.state:11}  {check.title}: {visible(check.found)} (limit: {check.limit})")
@@ -149,7 +149,7 @@ def _percent(share: float | None) -> str | None:
 
 def _print_pairs(pairs: dict[str, object], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(pairs, indent=1, ensure_ascii=False, default=str))
+        print(json.dumps(pairs, indent=1, default=str))
         return
     width = max(map(len, pairs))
     for name, value in pairs.items():

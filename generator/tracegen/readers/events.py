@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from tracegen.errors import TraceFormatError
-from tracegen.readers.records import NONE, Compute
+from tracegen.readers.records import NONE, NUMBER, SIZE, Compute
 from tracegen.readers.segments import Segment
 
 EVENT = np.dtype(
@@ -19,16 +19,18 @@ EVENT = np.dtype(
 )  # fmt: skip
 OP, THREAD_BEGIN, THREAD_END, INDEX = 1, 2, 3, 4
 ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS = 1, 2, 3, 4, 5
+EXACT = 1 << 53  # whole numbers below are exact in a float64
 
 
 @dataclass(frozen=True)
 class Spans:
     """One row per op and thread: arrays of equal length, times in ns."""
 
-    pass_number: np.ndarray
-    compute: np.ndarray
+    pass_id: np.ndarray
     node: np.ndarray
     thread: np.ndarray
+    pool: np.ndarray
+    split: np.ndarray
     begin_ns: np.ndarray
     end_ns: np.ndarray
     barrier_ns: np.ndarray
@@ -40,11 +42,11 @@ class Spans:
 class Indexes:
     """Row numbers, expert numbers or weights that ops were about to use.
 
-    One entry per copy in `pass_number`, `node`, `what`, `ne0`, `n`; the numbers of
+    One entry per copy in `pass_id`, `node`, `what`, `ne0`, `n`; the numbers of
     entry i are `values[first[i] : first[i] + n[i]]` (weights as float).
     """
 
-    pass_number: np.ndarray
+    pass_id: np.ndarray
     node: np.ndarray
     what: np.ndarray
     ne0: np.ndarray
@@ -60,52 +62,58 @@ class Events:
     spans: Spans
     indexes: Indexes
     n_events: int
-    pool_size: Mapping[int, int]
     n_open: int
     not_monotone: int
     zero_records: int
 
 
-def read_events(segments: Iterable[Segment], computes: Mapping[int, Compute]) -> Events:
-    """Read all thread segments. Raises TraceFormatError naming file and byte."""
+def read_events(
+    segments: Iterable[Segment], computes: Mapping[int, Compute], pass_ids: Mapping[int, int]
+) -> Events:
+    """Read all thread segments; `pass_ids` leads from the tracer's pass numbers to ours.
+
+    Raises TraceFormatError naming file and event.
+    """
     spans: list[tuple[np.ndarray, ...]] = []
     indexes: list[tuple[np.ndarray, ...]] = []
-    pools: dict[int, int] = {}
     counts = np.zeros(4, np.int64)
-    lookup = _Lookup(computes)
+    lookup = _Lookup(computes, pass_ids)
     for segment in segments:
         events, copies = _split(segment)
-        of_compute, thread, opened = _owners(segment, events, pools)
+        opening, opened = _openings(segment, events)
+        compute, thread = events["end_ns"][opening], events["node"][opening]
+        pool = events["barrier_ns"][opening] & NONE
+        _refuse(segment, (thread >= pool) | (pool >= NUMBER), "a thread with a number outside its pool")
         op = events["type"] == OP
-        following = np.append(events["begin_ns"][1:], events["end_ns"][-1:] if len(events) else [])
-        pass_number, node, split_ok = lookup.place(of_compute[op], events["node"][op])
-        if not split_ok.all():
-            raise TraceFormatError(f"{segment.name}: an op belongs to a compute or node the main segment does not know")
         chosen = events[op]
+        following = np.append(events["begin_ns"][1:], events["end_ns"][-1:])[op] if len(events) else chosen["end_ns"]
         # After the last op of an unfinished compute there is no next begin: no wait is known, 0 is the least.
-        wait = np.where(following[op] >= chosen["end_ns"], following[op] - chosen["end_ns"], 0).astype(np.int64)
+        wait = np.where(following >= chosen["end_ns"], following - chosen["end_ns"], 0)
+        pass_id, node, split = lookup.place(segment, compute[op], chosen["node"], chosen["n_fused"])
         spans.append(
-            (pass_number, of_compute[op], node, thread[op], chosen["begin_ns"], chosen["end_ns"],
-             chosen["barrier_ns"], wait, chosen["n_fused"])
+            (pass_id, node, thread[op], pool[op], split, chosen["begin_ns"], chosen["end_ns"], chosen["barrier_ns"],
+             wait, chosen["n_fused"])
         )  # fmt: skip
-        index = np.flatnonzero(events["type"] == INDEX)
-        if len(index):
-            where, index_node, ok = lookup.place(of_compute[index], events["node"][index])
-            if not ok.all():
-                raise TraceFormatError(f"{segment.name}: an index belongs to a node the main segment does not know")
-            indexes.append((where, index_node, events["barrier_ns"][index], *copies))
+        index = events["type"] == INDEX
+        where, index_node, _ = lookup.place(segment, compute[index], events["node"][index])
+        indexes.append((where, index_node, events["barrier_ns"][index], *copies))
         begins = events["begin_ns"].astype(np.int64)
         counts += [len(events), opened, int((np.diff(begins) < 0).sum()), int((begins == 0).sum())]
-    return Events(
-        _joined_spans(spans), _joined_indexes(indexes), int(counts[0]), pools, int(counts[1]), int(counts[2]), int(counts[3])
-    )  # fmt: skip
+    n_events, n_open, not_monotone, zero_records = counts.tolist()
+    return Events(_joined_spans(spans), _joined_indexes(indexes), n_events, n_open, not_monotone, zero_records)
+
+
+def _refuse(segment: Segment, wrong: np.ndarray, what: str) -> None:
+    """Raise TraceFormatError when an event is `wrong`."""
+    if wrong.any():
+        raise TraceFormatError(f"{segment.name}: event {int(np.flatnonzero(wrong)[0])}: {what}; the trace was changed")
 
 
 def _split(segment: Segment) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
     """Separate the 32-byte events from the data that follows each TT_INDEX."""
     if len(segment.payload) % EVENT.itemsize:
         raise TraceFormatError(
-            f"{segment.name}: {len(segment.payload)} bytes of events, not a multiple of {EVENT.itemsize}; the file was cut"
+            f"{segment.name}: {len(segment.payload)} bytes of events, no multiple of {EVENT.itemsize}; the file was cut"
         )
     rows = segment.payload.view(EVENT)
     is_event = np.ones(len(rows), bool)
@@ -115,81 +123,93 @@ def _split(segment: Segment) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         if at < end:  # bytes of the data before it that look like an event
             continue
         row = rows[at]
-        element, first, second = int(row["n_fused"]), int(row["end_ns"]) & NONE, int(row["end_ns"]) >> 32
+        what, element = int(row["barrier_ns"]), int(row["n_fused"])
+        first, second = int(row["end_ns"]) & NONE, int(row["end_ns"]) >> 32
         size = first * second * element
         end = at + 1 + -(-size // EVENT.itemsize)
-        if element not in (4, 8) or end > len(rows):
+        fits = element in ((4,) if what == WEIGHTS else (4, 8)) and end <= len(rows)
+        if not fits or what not in (ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS):
             raise TraceFormatError(
-                f"{segment.name}: index at event {at}: {first} x {second} numbers of {element} bytes do not fit"
+                f"{segment.name}: index at event {at}: {first} x {second} numbers of {element} bytes"
+                f" and kind {what} do not fit"
             )
         is_event[at + 1 : end] = False
-        kind = "<f4" if int(row["barrier_ns"]) == WEIGHTS else f"<i{element}"
         start = (at + 1) * EVENT.itemsize
-        parts.append(segment.payload[start : start + size].view(kind).astype(np.float64))
+        parts.append(_numbers(segment, at, segment.payload[start : start + size], what, element))
         ne0.append(first)
         n.append(first * second)
     events = rows[is_event]
-    unknown = ~np.isin(events["type"], (OP, THREAD_BEGIN, THREAD_END, INDEX))
-    if unknown.any():
-        at = int(np.flatnonzero(unknown)[0])
-        raise TraceFormatError(f"{segment.name}: event {at} has type {events['type'][at]}, which is unknown")
+    kind, begin, last, barrier = (events[name] for name in ("type", "begin_ns", "end_ns", "barrier_ns"))
+    _refuse(segment, ~np.isin(kind, (OP, THREAD_BEGIN, THREAD_END, INDEX)), "its type is unknown")
+    _refuse(segment, begin >= SIZE, "its time cannot be")
+    _refuse(segment, (kind == OP) & ((last < begin) | (last >= SIZE)), "an op ends before it begins")
+    _refuse(segment, (kind == OP) & (barrier > last - begin), "an op waits longer than it takes")
     values = np.concatenate(parts) if parts else np.zeros(0)
     return events, (np.array(ne0, np.int64), np.array(n, np.int64), values)
 
 
-def _owners(segment: Segment, events: np.ndarray, pools: dict[int, int]) -> tuple[np.ndarray, np.ndarray, int]:
-    """Compute and thread number of every event, and how many computes never ended."""
-    begin = np.flatnonzero(events["type"] == THREAD_BEGIN)
-    if len(events) and (len(begin) == 0 or begin[0] != 0):
-        raise TraceFormatError(f"{segment.name}: the first event does not open a compute")
-    end = np.flatnonzero(events["type"] == THREAD_END)
-    if len(events) == 0:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), 0
-    which = np.cumsum(events["type"] == THREAD_BEGIN) - 1
-    for compute, pool in zip(
-        events["end_ns"][begin].tolist(), (events["barrier_ns"][begin] & NONE).tolist(), strict=True
-    ):
-        pools[compute] = pool
-    return events["end_ns"][begin].astype(np.int64)[which], events["node"][begin][which], len(begin) - len(end)
+def _numbers(segment: Segment, at: int, data: np.ndarray, what: int, element: int) -> np.ndarray:
+    """The numbers of one index as float64, which holds every row number that can be."""
+    if what == WEIGHTS:
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+            return data.view("<f4").astype(np.float64)
+    made = data.view(f"<i{element}")
+    if len(made) and not 0 <= int(made.min()) <= int(made.max()) < EXACT:
+        raise TraceFormatError(f"{segment.name}: index at event {at}: units {made.min()} to {made.max()} cannot be")
+    return made.astype(np.float64)
+
+
+def _openings(segment: Segment, events: np.ndarray) -> tuple[np.ndarray, int]:
+    """Of every event the THREAD_BEGIN it belongs to, and how many computes never ended (the last may)."""
+    kind = events["type"]
+    begins, ends = np.cumsum(kind == THREAD_BEGIN), np.cumsum(kind == THREAD_END)
+    depth = begins - ends
+    _refuse(segment, depth != (kind != THREAD_END), "the computes of this thread do not open and close in turn")
+    opening = np.flatnonzero(kind == THREAD_BEGIN)[begins - 1]
+    foreign = (events["end_ns"] != events["end_ns"][opening]) | (events["node"] != events["node"][opening])
+    _refuse(segment, (kind == THREAD_END) & foreign, "it closes another compute than was opened")
+    return opening, int(depth[-1]) if len(depth) else 0
 
 
 class _Lookup:
-    """Compute number and node inside it -> pass number and node of the pass's graph."""
+    """Compute and node inside it -> pass_id, node of the pass's graph, and the scheduler's split."""
 
-    def __init__(self, computes: Mapping[int, Compute]) -> None:
-        size = max(computes, default=-1) + 1
-        self._size = size
-        self._pass = np.full(size, -1, np.int64)
-        self._first = np.zeros(size, np.int64)
-        self._n = np.zeros(size, np.int64)
-        self._maps = {number: c.node_map for number, c in computes.items() if c.node_map is not None}
-        for number, compute in computes.items():
-            self._pass[number] = compute.pass_number
-            self._first[number] = compute.first_node or 0
-            self._n[number] = compute.n_nodes
+    def __init__(self, computes: Mapping[int, Compute], pass_ids: Mapping[int, int]) -> None:
+        rows = sorted(computes.values(), key=lambda compute: compute.number)
+        self._number = np.array([compute.number for compute in rows], np.uint64)
+        self._pass_id = np.array([pass_ids[compute.pass_number] for compute in rows], np.int64)
+        self._split = np.array([compute.split for compute in rows], np.int64)
+        self._n = np.array([len(compute.nodes) for compute in rows], np.int64)
+        self._first = np.cumsum(self._n) - self._n
+        self._nodes = np.concatenate([compute.nodes for compute in rows]) if rows else np.zeros(0, np.int64)
 
-    def place(self, compute: np.ndarray, node: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        ok = (compute >= 0) & (compute < self._size)
-        safe = np.where(ok, compute, 0)
-        if self._size == 0:
-            return safe, node.astype(np.int64), ok
-        ok &= (self._pass[safe] >= 0) & (node < self._n[safe])
-        placed = node.astype(np.int64) + self._first[safe]
-        for number, node_map in self._maps.items():
-            mine = ok & (compute == number)
-            placed[mine] = node_map[node[mine]]
-        return self._pass[safe], placed, ok & (placed != NONE)
+    def place(
+        self, segment: Segment, compute: np.ndarray, node: np.ndarray, n_fused: np.ndarray | int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """pass_id, node and split of each event. Raises TraceFormatError for a node nobody announced."""
+        at = np.searchsorted(self._number, compute)
+        known = at < len(self._number)
+        known[known] = self._number[at[known]] == compute[known]
+        node, last = node.astype(np.int64), node.astype(np.int64) + n_fused
+        known[known] = last[known] < self._n[at[known]]
+        if known.all():
+            first = self._first[at]
+            placed = self._nodes[first + node]
+            if ((placed >= 0) & (self._nodes[first + last] == placed + n_fused)).all():
+                return self._pass_id[at], placed, self._split[at]
+        raise TraceFormatError(f"{segment.name}: an op belongs to a compute or node the main segment does not know")
 
 
 def _joined_spans(parts: list[tuple[np.ndarray, ...]]) -> Spans:
-    columns = [np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True)] if parts else []
-    return Spans(*(columns or [np.zeros(0, np.int64)] * 9))
+    columns = [np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True)]
+    return Spans(*(columns or [np.zeros(0, np.int64)] * len(fields(Spans))))
 
 
 def _joined_indexes(parts: list[tuple[np.ndarray, ...]]) -> Indexes:
-    if not parts:
-        none = np.zeros(0, np.int64)
-        return Indexes(none, none, none, none, none, none, np.zeros(0))
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    pass_number, node, what, ne0, n = (column.astype(np.int64) for column in columns[:5])
-    return Indexes(pass_number, node, what, ne0, n, np.cumsum(n) - n, columns[5])
+    """All copies. Raises TraceFormatError when an op's numbers were copied twice."""
+    none = np.zeros(0, np.int64)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [none] * 5 + [np.zeros(0)]
+    pass_id, node, what, ne0, n = (column.astype(np.int64) for column in columns[:5])
+    if len(np.unique(pass_id << 32 | node)) < len(node):
+        raise TraceFormatError("the numbers of an op were copied twice; the segments do not belong together")
+    return Indexes(pass_id, node, what, ne0, n, np.cumsum(n) - n, columns[5])

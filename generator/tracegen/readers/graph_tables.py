@@ -30,7 +30,7 @@ def graph_tables(records: Records) -> dict[str, pd.DataFrame]:
     }
 
 
-def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, object]:
+def _joined(parts: list[dict[str, object]]) -> dict[str, object]:
     if not parts:
         return {}
     made: dict[str, object] = {}
@@ -51,7 +51,7 @@ def _topology(n_nodes: int, raw: np.ndarray, records: Records) -> str:
     return digest.hexdigest()[:16]
 
 
-def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[str, np.ndarray]:
+def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[str, object]:
     n = len(raw)
     names = [records.strings[int(number)] for number in raw["name"]]
     is_leaf = np.arange(n) >= n_nodes
@@ -59,7 +59,9 @@ def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[
     operands = [[names[source] for source in row if source != NONE] for row in raw["src"].tolist()]
     places = [place_of(*of_node) for of_node in zip(op, names, operands, strict=True)]
     view = raw["view_of"].astype(np.int64)
-    made: dict[str, np.ndarray] = {
+    view_of = pd.array(np.where(view == NONE, 0, view), dtype="Int32")
+    view_of[view == NONE] = pd.NA
+    return {
         "graph": np.full(n, graph),
         "node": np.arange(n),
         "kind": np.where(is_leaf, "leaf", _KINDS[np.minimum(raw["computes"], 2)]),
@@ -73,18 +75,16 @@ def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[
         "size_bytes": raw["size_bytes"].astype(np.int64),
         "op_params": np.array([_params(row) for row in raw["op_params"]], object),
         "compute": raw["computes"] != 2,
-        "view_of": pd.array(np.where(view == NONE, 0, view), dtype="Int32"),
+        "view_of": view_of,
         "view_offset_bytes": raw["view_offset"].astype(np.int64),
     }
-    made["view_of"][view == NONE] = pd.NA
-    return made
 
 
 def _params(row: np.ndarray) -> str:
     return bytes(row.astype("<u4").tobytes()).rstrip(b"\0").hex()
 
 
-def _edges(graph: int, n_nodes: int, raw: np.ndarray) -> dict[str, np.ndarray]:
+def _edges(graph: int, n_nodes: int, raw: np.ndarray) -> dict[str, object]:
     target, slot = np.nonzero(raw["src"] != NONE)
     source = raw["src"][target, slot].astype(np.int64)
     return {

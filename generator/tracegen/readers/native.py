@@ -46,8 +46,10 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     """Read the segments of one run. Raises TraceFormatError saying file, byte and fault."""
     segments = read_segments(files)
     records = read_records(segments[0].name, segments[0].payload)
-    events = ev.read_events(segments[1:], records.computes)
+    _check_end(segments, records)
     ordered = _in_order(records)
+    pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
+    events = ev.read_events(segments[1:], records.computes, pass_ids)
     made = contract.empty()
     if model is not None:
         made["files"], made["tensors"] = model.files, model.tensors
@@ -57,26 +59,26 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     made |= graph_tables(records)
     made["buffers"] = _buffers(records)
     made["placements"] = placement_table(records, made["files"], made["tensors"])
-    pass_ids = _pass_ids(ordered)
-    made["ops"], made["spans"], accounting = _ops_and_spans(records, events, made["graph_nodes"], pass_ids)
-    made |= touch_tables(events.indexes, made, pass_ids)
+    made["ops"], made["spans"], accounting = _ops_and_spans(records, events, ordered)
+    made |= touch_tables(events.indexes, made)
     facts = _facts(segments, records, events) | accounting
     return NativeTrace(made, facts)
+
+
+def _check_end(segments: tuple[Segment, ...], records: Records) -> None:
+    """What the last record counts must be there, unless the tracer says that it dropped something."""
+    main = segments[0]
+    if records.end_ns is None:
+        return
+    if records.end_segments != len(segments):
+        raise TraceFormatError(f"{main.name}: the run has {records.end_segments} segments, {len(segments)} are here")
+    if records.end_passes != len(records.passes) and main.dropped_records == 0:
+        raise TraceFormatError(f"{main.name}: the run has {records.end_passes} passes, {len(records.passes)} are here")
 
 
 def _in_order(records: Records) -> list[Pass]:
     """Loads and passes in the order of their begin: their place is the pass_id."""
     return sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
-
-
-def _pass_ids(ordered: list[Pass]) -> np.ndarray:
-    """Tracer's pass number -> pass_id."""
-    size = max((p.number for p in ordered if not p.is_load), default=-1) + 1
-    made = np.full(size, -1, np.int64)
-    for pass_id, p in enumerate(ordered):
-        if not p.is_load:
-            made[p.number] = pass_id
-    return made
 
 
 def _contexts(records: Records) -> pd.DataFrame:
@@ -199,36 +201,28 @@ def _usage(buffer: Buffer, records: Records) -> str | None:
 
 
 def _ops_and_spans(
-    records: Records, events: ev.Events, nodes: pd.DataFrame, pass_ids: np.ndarray
+    records: Records, events: ev.Events, ordered: list[Pass]
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """The ops and spans tables, and how many ops lack a span of some thread."""
     spans = events.spans
-    pass_id = pass_ids[spans.pass_number]
-    order = np.lexsort((spans.thread, spans.node, pass_id))
-    twice = (np.diff(pass_id[order]) == 0) & (np.diff(spans.node[order]) == 0) & (np.diff(spans.thread[order]) == 0)
-    if twice.any():
+    order = np.lexsort((spans.thread, spans.node, spans.pass_id))
+    keys = (column[order] for column in (spans.pass_id, spans.node, spans.thread))
+    if np.logical_and.reduce([np.diff(key) == 0 for key in keys]).any():
         raise TraceFormatError("a thread ran a node twice in one pass; the segments do not belong together")
-    work = spans.end_ns - spans.begin_ns - spans.barrier_ns
-    if len(work) and int(work.min()) < 0:
-        raise TraceFormatError("an op ends before it begins; the trace was changed")
     span_table = contract.frame(
         "spans",
         {
-            "pass_id": pass_id[order],
+            "pass_id": spans.pass_id[order],
             "node": spans.node[order],
             "thread": spans.thread[order],
             "begin_ns": spans.begin_ns[order],
-            "work_ns": work[order],
+            "work_ns": (spans.end_ns - spans.begin_ns - spans.barrier_ns)[order],
             "barrier_ns": spans.barrier_ns[order],
             "wait_ns": spans.wait_ns[order],
         },
     )
-    rows = _op_rows(records, nodes, pass_ids)
-    slot = {int(p): int(at) for p, at in rows["slots"]}
-    offsets = np.full(int(pass_ids.max(initial=-1)) + 1, -1, np.int64)
-    for p, at in slot.items():
-        offsets[p] = at
-    at = offsets[pass_id] + spans.node
+    rows, first_row = _op_rows(records, ordered)
+    at = first_row[spans.pass_id] + spans.node
     n = len(rows["node"])
     begin = np.full(n, np.iinfo(np.int64).max)
     end = np.zeros(n, np.int64)
@@ -236,15 +230,9 @@ def _ops_and_spans(
     np.minimum.at(begin, at, spans.begin_ns)
     np.maximum.at(end, at, spans.end_ns)
     np.add.at(threads, at, 1)
-    pool_of = np.zeros(max(events.pool_size, default=-1) + 1, np.int64)
-    for compute, pool in events.pool_size.items():
-        pool_of[compute] = pool
     pool = np.zeros(n, np.int64)
     split = np.full(n, -1, np.int64)
-    if len(at):
-        pool[at] = pool_of[spans.compute]
-        splits = np.array([records.computes[c].split for c in range(len(pool_of))] if _dense(records, pool_of) else [])
-        split[at] = splits[spans.compute] if len(splits) else 0
+    pool[at], split[at] = spans.pool, spans.split
     fused_into = _fused(spans, at, n)
     ran = threads > 0
     state = np.full(n, None, object)
@@ -260,7 +248,7 @@ def _ops_and_spans(
             "node": rows["node"],
             "state": state,
             "fused_into": _nullable(fused_into, fused_into >= 0, "Int32"),
-            "backend": np.where(ran | (fused_into >= 0), "CPU", None),
+            "backend": np.array([None, "CPU"], object)[(ran | (fused_into >= 0)).astype(int)],
             "split": _nullable(split, split >= 0, "Int32"),
             "n_threads": _nullable(threads, measured, "Int32"),
             "begin_ns": _nullable(begin, measured, "Int64"),
@@ -275,35 +263,23 @@ def _ops_and_spans(
     return ops, span_table, accounting
 
 
-def _dense(records: Records, pool_of: np.ndarray) -> bool:
-    return all(c in records.computes for c in range(len(pool_of)))
-
-
-def _op_rows(records: Records, nodes: pd.DataFrame, pass_ids: np.ndarray) -> dict[str, np.ndarray]:
-    """One row per node of each pass, in order, with what the graph says of it."""
-    parts: dict[str, list[np.ndarray]] = {"pass_id": [], "node": [], "computes": [], "empty": []}
-    slots = []
-    at = 0
+def _op_rows(records: Records, ordered: list[Pass]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """One row per node of each pass, in order, with what the graph says of it; the first row of each pass."""
+    columns = ("pass_id", "node", "computes", "empty")
+    parts: dict[str, list[np.ndarray]] = {name: [np.zeros(0, np.int64)] for name in columns}
     static = {
         graph: (n_nodes, raw["computes"][:n_nodes], (raw["ne"][:n_nodes] == 0).any(axis=1))
         for graph, (n_nodes, raw) in records.graphs.items()
     }
-    for number in np.argsort(pass_ids, kind="stable").tolist():
-        p = records.passes.get(number)
-        if p is None or p.graph is None:
+    sizes = np.zeros(len(ordered), np.int64)
+    for pass_id, p in enumerate(ordered):
+        if p.graph is None:
             continue
-        n_nodes, computes, empty = static[p.graph]
-        pass_id = int(pass_ids[number])
-        slots.append((pass_id, at))
-        parts["pass_id"].append(np.full(n_nodes, pass_id))
-        parts["node"].append(np.arange(n_nodes))
-        parts["computes"].append(computes)
-        parts["empty"].append(empty)
-        at += n_nodes
-    joined = {
-        name: np.concatenate(values) if values else np.zeros(0, np.int64) for name, values in parts.items()
-    }
-    return joined | {"slots": np.array(slots, np.int64).reshape(-1, 2)}
+        sizes[pass_id], computes, empty = static[p.graph]
+        row = (np.full(sizes[pass_id], pass_id), np.arange(sizes[pass_id]), computes, empty)
+        for name, column in zip(columns, row, strict=True):
+            parts[name].append(column)
+    return {name: np.concatenate(values) for name, values in parts.items()}, np.cumsum(sizes) - sizes
 
 
 def _fused(spans: ev.Spans, at: np.ndarray, n: int) -> np.ndarray:
@@ -315,10 +291,18 @@ def _fused(spans: ev.Spans, at: np.ndarray, n: int) -> np.ndarray:
     return made
 
 
-def _nullable(values: np.ndarray, known: np.ndarray, dtype: str) -> pd.api.extensions.ExtensionArray:
-    made = pd.array(np.where(known, values, 0), dtype=dtype)  # type: ignore[call-overload]
+def _nullable(values: np.ndarray, known: np.ndarray, dtype: str) -> object:
+    made = pd.array(np.where(known, values, 0), dtype=dtype)
     made[~known] = pd.NA
     return made
+
+
+def _nanoseconds(info: Mapping[str, str], key: str) -> float:
+    text = info.get(key, "nan")
+    try:
+        return float(text)
+    except ValueError as error:
+        raise TraceFormatError(f"{key} is {text!r}, which is no number") from error
 
 
 def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -> dict[str, object]:
@@ -339,8 +323,8 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "not_monotone": events.not_monotone,
         "zero_records": events.zero_records,
         "n_barriers": int((events.spans.barrier_ns > 0).sum()),
-        "event_cost_ns": float(info.get("cost.event_ns", "nan")),
-        "clock_read_ns": float(info.get("cost.clock_ns", "nan")),
+        "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
+        "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
         "clock_anchor": info.get("clock.anchor"),
         "sampled_tokens": list(records.sampled),
         "argv": [info[key] for key in sorted(info) if key.startswith("argv.")],

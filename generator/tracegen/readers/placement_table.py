@@ -117,6 +117,6 @@ def _tensor_of(file: np.ndarray, offset: np.ndarray, tensors: pd.DataFrame) -> n
 
 
 def _null_below_zero(values: np.ndarray, dtype: str) -> pd.Series:
-    made = pd.Series(pd.array(np.maximum(values, 0), dtype=dtype))  # type: ignore[call-overload]
+    made = pd.Series(pd.array(np.maximum(values, 0), dtype=dtype))
     made[values < 0] = pd.NA
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,9 +33,12 @@ _GRAPH = struct.Struct("<QIIII")
 _PLACEMENT = struct.Struct("<QIIII")
 _PASS = struct.Struct("<QQQQIIIIIiII")
 _COMPUTE = struct.Struct("<QIIIIII")
+_SAMPLED = struct.Struct("<Ii")
 _END = struct.Struct("<QQQQ")
 
 WARMUP, ENCODER, OUTSIDE = 1, 2, 4
+NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64  # numbers of things, bytes and times, ends of ranges: below these
+_STATES = ("noop or leaf", "op", "off")  # by `computes`
 BUFFER_USAGES = ("any", "weights", "compute", "work")
 
 
@@ -110,9 +113,7 @@ class Compute:
     pass_number: int
     split: int
     backend: str
-    n_nodes: int
-    first_node: int | None
-    node_map: np.ndarray | None
+    nodes: np.ndarray  # of the pass's graph, in order; -1 is none of them
 
 
 @dataclass
@@ -138,6 +139,13 @@ class Records:
     end_ns: int | None = None
     end_wall_ns: int | None = None
     end_passes: int | None = None
+    end_segments: int | None = None
+
+    def text(self, number: int) -> str:
+        """The string `number`. Raises ValueError when it was not written before."""
+        if number not in self.strings:
+            raise ValueError(f"string {number} was not written before")
+        return self.strings[number]
 
 
 def read_records(name: str, payload: np.ndarray) -> Records:
@@ -155,21 +163,40 @@ def read_records(name: str, payload: np.ndarray) -> Records:
         if take is None:
             raise TraceFormatError(f"{name}: record at byte {at}: type {kind} is unknown")
         try:
+            _below(SIZE, time_ns=time_ns)
             take(made, data[at + _RECORD.size : at + length], time_ns)
-        except (struct.error, KeyError, ValueError, IndexError) as error:
+        except (struct.error, ValueError) as error:  # a payload too short, or what the takers object to
             raise TraceFormatError(f"{name}: record of type {kind} at byte {at} is broken: {error}") from error
         at += length
         made.n_records += 1
     return made
 
 
+def _below(limit: int, **values: int) -> None:
+    for name, value in values.items():
+        if value >= limit:
+            raise ValueError(f"{name} is {value}, which cannot be")
+
+
+def _fresh(number: int, known: Container[int], what: str) -> None:
+    _below(NUMBER, **{what: number})
+    if number in known:
+        raise ValueError(f"{what} {number} is there already")
+
+
+def _known(number: int, known: Container[int], what: str) -> None:
+    if number not in known:
+        raise ValueError(f"{what} {number} was not written before")
+
+
 def _take_info(made: Records, data: memoryview, time_ns: int) -> None:
     key, value = _PAIR.unpack_from(data)
-    made.info[made.strings[key]] = made.strings[value]
+    made.info[made.text(key)] = made.text(value)
 
 
 def _take_string(made: Records, data: memoryview, time_ns: int) -> None:
     number, size = _PAIR.unpack_from(data)
+    _fresh(number, made.strings, "string")
     if size > len(data) - 8:
         raise ValueError(f"string of {size} bytes, {len(data) - 8} are left")
     made.strings[number] = bytes(data[8 : 8 + size]).decode("utf-8", "replace")
@@ -177,7 +204,9 @@ def _take_string(made: Records, data: memoryview, time_ns: int) -> None:
 
 def _take_file_map(made: Records, data: memoryview, time_ns: int) -> None:
     address, size, inode, path, _ = _FILE_MAP.unpack_from(data)
-    made.mappings.append(Mapping(address, size, 0, made.strings[path], inode, time_ns))
+    _below(SIZE, size_bytes=size)
+    _below(ADDRESS, end=address + size)
+    made.mappings.append(Mapping(address, size, 0, made.text(path), inode, time_ns))
 
 
 def _take_file_unmap(made: Records, data: memoryview, time_ns: int) -> None:
@@ -196,39 +225,54 @@ def _take_file_unmap(made: Records, data: memoryview, time_ns: int) -> None:
 
 def _take_load_begin(made: Records, data: memoryview, time_ns: int) -> None:
     *usage, number, path = _LOAD.unpack_from(data)
-    made.loads.append(Pass(number, time_ns, tuple(usage), is_load=True, path=made.strings[path]))  # type: ignore[arg-type]
+    _fresh(number, {load.number for load in made.loads}, "load")
+    made.loads.append(Pass(number, time_ns, _usage(usage), is_load=True, path=made.text(path)))
 
 
 def _take_load_end(made: Records, data: memoryview, time_ns: int) -> None:
     *usage, number, _ = _LOAD.unpack_from(data)
+    _known(number, {load.number for load in made.loads}, "load")
     for load in made.loads:
         if load.number == number:
-            load.end_ns, load.end_usage = time_ns, tuple(usage)  # type: ignore[assignment]
+            load.end_ns, load.end_usage = time_ns, _usage(usage)
+
+
+def _usage(counts: Sequence[int]) -> tuple[int, int, int, int]:
+    _below(SIZE, usage=max(counts))
+    minor, major, voluntary, involuntary = counts
+    return minor, major, voluntary, involuntary
 
 
 def _take_weight(made: Records, data: memoryview, time_ns: int) -> None:
     load, name, split, mapped, offset, size, address = _WEIGHT.unpack_from(data)
-    made.weights.append(Weight(load, made.strings[name], split, bool(mapped), offset, size, address))
+    _below(SIZE, file_offset=offset, size_bytes=size)
+    _below(ADDRESS, end=address + size)
+    made.weights.append(Weight(load, made.text(name), split, bool(mapped), offset, size, address))
 
 
 def _take_context(made: Records, data: memoryview, time_ns: int) -> None:
-    *numbers, type_k, type_v = _CONTEXT.unpack_from(data)
-    made.contexts.append(tuple(numbers))
-    made.context_types.append((made.strings[type_k], made.strings[type_v]))
+    context, load, n_ctx, n_batch, n_ubatch, n_threads, type_k, type_v = _CONTEXT.unpack_from(data)
+    _fresh(context, {known[0] for known in made.contexts}, "context")
+    _below(NUMBER, load=load, n_threads=n_threads)
+    made.contexts.append((context, load, n_ctx, n_batch, n_ubatch, n_threads))
+    made.context_types.append((made.text(type_k), made.text(type_v)))
 
 
 def _take_buffer(made: Records, data: memoryview, time_ns: int) -> None:
     number, usage, address, size, name, backend = _BUFFER.unpack_from(data)
-    made.buffers[number] = Buffer(number, time_ns, size, address, usage, made.strings[name], made.strings[backend])
+    _fresh(number, made.buffers, "buffer")
+    _below(SIZE, size_bytes=size)
+    made.buffers[number] = Buffer(number, time_ns, size, address, usage, made.text(name), made.text(backend))
 
 
 def _take_buffer_is(made: Records, data: memoryview, time_ns: int) -> None:
     number, usage, address, _, name, backend = _BUFFER.unpack_from(data)
+    _known(number, made.buffers, "buffer")
     buffer = made.buffers[number]
     buffer.usage = usage
     buffer.address = address or buffer.address
-    buffer.name = made.strings[name] or buffer.name
-    buffer.backend = made.strings[backend] or buffer.backend
+    buffer.name = made.text(name) or buffer.name
+    buffer.backend = made.text(backend) or buffer.backend
 
 
 def _take_buffer_end(made: Records, data: memoryview, time_ns: int) -> None:
@@ -238,6 +282,7 @@ def _take_buffer_end(made: Records, data: memoryview, time_ns: int) -> None:
 
 def _take_graph(made: Records, data: memoryview, time_ns: int) -> None:
     _, number, n_nodes, n_leafs, _ = _GRAPH.unpack_from(data)
+    _fresh(number, made.graphs, "graph")
     n = n_nodes + n_leafs
     if len(data) - _GRAPH.size < n * NODE.itemsize:
         raise ValueError(f"graph of {n} nodes and leaves, {len(data) - _GRAPH.size} bytes are left")
@@ -249,14 +294,22 @@ def _take_graph(made: Records, data: memoryview, time_ns: int) -> None:
         missing = set(np.unique(nodes[column]).tolist()) - made.strings.keys()
         if missing:
             raise ValueError(f"{column} names string {min(missing)}, which was not written")
+    for column in ("view_offset", "size_bytes", "ne", "nb"):
+        _below(SIZE, **{column: int(nodes[column].max(initial=0))})
+    _below(len(_STATES), computes=int(nodes["computes"].max(initial=0)))
     made.graphs[number] = (n_nodes, nodes)
 
 
 def _take_placement(made: Records, data: memoryview, time_ns: int) -> None:
     _, number, graph, n, _ = _PLACEMENT.unpack_from(data)
+    _fresh(number, made.placements, "placement")
+    _known(graph, made.graphs, "graph")
     if len(data) - _PLACEMENT.size < n * PLACE.itemsize or n != len(made.graphs[graph][1]):
         raise ValueError(f"placement of {n} tensors does not fit graph {graph}")
-    made.placements[number] = (graph, np.frombuffer(data, PLACE, n, _PLACEMENT.size), time_ns)
+    places = np.frombuffer(data, PLACE, n, _PLACEMENT.size)
+    for buffer in set(places["buffer"].tolist()) - {NONE}:
+        _known(buffer, made.buffers, "buffer")
+    made.placements[number] = (graph, places, time_ns)
 
 
 def _take_call(made: Records, data: memoryview, time_ns: int) -> None:
@@ -268,16 +321,26 @@ def _take_call(made: Records, data: memoryview, time_ns: int) -> None:
 def _take_pass_begin(made: Records, data: memoryview, time_ns: int) -> None:
     values = _PASS.unpack_from(data)
     usage, (number, context, graph, placement, flags, _, n_tokens, n_sequences) = values[:4], values[4:]
+    _fresh(number, made.passes, "pass")
+    _below(NUMBER, n_sequences=n_sequences)
+    if context != NONE:
+        _below(NUMBER, context=context)
+    if graph != NONE:
+        _known(graph, made.graphs, "graph")
+    if placement != NONE:
+        _known(placement, made.placements, "placement")
+        if made.placements[placement][0] != graph:
+            raise ValueError(f"placement {placement} is not of graph {graph}")
     if len(data) - _PASS.size < n_tokens * TOKEN.itemsize:
         raise ValueError(f"{n_tokens} token rows, {len(data) - _PASS.size} bytes are left")
     begun = Pass(
         number,
         time_ns,
-        usage,
+        _usage(usage),
         flags,
         context=None if context == NONE else context,
-        graph=graph if graph in made.graphs else None,
-        placement=placement if placement in made.placements else None,
+        graph=None if graph == NONE else graph,
+        placement=None if placement == NONE else placement,
         n_sequences=n_sequences,
         tokens=np.frombuffer(data, TOKEN, n_tokens, _PASS.size),
     )
@@ -290,24 +353,31 @@ def _take_pass_begin(made: Records, data: memoryview, time_ns: int) -> None:
 
 def _take_pass_end(made: Records, data: memoryview, time_ns: int) -> None:
     values = _PASS.unpack_from(data)
+    _known(values[4], made.passes, "pass")
     ended = made.passes[values[4]]
-    ended.end_ns, ended.end_usage, ended.status = time_ns, values[:4], values[9]
+    ended.end_ns, ended.end_usage, ended.status = time_ns, _usage(values[:4]), values[9]
 
 
 def _take_compute(made: Records, data: memoryview, time_ns: int) -> None:
     number, pass_number, split, backend, n_nodes, first, n_map = _COMPUTE.unpack_from(data)
-    node_map = None
-    if n_map:
+    _known(pass_number, made.passes, "pass")
+    _below(NUMBER, split=split)
+    graph = made.passes[pass_number].graph
+    if number in made.computes or graph is None:
+        raise ValueError(f"compute {number} is there already, or has no graph")
+    limit = made.graphs[graph][0]
+    if first != NONE:
+        if n_map or first + n_nodes > limit:
+            raise ValueError(f"compute {number} reaches beyond graph {graph}")
+        nodes = np.arange(first, first + n_nodes)
+    else:
         if n_map != n_nodes or len(data) - _COMPUTE.size < 4 * n_map:
             raise ValueError(f"map of {n_map} nodes, {len(data) - _COMPUTE.size} bytes are left")
-        node_map = np.frombuffer(data, "<u4", n_map, _COMPUTE.size)
-    of_pass = made.passes[pass_number]
-    if of_pass.graph is not None and first != NONE and first + n_nodes > made.graphs[of_pass.graph][0]:
-        raise ValueError(f"compute {number} reaches beyond graph {of_pass.graph}")
-    first_node = None if first == NONE else first
-    made.computes[number] = Compute(
-        number, pass_number, split, made.strings[backend], n_nodes, first_node, node_map
-    )
+        nodes = np.frombuffer(data, "<u4", n_map, _COMPUTE.size).astype(np.int64)
+        nodes[nodes == NONE] = -1
+        if (nodes >= limit).any():
+            raise ValueError(f"compute {number} maps to a node beyond graph {graph}")
+    made.computes[number] = Compute(number, pass_number, split, made.text(backend), nodes)
 
 
 def _take_logits(made: Records, data: memoryview, time_ns: int) -> None:
@@ -318,12 +388,12 @@ def _take_logits(made: Records, data: memoryview, time_ns: int) -> None:
 
 
 def _take_sampled(made: Records, data: memoryview, time_ns: int) -> None:
-    made.sampled.append(struct.unpack_from("<Ii", data)[1])
+    made.sampled.append(_SAMPLED.unpack_from(data)[1])
 
 
 def _take_end(made: Records, data: memoryview, time_ns: int) -> None:
     made.end_ns = time_ns
-    made.end_wall_ns, made.end_passes = _END.unpack_from(data)[:2]
+    made.end_wall_ns, made.end_passes, made.end_segments, _ = _END.unpack_from(data)
 
 
 _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {

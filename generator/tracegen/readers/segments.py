@@ -56,6 +56,8 @@ def segment_files(folder: Path) -> dict[str, Bytes]:
             with pa.input_stream(str(path), compression="zstd") as stream:
                 made[path.name.removesuffix(".zst")] = np.frombuffer(stream.read(), np.uint8)
     except OSError as error:
+        if error.errno is None:  # of the decompressor, not of the system
+            raise TraceFormatError(f"{path}: cannot be unpacked: {error}; the file was cut or changed") from error
         raise EnvironmentFailure(f"{folder}: cannot be read: {error}") from error
     if not made:
         raise TraceFormatError(
@@ -78,10 +80,13 @@ def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
                 "move the files of one run into a folder of their own"
             )
     numbers = [segment.number for segment in segments]
-    if segments[0].kind != MAIN:
-        raise TraceFormatError(f"{segments[0].name}: the main segment of this run is missing")
+    if not segments or segments[0].kind != MAIN:
+        raise TraceFormatError(f"{', '.join(files) or 'nothing'}: the main segment of this run is missing")
     if numbers != list(range(len(numbers))):
         raise TraceFormatError(f"segments {numbers}: some of this run are missing or occur twice")
+    for segment in segments[1:]:
+        if segment.kind != THREAD:
+            raise TraceFormatError(f"{segment.name}: is a second main segment")
     return tuple(segments)
 
 
@@ -89,14 +94,14 @@ def read_segment(name: str, data: Bytes) -> Segment:
     """Check one segment file and join the payload of its chunks."""
     if len(data) < PAGE:
         raise TraceFormatError(f"{name}: {len(data)} bytes, a segment has at least {PAGE}; the file was cut")
-    head = _FILE_HEADER.unpack_from(data)
+    head = _FILE_HEADER.unpack_from(data.data)
     magic, version, kind, run_id, number = head[:5]
     crc, dropped_records, dropped_bytes = head[9], head[10], head[11]
     if magic != MAGIC:
         raise TraceFormatError(f"{name}: begins with {magic!r}, not with {MAGIC!r}: no tensor trace")
     if version != VERSION:
         raise TraceFormatError(f"{name}: is a trace of version {version}, this tracegen reads version {VERSION}")
-    if crc != zlib.crc32(data[:60]):
+    if crc != zlib.crc32(data[:60].data):
         raise TraceFormatError(f"{name}: the header at byte 0 has a wrong checksum; the file was changed")
     if kind not in (MAIN, THREAD):
         raise TraceFormatError(f"{name}: segment kind {kind} at byte 12 is unknown")
@@ -121,7 +126,7 @@ def _chunk(name: str, data: Bytes, at: int, sequence: int) -> tuple[Bytes | None
     remaining = len(data) - at
     if remaining < _CHUNK_HEADER.size:
         raise TraceFormatError(f"{name}: byte {at}: {remaining} bytes left, a chunk header has 64; the file was cut")
-    magic, number, size, committed, sealed, crc = _CHUNK_HEADER.unpack_from(data, at)
+    magic, number, size, committed, sealed, crc = _CHUNK_HEADER.unpack_from(data.data, at)
     if magic == 0 and not data[at : at + PAGE].any():
         return None, 0, False
     if magic != CHUNK_MAGIC or number != sequence:
@@ -132,6 +137,6 @@ def _chunk(name: str, data: Bytes, at: int, sequence: int) -> tuple[Bytes | None
         raise TraceFormatError(f"{name}: byte {at}: chunk claims {committed} of {size} bytes; the file was changed")
     begin = at + _CHUNK_HEADER.size
     payload = data[begin : begin + committed]
-    if sealed not in (0, 1) or (sealed and zlib.crc32(payload) != crc):
+    if sealed not in (0, 1) or (sealed and zlib.crc32(payload.data) != crc):
         raise TraceFormatError(f"{name}: byte {at}: chunk {sequence} has a wrong checksum; the file was changed")
     return payload, size, bool(sealed)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen import tables as contract
+from tracegen.errors import TraceFormatError
 from tracegen.readers.events import CELLS, COLUMNS, EXPERTS, ROWS, WEIGHTS, Indexes
 
 # what the numbers are -> (slot of the container, unit)
@@ -15,12 +16,12 @@ _MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "colu
 
 
 def touch_tables(
-    indexes: Indexes, tables: Mapping[str, pd.DataFrame], pass_ids: np.ndarray
+    indexes: Indexes, tables: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
     """The two tables; empty where the trace copied nothing."""
     if len(indexes.n) == 0:
         return {"touches": contract.frame("touches"), "routing": contract.frame("routing")}
-    pass_id = pass_ids[indexes.pass_number]
+    pass_id = indexes.pass_id
     graph_of = tables["passes"].set_index("pass_id")["graph"]
     graph = graph_of.reindex(pass_id).to_numpy(np.int64)
     return {
@@ -85,9 +86,9 @@ def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         nodes[["graph", "node", "op"]].rename(columns={"node": "target"}), on=["graph", "target"]
     )
     ids = ids[ids["op"].isin(["MUL_MAT_ID", "ADD_ID"])].sort_values(["graph", "target"])
-    products = ids[ids["op"] == "MUL_MAT_ID"]
-    keeper = products.groupby(["graph", "source"], as_index=False)["target"].min()
-    made = ids.merge(keeper.rename(columns={"target": "keeper"}), on=["graph", "source"])
+    products = ids[ids["op"] == "MUL_MAT_ID"].rename(columns={"target": "keeper"})
+    keeper = products.drop_duplicates(["graph", "source"])[["graph", "source", "keeper"]]
+    made = ids.merge(keeper, on=["graph", "source"])
     made["slot"] = np.where(made["op"] == "MUL_MAT_ID", "src0", "src1")
     return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot"]]
 
@@ -99,15 +100,18 @@ def _routing(
     at = pd.MultiIndex.from_arrays([graph, indexes.node])
     layer = layer_of.reindex(at).astype("Float64").fillna(-1).to_numpy(np.int64)
     ids = np.flatnonzero((indexes.what == EXPERTS) & (layer >= 0))
+    ids = ids[np.argsort(indexes.node[ids], kind="stable")]
+    ids = ids[np.unique(pass_id[ids] << 32 | layer[ids], return_index=True)[1]]  # the first choice of a layer
     if len(ids) == 0:
         return contract.frame("routing")
     rows = _choices(indexes, ids, pass_id, layer, "expert")
     weights = _choices(indexes, np.flatnonzero(indexes.what == WEIGHTS), pass_id, layer, "weight")
-    width = rows.groupby(["pass_id", "layer"], as_index=False)["rank"].max()
-    flat = weights.merge(width.rename(columns={"rank": "last"}), on=["pass_id", "layer"])
+    width = rows.groupby(["pass_id", "layer"])["rank"].max().rename("last").reset_index()
+    flat = weights.merge(width, on=["pass_id", "layer"])
     flat["row"], flat["rank"] = flat["flat"] // (flat["last"] + 1), flat["flat"] % (flat["last"] + 1)
     keys = ["pass_id", "layer", "row", "rank"]
     rows = rows.merge(flat[[*keys, "weight"]].drop_duplicates(keys), on=keys, how="left")
+    rows["row"] = _token_rows(rows, tables["tokens"])
     sequences = tables["tokens"][["pass_id", "row", "sequence"]]
     rows = rows.merge(sequences, on=["pass_id", "row"], how="left").sort_values(keys, ignore_index=True)
     return contract.frame(
@@ -119,6 +123,24 @@ def _routing(
             "weight": rows["weight"].astype("Float64"),
         },
     )
+
+
+def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
+    """The token row of each choice: the last layer keeps only rows with outputs, and counts those alone."""
+    n = rows.groupby(["pass_id", "layer"])["row"].transform("max") + 1
+    whole = n == rows["pass_id"].map(tokens.groupby("pass_id").size())
+    outputs = tokens[tokens["output"]]
+    outputs = outputs.assign(place=outputs.groupby("pass_id").cumcount())
+    fits = whole | (n == rows["pass_id"].map(outputs.groupby("pass_id").size()))
+    if not fits.all():
+        odd = rows[~fits].iloc[0]
+        raise TraceFormatError(
+            f"pass {odd['pass_id']}, layer {odd['layer']}: experts are chosen for {n[~fits].iloc[0]} rows,"
+            " which are neither all of its tokens nor those with outputs"
+        )
+    at = rows[["pass_id", "row"]].rename(columns={"row": "place"})
+    kept = at.merge(outputs[["pass_id", "place", "row"]], on=["pass_id", "place"], how="left")["row"]
+    return np.where(whole, rows["row"], kept.fillna(0)).astype(np.int64)
 
 
 def _choices(

@@ -1,0 +1,308 @@
+"""A bundle: a report as a folder that opens by itself, is listed file by file, and never changes.
+
+    experiments/NAME/versions/3/
+        version.json            what it is: pages, figures, values; size and sha256 of every other file
+        index.html              the overview; a whole page that needs nothing from outside
+        memory/index.html …     the other pages
+        figures/ data/          drawings and tables
+        assets/NAME.HASH.ext    its own CSS and JS, named by their content
+        citation.bib .json      how to cite it (BibTeX, CSL-JSON)
+
+A draft has the same form without the citation. The body of a page stands
+between two marks, so that the site can lift it out unchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from markupsafe import Markup
+
+from tracegen import resources, store
+from tracegen.errors import StoreError
+from tracegen.pages.page import Page, Report
+
+SCHEMA = 1
+VERSION_FILE = "version.json"
+BODY_BEGIN = b"<!-- tracegen:body -->\n"
+BODY_END = b"\n<!-- /tracegen:body -->"
+CHROME = "chrome.css"
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {sign: f"\\{sign}" for sign in "{}$&#_%"}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle as it lies on disk: its folder and what `version.json` says."""
+
+    folder: Path
+    document: Mapping[str, Any]
+
+    @property
+    def pages(self) -> list[Mapping[str, str]]:
+        """key, title, summary and path of each page, the overview first."""
+        return list(self.document["pages"])
+
+    def body(self, path: str) -> bytes:
+        """The body of the page at `path`, byte for byte as published."""
+        content = (self.folder / path).read_bytes()
+        begin, end = content.find(BODY_BEGIN), content.rfind(BODY_END)
+        if begin < 0 or end < begin:
+            raise StoreError(f"{self.folder / path}: has no body marks; restore it from a copy")
+        return content[begin + len(BODY_BEGIN) : end]
+
+
+def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write the report into an empty folder and return its `version.json`.
+
+    `identity` holds citation, experiment, created, message, runs, verdict and
+    question. Raises StoreError when the report contradicts itself.
+    """
+    contents = _contents(report, identity)
+    document = {
+        "schema": SCHEMA,
+        **identity,
+        "title": report.title,
+        "generator": f"tracegen {resources.package_version()}",
+        "pages": [{"key": p.key, "title": p.title, "summary": p.summary, "path": p.path} for p in report.pages],
+        "figures": [asdict(figure) for figure in report.figures],
+        "values": {name: dict(value) for name, value in sorted(report.values.items())},
+        "assets": _asset_paths(report),
+        "manifest": {
+            name: {"size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in sorted(contents.items())
+        },
+    }
+    contents[VERSION_FILE] = _json(document, indent=1)
+    for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return document
+
+
+def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:
+    """Read a bundle's `version.json`. Raises StoreError when it is not the one with that hash."""
+    path = folder / VERSION_FILE
+    if sha256 is not None and path.is_file() and store.sha256_of(path) != sha256:
+        raise StoreError(f"{path}: differs from what the ledger says was published; restore it from a copy")
+    document = store.read_json(path, SCHEMA)
+    for key, kind in (
+        ("pages", list),
+        ("figures", list),
+        ("values", dict),
+        ("assets", dict),
+        ("manifest", dict),
+    ):
+        if not isinstance(document.get(key), kind):
+            raise StoreError(f"{path}: has no {key}; it was not written by tracegen")
+    return Bundle(folder, document)
+
+
+def verify_bundle(bundle: Bundle, hashes: HashCache) -> None:
+    """Raise StoreError naming the first file of the bundle that is missing, changed or foreign."""
+    found = files_below(bundle.folder)
+    found.pop(VERSION_FILE, None)
+    for name, entry in bundle.document["manifest"].items():
+        path = bundle.folder / name
+        state = found.pop(name, None)
+        if state is None:
+            raise StoreError(f"{path}: is missing, and was published; restore it from a copy")
+        if state.st_size != entry["size_bytes"] or hashes.sha256(path, state) != entry["sha256"]:
+            raise StoreError(f"{path}: has changed since it was published; restore it from a copy")
+    if found:
+        raise StoreError(f"{bundle.folder / min(found)}: was not published with this version; move it elsewhere")
+
+
+class HashCache:
+    """Hashes of files, remembered as long as size, times and inode of the file stay the same."""
+
+    # A file younger than this may change again within one tick of the clock that stamps it.
+    SETTLED_NS = 2_000_000_000
+
+    def __init__(self, path: Path, *, trust: bool = True) -> None:
+        """Read what was remembered; `trust` false hashes every file anew."""
+        self._path = path
+        self._known: dict[str, list[Any]] = {}
+        self._changed = False
+        if trust:
+            try:
+                self._known = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):  # a cache that is lost or broken is made anew
+                self._known = {}
+
+    def sha256(self, path: Path, state: os.stat_result) -> str:
+        """The hash of the file, from memory when its stamp is the same."""
+        stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
+        known = self._known.get(str(path))
+        if known is not None and known[:-1] == stamp:
+            return str(known[-1])
+        digest = store.sha256_of(path)
+        self._known[str(path)] = [*stamp, digest]
+        self._changed = True
+        return digest
+
+    def save(self, now_ns: int) -> None:
+        """Write what is known, leaving out files that changed a moment ago."""
+        settled = {k: v for k, v in self._known.items() if max(v[1], v[2]) < now_ns - self.SETTLED_NS}
+        if self._changed and settled:
+            store.write_text(self._path, json.dumps(settled, separators=(",", ":")))
+        self._changed = False
+
+
+def files_below(folder: Path) -> dict[str, os.stat_result]:
+    """What lies below a folder, with its state, by relative path."""
+    found: dict[str, os.stat_result] = {}
+    waiting = [(folder, "")]
+    while waiting:
+        place, prefix = waiting.pop()
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((Path(entry.path), f"{prefix}{entry.name}/"))
+                else:
+                    found[prefix + entry.name] = entry.stat()
+    return found
+
+
+def chrome() -> bytes:
+    """The CSS of what surrounds a body: header, banner, lists."""
+    return (resources.folder("templates") / "site" / CHROME).read_bytes()
+
+
+def hashed_name(name: str, content: bytes) -> str:
+    """`tracegen.css` with its content's hash: `tracegen.0f3a….css`."""
+    path = PurePosixPath(name)
+    return f"{path.stem}.{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
+
+
+def _asset_paths(report: Report) -> dict[str, str]:
+    assets = {**report.assets, CHROME: chrome()}
+    return {name: f"assets/{hashed_name(name, content)}" for name, content in sorted(assets.items())}
+
+
+def loading(assets: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    """What a page's head loads: stylesheets, scripts, and the addresses of what is loaded when needed.
+
+    `tracegen.*` and the chrome are loaded at once; any other asset is named
+    in `<meta name="tracegen-STEM">` and left to the scripts.
+    """
+    at_once = {name: prefix + path for name, path in assets.items() if name.split(".")[0] in ("tracegen", "chrome")}
+    return {
+        "styles": [path for name, path in at_once.items() if name.endswith(".css")],
+        "scripts": [path for name, path in at_once.items() if name.endswith(".js")],
+        "later": {
+            f"tracegen-{name.split('.')[0]}": prefix + path for name, path in assets.items() if name not in at_once
+        },
+    }
+
+
+def _contents(report: Report, identity: Mapping[str, Any]) -> dict[str, bytes]:
+    """Every file of the bundle but `version.json`."""
+    contents: dict[str, bytes] = {}
+
+    def add(name: str, content: bytes) -> None:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or str(path) != name or name == VERSION_FILE or "\\" in name:
+            raise StoreError(f"the report names a file {name!r}, which cannot stand in a bundle")
+        if name in contents:
+            raise StoreError(f"the report has two files named {name!r}")
+        contents[name] = content
+
+    if not report.pages or report.pages[0].key != "overview":
+        raise StoreError("the report has no overview as its first page")
+    for page in report.pages:
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", page.key) or page.key in ("assets", "data", "figures"):
+            raise StoreError(f"the report has a page with the key {page.key!r}, which cannot be a folder's name")
+        add(page.path, _standalone(page, report, identity))
+    for name, content in report.files.items():
+        add(name, content)
+    paths = _asset_paths(report)
+    for name, content in {**report.assets, CHROME: chrome()}.items():
+        add(paths[name], content)
+    for figure in report.figures:
+        if figure.path_svg not in contents:
+            raise StoreError(f"the report's figure {figure.key!r} names {figure.path_svg!r}, which it does not hold")
+    if identity.get("citation"):
+        add("citation.bib", _bibtex(report.title, identity).encode())
+        add("citation.json", _json(_csl(report.title, identity), indent=1))
+    return contents
+
+
+def _standalone(page: Page, report: Report, identity: Mapping[str, Any]) -> bytes:
+    body = page.body.encode()
+    if BODY_BEGIN.strip() in body or BODY_END.strip() in body:
+        raise StoreError(f"the body of page {page.key!r} contains a body mark; it was not escaped")
+    shell = resources.templates("site").get_template("bundle_page.html")
+    text = shell.render(
+        page=page,
+        pages=report.pages,
+        report=report,
+        identity=identity,
+        loading=loading(_asset_paths(report), page.up),
+        json_ld=Markup(_json_ld(page, report, identity)),
+        mark="@BODY@",
+    )
+    before, _, after = text.partition("<!-- @BODY@ -->")
+    return before.encode() + BODY_BEGIN + body + BODY_END + after.encode()
+
+
+def _json(document: object, indent: int | None = None) -> bytes:
+    return (json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:
+    """schema.org's words for the page, safe inside <script>."""
+    document = {
+        "@context": "https://schema.org",
+        "@type": "Dataset",
+        "name": report.title,
+        "description": page.summary,
+        "dateCreated": identity["created"],
+        "creativeWorkStatus": identity["verdict"],
+        **({"identifier": identity["citation"], "version": identity["version"]} if identity.get("citation") else {}),
+    }
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _bibtex(title: str, identity: Mapping[str, Any]) -> str:
+    year, month = str(identity["created"])[:4], _MONTHS[int(str(identity["created"])[5:7]) - 1]
+    runs = ", ".join(f"{number:03d}" for number in identity["runs"])
+    return (
+        f"@misc{{{str(identity['citation']).replace('@', '-')},\n"
+        f"  title = {{{{{_latex(title)}}}}},\n"
+        f"  year = {{{year}}},\n"
+        f"  month = {month},\n"
+        f"  version = {{{identity['version']}}},\n"
+        f"  howpublished = {{tracegen report {_latex(identity['citation'])}}},\n"
+        f"  note = {{run {runs}; verdict: {identity['verdict']}}},\n"
+        "}\n"
+    )
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _csl(title: str, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
+    date = [int(part) for part in str(identity["created"])[:10].split("-")]
+    return [
+        {
+            "id": identity["citation"],
+            "type": "dataset",
+            "title": title,
+            "version": str(identity["version"]),
+            "number": identity["citation"],
+            "genre": "tracegen report",
+            "issued": {"date-parts": [date]},
+        }
+    ]

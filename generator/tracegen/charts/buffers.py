@@ -1,0 +1,53 @@
+"""Runtime buffers over the life of the process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+
+COLOURS = {
+    "KV cache": theme.GROUPS["KV cache"][1],
+    "compute": theme.GROUPS["norm"][1],
+    "copied weights": theme.SEQUENTIAL_COPIED[3],
+    "weights": theme.GROUPS["FFN"][1],
+    "work": theme.GROUPS["output"][1],
+    "other": theme.GROUPS["other"][1],
+}
+
+
+def chart(rows: pd.DataFrame, end_ns: int) -> Any:
+    """`rows` as `buffers.occupancy` gives them, times from the run's begin; stacked, one step per event."""
+    order = [name for name in COLOURS if name in set(rows["group"])]
+    wide = rows.pivot_table(index="time_ns", columns="group", values="size_bytes", fill_value=0)[order]
+    wide.loc[max(end_ns, int(wide.index.max()) + 1)] = wide.iloc[-1]
+    top = float(wide.sum(axis=1).max())
+    size, unit = (2**30, "GiB") if top >= 2**30 else (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
+    times = wide.index.to_numpy(float) / 1e9
+    pieces = []
+    low = pd.Series(0.0, index=wide.index)
+    for name in order:
+        high = low + wide[name] / size
+        pieces.append(
+            pd.DataFrame(
+                {"group": name, "begin": times[:-1], "end": times[1:], "low": low.iloc[:-1], "high": high.iloc[:-1]}
+            )
+        )
+        low = high
+    data = pd.concat(pieces, ignore_index=True)
+    data = data[data["high"] > data["low"]]
+    return (
+        alt.Chart(data)
+        .mark_rect()
+        .encode(
+            x=alt.X("begin:Q", title="seconds since the trace began", axis=alt.Axis(grid=False, tickCount=8)),
+            x2="end:Q",
+            y=alt.Y("low:Q", title=f"{unit} allocated", scale=alt.Scale(zero=True)),
+            y2="high:Q",
+            color=alt.Color("group:N", title=None, scale=alt.Scale(domain=order, range=[COLOURS[n] for n in order])),
+        )
+        .properties(width=theme.WIDTH - 70, height=180)
+    )

@@ -1,0 +1,51 @@
+"""Time per token by component, prompt and generation side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.charts.text import printable
+
+
+def chart(rows: pd.DataFrame, key: str = "component") -> Any:
+    """Bars of `timing.by(…, key, …)`: one panel per phase on one scale, longest first."""
+    rows = rows.dropna(subset=["ns_per_token"])
+    longest = rows.groupby(key, observed=True)["ns_per_token"].max().sort_values(ascending=False)
+    order = [printable(name) for name in longest.index[:18]]
+    top = float(longest.max()) if len(longest) else 1.0
+    scale, unit = (1e6, "ms") if top >= 1e6 else (1e3, "µs")
+    phases = [phase for phase in ("prompt", "generate") if phase in set(rows["phase"])]
+    data = pd.DataFrame(
+        {
+            "phase": rows["phase"],
+            "name": [printable(name) for name in rows[key]],
+            "time": rows["ns_per_token"].astype(float) / scale,
+            "share": rows["share"].astype(float),
+            "colour": [theme.colour(v) if key == "component" else theme.INK["bar"][1] for v in rows[key]],
+        }
+    )
+    data = data[data["name"].isin(order)]
+    data["text"] = [f"{t:.3g} {unit} · {s:.0%}" for t, s in zip(data["time"], data["share"], strict=True)]
+    panels = [
+        _panel(data[data["phase"] == phase], phase, order, top / scale, unit, len(phases), i == 0)
+        for i, phase in enumerate(phases)
+    ]
+    return alt.hconcat(*panels, spacing=16)
+
+
+def _panel(
+    data: pd.DataFrame, phase: str, order: list[str], top: float, unit: str, n_panels: int, labelled: bool
+) -> Any:
+    base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
+        y=alt.Y("name:N", sort=order, title=None, scale=alt.Scale(domain=order),
+                axis=alt.Axis(ticks=False, domain=False, labels=labelled, labelPadding=8)),
+        x=alt.X("time:Q", title=f"{unit} of op wall time per token", scale=alt.Scale(domain=[0, top * 1.36]),
+                axis=alt.Axis(tickCount=4)),
+    )  # fmt: skip
+    bars = base.mark_bar(height=12).encode(color=alt.Color("colour:N", scale=None))
+    words = base.mark_text(align="left", dx=5).encode(text="text:N")
+    return (bars + words).properties(width=(theme.WIDTH - 160) // n_panels, height=22 * len(order))

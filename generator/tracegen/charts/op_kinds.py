@@ -1,0 +1,14 @@
+"""Time per token by kind of operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.charts import components
+
+
+def chart(rows: pd.DataFrame) -> Any:
+    """Bars of `timing.by(…, "op", …)`: one panel per phase on one scale, longest first."""
+    return components.chart(rows, "op")

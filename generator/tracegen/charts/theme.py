@@ -1,0 +1,138 @@
+"""One look for every chart: what each colour means, on light and on dark ground.
+
+Charts name colours by their light value; `svg.py` turns them into CSS variables, so
+that one drawing follows the page's scheme. Hues follow Okabe and Ito, darkened until
+they reach 3:1 on white; the sequential scale is mako, light to dark and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+WIDTH = 820
+FONT = "Arial, Liberation Sans, sans-serif"  # widths that the renderer measures as browsers do
+
+GROUP_OF: Mapping[str, str] = {
+    "embedding": "embedding",
+    "attention_q": "attention", "attention_k": "attention", "attention_v": "attention",
+    "attention_output": "attention", "attention": "attention",
+    "kv_cache": "KV cache",
+    "router": "router",
+    "ffn_gate": "FFN", "ffn_up": "FFN", "ffn_down": "FFN",
+    "expert_gate": "experts", "expert_up": "experts", "expert_down": "experts",
+    "norm": "norm",
+    "output": "output",
+    "recurrent": "other", "other": "other",
+}  # fmt: skip
+
+# group -> CSS variable, colour on light ground, colour on dark ground
+GROUPS: Mapping[str, tuple[str, str, str]] = {
+    "embedding": ("--tg-embedding", "#b57600", "#e69f00"),
+    "attention": ("--tg-attention", "#0072b2", "#4fa3e0"),
+    "KV cache": ("--tg-kv", "#3b92c6", "#93cdf3"),
+    "router": ("--tg-router", "#8a7f00", "#e2d64c"),
+    "FFN": ("--tg-ffn", "#00916a", "#33c79a"),
+    "experts": ("--tg-experts", "#d05a00", "#f28a4b"),
+    "norm": ("--tg-norm", "#63686f", "#a9afb8"),
+    "output": ("--tg-output", "#b8558d", "#e096c1"),
+    "other": ("--tg-other", "#8b9097", "#7d848d"),
+}
+
+SEQUENTIAL_LIGHT = ("#cfeeda", "#9fdfb9", "#60ceac", "#3aaeac", "#3589a6", "#37659d", "#40457f", "#332547")
+SEQUENTIAL_DARK = ("#322043", "#3f3b78", "#3a5697", "#3573a2", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
+# The same steps for copied bytes, one blue unit off: `svg.py` gives them a hatched fill.
+SEQUENTIAL_COPIED = tuple(f"{c[:-2]}{int(c[-2:], 16) - 1:02x}" for c in SEQUENTIAL_LIGHT)
+N_STEPS = len(SEQUENTIAL_LIGHT)
+
+# name -> CSS variable, light, dark
+INK: Mapping[str, tuple[str, str, str]] = {
+    "ground": ("--tg-ground", "#fefefe", "#16181b"),
+    "ink": ("--tg-ink", "#22262c", "#e4e7eb"),
+    "muted": ("--tg-muted", "#59616b", "#a3abb6"),
+    "hairline": ("--tg-hairline", "#dfe3e8", "#3a3f48"),
+    "band": ("--tg-band", "#e9ecf0", "#343943"),
+    "band2": ("--tg-band2", "#d3d8df", "#454b57"),
+    "bar": ("--tg-bar", "#4c6a8a", "#8fb0d2"),
+    "inside": ("--tg-inside", "#a9741f", "#d9a760"),
+    "after": ("--tg-after", "#c3c9d1", "#4b525e"),
+    "mark": ("--tg-mark", "#fff3d1", "#4a3f1e"),
+    "good": ("--tg-good", "#0b6e4f", "#5ccfa5"),
+    "warn": ("--tg-warn", "#8a5a00", "#f0b84a"),
+    "bad": ("--tg-bad", "#b3261e", "#ff8a80"),
+}
+
+STATE_COLOURS = {"waiting inside": INK["inside"][1], "waiting after": INK["after"][1]}
+
+
+def colour(component: object) -> str:
+    """The light colour of a component or component group; what is unknown looks like `other`."""
+    group = GROUP_OF.get(str(component), str(component))
+    return GROUPS.get(group, GROUPS["other"])[1]
+
+
+def group(component: object) -> str:
+    """The group a component belongs to."""
+    return GROUP_OF.get(str(component), "other")
+
+
+def variables() -> tuple[dict[str, str], dict[str, str]]:
+    """CSS variables and their values, for light and for dark ground."""
+    named = [*GROUPS.values(), *INK.values()]
+    steps = [(f"--tg-s{i}", a, b) for i, (a, b) in enumerate(zip(SEQUENTIAL_LIGHT, SEQUENTIAL_DARK, strict=True))]
+    every = [*named, *steps]
+    return {name: light for name, light, _ in every}, {name: dark for name, _, dark in every}
+
+
+def stylesheet() -> str:
+    """The colours as CSS; `color-scheme` of what surrounds a page chooses the side, and print is light."""
+    light, dark = variables()
+    plain = "".join(f"{name}:{value};" for name, value in light.items())
+    both = "".join(f"{name}:light-dark({value},{dark[name]});" for name, value in light.items())
+    return (
+        f".tracegen{{{plain}}}\n"
+        f"@supports (color:light-dark(red,red)){{.tracegen{{{both}}}}}\n"
+        f"@media print{{.tracegen,.tracegen-alone{{color-scheme:light!important}}}}\n"
+    )
+
+
+def config() -> dict[str, Any]:
+    """Vega-Lite's config of the theme."""
+    ink, muted, line = (INK[n][1] for n in ("ink", "muted", "hairline"))
+    text = {"font": FONT, "fontSize": 12, "color": ink}
+    return {
+        "background": None,
+        "font": FONT,
+        "aria": False,
+        "padding": 4,
+        "view": {"stroke": None},
+        "axis": {
+            "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": muted,
+            "titleColor": muted, "domainColor": line, "tickColor": line, "gridColor": line, "gridOpacity": 0.7,
+            "labelLimit": 240, "titlePadding": 8,
+        },
+        "legend": {
+            "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": ink,
+            "titleColor": muted, "symbolType": "square", "symbolStrokeWidth": 0, "orient": "top", "columnPadding": 14,
+        },
+        "header": {"labelFontSize": 12, "labelColor": ink, "title": None, "labelAnchor": "start"},
+        "title": {"fontSize": 13, "fontWeight": "normal", "color": ink, "anchor": "start", "offset": 8},
+        "text": text,
+        "bar": {"color": INK["bar"][1]},
+        "concat": {"spacing": 12},
+    }  # fmt: skip
+
+
+def themed(chart: Any) -> dict[str, Any]:
+    """The chart as a Vega-Lite document that carries the theme and its data."""
+    document: dict[str, Any] = chart.to_dict()
+    document["config"] = config()
+    return document
+
+
+def group_scale(present: list[str]) -> alt.Scale:
+    """Colours of the component groups that occur, in the theme's order."""
+    shown = [name for name in GROUPS if name in present]
+    return alt.Scale(domain=shown, range=[GROUPS[name][1] for name in shown])

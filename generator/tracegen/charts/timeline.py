@@ -1,0 +1,52 @@
+"""One token on its threads: work by component, waiting inside ops and after them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+
+
+def chart(rows: pd.DataFrame) -> Any:
+    """`rows` as `timeline.segments` gives them: one lane per thread, time from the pass's begin."""
+    longest = float(rows["end_ns"].max())
+    scale, unit = (1e6, "ms") if longest >= 1e6 else (1e3, "µs")
+    kind = [
+        theme.group(component) if state == "work" else state
+        for state, component in zip(rows["state"], rows["component"], strict=True)
+    ]
+    data = pd.DataFrame(
+        {
+            "thread": [f"thread {t}" for t in rows["thread"]],
+            "begin": rows["begin_ns"].astype(float) / scale,
+            "end": rows["end_ns"].astype(float) / scale,
+            "kind": kind,
+        }
+    )
+    palette = {name: light for name, (_, light, _) in theme.GROUPS.items()} | theme.STATE_COLOURS
+    shown = [name for name in palette if name in set(kind)]
+    lanes = [f"thread {t}" for t in sorted(rows["thread"].unique())]
+    return (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "begin:Q",
+                title=f"{unit} since the pass began",
+                scale=alt.Scale(domain=[0, longest / scale], nice=False),
+            ),
+            x2="end:Q",
+            y=alt.Y(
+                "thread:N",
+                sort=lanes,
+                title=None,
+                scale=alt.Scale(domain=lanes, paddingInner=0.2),
+                axis=alt.Axis(ticks=False, domain=False),
+            ),
+            color=alt.Color("kind:N", scale=alt.Scale(domain=shown, range=[palette[n] for n in shown]), title=None),
+        )
+        .properties(width=theme.WIDTH - 80, height=alt.Step(30))
+    )

@@ -1,0 +1,35 @@
+"""Latency per generated token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+
+
+def chart(rows: pd.DataFrame) -> Any:
+    """`rows`: produced_token, duration_ns of the generate passes; the median as a line."""
+    middle = float(rows["duration_ns"].astype(float).median())
+    scale, unit = (1e6, "ms") if middle >= 1e6 else (1e3, "µs")
+    data = pd.DataFrame(
+        {"token": rows["produced_token"].astype(int), "time": rows["duration_ns"].astype(float) / scale}
+    )
+    few = len(data) <= 80
+    x = alt.X(
+        "token:O" if few else "token:Q", title="token", axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=False)
+    )
+    base = alt.Chart(data).encode(
+        x=x, y=alt.Y("time:Q", title=f"{unit}", axis=alt.Axis(tickCount=5), scale=alt.Scale(zero=True))
+    )
+    marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
+    line = pd.DataFrame({"y": [middle / scale], "text": [f"median {middle / scale:.3g} {unit}"]})
+    rule = alt.Chart(line).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y="y:Q")
+    words = (
+        alt.Chart(line)
+        .mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
+        .encode(y="y:Q", text="text:N")
+    )
+    return (marks + rule + words).properties(width=theme.WIDTH - 180, height=180)

@@ -1,0 +1,86 @@
+"""`tracegen build`: make the site from the journal, the published versions and the newest drafts."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import Abort, ConfigurationError, MkDocsException
+
+from tracegen.errors import CheckError, SettingsError, TracegenError
+
+NAME = "build"
+HELP = "Build the site from the journal, the published versions and the newest drafts."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tracegen build`."""
+    parser.add_argument("-f", "--config", metavar="FILE", default="mkdocs.yml", help="the site's settings")
+    parser.add_argument("--strict", action="store_true", help="fail on any warning")
+    parser.add_argument("--verify", action="store_true", help="hash every published file anew, trusting no cache")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build, and print the file to open."""
+    print(build_site(Path(args.config), strict=args.strict, verify=args.verify))
+    return 0
+
+
+def build_site(config_file: Path, *, strict: bool = False, verify: bool = False) -> Path:
+    """Build the site and return its front page. Raises TracegenError for all that stops it."""
+    with mkdocs_errors(), mkdocs_messages():
+        config = loaded(config_file, strict=strict)
+        config.plugins["tracegen"].config["verify"] = verify or config.plugins["tracegen"].config["verify"]
+        build(config)
+    return Path(config.site_dir) / "index.html"
+
+
+def loaded(config_file: Path, *, strict: bool) -> MkDocsConfig:
+    """The site's settings. Raises SettingsError when there are none, or the plugin is not among them."""
+    if not config_file.is_file():
+        raise SettingsError(f"{config_file}: is missing; go to the folder of mkdocs.yml or name it with -f")
+    try:
+        config = load_config(str(config_file), strict=strict or None)
+    except (ConfigurationError, Abort) as error:
+        raise SettingsError(f"{config_file}: MkDocs cannot use it: {error}") from error
+    if "tracegen" not in config.plugins:
+        raise SettingsError(f"{config_file}: the plugin is not switched on; add `tracegen` to `plugins`")
+    return config
+
+
+@contextmanager
+def mkdocs_messages() -> Iterator[None]:
+    """Print what MkDocs warns of, as its own command does."""
+    logger, handler = logging.getLogger("mkdocs"), logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    # What stops a build is raised as well, and printed once, by cli.main.
+    handler.addFilter(lambda record: (record.name, record.funcName) != ("mkdocs.commands.build", "build"))
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+@contextmanager
+def mkdocs_errors() -> Iterator[None]:
+    """Turn what MkDocs raises into our errors; ours, wrapped on the way, come out as they were."""
+    try:
+        yield
+    except (MkDocsException, SystemExit) as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, TracegenError):
+                raise cause from None
+            cause = cause.__cause__ or cause.__context__
+        if isinstance(error, Abort):
+            reason = f": {error.__context__}" if error.__context__ else ""
+            raise CheckError(f"the site was not built cleanly: {error}{reason}") from error
+        raise TracegenError(str(error)) from error

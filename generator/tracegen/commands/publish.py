@@ -1,0 +1,97 @@
+"""`tracegen publish`: freeze a run as a version that can be cited."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracegen import privacy, publish, store
+from tracegen.errors import SettingsError
+from tracegen.model import Run, Version
+
+NAME = "publish"
+HELP = "Freeze a run as a version that can be cited, and say what becomes public."
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tracegen publish`."""
+    parser.add_argument("experiment", metavar="NAME", help="the experiment, or its folder")
+    parser.add_argument("runs", metavar="RUN", nargs="*", help="number of the run; without it: the newest")
+    parser.add_argument("-m", "--message", metavar="WHY", required=True, help="why it is published or withdrawn")
+    parser.add_argument("--withdraw", metavar="N", type=_number, help="mark version N as withdrawn instead")
+    parser.add_argument("--successor", metavar="M", type=_number, help="with --withdraw: the version to use instead")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Publish or withdraw, and print the citation and the folder."""
+    folder = _experiment_folder(args.experiment)
+    now = datetime.now(UTC)
+    if args.successor is not None and args.withdraw is None:
+        raise SettingsError("--successor is allowed together with --withdraw only")
+    if args.withdraw is not None:
+        if args.runs:
+            raise SettingsError("--withdraw takes a version and no runs")
+        publish.withdraw(folder, args.withdraw, args.message, args.successor, now)
+        print(f"{folder.name}@v{args.withdraw} is marked as withdrawn; its pages stay.")
+        return 0
+    print_published(folder, _chosen_run(folder, args.runs), args.message, now)
+    return 0
+
+
+def print_published(folder: Path, chosen: Run, message: str, now: datetime | None = None) -> None:
+    """Publish a run, and print what becomes public, the citation and the folder."""
+    print("This becomes public:")
+    for line in privacy.public_summary(chosen):
+        print(f"  {_CONTROL.sub('�', line)}")
+    version = publish_run(folder, chosen, message, now or datetime.now(UTC))
+    if version.verdict == "not usable":
+        print("The verdict is `not usable`: every page of the version says so.")
+    print(f"{version.citation}  {version.folder}")
+
+
+def publish_run(folder: Path, chosen: Run, message: str, now: datetime) -> Version:
+    """Render a stored run in its public form and freeze it; `tracegen run --publish` does the same."""
+    from tracegen.pages.render import render_report  # loads altair
+
+    assert chosen.folder is not None
+    known = privacy.this_machine()
+    store.verify_run(chosen.folder)
+    public = privacy.public_run(chosen, known)
+    planned = publish.plan_version(folder, public, message, now)
+    tables = privacy.public_tables(chosen, store.read_tables(chosen.folder / "tables"))
+    report = render_report(public, tables, address=f"{planned.experiment}/{planned.name}", citable=planned)
+    privacy.refuse_leaks(chosen, report, known)
+    return publish.publish(folder, public, report, message, now)
+
+
+def _experiment_folder(name: str) -> Path:
+    for folder in (Path("experiments") / name, Path(name)):
+        if folder.is_dir():
+            return folder.resolve()
+    raise SettingsError(f"{name}: no such experiment; looked for experiments/{name} and {name}")
+
+
+def _chosen_run(folder: Path, numbers: list[str]) -> Run:
+    if len(numbers) > 1:
+        raise SettingsError(f"{len(numbers)} runs were named; a version is made of exactly one run for now")
+    runs = {int(path.name): path for path in store.run_folders(folder)}
+    if not runs:
+        raise SettingsError(f"{folder}: has no run yet; `tracegen run {folder.name}` records one")
+    wanted = max(runs)
+    if numbers:
+        match = re.fullmatch(r"(?:run-)?(\d+)", numbers[0])
+        if not match or int(match[1]) not in runs:
+            there = ", ".join(f"{number:03d}" for number in sorted(runs))
+            raise SettingsError(f"{folder.name} has no run {numbers[0]!r}; there are: {there}")
+        wanted = int(match[1])
+    return store.read_run(runs[wanted])
+
+
+def _number(text: str) -> int:
+    match = re.fullmatch(r"v?(\d+)", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no version; write 2 or v2")
+    return int(match[1])

@@ -1,0 +1,207 @@
+"""What all pages of a report share: the run, its tables, the analyses made once, and the files made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import accesses, coverage, operations, passes, summary, timing
+from tracegen.charts import svg
+from tracegen.charts.svg import Drawing
+from tracegen.model import Run, Version
+from tracegen.pages.page import Figure
+from tracegen.pages.quantities import UNKNOWN, printable
+from tracegen.pages.views import Fact, FigureView, Files, Group
+
+OUTSIDE = "Load and warm-up are outside every statistic."
+
+# Which failed checks make a figure meaningless: it is then replaced by the reason.
+EVIDENCE = ("one_run_id", "manifest", "checksums")
+TIME = (
+    *EVIDENCE,
+    "dropped_events",
+    "nodes_accounted",
+    "threads_accounted",
+    "monotone_time",
+    "zero_records",
+    "tracing_cost",
+)
+BYTES = (
+    *EVIDENCE,
+    "dropped_events",
+    "nodes_accounted",
+    "zero_records",
+    "offsets_in_tensors",
+    "tensors_tile_file",
+)
+TOKENS = (*TIME, "passes_agree", "tokens_agree")
+SHAPE = (*EVIDENCE, "layers_agree", "first_op", "op_mix")
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "heatmap": (*BYTES, "passes_agree"),
+    "components": TIME,
+    "layers": (*TIME, "layers_agree"),
+    "op-kinds": (*TIME, "op_mix"),
+    "tokens": TOKENS,
+    "timeline": TIME,
+    "buffers": (*EVIDENCE, "buffers_balance"),
+    "graph": SHAPE,
+    "tensor-groups": BYTES,
+    "biggest-tensors": BYTES,
+    "never-touched": BYTES,
+    "top-operations": TIME,
+    "rates": TOKENS,
+    "bytes": (*BYTES, "passes_agree"),
+}
+
+
+@dataclass
+class Context:
+    """A run under report. `tables` are the contract's; `files` and `figures` grow while pages are made."""
+
+    run: Run
+    tables: Mapping[str, pd.DataFrame]
+    address: str
+    citable: Version | None
+    files: Files = field(default_factory=Files)
+    figures: list[Figure] = field(default_factory=list)
+    values: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    @cached_property
+    def measured(self) -> pd.DataFrame:
+        """The passes that statistics count, with their durations."""
+        return passes.measured(self.tables)
+
+    @cached_property
+    def labels(self) -> dict[int, str]:
+        """What each pass is called."""
+        return passes.labels(self.tables)
+
+    @cached_property
+    def ops(self) -> pd.DataFrame:
+        """All op rows of all passes, warm-up included."""
+        return operations.op_rows(self.tables)
+
+    @cached_property
+    def accessed(self) -> pd.DataFrame:
+        """All accesses of all passes, warm-up included."""
+        return accesses.accesses(self.tables)
+
+    @cached_property
+    def used(self) -> pd.DataFrame:
+        """File ranges used, warm-up included."""
+        return accesses.ranges(self.tables)
+
+    @cached_property
+    def measured_used(self) -> pd.DataFrame:
+        """File ranges used by measured passes."""
+        return self.used[self.used["pass_id"].isin(self.measured["pass_id"])]
+
+    @cached_property
+    def summary(self) -> summary.Summary:
+        """The key figures."""
+        return summary.summarise(self.tables, self.ops, self.measured_used)
+
+    @cached_property
+    def timed(self) -> pd.DataFrame:
+        """Executed ops of prompt and generate passes."""
+        return timing.timed_ops(self.tables, self.ops)
+
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """Token rows per phase."""
+        return timing.tokens_by_phase(self.tables)
+
+    @cached_property
+    def tensor_use(self) -> pd.DataFrame:
+        """Every tensor with what measured passes used of it."""
+        return coverage.tensor_use(self.tables, self.measured_used)
+
+    def fact(self, *path: str) -> Any:
+        """A fact by its path, or None when any step is absent."""
+        found: Any = self.run.facts
+        for step in path:
+            found = found.get(step) if isinstance(found, Mapping) else None
+        return found
+
+    def flag(self, *path: str) -> bool:
+        """Whether a fact is true; absent is not."""
+        return self.fact(*path) is True
+
+    @property
+    def private(self) -> bool:
+        """Whether prompt and text are withheld."""
+        return self.flag("text", "private") or self.flag("settings", "private")
+
+    def refusal(self, key: str) -> str:
+        """Why a figure is not shown: the failed checks that make it meaningless; empty when it is sound."""
+        needs = NEEDS["graph" if key.startswith("graph-") else key]
+        failed = [c for c in self.run.checks if c.state == "failed" and c.key in needs]
+        return " ".join(f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed)
+
+    def value(self, key: str, value: object, unit: str, text: str) -> str:
+        """Publish a named value and return its text; an unknown one is published as null."""
+        exact = None if value is None else value
+        self.values[key] = {"value": exact, "unit": unit, "text": text}
+        return text
+
+    def figure(
+        self,
+        key: str,
+        page: str,
+        title: str,
+        caption: str,
+        alt: str,
+        chart: Callable[[], Any],
+        *,
+        data: pd.DataFrame,
+        empty: str = "",
+    ) -> FigureView:
+        """Draw a chart with all its downloads, or say why there is none."""
+        reason = self.refusal(key) or empty
+        if reason:
+            return FigureView(key, title, caption, alt, None, reason)
+        return self.drawn(key, page, title, caption, alt, svg.draw(chart(), key, alt), data)
+
+    def drawn(
+        self, key: str, page: str, title: str, caption: str, alt: str, drawing: Drawing, data: pd.DataFrame
+    ) -> FigureView:
+        """Keep the files of a drawing and describe it."""
+        path = self.files.add(f"figures/{key}.svg", drawing.svg)
+        links = [("SVG", path), ("PDF", self.files.add(f"figures/{key}.pdf", drawing.pdf))]
+        if drawing.spec is not None:
+            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
+        links.insert(
+            0, ("data (CSV)", self.files.add(f"data/{key}.csv", data.to_csv(index=False, lineterminator="\n")))
+        )
+        self.figures.append(Figure(key, title, caption, alt, page, path))
+        return FigureView(key, title, caption, alt, drawing, "", tuple(links))
+
+    def csv(self, name: str, data: pd.DataFrame) -> str:
+        """Keep a table as CSV and return its path."""
+        return self.files.add(f"data/{name}.csv", data.to_csv(index=False, lineterminator="\n"))
+
+
+def text_of(value: object, longest: int = 400) -> str:
+    """A fact as text: units are the name's business, lists are joined, long ones cut and said so."""
+    if value is None or value == "":
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} = {text_of(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(text_of(v, 60) for v in value[:12])
+        return f"{shown}, … ({len(value)} in all)" if len(value) > 12 else shown or "none"
+    text = printable(value)
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
+
+
+def group_of(key: str, title: str, facts: object, note: str = "") -> Group:
+    """A mapping of facts as a titled group; an absent one is said to be so."""
+    if not isinstance(facts, Mapping) or not facts:
+        return Group(key, title, (), note or "Not recorded.")
+    return Group(key, title, tuple(Fact(printable(k), text_of(v)) for k, v in facts.items()), note)

@@ -1,0 +1,105 @@
+"""The graph page: each topology drawn once, blocks first, then one of each kind in detail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from tracegen.charts.svg import Drawing, to_pdf
+from tracegen.graph_svg import BlockDrawing, draw_graph, standalone
+from tracegen.pages import quantities as q
+from tracegen.pages.context import Context
+from tracegen.pages.views import FigureView
+
+
+@dataclass(frozen=True)
+class Topology:
+    """One topology: its drawings and which passes ran it."""
+
+    key: str
+    title: str
+    used_by: str
+    graphs: tuple[int, ...]
+    overview: FigureView
+    blocks: tuple[tuple[BlockDrawing, FigureView], ...]
+
+
+def graphs(context: Context) -> dict[str, Any]:
+    """Everything the template of the graph page prints."""
+    made: list[Topology] = []
+    for topology, part in context.tables["graphs"].groupby("topology", sort=False):
+        made.append(_topology(context, len(made), str(topology), [int(g) for g in part["graph"]]))
+    lead = {str(g): t.graphs[0] for t in made for g in t.graphs}
+    return {"topologies": made, "state": {"lead": lead}}
+
+
+def _topology(context: Context, number: int, topology: str, members: list[int]) -> Topology:
+    passes = context.tables["passes"]
+    users = passes[passes["graph"].isin(members).to_numpy(bool)].sort_values("pass_id")
+    counted = users[users["pass_id"].isin(context.measured["pass_id"])]
+    link = counted if len(counted) else users
+    drawing = draw_graph(
+        context.tables,
+        members[0],
+        pass_id=int(link["pass_id"].iloc[0]) if len(link) else None,
+        operations="../operations/index.html",
+    )
+    nodes = dict(zip(context.tables["graphs"]["graph"], context.tables["graphs"]["n_nodes"], strict=True))[members[0]]
+    key = f"graph-{number}"
+    title = f"{q.count(nodes)} nodes in {len(drawing.blocks)} kinds of block"
+    shapes = f"{len(members)} graphs that differ in sizes only" if len(members) > 1 else "one graph"
+    caption = (
+        f"Blocks in order of execution; layers with the same operations and connections are folded into one. The "
+        f"strip shows the "
+        f"share of operations by component group. {shapes}, topology {topology[:12]}."
+    )
+    overview = _figure(context, key, title, caption, drawing.overview, members)
+    blocks = []
+    for i, block in enumerate(drawing.blocks):
+        stands = (
+            f" Drawn once for {len(block.layers)} layers; sizes and names are those of layer {block.layers[0]}."
+            if len(block.layers) > 1
+            else ""
+        )
+        text = (
+            f"{q.count(block.n_nodes)} nodes, top to bottom. Solid boxes compute, dashed ones only view; operands "
+            f"enter from the left, "
+            f"the KV cache leaves to the right, what other blocks read too stands beside each reader.{stands} A box "
+            f"leads to its row in the operation table."
+        )
+        blocks.append(
+            (
+                block,
+                _figure(
+                    context, f"{key}-block-{i}", block.title[:1].upper() + block.title[1:], text, block.svg, members
+                ),
+            )
+        )
+    return Topology(key, title, _used_by(users), tuple(members), overview, tuple(blocks))
+
+
+def _figure(context: Context, key: str, title: str, caption: str, inline: str, members: list[int]) -> FigureView:
+    reason = context.refusal(key)
+    if reason:
+        return FigureView(key, title, caption, title, None, reason)
+    nodes = context.tables["graph_nodes"]
+    data = nodes[nodes["graph"].isin(members)][["graph", "node", "kind", "op", "name", "layer", "component", "dtype"]]
+    file = standalone(inline)
+    drawing = Drawing(file, inline, to_pdf(file))
+    return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data)
+
+
+def _used_by(users: pd.DataFrame) -> str:
+    """Which passes ran it, by kind."""
+    if users.empty:
+        return "No recorded pass ran it."
+    kinds = users["kind"].astype("object").fillna("kind not recorded")
+    names = {"warmup": "warm-up"}
+    parts = []
+    for kind, part in users.groupby(kinds, sort=False):
+        ids = [int(i) for i in part["pass_id"]]
+        span = f"pass {ids[0]}" if len(ids) == 1 else f"{len(ids)} passes from {ids[0]} to {ids[-1]}"
+        parts.append(f"{names.get(str(kind), str(kind))} ({span})")
+    return "Run by " + ", ".join(parts) + "."

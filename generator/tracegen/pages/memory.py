@@ -1,0 +1,249 @@
+"""The memory page: what lies where in the file, what was used of it, what buffers held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import buffers, heatmap
+from tracegen.analysis.coverage import union
+from tracegen.charts import buffers as buffers_chart
+from tracegen.charts import heatmap as heatmap_chart
+from tracegen.charts import theme
+from tracegen.pages import quantities as q
+from tracegen.pages.context import OUTSIDE, Context
+from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
+
+CELLS = 4_500  # marks of a heatmap at most, so that it stays one light SVG
+
+
+def memory(context: Context) -> dict[str, Any]:
+    """Everything the template of the memory page prints."""
+    return {
+        "heatmap": _heatmap(context),
+        "groups": _groups(context),
+        "biggest": _biggest(context),
+        "never": _never(context),
+        "buffers": _buffers(context),
+        "peaks": _peaks(context),
+    }
+
+
+def _heatmap(context: Context) -> FigureView:
+    tables, files = context.tables, context.tables["files"]
+    rows = heatmap.display_rows(tables)
+    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    n_rows = max(int(rows["row"].nunique()), 1)
+    n_bins = max(40, min(280, CELLS // n_rows))
+    cells_ = heatmap.file_cells(tables, n_bins, used=context.used)
+    joined = heatmap.joined_cells(cells_, rows, theme.N_STEPS)
+    width = -(-total // n_bins) if total else 0
+    top = float(heatmap.row_means(cells_, rows)["touched_bytes"].max()) if len(cells_) else 0.0
+    touched = buffers.touched_by_group(tables, context.accessed).merge(rows, on="pass_id")
+    touched = touched.assign(touched_bytes=touched["touched_bytes"].astype(float) / touched["n_passes"])
+    touched = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
+    boundaries = tuple(int(b) for b in sorted(files["axis_begin"]) if b) if len(files) else ()
+    axis = heatmap_chart.Axis(total, boundaries, width)
+    several = int(rows["n_passes"].max()) if len(rows) else 1
+    share = context.summary.touched_share
+    title = "Which bytes of the file does each token use?"
+    if share is not None and share < 0.999 and len(context.measured):
+        title = f"{q.percent(1 - share)} of the file is used by no token"
+    caption = (
+        f"Left: the model file{'s end to end, a seam between them' if boundaries else ''} from first to last byte; "
+        f"each cell is {q.size(width)} of file, "
+        f"its colour the bytes that operations touched there in one pass (a byte used twice counts twice). Solid: "
+        f"read through the mapping. Hatched: copied at load and read from memory, "
+        f"drawn where the bytes came from. Right: bytes touched in runtime buffers in the same pass. "
+        f"n = {int((~rows['outside']).sum()) if len(rows) else 0} measured passes and "
+        f"{int(rows['outside'].sum()) if len(rows) else 0} of warm-up in {n_rows} "
+        f"rows{f', up to {several} passes averaged in a row' if several > 1 else ', one pass each'}. "
+        "Warm-up stands apart above the gap and is in no statistic; loading runs no operation and is not drawn."
+    )
+    alt = f"Heatmap of {n_rows} rows of passes by {n_bins} stretches of file, {q.size(total)} in all. {title}."
+    empty = (
+        "The trace names no model file."
+        if not total
+        else "No pass touched a byte of the model file."
+        if joined.empty
+        else ""
+    )
+    return context.figure(
+        "heatmap",
+        "memory",
+        title,
+        caption,
+        alt,
+        lambda: heatmap_chart.chart(
+            joined, rows, heatmap.bands(tables, "layer"), heatmap.bands(tables, "component"), touched, axis, top
+        ),
+        data=cells_,
+        empty=empty,
+    )
+
+
+def _groups(context: Context) -> TableView:
+    use = context.tensor_use.assign(group=context.tensor_use["component"].astype("object").map(theme.group))
+    pieces = union(context.measured_used, "tensor")
+    touched = (pieces["end"] - pieces["begin"]).groupby(pieces["tensor"].map(use.set_index("tensor")["group"])).sum()
+    reason = context.refusal("tensor-groups")
+    rows, frame = [], []
+    for name in theme.GROUPS:
+        part = use[use["group"] == name]
+        if len(part):
+            size, used = int(part["size_bytes"].sum()), int(touched.get(name, 0))
+            disk = int(part.loc[part["memory"] == "disk", "touched_bytes"].sum())
+            frame.append((name, len(part), size, used, disk, used - disk))
+    data = pd.DataFrame(
+        frame, columns=["group", "n_tensors", "size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"]
+    )
+    for row in [] if reason else frame:
+        name, n, size, used, disk, copied = row
+        rows.append(
+            cells(
+                Cell(name, dot=name),
+                _num(q.count(n)),
+                _size(size),
+                _size(disk),
+                _size(copied),
+                Cell(q.percent(used / size if size else None), number=True, bar=used / size if size else 0),
+            )
+        )
+    head = (
+        Head("Group"),
+        Head("Tensors", number=True),
+        Head("Size", "MiB", True),
+        Head("Used, mapped", "MiB", True),
+        Head("Used, copied", "MiB", True),
+        Head("Used at least once", number=True),
+    )
+    return table(
+        "tensor-groups",
+        "How much of each part of the model is used?",
+        f"Bytes of tensors in the file, and of them those that at least one of {len(context.measured)} measured "
+        f"passes used; each byte counts once. {OUTSIDE}",
+        head,
+        rows,
+        reason or "The trace names no tensor.",
+        context.csv("tensor-groups", data),
+    )
+
+
+def _biggest(context: Context) -> TableView:
+    use = context.tensor_use.sort_values(["size_bytes", "tensor"], ascending=[False, True])
+    reason = context.refusal("biggest-tensors")
+    rows = [
+        cells(
+            Cell(q.printable(r["name"]), code=True),
+            Cell(str(r["component"]), dot=theme.group(r["component"])),
+            Cell(str(r["dtype"]), code=True),
+            _num(q.count(r["offset"])),
+            _size(r["size_bytes"]),
+            str(r["memory"]) if q.known(r["memory"]) else "never used",
+            Cell(
+                q.percent(r["touched_bytes"] / r["size_bytes"] if r["size_bytes"] else None),
+                number=True,
+                bar=r["touched_bytes"] / max(r["size_bytes"], 1),
+            ),
+        )
+        for r in ([] if reason else use.head(15).to_dict("records"))
+    ]
+    head = (
+        Head("Tensor"),
+        Head("Component"),
+        Head("Type"),
+        Head("Offset", "bytes", True),
+        Head("Size", "MiB", True),
+        Head("Memory"),
+        Head("Used at least once", number=True),
+    )
+    return table(
+        "biggest-tensors",
+        "Which tensors are biggest?",
+        f"The {len(rows)} largest of {len(use)} tensors; offset in the tensor's own file; share of bytes used by a "
+        f"measured pass. The CSV has all. {OUTSIDE}",
+        head,
+        rows,
+        reason or "The trace names no tensor.",
+        context.csv("tensors-use", use),
+    )
+
+
+def _never(context: Context) -> TableView:
+    use = context.tensor_use
+    never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
+    reason = context.refusal("never-touched")
+    rows = [
+        cells(
+            Cell(q.printable(r["name"]), code=True),
+            Cell(str(r["component"]), dot=theme.group(r["component"])),
+            _num(q.count(r["offset"])),
+            _size(r["size_bytes"]),
+        )
+        for r in ([] if reason else never.head(200).to_dict("records"))
+    ]
+    cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
+    nothing = (
+        "No pass was measured."
+        if not len(context.measured)
+        else "Every tensor was touched."
+        if len(use)
+        else "The trace names no tensor."
+    )
+    return table(
+        "never-touched",
+        "Which tensors were never touched?",
+        f"{len(never)} of {len(use)} tensors, {q.size(int(never['size_bytes'].sum()))} together, that no measured "
+        f"pass used.{cut} {OUTSIDE}",
+        (Head("Tensor"), Head("Component"), Head("Offset", "bytes", True), Head("Size", "MiB", True)),
+        rows,
+        reason or nothing,
+        context.csv("never-touched", never),
+    )
+
+
+def _buffers(context: Context) -> FigureView:
+    level = buffers.occupancy(context.tables)
+    passes = context.tables["passes"]
+    ends = passes["end_ns"].dropna()
+    begin = min([*(level["time_ns"].head(1)), *(passes["begin_ns"].head(1))], default=0)
+    end = int(ends.max()) - begin if len(ends) else 0
+    data = level.assign(time_ns=level["time_ns"] - begin)
+    return context.figure(
+        "buffers",
+        "memory",
+        "How much do the runtime's buffers hold?",
+        f"Bytes allocated and not yet freed, by what the buffer holds; n = "
+        f"{len(buffers.allocations(context.tables))} allocations and frees. The file mapping, which llama.cpp wraps "
+        f"in a buffer too, takes no memory of its own and is not in it.",
+        f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
+        lambda: buffers_chart.chart(data, end),
+        data=data,
+        empty="" if len(level) else "The trace holds no allocation.",
+    )
+
+
+def _peaks(context: Context) -> TableView:
+    made = buffers.peaks(context.tables)
+    rows = [
+        cells(str(r["group"]), _num(q.count(r["n_buffers"])), _size(r["peak_bytes"])) for r in made.to_dict("records")
+    ]
+    return table(
+        "buffer-peaks",
+        "What is the most each kind of buffer held?",
+        "Peak of the bytes allocated at one time, per group.",
+        (Head("Group"), Head("Allocations", number=True), Head("Peak", "MiB", True)),
+        rows,
+        "The trace holds no allocation.",
+        context.csv("buffer-peaks", made),
+    )
+
+
+def _num(text: str) -> Cell:
+    return Cell(text, number=True)
+
+
+def _size(value: Any) -> Cell:
+    mib = float(value) / 2**20
+    return Cell(q.decimal(mib, 3 if 0 < mib < 1 else 2), number=True, exact=f"{q.count(value)} bytes")

@@ -1,0 +1,260 @@
+"""The overview: what was run, what was found, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import timing
+from tracegen.charts import components, layers, op_kinds, theme, tokens
+from tracegen.pages import quantities as q
+from tracegen.pages.context import OUTSIDE, Context, text_of
+from tracegen.pages.findings import component_groups, counted, findings, key_figures, what_ran
+from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
+
+
+def overview(context: Context) -> dict[str, Any]:
+    """Everything the template of the overview prints."""
+    figures = key_figures(context)
+    phase = "generate" if context.summary.n_generate_passes else "prompt"
+    return {
+        "question": text_of(context.fact("settings", "question")) if context.fact("settings", "question") else "",
+        "ran": what_ran(context),
+        "key_figures": figures,
+        "findings": findings(context, phase),
+        "disk_panel": disk_panel(context),
+        "figures": [_components(context), _layers(context, phase), _op_kinds(context), _tokens(context)],
+        "top": top_operations(context, phase),
+        "text": generated_text(context),
+    }
+
+
+def disk_panel(context: Context) -> TableView:
+    """Is this a disk experiment? The settings that decide, and what they mean."""
+    s = context.summary
+    setting = {n: context.fact("settings", n) for n in ("mmap", "prefault", "repack", "warmup")}
+    memory, file = context.fact("host", "memory_bytes"), s.file_bytes or context.fact("model", "size_bytes")
+    passes = context.tables["passes"]
+    load = passes[(passes["kind"] == "load").to_numpy()]["major_faults"].sum(min_count=1)
+    meaning = {
+        "mmap": (
+            "Weights lie in a file mapping and are read when touched.",
+            "Weights were read into memory at load; no operation reads the file.",
+        ),
+        "prefault": (
+            "The whole file is read at load (MAP_POPULATE), before the first token.",
+            "Pages are read when first touched, or by read-ahead.",
+        ),
+        "repack": (
+            "llama.cpp may copy matrices into another layout at load; these are “copied”.",
+            "Matrices stay as they are in the file.",
+        ),
+        "warmup": (
+            "A warm-up pass touched weights before the prompt; in a mixture of experts, all experts.",
+            "The prompt is the first pass.",
+        ),
+    }
+    label = {"mmap": "Memory mapping", "prefault": "Prefault", "repack": "Repacking", "warmup": "Warm-up"}
+    rows = [
+        cells(label[n], q.yes_no(v), meaning[n][0 if v else 1] if isinstance(v, bool) else "")
+        for n, v in setting.items()
+    ]
+    ratio = f"{q.percent(file / memory)} of RAM" if file and memory else q.UNKNOWN
+    fits = (
+        "The file fits into memory: once read, it can stay there."
+        if file and memory and file < memory
+        else "The file is larger than memory: pages must be read again."
+        if file and memory
+        else ""
+    )
+    rows.append(cells("File against RAM", ratio, f"{q.size(file or None)} of {q.size(memory)}. {fits}".strip()))
+    rows.append(
+        cells(
+            "Disk faults while loading",
+            q.count(load if q.known(load) else None),
+            "Major page faults of the process during the load pass.",
+        )
+    )
+    rows.append(
+        cells(
+            "Disk faults in measured passes",
+            q.count(s.major_faults),
+            "Major page faults during prompt and generate passes: the reads that made a thread wait.",
+        )
+    )
+    return table(
+        "disk",
+        "Is this a disk experiment?",
+        f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
+        (Head("What"), Head("Found"), Head("Meaning")),
+        rows,
+    )
+
+
+def _phases(context: Context) -> str:
+    s = context.summary
+    return (
+        f"n = {counted(s.n_prompt_passes, 'prompt pass')} ({q.count(context.tokens['prompt'])} token rows), "
+        f"{counted(s.n_generate_passes, 'generate pass')}"
+    )
+
+
+NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
+
+
+def _components(context: Context) -> FigureView:
+    rows = timing.by(context.timed, "component", context.tokens)
+    return context.figure(
+        "components",
+        "overview",
+        "Where does a token's time go?",
+        f"Wall time of executed operations per token row and component: first thread's begin to last thread's end, "
+        f"summed. {_phases(context)}; share of the phase's operation time. {OUTSIDE}",
+        _alt("Operation time per token by component", rows, "component"),
+        lambda: components.chart(rows),
+        data=rows,
+        empty="" if len(rows) else NO_TIMES,
+    )
+
+
+def _op_kinds(context: Context) -> FigureView:
+    rows = timing.by(context.timed, "op", context.tokens)
+    return context.figure(
+        "op-kinds",
+        "overview",
+        "Which kinds of operation take the time?",
+        f"Wall time of executed operations per token row and ggml operation. {_phases(context)}. {OUTSIDE}",
+        _alt("Operation time per token by kind", rows, "op"),
+        lambda: op_kinds.chart(rows),
+        data=rows,
+        empty="" if len(rows) else NO_TIMES,
+    )
+
+
+def _layers(context: Context, phase: str) -> FigureView:
+    timed = context.timed[context.timed["phase"] == phase].dropna(subset=["duration_ns"])
+    rows = (
+        timed.assign(group=component_groups(timed))
+        .groupby(["layer", "group"], dropna=False)["duration_ns"]
+        .sum()
+        .reset_index()
+    )
+    rows["ns_per_token"] = rows["duration_ns"].astype(float) / max(context.tokens[phase], 1)
+    name = {"generate": "generate", "prompt": "prompt"}[phase]
+    return context.figure(
+        "layers",
+        "overview",
+        "Do all layers take the same time?",
+        f"Wall time of executed operations per token row and layer, {name} passes only, stacked by component group. "
+        f"{_phases(context)}. Operations of no layer stand at the right. {OUTSIDE}",
+        f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
+        f"numbers.",
+        lambda: layers.chart(rows),
+        data=rows,
+        empty="" if len(rows) else NO_TIMES,
+    )
+
+
+def _tokens(context: Context) -> FigureView:
+    m = context.measured
+    rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
+    rows = rows[["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "involuntary_switches"]]
+    prompt = q.duration(context.summary.prompt_ns)
+    title = "How long does each token take?"
+    if len(rows):
+        ratio = float(rows["duration_ns"].max()) / float(rows["duration_ns"].median())
+        title = (
+            f"The slowest token takes {q.three(ratio)} times the median"
+            if ratio >= 1.2
+            else "Every token takes about the same time"
+        )
+    return context.figure(
+        "tokens",
+        "overview",
+        title,
+        f"Duration of each generate pass; token 0 comes from the prompt, which took {prompt} and is not drawn. n = "
+        f"{len(rows)}. Sampling between passes is not in it.",
+        f"Pass duration per generated token, {len(rows)} tokens, median "
+        f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
+        lambda: tokens.chart(rows),
+        data=rows,
+        empty=""
+        if len(rows)
+        else "This run has no generate pass: one token was asked for, and the prompt gave it."
+        if context.summary.n_prompt_passes
+        else "This run has no generate pass.",
+    )
+
+
+def _alt(what: str, rows: pd.DataFrame, key: str) -> str:
+    best = [
+        f"{row[key]} {q.percent(row['share'])}"
+        for _, row in rows[rows["phase"] == (rows["phase"].iloc[0] if len(rows) else "")].head(3).iterrows()
+    ]
+    return f"{what}: {', '.join(best)}; the data has all." if best else what
+
+
+def top_operations(context: Context, phase: str) -> TableView:
+    """The nodes that took most time, each linked to its longest execution."""
+    rows = timing.top_ops(context.timed, phase)
+    reason = context.refusal("top-operations")
+    name = {"generate": "generate", "prompt": "prompt"}[phase]
+    made = []
+    longest = float(rows["share"].max()) if len(rows) else 1.0
+    for row in [] if reason else rows.to_dict("records"):
+        layer = "" if pd.isna(row["layer"]) else str(row["layer"])
+        mean = float(row["duration_ns"]) / row["n_ops"]
+        made.append(
+            (
+                Cell(
+                    q.printable(row["name"]),
+                    href=f"operations/index.html#pass={row['pass_id']}&node={row['node']}",
+                    code=True,
+                ),
+                Cell(q.printable(row["op"]), code=True),
+                Cell(layer, number=True),
+                Cell(str(row["component"]), dot=theme.group(row["component"])),
+                Cell(q.percent(row["share"]), number=True, bar=float(row["share"]) / longest if longest else 0),
+                Cell(q.decimal(mean / 1e3, 2), number=True),
+                *(Cell(q.decimal(float(row[c]) / row["n_ops"] / 1e3, 2), number=True) for c in timing.SUMS[1:]),
+                Cell(q.count(row["n_ops"]), number=True),
+            )
+        )
+    head = (
+        Head("Result"),
+        Head("Operation"),
+        Head("Layer", number=True),
+        Head("Component"),
+        Head("Share", "of op time", True),
+        Head("Mean", "µs", True),
+        Head("Work", "µs", True),
+        Head("Waiting inside", "µs", True),
+        Head("Waiting after", "µs", True),
+        Head("n", number=True),
+    )
+    return table(
+        "top-operations",
+        "Which operations take most time?",
+        f"The {len(made)} graph nodes with the largest summed wall time in {name} passes, with the mean of an "
+        "execution: wall time, and work and waiting summed over threads. The link leads to the longest execution. "
+        f"{OUTSIDE}",
+        head,
+        made,
+        reason or NO_TIMES,
+        context.csv("top-operations", rows),
+    )
+
+
+def generated_text(context: Context) -> dict[str, str]:
+    """Prompt and answer, or that they are withheld or were not recorded."""
+    if context.private:
+        return {
+            "prompt": "",
+            "generated": "",
+            "reason": "The experiment is private: prompt and generated text are withheld.",
+        }
+    prompt, generated = context.fact("text", "prompt"), context.fact("text", "generated")
+    if prompt is None and generated is None:
+        return {"prompt": "", "generated": "", "reason": "Prompt and generated text were not recorded."}
+    return {"prompt": q.printable(prompt or ""), "generated": q.printable(generated or ""), "reason": ""}

@@ -1,0 +1,59 @@
+"""What a rendered report is made of: pages, figures, values and the files beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: `body` is all that stands inside <main>, with relative links only.
+
+    The page `overview` is `index.html` of the bundle; every other one is
+    `KEY/index.html`. `title` and `summary` are plain text, not HTML.
+    """
+
+    key: str
+    title: str
+    summary: str
+    body: str
+
+    @property
+    def path(self) -> str:
+        """Where the page lies in its bundle."""
+        return "index.html" if self.key == "overview" else f"{self.key}/index.html"
+
+    @property
+    def up(self) -> str:
+        """What leads from the page's folder to the bundle's root: empty or `../`."""
+        return "" if self.key == "overview" else "../"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that a journal can quote: its anchor `key` on `page`, and its drawing in the bundle."""
+
+    key: str
+    title: str
+    caption: str
+    alt: str
+    page: str
+    path_svg: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole report as values: what `render_report` returns and `publish` writes.
+
+    `files` are relative to the bundle's root ("figures/heatmap.svg"); `assets`
+    have logical names ("tracegen.css") and are stored under their hash. A value
+    has `value` (exact), `unit` and `text` (as a sentence quotes it, unit included).
+    """
+
+    title: str
+    pages: tuple[Page, ...]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    assets: Mapping[str, bytes] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()

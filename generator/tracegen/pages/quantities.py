@@ -1,0 +1,82 @@
+"""Numbers as pages write them: thin spaces, IEC units, three significant digits; unknown is said so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from tracegen.charts.text import printable
+
+__all__ = ["count", "decimal", "duration", "known", "percent", "printable", "rate", "size", "three", "yes_no"]
+
+UNKNOWN = "not recorded"
+THIN = "\u202f"
+
+
+def known(value: Any) -> bool:
+    """Whether there is a value: not None, NA or NaN."""
+    return value is not None and not (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def count(value: Any) -> str:
+    """`12 345`, exact."""
+    return f"{int(value):,}".replace(",", THIN) if known(value) else UNKNOWN
+
+
+def decimal(value: Any, digits: int = 1) -> str:
+    """`12 345.6`: a fixed number of decimals, for columns; empty when unknown."""
+    return f"{float(value):,.{digits}f}".replace(",", THIN) if known(value) else ""
+
+
+def three(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}".replace(",", THIN)
+
+
+def size(value: Any) -> str:
+    """`4.50 MiB`; below 1 KiB exact bytes."""
+    if not known(value):
+        return UNKNOWN
+    amount = float(value)
+    for unit, bytes_ in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(amount) >= bytes_:
+            return f"{three(amount / bytes_)} {unit}"
+    return f"{int(amount)} B"
+
+
+def duration(value_ns: Any) -> str:
+    """`1.23 ms` from nanoseconds."""
+    if not known(value_ns):
+        return UNKNOWN
+    amount = float(value_ns)
+    for unit, ns in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(amount) >= ns:
+            return f"{three(amount / ns)} {unit}"
+    return f"{amount:.0f} ns"
+
+
+def rate(value: Any, unit: str = "tokens/s") -> str:
+    """`12.3 tokens/s`."""
+    return f"{three(float(value))} {unit}" if known(value) else UNKNOWN
+
+
+def percent(value: Any) -> str:
+    """`12.3 %` from a share; small and nearly-whole shares are not rounded away."""
+    if not known(value):
+        return UNKNOWN
+    share = float(value) * 100
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    if 99.9 < share < 100:
+        return "> 99.9 %"
+    return f"{share:.1f} %" if share not in (0.0, 100.0) else f"{share:.0f} %"
+
+
+def yes_no(value: object) -> str:
+    """`on`, `off` or `not recorded`."""
+    return UNKNOWN if not isinstance(value, bool) else "on" if value else "off"

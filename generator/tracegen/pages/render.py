@@ -1,0 +1,82 @@
+"""A run as pages: values in, a Report out; nothing is read or written but the templates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pandas as pd
+from markupsafe import Markup
+
+from tracegen import resources
+from tracegen.charts import theme
+from tracegen.model import Run, Version
+from tracegen.pages import quantities as q
+from tracegen.pages.context import Context
+from tracegen.pages.graphs import graphs
+from tracegen.pages.memory import memory
+from tracegen.pages.operations import operations, script_json
+from tracegen.pages.overview import overview
+from tracegen.pages.page import Page, Report
+from tracegen.pages.provenance import provenance
+
+PAGES = (
+    ("overview", "Overview", "What was run, what was found, and how sure it is.", overview),
+    ("memory", "Memory", "Which bytes of the model file and of the buffers each token used.", memory),
+    ("operations", "Operations", "Every operation of every token, with its operands, bytes and times.", operations),
+    ("graph", "Graph", "The computation graph: its blocks, and one of each kind in detail.", graphs),
+    ("provenance", "Provenance", "Settings, versions, hashes, checks and downloads.", provenance),
+)  # fmt: skip
+
+
+def render_report(run: Run, tables: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+    """All pages of a run with their figures, values and files.
+
+    `address` is where the report will stand below the site (`demo/v3`), `citable`
+    the version it is published as, or None for a draft. `run` and `tables` must be
+    what may become public. The same input gives the same bytes.
+    """
+    context = Context(run, tables, address, citable)
+    environment = resources.templates("pages")
+    environment.filters["script_json"] = lambda data: Markup(script_json(data))
+    environment.filters["inline"] = Markup  # an SVG of ours, its text escaped where it was made
+    environment.globals["unknown"] = q.UNKNOWN
+    environment.finalize = _shown
+    name = citable.citation if citable else f"{run.experiment}/{run.name}"
+    made = []
+    for key, title, summary, build in PAGES:
+        view = build(context)
+        page = Page(key, title, summary, "")
+        body = environment.get_template(f"{key}.html").render(
+            view=view,
+            page=page,
+            up=page.up,
+            run=run,
+            name=name,
+            random_weights=context.flag("model", "random_weights"),
+        )
+        made.append(Page(key, title, summary, body))
+    values = json.dumps(context.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+    context.files.add("data/values.json", values + "\n")
+    question = context.fact("settings", "question")
+    title = q.printable(question) if isinstance(question, str) and question.strip() else run.experiment
+    return Report(
+        title=title,
+        pages=tuple(made),
+        files=context.files.made,
+        assets=_assets(),
+        values=context.values,
+        figures=tuple(context.figures),
+    )
+
+
+def _shown(value: object) -> object:
+    """What a template prints: plain text without control characters, markup of ours as it is."""
+    return q.printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _assets() -> dict[str, bytes]:
+    """The pages' own CSS, colours first, and their script."""
+    folder = resources.folder("templates") / "assets"
+    css = theme.stylesheet() + (folder / "tracegen.css").read_text(encoding="utf-8")
+    return {"tracegen.css": css.encode(), "tracegen.js": (folder / "tracegen.js").read_bytes()}

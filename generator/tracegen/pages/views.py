@@ -1,0 +1,115 @@
+"""What templates show: figures, tables and their cells, ready to print; all text still unescaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tracegen.charts.svg import Drawing
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table cell: `bar` (0 … 1) draws a thin bar, `href` a link, `exact` is the title on hover."""
+
+    text: str
+    number: bool = False
+    bar: float | None = None
+    href: str = ""
+    exact: str = ""
+    dot: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head: label, unit, and whether numbers stand below it."""
+
+    label: str
+    unit: str = ""
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table with anchor `tab-KEY`; `reason` stands in its place when there are no rows."""
+
+    key: str
+    title: str
+    caption: str
+    head: tuple[Head, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    reason: str = ""
+    csv: str = ""
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure with anchor `fig-KEY`: drawn, or replaced by `reason`; `downloads` are (label, path)."""
+
+    key: str
+    title: str
+    caption: str
+    alt: str
+    drawing: Drawing | None
+    reason: str = ""
+    downloads: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """A published value as a page shows it first: its text, what it is, and how it was counted."""
+
+    key: str
+    text: str
+    label: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A named fact; lists and long texts are cut here and whole in the run file."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Named facts under one title."""
+
+    key: str
+    title: str
+    facts: tuple[Fact, ...]
+    note: str = ""
+
+
+@dataclass
+class Files:
+    """What lies beside the pages, collected while they are made: path -> bytes."""
+
+    made: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, path: str, content: str | bytes) -> str:
+        """Keep a file and return its path."""
+        self.made[path] = content.encode() if isinstance(content, str) else content
+        return path
+
+
+def cells(*values: str | Cell) -> tuple[Cell, ...]:
+    """A row; plain strings become text cells."""
+    return tuple(value if isinstance(value, Cell) else Cell(value) for value in values)
+
+
+def table(
+    key: str,
+    title: str,
+    caption: str,
+    head: Iterable[Head],
+    rows: Iterable[tuple[Cell, ...]],
+    reason: str = "",
+    csv: str = "",
+) -> TableView:
+    """A table; `reason` is kept only when there are no rows."""
+    made = tuple(rows)
+    return TableView(key, title, caption, tuple(head), made, "" if made else reason or "There are no rows.", csv)

@@ -1,0 +1,270 @@
+"""What may leave the machine: names of host and user and absolute paths are replaced, private text is hidden.
+
+Paths keep their last component (`/home/ada/m.gguf` becomes `m.gguf`), names of
+host and user are removed where they are recorded and replaced wherever else
+they stand. The prompt and the generated text are quoted as they are, because a
+page must not misquote them, unless the experiment is private.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from html import escape
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tracegen.errors import StoreError
+from tracegen.model import Run
+from tracegen.pages.page import Report
+
+HOST_KEYS = frozenset({"host_name", "hostname", "node", "nodename", "fqdn", "machine_id"})
+USER_KEYS = frozenset({"user", "user_name", "username", "login", "home", "email"})
+ENVIRONMENT_KEYS = frozenset({"env", "environ", "environment"})
+TEXT_KEYS = frozenset({"prompt", "generated", "generated_text", "text", "token_texts", "pieces", "output"})
+_TOKENS = re.compile(r"token|piece|(^|_)ids$")  # lists under such keys spell the text
+PRIVATE = "(private)"
+
+# Only variables that change what llama.cpp does are shown; others may hold secrets.
+_ENVIRONMENT = re.compile(r"(GGML|LLAMA|TENSOR_TRACE|OMP|GOMP|KMP|CUDA|VK|MALLOC|LC|LANG)(_|$)")
+# Names that tell nobody apart: replacing them would only garble words.
+_COMMON = frozenset({"", "localhost", "root", "user", "users", "home", "runner", "build", "debian", "ubuntu"})
+_HOME = re.compile(r"(?<![\w.])/(?:home|Users)/([^/\s'\":;,<>|]+)")
+_STOP = r"\s'\"<>|;,()\[\]{}:`"
+_PATHS = re.compile(
+    r"(?P<url>\b(?!file:)[A-Za-z][\w+.-]*://[^\s'\"<>]+)"
+    rf"|(?P<windows>(?<!\w)[A-Za-z]:\\[^{_STOP}]+)"
+    rf"|(?P<posix>(?:file://|(?<![\w./~)\]]))(?:/[^/{_STOP}]+){{2,}}/?|~[\w.-]*/[^{_STOP}]+)"
+)
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What is replaced: whole paths, and names as whole words."""
+
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def public_run(run: Run, known: Iterable[str] = ()) -> Run:
+    """The run as pages may show it; `known` are more names to replace (this host, this user)."""
+    words = [(check.found, check.limit, check.detail) for check in run.checks]
+    clean = _cleaner(run.facts, _secrets([run.facts, words], known))
+    checks = tuple(
+        replace(check, found=found, limit=limit, detail=detail)
+        for check, (found, limit, detail) in zip(run.checks, clean(words), strict=True)
+    )
+    return replace(run, facts=clean(run.facts), checks=checks, folder=None)
+
+
+def scrub(facts: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, Any]:
+    """The facts without host name, user name and absolute paths; without texts when private."""
+    scrubbed: dict[str, Any] = _cleaner(facts, _secrets(facts, known))(facts)
+    return scrubbed
+
+
+def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]:
+    """What cleans a value and all below it, by the rules of the run with these facts."""
+    private = is_private(facts)
+    texts = _texts(facts)
+    replaced = _replacer(secrets)
+
+    def text(value: str) -> str:
+        if private:
+            for hidden in texts:
+                value = value.replace(hidden, PRIVATE)
+        elif value in texts:  # quoted as it is, also as an argument of the command line
+            return value
+        return replaced(value)
+
+    def clean(value: Any, key: str = "") -> Any:
+        if private and key in TEXT_KEYS and isinstance(value, str):
+            return PRIVATE
+        if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
+            return []
+        if isinstance(value, Mapping):
+            kept = _public_environment(value) if key in ENVIRONMENT_KEYS else value
+            return {text(str(k)): clean(v, str(k)) for k, v in kept.items() if not _names(key, str(k))}
+        if isinstance(value, (list, tuple)):
+            items = _public_environment(value) if key in ENVIRONMENT_KEYS else value
+            return [clean(item) for item in items]
+        return text(value) if isinstance(value, str) else value
+
+    return clean
+
+
+def public_tables(run: Run, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables as pages may show them: of a private run without token ids.
+
+    A row of the embedding table that was read is a token id too, so these
+    touches go; what was touched there is then "not recorded".
+    """
+    made = dict(tables)
+    if not is_private(run.facts):
+        return made
+    if "tokens" in made:
+        made["tokens"] = made["tokens"].assign(token_id=pd.array([pd.NA] * len(made["tokens"]), dtype="Int32"))
+    if {"touches", "passes", "graph_nodes"} <= set(made):
+        nodes = made["graph_nodes"]
+        lookup = nodes[(nodes["op"] == "GET_ROWS") & (nodes["component"] == "embedding")]
+        ops = made["passes"][["pass_id", "graph"]].dropna().merge(lookup[["graph", "node"]], on="graph")
+        touches = made["touches"]
+        keys = pd.MultiIndex.from_frame(touches[["pass_id", "node"]].astype("int64"))
+        telling = keys.isin(pd.MultiIndex.from_frame(ops[["pass_id", "node"]].astype("int64")))
+        made["touches"] = touches[~telling].reset_index(drop=True)
+    return made
+
+
+def public_summary(run: Run) -> list[str]:
+    """One line for each thing that publishing makes public, and for what it hides."""
+    facts = run.facts
+    private = is_private(facts)
+    lines = [f"run {run.number:03d} of {run.experiment}, recorded {run.created}; verdict: {run.verdict}"]
+    for group, key, label in (
+        ("settings", "question", "question"),
+        ("model", "name", "model"),
+        ("host", "cpu", "host CPU"),
+        ("host", "cpu_model", "host CPU"),
+        ("host", "kernel", "kernel"),
+        ("host", "os", "system"),
+    ):
+        value = facts.get(group, {}).get(key) if isinstance(facts.get(group), Mapping) else None
+        if value:
+            lines.append(f"{label}: {_short(scrub({'value': value})['value'])}")
+    if private:
+        lines.append("prompt, generated text, token ids, text per token: hidden (private = true)")
+    else:
+        lines += [f"{key}: {_short(value)}" for key, value in _labelled_texts(facts)]
+        lines.append("token ids and text per token (hide them with private = true in experiment.toml)")
+    lines.append("all settings, versions, checks, timings, tensor names and sizes, and the tables")
+    lines.append("replaced: host name, user name, absolute paths (a path keeps its last component)")
+    return lines
+
+
+def this_machine() -> tuple[str, ...]:
+    """Host name, user name and home folder of the machine that builds or publishes."""
+    host = socket.gethostname()
+    names = {host, host.split(".")[0], Path.home().name, str(Path.home())}
+    with suppress(OSError, KeyError):  # a container may have no name for its user
+        names.add(getpass.getuser())
+    return tuple(sorted(name for name in names if name))
+
+
+def _names(group: str, key: str) -> str:
+    """`host` or `user` when the entry `key` of `group` names one of them, else empty."""
+    key = key.lower()
+    if key in HOST_KEYS or (group, key) == ("host", "name"):
+        return "host"
+    return "user" if key in USER_KEYS else ""
+
+
+def is_private(facts: Mapping[str, Any]) -> bool:
+    """Whether the run's experiment says `private = true`."""
+    groups = (facts.get("settings"), facts.get("text"))
+    return any(isinstance(group, Mapping) and group.get("private") is True for group in groups)
+
+
+def refuse_leaks(run: Run, report: Report, known: Iterable[str] = ()) -> None:
+    """Raise StoreError when a page or a text file still has a path, name or text that must stay here.
+
+    `run` is the run as recorded, not its public form: it names the secrets.
+    """
+    secrets = _secrets(run.facts, known)
+    words = [path for path in secrets.paths if path.count("/") >= 2]
+    words += [name for name in secrets.names if len(name) >= 6]
+    if is_private(run.facts):
+        words += [text for text in _texts(run.facts) if len(text) >= 12]
+    quoted = "" if is_private(run.facts) else "\n".join(_texts(run.facts))
+    needles = [(word, form) for word in words if word not in quoted for form in _spellings(word)]
+    contents = [(page.path, page.body.encode()) for page in report.pages]
+    contents += list(report.files.items())
+    for name, content in contents:
+        for word, form in needles:
+            if form in content:
+                raise StoreError(
+                    f"{name}: still contains {word!r}, which must not become public; nothing was published: "
+                    "please report this as a fault of tracegen"
+                )
+
+
+def _spellings(word: str) -> set[bytes]:
+    return {form.encode() for form in (word, escape(word), dumps(word)[1:-1], dumps(word, ensure_ascii=False)[1:-1])}
+
+
+def _short(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 100 else f"{text[:99]}…"
+
+
+def _strings(value: Any, group: str = "", key: str = "") -> Iterator[tuple[str, str, str]]:
+    """Every (group, key, string) below `value`."""
+    if isinstance(value, str):
+        yield group, key, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _strings(item, key, str(name))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _strings(item, group, key)
+
+
+def _labelled_texts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    text, settings = facts.get("text"), facts.get("settings")
+    found = [("text", text)] if isinstance(text, str) else []
+    if isinstance(text, Mapping):
+        found += [(k, v) for k, v in text.items() if isinstance(v, str) and k in TEXT_KEYS]
+    prompt = settings.get("prompt") if isinstance(settings, Mapping) else None
+    if isinstance(prompt, str) and prompt not in [value for _, value in found]:
+        found.insert(0, ("prompt", prompt))
+    return [(key, value) for key, value in found if value]
+
+
+def _texts(facts: Mapping[str, Any]) -> list[str]:
+    """The prompt and the generated text, longest first."""
+    return sorted({value for _, value in _labelled_texts(facts)}, key=lambda v: (-len(v), v))
+
+
+def _secrets(facts: Any, known: Iterable[str]) -> Secrets:
+    names, paths = set(known), set()
+    for group, key, value in _strings(facts):
+        if _names(group, key):
+            names.update({value, value.split(".")[0]} if _names(group, key) == "host" else {value})
+        names.update(_HOME.findall(value))
+        if value.startswith("/") and "\n" not in value and len(value) < 4096 and value.count("/") >= 2:
+            paths.add(value.rstrip("/"))
+    paths |= {name.rstrip("/") for name in names if "/" in name}
+    words = {name for name in names if "/" not in name and len(name) > 2 and name.lower() not in _COMMON}
+    return Secrets(tuple(sorted(paths, key=lambda v: (-len(v), v))), tuple(sorted(words, key=lambda v: (-len(v), v))))
+
+
+def _replacer(secrets: Secrets) -> Callable[[str], str]:
+    names = "|".join(re.escape(name) for name in secrets.names)
+    words = re.compile(rf"(?<![A-Za-z0-9_])(?:{names})(?![A-Za-z0-9_])", re.IGNORECASE) if names else None
+
+    def clean(value: str) -> str:
+        for path in secrets.paths:  # whole paths first: they may hold spaces
+            if path in value:
+                value = re.sub(rf"{re.escape(path)}(?![\w.-])", lambda m: _last(m.group()), value)
+        value = _PATHS.sub(lambda m: m.group() if m.group("url") else _last(m.group()), value)
+        return words.sub("(removed)", value) if words else value
+
+    return clean
+
+
+def _last(path: str) -> str:
+    if _HOME.fullmatch(path.rstrip("/")) or path.rstrip("/") == "/root":
+        return "~"
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+
+
+def _public_environment(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: v for k, v in value.items() if _ENVIRONMENT.match(str(k))}
+    return [item for item in value if not isinstance(item, str) or _ENVIRONMENT.match(item)]

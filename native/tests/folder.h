@@ -1,0 +1,112 @@
+/* A trace folder of a test: made, looked at, removed. Reads the layout without the writer's help. */
+#ifndef FOLDER_H
+#define FOLDER_H
+
+#include "tt.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static inline void folder_make(char path[512]) {
+    const char * base = getenv("TMPDIR");
+    snprintf(path, 512, "%.400s/tt-test-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(path)) {
+        perror(path);
+        exit(2);
+    }
+}
+
+/* The path of entry `index` in order of name; false: there are not so many. */
+static inline bool folder_entry(const char * folder, int index, char path[1024]) {
+    struct dirent ** entries;
+    const int        n     = scandir(folder, &entries, NULL, alphasort);
+    bool             found = false;
+    for (int i = 0, seen = 0; i < n; i++) {
+        if (entries[i]->d_name[0] != '.' && seen++ == index) {
+            snprintf(path, 1024, "%.500s/%s", folder, entries[i]->d_name);
+            found = true;
+        }
+        free(entries[i]);
+    }
+    if (n >= 0) {
+        free(entries);
+    }
+    return found;
+}
+
+static inline void folder_remove(const char * folder) {
+    char path[1024];
+    while (folder_entry(folder, 0, path)) {
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+struct file {
+    uint8_t * data;
+    size_t    size;
+};
+
+static inline struct file file_read(const char * path) {
+    struct file made = { 0 };
+    struct stat status;
+    const int   fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && (made.data = malloc((size_t) status.st_size + 1)) != NULL) {
+        made.size = read(fd, made.data, (size_t) status.st_size) == status.st_size ? (size_t) status.st_size : 0;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return made;
+}
+
+static inline struct file file_of(const char * folder, int index) {
+    char path[1024];
+    return folder_entry(folder, index, path) ? file_read(path) : (struct file) { 0 };
+}
+
+static inline struct tt_file_header header_of(const struct file * file) {
+    struct tt_file_header header = { 0 };
+    if (file->size >= TT_PAGE) {
+        memcpy(&header, file->data, sizeof header);
+    }
+    return header;
+}
+
+/* What the chunks of a file say; `valid` is false when one contradicts the format. */
+struct chunks {
+    uint32_t n, n_sealed;
+    uint64_t committed;
+    bool     valid;
+};
+
+typedef void (*payload_fn)(const uint8_t * payload, size_t size, void * state);
+
+static inline struct chunks chunks_of(const struct file * file, payload_fn each, void * state) {
+    struct chunks made = { .valid = file->size >= TT_PAGE };
+    size_t        at   = TT_PAGE;
+    while (made.valid && at < file->size) {
+        struct tt_chunk_header chunk;
+        memcpy(&chunk, file->data + at, sizeof chunk);
+        const uint8_t * payload = file->data + at + sizeof chunk;
+        made.valid = chunk.magic == TT_CHUNK_MAGIC && chunk.sequence == made.n && chunk.size_bytes % TT_PAGE == 0
+            && chunk.size_bytes >= sizeof chunk && chunk.size_bytes <= file->size - at
+            && chunk.committed <= chunk.size_bytes - sizeof chunk
+            && (!chunk.sealed || tt_crc32(0, payload, chunk.committed) == chunk.crc);
+        if (made.valid && each) {
+            each(payload, chunk.committed, state);
+        }
+        made.n++;
+        made.n_sealed += chunk.sealed;
+        made.committed += chunk.committed;
+        at += made.valid ? chunk.size_bytes : file->size;
+    }
+    return made;
+}
+
+#endif

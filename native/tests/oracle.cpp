@@ -1,0 +1,293 @@
+// What llama.cpp computes, in llama.cpp's own words: the witness that the tests hold the tracer against.
+//
+//     oracle --model FILE --prompt TEXT [--feed 17,4,...] [--threads N] [--context N] [--ubatch N]
+//            [--flash-attention auto|on|off] [--mmap on|off] [--repack on|off] [--warmup on|off] [--nodes on|off]
+//
+// Evaluates warm-up, prompt and the token ids to feed, as llama-completion does with the tokens it samples,
+// and prints one JSON object per ubatch: its nodes in order of execution and, after the last ubatch of a
+// call, the logits of its last row. With `--nodes off` nothing is watched, and only the logits are printed.
+//
+// cb_eval cuts the graph after every node that it asks for. Asked for all of them, each node runs alone:
+// nothing is fused, and nodes that compute nothing are reported too. So the nodes here are the whole graph.
+// It needs the public headers of llama.cpp and ggml only, and knows nothing of the tracer.
+#include "ggml-backend.h"
+#include "ggml.h"
+#include "llama.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+// ---- JSON ----
+
+static std::string quoted(const std::string & text) {
+    std::string made = "\"";
+    for (const unsigned char c : text) {
+        char escape[8];
+        if (c < 0x20 || c == '"' || c == '\\') {
+            snprintf(escape, sizeof escape, "\\u%04x", c);
+            made += escape;
+        } else {
+            made += (char) c;
+        }
+    }
+    return made + "\"";
+}
+
+static std::string number(int64_t value) { return std::to_string(value); }
+
+static std::string number(float value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.9g", value); // nine digits give a float back exactly
+    return std::isfinite(value) ? text : "null";
+}
+
+template <typename Values, typename Print> static std::string list(const Values & values, Print print) {
+    std::string made = "[";
+    for (const auto & value : values) {
+        made += (made.size() > 1 ? "," : "") + print(value);
+    }
+    return made + "]";
+}
+
+// ---- one node ----
+
+static const ggml_tensor * root_of(const ggml_tensor * tensor) {
+    return tensor->view_src ? root_of(tensor->view_src) : tensor;
+}
+
+// `"op":...,"buffer":...`: what is said of a node and of each of its operands
+static std::string described(const ggml_tensor * tensor) {
+    const std::vector<int64_t> ne(tensor->ne, tensor->ne + GGML_MAX_DIMS);
+    const std::vector<int64_t> nb(tensor->nb, tensor->nb + GGML_MAX_DIMS);
+    const auto                 print  = [](int64_t value) { return number(value); };
+    ggml_backend_buffer_t      buffer = root_of(tensor)->buffer;
+    return "\"op\":" + quoted(ggml_op_desc(tensor)) + ",\"name\":" + quoted(tensor->name) + ",\"dtype\":"
+        + quoted(ggml_type_name(tensor->type)) + ",\"ne\":" + list(ne, print) + ",\"nb\":" + list(nb, print)
+        + ",\"buffer\":" + (buffer ? quoted(ggml_backend_buffer_name(buffer)) : "null");
+}
+
+template <typename T> static std::string numbers_in(const ggml_tensor * tensor) {
+    std::vector<T> made;
+    for (int64_t i = 0; i < ggml_nelements(tensor); i++) {
+        size_t  offset = 0;
+        int64_t rest   = i;
+        for (int d = 0; d < GGML_MAX_DIMS; d++) {
+            offset += (size_t) (rest % tensor->ne[d]) * tensor->nb[d];
+            rest /= tensor->ne[d];
+        }
+        T value;
+        ggml_backend_tensor_get(tensor, &value, offset, sizeof value);
+        made.push_back(value);
+    }
+    return list(made, [](T value) {
+        if constexpr (std::is_floating_point_v<T>) { return number(value); } else { return number((int64_t) value); }
+    });
+}
+
+// The operand that says which rows, experts or weights the node uses; NULL: none.
+static const ggml_tensor * selector_of(const ggml_tensor * node) {
+    switch (node->op) {
+        case GGML_OP_GET_ROWS:
+        case GGML_OP_SET_ROWS:   return node->src[1];
+        case GGML_OP_MUL_MAT_ID: return node->src[2];
+        case GGML_OP_MUL: return strncmp(node->src[1]->name, "ffn_moe_weights", 15) == 0 ? node->src[1] : nullptr;
+        default: return nullptr;
+    }
+}
+
+static std::string selected(const ggml_tensor * node) {
+    const ggml_tensor * from = selector_of(node);
+    if (!from) {
+        return "null";
+    }
+    switch (from->type) {
+        case GGML_TYPE_I32: return numbers_in<int32_t>(from);
+        case GGML_TYPE_I64: return numbers_in<int64_t>(from);
+        case GGML_TYPE_F32: return numbers_in<float>(from);
+        default: throw std::runtime_error(std::string("selector of type ") + ggml_type_name(from->type));
+    }
+}
+
+static std::string params_of(const ggml_tensor * node) {
+    std::string made;
+    for (size_t i = 0; i < sizeof node->op_params; i++) {
+        char byte[4];
+        snprintf(byte, sizeof byte, "%02x", ((const uint8_t *) node->op_params)[i]);
+        made += byte;
+    }
+    return quoted(made);
+}
+
+static std::string told(const ggml_tensor * node) {
+    int last = GGML_MAX_SRC;
+    while (last > 0 && !node->src[last - 1]) {
+        last--;
+    }
+    const std::vector<ggml_tensor *> sources(node->src, node->src + last);
+    return "{" + described(node) + ",\"params\":" + params_of(node) + ",\"selected\":" + selected(node) + ",\"sources\":"
+        + list(sources, [](const ggml_tensor * s) { return s ? "{" + described(s) + "}" : std::string("null"); }) + "}";
+}
+
+// ---- one call of llama_decode ----
+
+struct witness {
+    struct ubatch { std::vector<std::string> nodes; };
+    std::vector<ubatch> ubatches; // of the call that runs
+    std::string         first;    // name of the op that each ubatch begins with
+    std::string         asked;
+};
+
+// Operands are read before the node runs: it may write its result over them.
+static bool watch(ggml_tensor * node, bool ask, void * data) {
+    witness & w = *(witness *) data;
+    if (ask) {
+        w.asked = told(node);
+        return true;
+    }
+    if (w.first.empty()) {
+        w.first = node->name;
+    }
+    if (w.ubatches.empty() || w.first == node->name) {
+        w.ubatches.emplace_back();
+    }
+    w.ubatches.back().nodes.push_back(w.asked);
+    return true;
+}
+
+static std::string logits_of(llama_context * ctx) {
+    const int32_t            n      = llama_vocab_n_tokens(llama_model_get_vocab(llama_get_model(ctx)));
+    const float *            logits = llama_get_logits_ith(ctx, -1);
+    uint64_t                 hash   = 0xcbf29ce484222325u; // FNV-1a
+    const std::vector<float> first(logits, logits + 8);
+    for (size_t i = 0; i < n * sizeof *logits; i++) {
+        hash = (hash ^ ((const uint8_t *) logits)[i]) * 0x100000001b3u;
+    }
+    char text[20];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long) hash);
+    return "{\"hash\":" + quoted(text) + ",\"first\":" + list(first, [](float value) { return number(value); }) + "}";
+}
+
+static void evaluate(llama_context * ctx, witness & w, const char * kind, std::vector<llama_token> tokens) {
+    w.ubatches.clear();
+    if (llama_decode(ctx, llama_batch_get_one(tokens.data(), (int32_t) tokens.size())) != 0) {
+        throw std::runtime_error(std::string("llama_decode failed: ") + kind);
+    }
+    if (w.ubatches.empty()) {
+        w.ubatches.emplace_back();
+    }
+    const std::string logits = strcmp(kind, "warmup") == 0 ? "null" : logits_of(ctx);
+    for (const auto & ubatch : w.ubatches) {
+        const std::string nodes = list(ubatch.nodes, [](const std::string & node) { return node; });
+        printf("{\"kind\":\"%s\",\"nodes\":%s,\"logits\":%s}\n", kind, nodes.c_str(),
+               &ubatch == &w.ubatches.back() ? logits.c_str() : "null");
+    }
+}
+
+// ---- settings ----
+
+using settings = std::map<std::string, std::string>;
+
+static settings read_settings(int argc, char ** argv) {
+    settings made = {
+        { "--threads", "2" }, { "--context", "512" }, { "--ubatch", "512" }, { "--flash-attention", "auto" },
+        { "--mmap", "on" }, { "--repack", "on" }, { "--warmup", "on" }, { "--nodes", "on" }, { "--feed", "" },
+        { "--model", "" }, { "--prompt", "" },
+    };
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 == argc || !made.count(argv[i])) {
+            throw std::runtime_error(std::string("what is ") + argv[i] + "?");
+        }
+        made[argv[i]] = argv[i + 1];
+    }
+    return made;
+}
+
+static std::vector<llama_token> tokens_in(const std::string & text) {
+    std::vector<llama_token> made;
+    std::istringstream       stream(text);
+    for (std::string token; std::getline(stream, token, ','); ) {
+        made.push_back(std::stoi(token));
+    }
+    return made;
+}
+
+static llama_model * load(settings & given) {
+    llama_model_params params = llama_model_default_params();
+    params.load_mode          = given["--mmap"] == "on" ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
+    params.use_extra_bufts    = given["--repack"] == "on";
+    llama_model * model       = llama_model_load_from_file(given["--model"].c_str(), params);
+    if (!model) {
+        throw std::runtime_error("the model cannot be loaded");
+    }
+    return model;
+}
+
+static llama_context * context(settings & given, llama_model * model, witness & w) {
+    const std::string    attention = given["--flash-attention"];
+    llama_context_params params    = llama_context_default_params();
+    params.n_ctx                   = (uint32_t) std::stoi(given["--context"]);
+    params.n_batch                 = 2048;
+    params.n_ubatch                = (uint32_t) std::stoi(given["--ubatch"]);
+    params.n_threads = params.n_threads_batch = std::stoi(given["--threads"]);
+    params.flash_attn_type = attention == "on" ? LLAMA_FLASH_ATTN_TYPE_ENABLED
+        : attention == "off" ? LLAMA_FLASH_ATTN_TYPE_DISABLED : LLAMA_FLASH_ATTN_TYPE_AUTO;
+    if (given["--nodes"] == "on") {
+        params.cb_eval           = watch;
+        params.cb_eval_user_data = &w;
+    }
+    llama_context * ctx = llama_init_from_model(model, params);
+    if (!ctx) {
+        throw std::runtime_error("no context can be made");
+    }
+    return ctx;
+}
+
+static std::vector<llama_token> tokenized(const llama_vocab * vocab, const std::string & text) {
+    std::vector<llama_token> made(text.size() + 8);
+    const int32_t n = llama_tokenize(vocab, text.c_str(), (int32_t) text.size(), made.data(), (int32_t) made.size(), true, true);
+    if (n < 0) {
+        throw std::runtime_error("the prompt cannot be tokenized");
+    }
+    made.resize((size_t) n);
+    return made;
+}
+
+static void run(int argc, char ** argv) {
+    settings given = read_settings(argc, argv);
+    witness  w;
+    llama_backend_init();
+    llama_model *       model = load(given);
+    llama_context *     ctx   = context(given, model, w);
+    const llama_vocab * vocab = llama_model_get_vocab(model);
+    if (given["--warmup"] == "on") {
+        evaluate(ctx, w, "warmup", { llama_vocab_bos(vocab), llama_vocab_eos(vocab) });
+        llama_memory_clear(llama_get_memory(ctx), true);
+        llama_synchronize(ctx);
+    }
+    evaluate(ctx, w, "prompt", tokenized(vocab, given["--prompt"]));
+    for (const llama_token token : tokens_in(given["--feed"])) {
+        evaluate(ctx, w, "generate", { token });
+    }
+    llama_free(ctx);
+    llama_model_free(model);
+    llama_backend_free();
+}
+
+int main(int argc, char ** argv) {
+    try {
+        run(argc, argv);
+        return 0;
+    } catch (const std::exception & error) {
+        fprintf(stderr, "oracle: %s\n", error.what());
+        return 1;
+    }
+}

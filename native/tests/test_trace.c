@@ -1,0 +1,345 @@
+/* Segments, records, names and graphs: what lies in the files afterwards, full disks and killed processes included. */
+#include "check.h"
+#include "folder.h"
+#include "tt.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static const uint8_t run_id[16] = { 1, 2, 3 };
+
+static bool open_segment(struct tt_segment * segment, const char * folder, size_t chunk_bytes, struct tt_budget * budget) {
+    const int  fd   = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool made = tt_segment_open(segment, fd, "s.tt", run_id, TT_SEGMENT_THREAD, 3, chunk_bytes, budget);
+    close(fd);
+    return made;
+}
+
+static bool put_bytes(struct tt_segment * segment, uint8_t value, size_t size) {
+    if (!tt_segment_reserve(segment, size)) {
+        tt_segment_drop(segment, 1, size);
+        return false;
+    }
+    memset(segment->payload + segment->used, value, size);
+    tt_segment_commit(segment, size);
+    return true;
+}
+
+/* ---- segments ---- */
+
+static void segment_header_says_whose_it_is(void) {
+    char              folder[512];
+    struct tt_budget  budget = { 1 << 20 };
+    struct tt_segment segment;
+    folder_make(folder);
+    CHECK(open_segment(&segment, folder, TT_PAGE, &budget));
+    CHECK(!open_segment(&(struct tt_segment) { 0 }, folder, TT_PAGE, &budget) && errno == EEXIST);
+    tt_segment_close(&segment, false);
+    struct file                 file   = file_of(folder, 0);
+    const struct tt_file_header header = header_of(&file);
+    CHECK(file.size == TT_PAGE);
+    CHECK(memcmp(header.magic, "TTRACE\r\n", 8) == 0 && header.version == 1 && header.kind == TT_SEGMENT_THREAD);
+    CHECK(memcmp(header.run_id, run_id, 16) == 0 && header.number == 3 && header.os_thread == (uint32_t) gettid());
+    CHECK(header.open_ns > 0 && header.open_ns <= tt_now());
+    CHECK(header.crc == tt_crc32(0, file.data, 60));
+    free(file.data);
+    folder_remove(folder);
+}
+
+static void chunks_roll_over_and_are_sealed(void) {
+    enum { RECORD = 1000, N = 50 }; /* four to a page */
+    char              folder[512];
+    struct tt_budget  budget = { 1 << 20 };
+    struct tt_segment segment;
+    folder_make(folder);
+    CHECK(open_segment(&segment, folder, TT_PAGE, &budget));
+    for (int i = 0; i < N; i++) {
+        CHECK(put_bytes(&segment, (uint8_t) i, RECORD));
+    }
+    tt_segment_close(&segment, false);
+    struct file         file   = file_of(folder, 0);
+    const struct chunks chunks = chunks_of(&file, NULL, NULL);
+    CHECK(chunks.valid && chunks.n == 13 && chunks.n_sealed == 13 && chunks.committed == N * RECORD);
+    CHECK(file.size == TT_PAGE + 13 * TT_PAGE);
+    free(file.data);
+    folder_remove(folder);
+}
+
+static void a_record_larger_than_a_chunk_gets_its_own(void) {
+    const size_t      head = sizeof(struct tt_chunk_header);
+    char              folder[512];
+    struct tt_budget  budget = { 1 << 20 };
+    struct tt_segment segment;
+    folder_make(folder);
+    CHECK(open_segment(&segment, folder, TT_PAGE, &budget));
+    CHECK(put_bytes(&segment, 1, 8));
+    CHECK(put_bytes(&segment, 2, 4 * TT_PAGE - head) && segment.room == segment.used);
+    CHECK(put_bytes(&segment, 3, TT_PAGE - head)); /* exactly a chunk */
+    tt_segment_close(&segment, false);
+    struct file         file   = file_of(folder, 0);
+    const struct chunks chunks = chunks_of(&file, NULL, NULL);
+    CHECK(chunks.valid && chunks.n == 3 && chunks.n_sealed == 3);
+    CHECK(chunks.committed == 8 + 5 * TT_PAGE - 2 * head);
+    free(file.data);
+    folder_remove(folder);
+}
+
+static void a_spent_budget_drops_and_counts(void) {
+    char              folder[512];
+    struct tt_budget  budget = { 3 * TT_PAGE }; /* header and two chunks */
+    struct tt_segment segment;
+    folder_make(folder);
+    CHECK(open_segment(&segment, folder, TT_PAGE, &budget));
+    int kept = 0;
+    for (int i = 0; i < 12; i++) {
+        kept += put_bytes(&segment, (uint8_t) i, 1000);
+    }
+    CHECK(kept == 8 && budget.left == 0);
+    CHECK(put_bytes(&segment, 99, 8)); /* what still fits is written */
+    tt_segment_close(&segment, false);
+    struct file                 file   = file_of(folder, 0);
+    const struct chunks         chunks = chunks_of(&file, NULL, NULL);
+    const struct tt_file_header header = header_of(&file);
+    CHECK(chunks.valid && chunks.n == 2 && chunks.committed == 8008);
+    CHECK(header.dropped_records == 4 && header.dropped_bytes == 4000);
+    free(file.data);
+    folder_remove(folder);
+}
+
+static void a_full_disk_drops_and_counts(void) {
+    char              folder[512];
+    struct tt_budget  budget = { UINT64_MAX };
+    struct tt_segment segment;
+    struct rlimit     old, limit;
+    folder_make(folder);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(open_segment(&segment, folder, TT_PAGE, &budget));
+    getrlimit(RLIMIT_FSIZE, &old);
+    limit = (struct rlimit) { .rlim_cur = 3 * TT_PAGE, .rlim_max = old.rlim_max };
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    int kept = 0;
+    for (int i = 0; i < 12; i++) {
+        kept += put_bytes(&segment, (uint8_t) i, 1000);
+    }
+    CHECK(!tt_segment_reserve(&segment, 2000) && errno == EFBIG);
+    CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    CHECK(kept == 8);
+    CHECK(budget.left == UINT64_MAX - 3 * TT_PAGE); /* what was not taken is given back */
+    tt_segment_close(&segment, false);
+    struct file                 file   = file_of(folder, 0);
+    const struct chunks         chunks = chunks_of(&file, NULL, NULL);
+    const struct tt_file_header header = header_of(&file);
+    CHECK(chunks.valid && chunks.n == 2 && chunks.n_sealed == 2 && chunks.committed == 8000);
+    CHECK(header.dropped_records == 4 && header.dropped_bytes == 4000);
+    free(file.data);
+    folder_remove(folder);
+}
+
+/* A real file system without room: only root may make one. */
+static void a_full_file_system_drops_and_counts(void) {
+    char              folder[512];
+    struct tt_budget  budget = { UINT64_MAX };
+    struct tt_segment segment;
+    folder_make(folder);
+    if (mount("none", folder, "tmpfs", 0, "size=16k") != 0) {
+        rmdir(folder);
+        return;
+    }
+    const bool opened = open_segment(&segment, folder, TT_PAGE, &budget);
+    int        kept   = 0;
+    for (int i = 0; opened && i < 40; i++) {
+        kept += put_bytes(&segment, (uint8_t) i, 1000);
+    }
+    tt_segment_close(&segment, false);
+    struct tt_segment none;
+    const int         fd     = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool        second = tt_segment_open(&none, fd, "t.tt", run_id, TT_SEGMENT_THREAD, 4, TT_PAGE, &budget);
+    const int         why    = errno;
+    close(fd);
+    char                        path[1024];
+    const bool                  left_behind = folder_entry(folder, 1, path);
+    struct file                 file        = file_of(folder, 0);
+    const struct chunks         chunks      = chunks_of(&file, NULL, NULL);
+    const struct tt_file_header header      = header_of(&file);
+    free(file.data);
+    munmap(segment.header, TT_PAGE);
+    umount(folder);
+    rmdir(folder);
+    CHECK(opened && kept == 12 && chunks.valid && chunks.committed == 12000 && header.dropped_records == 28);
+    CHECK(!second && why == ENOSPC && !left_behind);
+}
+
+/* ---- records ---- */
+
+struct counted {
+    int      types[32];
+    uint32_t next_string;
+    char     last[256];
+    bool     valid;
+};
+
+static void count_records(const uint8_t * payload, size_t size, void * state) {
+    struct counted * made = state;
+    for (size_t at = 0; at < size; ) {
+        struct tt_record record;
+        uint32_t         pair[2];
+        memcpy(&record, payload + at, sizeof record);
+        made->valid = made->valid && record.length >= sizeof record && record.length % 8 == 0 && record.length <= size - at
+            && record.type >= 1 && record.type <= TT_END && record.time_ns > 0;
+        if (!made->valid) {
+            return;
+        }
+        made->types[record.type]++;
+        if (record.type == TT_STRING) {
+            memcpy(pair, payload + at + sizeof record, sizeof pair);
+            made->valid = pair[0] == made->next_string++ && pair[1] <= record.length - sizeof record - sizeof pair;
+            const size_t n = pair[1] < sizeof made->last - 1 ? pair[1] : sizeof made->last - 1;
+            memcpy(made->last, payload + at + sizeof record + sizeof pair, n);
+            made->last[n] = 0;
+        }
+        at += record.length;
+    }
+}
+
+static struct counted records_of(const char * folder) {
+    struct counted      made   = { .valid = true };
+    struct file         file   = file_of(folder, 0);
+    const struct chunks chunks = chunks_of(&file, count_records, &made);
+    made.valid = made.valid && chunks.valid;
+    free(file.data);
+    return made;
+}
+
+static void a_missing_folder_is_an_error(void) {
+    char error[256];
+    CHECK(tt_open("/nonexistent/folder", UINT64_MAX, error) == NULL);
+    CHECK(strstr(error, "/nonexistent/folder") && strstr(error, "No such file"));
+}
+
+static void a_budget_too_small_for_a_header_is_an_error(void) {
+    char folder[512], path[1024], error[256];
+    folder_make(folder);
+    CHECK(tt_open(folder, 100, error) == NULL);
+    CHECK(strstr(error, "quota") && !folder_entry(folder, 0, path));
+    folder_remove(folder);
+}
+
+static void a_string_is_written_once(void) {
+    char folder[512], error[256];
+    folder_make(folder);
+    struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+    CHECK(trace);
+    CHECK(tt_string(trace, "") == 0);
+    for (uint32_t i = 1; i <= 1000; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "name %u", (unsigned) i);
+        CHECK(tt_string(trace, text) == i);
+    }
+    CHECK(tt_string(trace, "name 7") == 7 && tt_string(trace, "name 1000") == 1000);
+    tt_info(trace, "name 1", "a value");
+    tt_facts(trace);
+    tt_close(trace);
+    const struct counted counted = records_of(folder);
+    CHECK(counted.valid && counted.next_string > 1001 && counted.types[TT_INFO] > 8 && counted.types[TT_END] == 1);
+    folder_remove(folder);
+}
+
+static void a_graph_and_a_placement_are_written_once(void) {
+    char folder[512], error[256];
+    folder_make(folder);
+    struct tt_trace * trace    = tt_open(folder, UINT64_MAX, error);
+    struct tt_node    nodes[3] = { { .computes = 1 }, { .computes = 0 }, { .computes = 1 } };
+    struct tt_place   places[3] = { { .address = 4096 } };
+    CHECK(trace);
+    const struct tt_known first = tt_graph(trace, nodes, 2, 1), again = tt_graph(trace, nodes, 2, 1);
+    CHECK(first.number == 0 && first.is_new && again.number == 0 && !again.is_new);
+    CHECK(tt_graph(trace, nodes, 3, 0).number == 1); /* the same rows, but the last is no leaf */
+    nodes[1].ne[0] = 9;
+    CHECK(tt_graph(trace, nodes, 2, 1).number == 2);
+    CHECK(tt_placement(trace, 0, places, 3).number == 0);
+    CHECK(!tt_placement(trace, 0, places, 3).is_new);
+    CHECK(tt_placement(trace, 2, places, 3).number == 1);
+    places[2].buffer = 5;
+    CHECK(tt_placement(trace, 0, places, 3).number == 2);
+    tt_close(trace);
+    const struct counted counted = records_of(folder);
+    CHECK(counted.valid && counted.types[TT_GRAPH] == 3 && counted.types[TT_PLACEMENT] == 3);
+    folder_remove(folder);
+}
+
+/* What is written after a drop could name what is missing: nothing is, but the end. */
+static void a_full_main_segment_stays_consistent(void) {
+    char folder[512], error[256];
+    folder_make(folder);
+    struct tt_trace * trace  = tt_open(folder, TT_PAGE + (256 << 10), error);
+    static struct tt_node nodes[1300]; /* 270 kB: more than is left */
+    char              text[32];
+    CHECK(trace);
+    CHECK(tt_string(trace, "kept") == 1);
+    CHECK(tt_graph(trace, nodes, 1300, 0).number == TT_NONE);
+    CHECK(tt_string(trace, "lost") == 0 && tt_string(trace, "kept") == 1);
+    CHECK(tt_graph(trace, nodes, 1, 0).number == TT_NONE);
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "also lost %d", i);
+        tt_info(trace, text, text);
+    }
+    tt_close(trace);
+    const struct counted        counted = records_of(folder);
+    struct file                 file    = file_of(folder, 0);
+    const struct tt_file_header header  = header_of(&file);
+    CHECK(counted.valid && counted.next_string == 2 && counted.types[TT_GRAPH] == 0 && counted.types[TT_END] == 1);
+    CHECK(header.dropped_records == 1 + 1 + 1 + 3 * 3);
+    free(file.data);
+    folder_remove(folder);
+}
+
+static void a_killed_process_leaves_a_prefix(void) {
+    for (int with_signal = 0; with_signal < 2; with_signal++) {
+        char folder[512], error[256];
+        folder_make(folder);
+        const pid_t child = fork();
+        if (child == 0) {
+            struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+            for (int i = 1; trace && i <= 20000; i++) { /* several chunks */
+                char text[32];
+                snprintf(text, sizeof text, "name %d", i);
+                tt_string(trace, text);
+            }
+            if (with_signal) {
+                kill(getpid(), SIGKILL);
+            }
+            _exit(0);
+        }
+        CHECK(child > 0 && waitpid(child, NULL, 0) == child);
+        struct file         file    = file_of(folder, 0);
+        const struct chunks chunks  = chunks_of(&file, NULL, NULL);
+        const struct counted counted = records_of(folder);
+        CHECK(chunks.valid && chunks.n > 1 && chunks.n_sealed == 0);
+        CHECK(counted.valid && counted.next_string == 20001 && strcmp(counted.last, "name 20000") == 0);
+        CHECK(counted.types[TT_END] == 0);
+        free(file.data);
+        folder_remove(folder);
+    }
+}
+
+int main(void) {
+    static const struct check checks[] = {
+        { "segment_header_says_whose_it_is", segment_header_says_whose_it_is },
+        { "chunks_roll_over_and_are_sealed", chunks_roll_over_and_are_sealed },
+        { "a_record_larger_than_a_chunk_gets_its_own", a_record_larger_than_a_chunk_gets_its_own },
+        { "a_spent_budget_drops_and_counts", a_spent_budget_drops_and_counts },
+        { "a_full_disk_drops_and_counts", a_full_disk_drops_and_counts },
+        { "a_full_file_system_drops_and_counts", a_full_file_system_drops_and_counts },
+        { "a_missing_folder_is_an_error", a_missing_folder_is_an_error },
+        { "a_budget_too_small_for_a_header_is_an_error", a_budget_too_small_for_a_header_is_an_error },
+        { "a_string_is_written_once", a_string_is_written_once },
+        { "a_graph_and_a_placement_are_written_once", a_graph_and_a_placement_are_written_once },
+        { "a_full_main_segment_stays_consistent", a_full_main_segment_stays_consistent },
+        { "a_killed_process_leaves_a_prefix", a_killed_process_leaves_a_prefix },
+    };
+    return RUN_CHECKS(checks);
+}

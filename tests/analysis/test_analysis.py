@@ -1,0 +1,183 @@
+"""Every analysis against a count by hand or by brute force."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.builders import only, scaled_case, without
+from tests.golden.hard_case import hard_case
+from tracegen.analysis import (
+    accesses,
+    blocks,
+    buffers,
+    coverage,
+    heatmap,
+    operations,
+    passes,
+    summary,
+    timeline,
+    timing,
+)
+
+CASE = scaled_case(5, 4, moe=True, splits=2)
+HARD = hard_case()
+
+
+def measured_ranges(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    return accesses.ranges(tables, passes.measured(tables)["pass_id"])
+
+
+def test_load_and_warmup_are_not_measured() -> None:
+    assert list(passes.measured(CASE)["kind"]) == ["prompt", *["generate"] * 5]
+    assert passes.labels(CASE) == {
+        0: "load", 1: "warm-up", 2: "prompt → token 0", **{k + 2: f"token {k}" for k in range(1, 6)},
+    }  # fmt: skip
+
+
+def test_touched_bytes_equal_a_count_of_single_bytes() -> None:
+    touched = {
+        (r["file"], byte) for r in measured_ranges(HARD).to_dict("records") for byte in range(r["begin"], r["end"])
+    }
+    assert coverage.touched_file_bytes(measured_ranges(HARD)) == len(touched) == 512 + 1024 + 4608
+    use = coverage.tensor_use(HARD, measured_ranges(HARD)).set_index("name")
+    assert use["touched_bytes"].to_dict() == {
+        "token_embd.weight": 4 * 128, "blk.0.ffn_gate_inp.weight": 1024, "blk.0.ffn_gate_exps.weight": 4608,
+    }  # fmt: skip
+    assert use["memory"].to_dict()["blk.0.ffn_gate_exps.weight"] == "copied"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([(0, 4), (4, 8)], [(0, 8)]),
+        ([(0, 9), (1, 2), (3, 4)], [(0, 9)]),
+        ([(5, 6), (0, 1)], [(0, 1), (5, 6)]),
+        ([(3, 3)], []),
+    ],
+)
+def test_union(given: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
+    used = pd.DataFrame({"file": 0, "begin": [a for a, _ in given], "end": [b for _, b in given]})
+    made = coverage.union(used, "file")
+    assert list(zip(made["begin"], made["end"], strict=True)) == expected
+
+
+def test_a_tensor_that_only_warmup_touches_is_never_touched() -> None:
+    tables = only(CASE, ("load", "warmup"))
+    assert (coverage.tensor_use(tables, measured_ranges(tables))["n_passes"] == 0).all()
+
+
+def test_summary_of_the_hard_case() -> None:
+    s = summary.summarise(HARD, operations.op_rows(HARD), measured_ranges(HARD))
+    assert (s.n_prompt_passes, s.n_generate_passes, s.n_outside) == (2, 0, 1)
+    assert (s.prompt_tokens, s.generated_tokens, s.prompt_ns) == (5, 1, 10_000)
+    assert s.prompt_rate == pytest.approx(5 / 10e-6)
+    assert s.generate_rate is None and s.generate_token_bytes["disk"] is None
+    assert s.prompt_bytes["copied"] == 5 * 1152
+    assert s.touched_share == pytest.approx(6144 / 7680)
+
+
+def test_bytes_per_token_are_the_median_over_generate_passes() -> None:
+    ops = operations.op_rows(CASE)
+    s = summary.summarise(CASE, ops, measured_ranges(CASE))
+    found = [int(ops.loc[ops["pass_id"] == p, "copied_bytes"].sum()) for p in range(3, 8)]
+    assert s.generate_token_bytes["copied"] == sorted(found)[2]
+
+
+def test_an_unknown_touch_makes_the_pass_unknown_not_smaller() -> None:
+    tables = without(CASE, "touches")
+    s = summary.summarise(tables, operations.op_rows(tables), measured_ranges(tables))
+    assert s.generate_token_bytes["copied"] is None
+
+
+def test_destinations_of_writes_are_not_read() -> None:
+    rows = accesses.accesses(CASE, [3])
+    written = rows[(rows["op"] == "SET_ROWS")].groupby("slot", observed=True)["touched_bytes"].max()
+    assert written.to_dict() == {"dst": 256 * 2, "src0": 256 * 4, "src1": 8, "src2": 0}
+
+
+def test_times_add_up_and_shares_are_one() -> None:
+    ops = operations.op_rows(CASE)
+    timed = timing.timed_ops(CASE, ops)
+    made = timing.by(timed, "component", timing.tokens_by_phase(CASE))
+    assert made.groupby("phase")["share"].sum().to_dict() == pytest.approx({"generate": 1.0, "prompt": 1.0})
+    generate = ops[ops["pass_id"].between(3, 7) & (ops["state"] == "executed")]
+    assert made.loc[made["phase"] == "generate", "duration_ns"].sum() == generate["duration_ns"].sum()
+    top = timing.top_ops(timed, "generate", 1).iloc[0]
+    slowest = generate.groupby("node")["duration_ns"].sum()
+    assert top["node"] == slowest.idxmax() and top["duration_ns"] == slowest.max() and top["n_ops"] == 5
+
+
+def test_occupancy_and_peak_of_the_hard_case() -> None:
+    level = buffers.occupancy(HARD)
+    at = {(r["time_ns"], r["group"]): r["size_bytes"] for r in level.to_dict("records")}
+    assert at[(3_000, "compute")] == 65_536 and at[(3_000, "copied weights")] == 4_608
+    assert at[(91_000, "compute")] == at[(91_000, "copied weights")] == 0
+    assert buffers.total_peak(HARD) == 70_144
+    assert buffers.total_peak(without(HARD, "buffers")) is None
+
+
+def test_the_cache_is_known_by_its_tensors() -> None:
+    assert buffers.buffer_groups(CASE) == {1: "copied weights", 2: "KV cache", 3: "compute"}
+
+
+def test_timeline_covers_what_the_spans_say() -> None:
+    made, width = timeline.segments(HARD, 1)
+    assert width == 0
+    sums = made.assign(length=made["end_ns"] - made["begin_ns"]).groupby("state")["length"].sum().to_dict()
+    spans = HARD["spans"][HARD["spans"]["pass_id"] == 1]
+    assert sums == {
+        "work": spans["work_ns"].sum(), "waiting inside": spans["barrier_ns"].sum(),
+        "waiting after": spans["wait_ns"].sum(),
+    }  # fmt: skip
+
+
+def test_a_long_timeline_is_binned_and_no_bin_overlaps() -> None:
+    made, width = timeline.segments(CASE, 3, n_bins=40, max_segments=100)
+    assert width > 0 and len(made) <= 2 * 40
+    for _, lane in made.groupby("thread"):
+        assert (lane["begin_ns"].iloc[1:].to_numpy() >= lane["end_ns"].iloc[:-1].to_numpy()).all()
+
+
+def test_equal_layers_fold_and_the_others_do_not() -> None:
+    made = blocks.fold(CASE, 1)
+    assert [b.title for b in made] == ["input", "layers 0–3", "output"]
+    nodes = CASE["graph_nodes"]
+    computing = nodes[(nodes["graph"] == 1) & (nodes["kind"] != "leaf")]["node"]
+    assert sorted(n for b in made for m in b.members for n in m) == sorted(computing)
+    changed = dict(CASE)
+    odd = (nodes["name"] == "ffn_moe_probs-2").to_numpy()
+    changed["graph_nodes"] = nodes.assign(op=nodes["op"].astype("object").mask(odd, "SIGMOID").astype("category"))
+    assert [b.title for b in blocks.fold(changed, 1)] == ["input", "layers 0–1", "layer 2", "layer 3", "output"]
+
+
+def test_a_graph_without_layers_is_one_block() -> None:
+    nodes = CASE["graph_nodes"]
+    bare = dict(CASE, graph_nodes=nodes.assign(layer=pd.array([None] * len(nodes), dtype="Int32")))
+    assert [b.kind for b in blocks.fold(bare, 0)] == ["graph"]
+
+
+def test_rows_of_the_heatmap_keep_warmup_apart_and_average_what_they_join() -> None:
+    tables = scaled_case(100, 2)
+    rows = heatmap.display_rows(tables, max_rows=30)
+    assert rows["row"].nunique() <= 30 and rows["label"].iloc[0] == "warm-up"
+    assert rows["outside"].sum() == 1
+    assert rows.iloc[2]["label"] == "token 1–4" and rows.iloc[2]["n_passes"] == 4
+    cells = heatmap.file_cells(tables, 50)
+    means = heatmap.row_means(cells, rows)
+    some = cells[(cells["pass_id"].isin(range(3, 7))) & (cells["bin"] == 7)]["touched_bytes"].sum() / 4
+    assert means[(means["row"] == 2) & (means["bin"] == 7)]["touched_bytes"].sum() == pytest.approx(some)
+
+
+def test_joined_cells_cover_the_same_ground() -> None:
+    rows = heatmap.display_rows(CASE)
+    cells = heatmap.file_cells(CASE, 64)
+    joined = heatmap.joined_cells(cells, rows, 8)
+    assert len(joined) < len(cells) and joined["step"].between(0, 7).all()
+    assert (joined["end"] - joined["begin"]).sum() == (cells["end"] - cells["begin"]).sum()
+
+
+def test_bands_tile_the_tensors() -> None:
+    made = heatmap.bands(CASE, "component")
+    assert made["n_tensors"].sum() == len(CASE["tensors"])
+    assert list(heatmap.bands(HARD, "layer")["layer"]) == [None, 0, 0]

@@ -1,0 +1,97 @@
+"""Every chart draws, the same bytes twice, in colours that a page can turn."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_run, scaled_case
+from tracegen.charts import svg, theme
+from tracegen.pages.context import Context
+from tracegen.pages.memory import memory
+from tracegen.pages.operations import operations
+from tracegen.pages.overview import overview
+
+
+@pytest.fixture(scope="module")
+def figures() -> dict[str, svg.Drawing]:
+    context = Context(a_run(), scaled_case(6, 4, moe=True, splits=2), "demo/run-003", None)
+    views = [*overview(context)["figures"], *(memory(context)[k] for k in ("heatmap", "buffers"))]
+    views.append(operations(context)["timeline"])
+    assert {v.key for v in views} == {"components", "layers", "op-kinds", "tokens", "heatmap", "buffers", "timeline"}
+    return {v.key: v.drawing for v in views if v.drawing}
+
+
+def test_every_chart_is_drawn_with_marks_and_a_text_alternative(figures: dict[str, svg.Drawing]) -> None:
+    for key, drawing in figures.items():
+        root = ElementTree.fromstring(drawing.svg)
+        marks = [e for e in root.iter() if e.tag.endswith(("path", "rect")) and e.get("fill", "none") != "none"]
+        assert marks, key
+        assert root[0].tag.endswith("title") and root[0].text, key
+        assert len(marks) <= 5_000
+        assert drawing.pdf.startswith(b"%PDF")
+        assert (drawing.spec and '"values"' in drawing.spec) or '"datasets"' in (drawing.spec or "")
+
+
+def test_inline_colours_are_variables_and_ids_are_the_figures_own(figures: dict[str, svg.Drawing]) -> None:
+    seen: set[str] = set()
+    for key, drawing in figures.items():
+        assert not re.findall(r'(?:fill|stroke)="#', drawing.inline), key
+        ids = set(re.findall(r'\bid="([^"]+)"', drawing.inline))
+        assert all(name.startswith(f"{key}-") for name in ids) and not ids & seen
+        seen |= ids
+
+
+def test_a_chart_is_the_same_bytes_twice() -> None:
+    def drawn() -> list[svg.Drawing | None]:
+        context = Context(a_run(), scaled_case(3, 2), "demo/run-003", None)
+        return [f.drawing for f in (*overview(context)["figures"], memory(context)["heatmap"])]
+
+    assert drawn() == drawn()
+
+
+def test_copied_cells_are_hatched_and_disk_cells_are_not(figures: dict[str, svg.Drawing]) -> None:
+    assert "url(#heatmap-hatch)" in figures["heatmap"].inline
+    context = Context(a_run(), scaled_case(2, 2, copied=False), "demo/run-003", None)
+    drawing = memory(context)["heatmap"].drawing
+    assert drawing is not None and "hatch" not in drawing.inline
+
+
+def contrast(one: str, other: str) -> float:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    a, b = sorted((luminance(one), luminance(other)), reverse=True)
+    return (a + 0.05) / (b + 0.05)
+
+
+def test_contrast_on_both_grounds() -> None:
+    _, *grounds = theme.INK["ground"]
+    for _, light, dark in theme.GROUPS.values():
+        assert contrast(light, grounds[0]) >= 3 and contrast(dark, grounds[1]) >= 3
+    for name in ("ink", "muted", "good", "warn", "bad"):
+        _, light, dark = theme.INK[name]
+        assert contrast(light, grounds[0]) >= 4.5 and contrast(dark, grounds[1]) >= 4.5
+
+
+def test_every_component_has_a_group() -> None:
+    from tracegen.tables import COMPONENTS
+
+    assert set(theme.GROUP_OF) == set(COMPONENTS) and set(theme.GROUP_OF.values()) <= set(theme.GROUPS)
+
+
+def test_every_colour_of_the_theme_is_one_variable() -> None:
+    light, _ = theme.variables()
+    assert len(set(light.values())) == len(light)
+
+
+def test_layers_without_a_number_stand_at_the_right() -> None:
+    from tracegen.charts import layers
+
+    rows = pd.DataFrame({"layer": [10, 2, None], "group": "FFN", "ns_per_token": [1.0, 2.0, 3.0]})
+    assert layers.chart(rows).to_dict()["encoding"]["x"]["sort"] == ["2", "10", "no layer"]

@@ -1,0 +1,106 @@
+"""`tracegen publish` and `tracegen serve`: what they print, and what they refuse."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import types
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.stand_in import a_project, a_run, a_run_folder, render
+from tracegen import publish as publishing
+from tracegen.bundle import HashCache
+from tracegen.commands import publish, serve
+from tracegen.errors import EnvironmentFailure, SettingsError, StoreError
+from tracegen.model import Check
+
+
+@pytest.fixture(autouse=True)
+def stand_in_renderer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = types.ModuleType("tracegen.pages.render")
+    module.render_report = render  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tracegen.pages.render", module)
+    monkeypatch.chdir(tmp_path)
+
+
+def command(module: types.ModuleType, *words: str) -> int:
+    parser = argparse.ArgumentParser()
+    module.add_arguments(parser)
+    result: int = module.run(parser.parse_args(words))
+    return result
+
+
+def test_publish_lists_what_becomes_public_and_prints_the_citation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    a_run_folder(Path("experiments"), a_run(number=1))
+    a_run_folder(Path("experiments"), a_run(number=2, prompt="esc \x1b[31m red"))
+    assert command(publish, "sample", "-m", "first") == 0
+    printed = capsys.readouterr().out
+    assert "run 002 of sample" in printed and "prompt: esc �[31m red" in printed and "\x1b" not in printed
+    assert "sample@v1  " in printed
+    assert command(publish, "sample", "run-001", "-m", "second") == 0
+    newest, _ = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert (newest.version.runs, newest.version.message) == ((1,), "second")
+
+
+def test_a_run_that_is_not_usable_is_published_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = (Check("drops", "Dropped", "failed", "3", "0"),)
+    a_run_folder(Path("experiments"), replace(a_run(), checks=failed))
+    command(publish, "sample", "-m", "kept as evidence")
+    assert "verdict: not usable" in capsys.readouterr().out
+
+
+def test_withdraw(capsys: pytest.CaptureFixture[str]) -> None:
+    a_run_folder(Path("experiments"), a_run())
+    command(publish, "sample", "-m", "first")
+    command(publish, "sample", "--withdraw", "v1", "-m", "wrong")
+    (one,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert (one.version.status, one.reason) == ("withdrawn", "wrong")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nothing", "-m", "x"), "no such experiment"),
+        (("sample", "1", "2", "-m", "x"), "exactly one run"),
+        (("sample", "9", "-m", "x"), "has no run '9'; there are: 001"),
+        (("sample", "-m", " "), "the message is empty"),
+        (("sample", "--successor", "1", "-m", "x"), "--withdraw only"),
+        (("sample", "1", "--withdraw", "1", "-m", "x"), "takes a version and no runs"),
+        (("sample", "--withdraw", "1", "-m", "x"), "never published"),
+    ],
+)
+def test_refusals(words: tuple[str, ...], message: str) -> None:
+    a_run_folder(Path("experiments"), a_run())
+    with pytest.raises(SettingsError, match=message):
+        command(publish, *words)
+    assert not (Path("experiments") / "sample" / "versions").exists()
+
+
+def test_an_experiment_without_runs() -> None:
+    Path("experiments/sample").mkdir(parents=True)
+    with pytest.raises(SettingsError, match="has no run yet; `tracegen run sample`"):
+        command(publish, "sample", "-m", "x")
+
+
+def test_a_damaged_run_is_not_published() -> None:
+    folder = a_run_folder(Path("experiments"), a_run())
+    (folder / "tables" / "ops.parquet").write_bytes(b"changed")
+    with pytest.raises(StoreError, match=r"ops\.parquet: has changed"):
+        command(publish, "sample", "-m", "x")
+
+
+@pytest.mark.parametrize("address", ["8000", "host:", ":80", "host:port", "host:70000"])
+def test_serve_refuses_addresses(address: str) -> None:
+    with pytest.raises(SettingsError, match="write HOST:PORT"):
+        command(serve, "-a", address)
+
+
+def test_serve_says_when_it_cannot_listen() -> None:
+    config = a_project(Path("project"))
+    with pytest.raises(EnvironmentFailure, match="cannot listen there"):
+        command(serve, "-f", str(config), "-a", "203.0.113.1:8000")

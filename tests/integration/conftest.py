@@ -1,0 +1,173 @@
+"""Real runs to look at: llama.cpp with and without hooks, each case measured once, and the witness.
+
+The builds lie in tracegen's cache; the first session pays for them (minutes), the next finds them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.demo_models import write_demo_model
+from tracegen.loaded import LoadedRun, load_run
+from tracegen.measure import measure
+from tracegen.model import Experiment
+from tracegen.progress import Progress
+from tracegen.resources import folder as resource_folder
+
+SHORT = "The memory of the disk"
+LONG = "The page of the memory is read from the disk by the expert and the router counts the token in the layer"
+
+# Q4_K_M's mix of types (Q4_K, some Q6_K), small
+Q4_K_M: Mapping[str, object] = dict(n_layers=4, n_embd=256, n_ff=512, n_heads=4, n_kv_heads=2, n_vocab=768)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, settings, and the kinds of memory in which its weights must then lie."""
+
+    name: str
+    kind: str = "demo"
+    shape: Mapping[str, object] = field(default_factory=dict)
+    split: bool = False
+    prompt: str = SHORT
+    weights_in: frozenset[str] = frozenset({"disk"})
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def experiment(self) -> Mapping[str, Any]:
+        return {"tokens": 4, "prompt": self.prompt, **self.settings}
+
+
+BOTH = frozenset({"disk", "copied"})
+CASES = (
+    Case("dense"),
+    Case("moe", "moe"),
+    Case("q4-k-m-repacked", "tinyllama", Q4_K_M, weights_in=BOTH),
+    Case("q4-k-m-as-stored", "tinyllama", Q4_K_M, settings=dict(repack=False)),
+    Case("split", split=True),
+    Case("ubatches", prompt=LONG, settings=dict(ubatch=8)),
+    Case("no-flash-attention", prompt=LONG, settings=dict(ubatch=8, flash_attention="off")),
+    Case("no-mmap", weights_in=frozenset({"copied"}), settings=dict(mmap=False)),
+    Case("no-warmup", "moe", settings=dict(warmup=False)),
+    Case("one-token", settings=dict(tokens=1, threads=1)),
+    Case("hundred-tokens", settings=dict(tokens=100)),
+    # all at once: two files, experts repacked, several ubatches, V written element by element
+    Case(
+        "hard", "moe", dict(dtype="Q4_K", n_experts_used=3), True, LONG, BOTH,
+        dict(ubatch=8, flash_attention="off"),
+    ),  # fmt: skip
+)
+LARGE = (
+    Case("tinyllama", "tinyllama", weights_in=BOTH),
+    Case("tinyllama-as-stored", "tinyllama", settings=dict(repack=False)),
+)
+CHOSEN = CASES + (LARGE if os.environ.get("TRACEGEN_LARGE") == "1" else ())
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The witness (native/tests/oracle.cpp), and the libraries it runs with by default."""
+
+    program: Path
+    libraries: Path
+
+    def __call__(
+        self, experiment: Experiment, feed: list[int], *options: str, libraries: Path | None = None, **environment: str
+    ) -> list[dict[str, Any]]:
+        """What it prints for this experiment when fed these tokens: one entry per ubatch."""
+
+        def on(switch: bool) -> str:
+            return "on" if switch else "off"
+
+        command = [
+            str(self.program),
+            *("--model", experiment.model, "--prompt", experiment.prompt),
+            *("--feed", ",".join(map(str, feed))),
+            *("--threads", str(experiment.threads), "--context", str(experiment.context)),
+            *("--ubatch", str(experiment.ubatch), "--flash-attention", experiment.flash_attention),
+            *("--mmap", on(experiment.mmap), "--repack", on(experiment.repack)),
+            *("--warmup", on(experiment.warmup), *options),
+        ]
+        ended = subprocess.run(
+            command, capture_output=True, check=False, timeout=300,
+            env={**os.environ, "LD_LIBRARY_PATH": str(libraries or self.libraries), **environment},
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr.decode(errors="replace")[-2000:]
+        return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case, the run that tracegen stored of it, and what the witness says of the same work."""
+
+    case: Case
+    experiment: Experiment
+    loaded: LoadedRun
+    oracle: Oracle
+
+    @cached_property
+    def witness(self) -> list[dict[str, Any]]:
+        """One entry per ubatch: warm-up, prompt, generate."""
+        sampled = self.loaded.run.facts["text"]["token_ids"]
+        return self.oracle(self.experiment, sampled[:-1])
+
+
+@pytest.fixture(scope="session")
+def hooked() -> Build:
+    return ensure_build(Progress(), traced=True)
+
+
+@pytest.fixture(scope="session")
+def plain() -> Build:
+    return ensure_build(Progress(), traced=False)
+
+
+@pytest.fixture(scope="session")
+def oracle(plain: Build, tmp_path_factory: pytest.TempPathFactory) -> Oracle:
+    program = tmp_path_factory.mktemp("oracle") / "oracle"
+    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))))
+    command = [
+        compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror",
+        str(resource_folder("native") / "tests" / "oracle.cpp"), "-o", str(program),
+        "-I", str(plain.source / "include"), "-I", str(plain.source / "ggml" / "include"),
+        "-L", str(plain.programs), "-lllama", "-lggml", "-lggml-base", f"-Wl,-rpath-link,{plain.programs}",
+    ]  # fmt: skip
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return Oracle(program, plain.programs)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("models")
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def demo(models: Path) -> Path:
+    """The dense demo model."""
+    return write_demo_model("demo", models / "plain-demo.gguf")[0]
+
+
+@pytest.fixture(scope="session", params=CHOSEN, ids=lambda case: case.name)
+def measured(
+    request: pytest.FixtureRequest, hooked: Build, oracle: Oracle, models: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Measured:
+    case: Case = request.param
+    model = write_demo_model(case.kind, models / f"{case.name}.gguf", split=case.split, **case.shape)[0]
+    experiment = Experiment(name=case.name, question="Is it true?", model=str(model), **case.experiment)
+    run = measure(experiment, tmp_path_factory.mktemp(case.name), Progress(), str(hooked.programs))
+    assert run.folder is not None
+    return Measured(case, experiment, load_run(run.folder), oracle)

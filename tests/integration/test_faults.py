@@ -1,0 +1,392 @@
+"""Bad input and bad luck while measuring: what is said, the exit code, and that nothing is lost or half written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import gguf
+import pytest
+
+from tracegen import measure as measuring
+from tracegen.capture.llama_cpp import TARGET, Build
+from tracegen.cli import main
+from tracegen.readers.native import read_trace
+from tracegen.readers.segments import segment_files
+
+pytestmark = pytest.mark.llama
+
+Tracegen = Callable[..., tuple[int, str]]
+
+ESCAPES = "\x1b[2J\x1b]0;gone\x07\x9b31m\x7f"
+LONG_RUN = dict(tokens=100_000, context=16_384)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def tracegen(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> Tracegen:
+    """Run a command; its exit code and all it said. `run` uses the hooked build unless told otherwise."""
+
+    def call(*arguments: object, program: Path | None = None) -> tuple[int, str]:
+        given = [str(argument) for argument in arguments]
+        if given[0] == "run":
+            given += ["--llama-cpp", str(program or hooked.programs)]
+        status = main(given)
+        captured = capfd.readouterr()
+        return status, captured.out + captured.err
+
+    return call
+
+
+def quick(model: object, prompt: str = "The page") -> tuple[object, ...]:
+    return "run", "--model", model, "--prompt", prompt, "-n", 2
+
+
+def experiment(project: Path, name: str = "case", /, **settings: object) -> Path:
+    """Write an experiment.toml with these settings beside the usual ones."""
+    path = project / "experiments" / name / "experiment.toml"
+    path.parent.mkdir(parents=True)
+    everything = {"question": "Why?", "prompt": "The page", "tokens": 2, **settings}
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in everything.items()))
+    return path.parent
+
+
+def runs(folder: Path) -> list[str]:
+    """Everything in runs/, hidden leftovers too."""
+    return sorted(path.name for path in (folder / "runs").iterdir()) if (folder / "runs").exists() else []
+
+
+def wrapper(folder: Path, hooked: Build, before: str = "", after: str = "") -> Path:
+    """A program that runs the hooked llama-completion and does something to it or to its trace."""
+    path = folder / "wrapped" / TARGET
+    path.parent.mkdir()
+    real = f'"{hooked.programs / TARGET}" "$@"'
+    path.write_text(f"#!/bin/sh\n{before}\n" + (f"{real} || exit\n{after}\n" if after else f"exec {real}\n"))
+    path.chmod(0o755)
+    return path.parent
+
+
+# Models
+
+
+def test_a_missing_model(tracegen: Tracegen) -> None:
+    status, said = tracegen(*quick("nowhere.gguf"))
+    assert status == 2
+    assert "nowhere.gguf: there is no such model file" in said
+
+
+def test_a_file_that_is_no_gguf(tracegen: Tracegen, project: Path) -> None:
+    (project / "picture.gguf").write_bytes(b"\x89PNG\r\n\x1a\n" * 100)
+    status, said = tracegen(*quick("picture.gguf"))
+    assert status == 2
+    assert "picture.gguf" in said and "GGUF" in said
+    assert runs(project / "experiments" / "quick") == []
+
+
+@pytest.mark.parametrize("share", [0.0001, 0.01, 0.5, 0.999], ids=["header", "metadata", "data", "end"])
+def test_a_gguf_cut_in_the_middle(tracegen: Tracegen, project: Path, demo: Path, share: float) -> None:
+    data = demo.read_bytes()
+    (project / "cut.gguf").write_bytes(data[: int(len(data) * share)])
+    status, said = tracegen(*quick("cut.gguf"))
+    assert status == 2
+    assert "cut.gguf" in said and "cut" in said.replace("cut.gguf", "")
+
+
+def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, project: Path) -> None:
+    writer = gguf.GGUFWriter(project / "strange.gguf", "abacus")
+    writer.add_block_count(1)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    status, said = tracegen(*quick("strange.gguf"))
+    assert status == 2
+    assert f"{TARGET}: exit status 1" in said
+    assert "unknown model architecture: 'abacus'" in said
+    assert runs(project / "experiments" / "quick") == []
+    assert "kept in" in said
+
+
+# Settings
+
+
+@pytest.mark.parametrize("prompt", ["", " \n\t"])
+def test_an_empty_prompt(tracegen: Tracegen, demo: Path, prompt: str) -> None:
+    status, said = tracegen(*quick(demo, prompt))
+    assert status == 2
+    assert "prompt" in said and "not empty" in said
+
+
+def test_misspelt_settings_are_all_told_at_once(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    experiment(project, model=str(demo), ubtach=8, threads=0, mmap="yes")
+    status, said = tracegen("run", "case")
+    assert status == 2
+    assert "experiment.toml: 3 problems" in said
+    for told in ("did you mean `ubatch`?", "threads: is 0; allowed is a whole number", "mmap: is 'yes'; allowed is true"):
+        assert told in said
+
+
+def test_a_prompt_that_does_not_fit_the_context(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    folder = experiment(project, model=str(demo), prompt="page " * 100, context=64)
+    status, said = tracegen("run", "case")
+    assert status == 2
+    assert "prompt is too long" in said
+    assert runs(folder) == []
+
+
+def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    experiment(project, model=str(demo))
+    status, said = tracegen("run", "cse")
+    assert (status, "there are: case" in said) == (2, True)
+    for verb in ("show", "read"):
+        status, said = tracegen(verb, "case")
+        assert (status, "case: no runs here; `tracegen run case` makes one" in said) == (2, True)
+
+
+def test_the_experiments_folder_cannot_be_written(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    (project / "experiments").write_text("a file")
+    status, said = tracegen(*quick(demo))
+    assert status == 3
+    assert "cannot be written" in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_the_experiments_folder_is_read_only(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    (project / "experiments").mkdir(mode=0o555)
+    status, said = tracegen(*quick(demo))
+    assert status == 3
+    assert "cannot be written" in said
+
+
+# The traced program
+
+
+def test_a_llama_cpp_without_hooks(tracegen: Tracegen, project: Path, demo: Path, plain: Build) -> None:
+    status, said = tracegen(*quick(demo), program=plain.programs)
+    assert status == 3
+    assert "recorded nothing" in said and "hooks" in said
+    assert runs(project / "experiments" / "quick") == []
+
+
+def test_hooks_of_another_trace_version(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
+    patch = 'for f in "$TENSOR_TRACE_DIR"/*.tt; do printf "\\012" | dd of="$f" bs=1 seek=8 conv=notrunc status=none; done'
+    status, said = tracegen(*quick(demo), program=wrapper(project, hooked, after=patch))
+    assert status == 2
+    assert "is a trace of version 10" in said
+    assert runs(project / "experiments" / "quick") == []
+
+
+@pytest.mark.parametrize("size", [0, 4096])
+def test_an_empty_trace(tracegen: Tracegen, project: Path, demo: Path, hooked: Build, size: int) -> None:
+    """Files without bytes are refused; files without records make a run that says it is not usable."""
+    cut = f'truncate -s {size} "$TENSOR_TRACE_DIR"/*.tt'
+    status, said = tracegen(*quick(demo), program=wrapper(project, hooked, after=cut))
+    if size == 0:
+        assert status == 2
+        assert "0 bytes" in said and runs(project / "experiments" / "quick") == []
+    else:
+        assert status == 1
+        assert "not usable" in said and runs(project / "experiments" / "quick") == ["001"]
+
+
+def test_a_killed_program(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
+    """The run is refused with the reason; what the program had recorded can be read to its last record."""
+    folder = experiment(project, model=str(demo), **LONG_RUN)
+    kill = '(while [ -z "$(ls "$TENSOR_TRACE_DIR")" ]; do sleep 0.05; done; sleep 0.6; kill -9 $$) &'
+    status, said = tracegen("run", "case", program=wrapper(project, hooked, before=kill))
+    assert status == 3
+    assert f"{TARGET}: killed by SIGKILL; its last lines:" in said
+    assert runs(folder) == []
+    (kept,) = (folder / "failed").iterdir()
+    assert f"kept in {Path('experiments/case/failed') / kept.name}" in said
+    trace = read_trace(segment_files(kept / "raw" / "trace"))
+    passes, ops = trace.tables["passes"], trace.tables["ops"]
+    assert not trace.facts["ended"] and trace.facts["unsealed_chunks"]
+    assert (passes["kind"] == "generate").sum() > 10
+    assert passes["end_ns"].isna().sum() <= 1 and passes["end_ns"].iloc[:-1].notna().all()
+    whole = ops[ops["pass_id"].isin(passes.loc[passes["end_ns"].notna(), "pass_id"])]
+    assert whole["state"].notna().all()
+
+
+def test_a_program_that_takes_too_long(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    folder = experiment(project, model=str(demo), **LONG_RUN)
+    with (folder / "experiment.toml").open("a") as stream:
+        stream.write("[limits]\ntimeout_s = 1\n")
+    status, said = tracegen("run", "case")
+    assert status == 3
+    assert "stopped after its time limit" in said
+    assert runs(folder) == []
+
+
+def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    """What did not fit is counted, and the run says that it is not usable."""
+    folder = experiment(project, model=str(demo), tokens=400)
+    with (folder / "experiment.toml").open("a") as stream:
+        stream.write(f"[limits]\nmax_trace_bytes = {2 << 20}\n")
+    status, said = tracegen("run", "case")
+    assert status == 1
+    assert "failed: No event was dropped" in said
+    assert runs(folder) == ["001"]
+
+
+# Ctrl-C
+
+
+def test_ctrl_c_while_llama_cpp_runs(project: Path, demo: Path, hooked: Build) -> None:
+    folder = experiment(project, model=str(demo), **LONG_RUN)
+    command = [sys.executable, "-m", "tracegen.cli", "run", "case", "--llama-cpp", str(hooked.programs)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        patience = time.monotonic() + 60
+        while not list(folder.glob("runs/.*.part/raw/trace/*.t000.tt")) and time.monotonic() < patience:
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "tracegen: interrupted" in said and "Traceback" not in said
+    assert runs(folder) == []
+    (kept,) = (folder / "failed").iterdir()
+    assert (kept / "raw" / "stderr.txt").stat().st_size
+
+
+@pytest.mark.parametrize("stage", ["traced_program", "read_trace", "checks_of", "_facts"])
+def test_ctrl_c_at_other_stages(
+    tracegen: Tracegen, project: Path, demo: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = experiment(project, model=str(demo))
+    monkeypatch.setattr(measuring, stage, interrupted)
+    status, said = tracegen("run", "case")
+    assert status == 130
+    assert "interrupted" in said
+    assert runs(folder) == []
+    assert (folder / "failed").exists() == (stage != "traced_program")
+
+
+# Runs that exist
+
+
+@pytest.fixture
+def stored(tracegen: Tracegen, project: Path, demo: Path) -> Path:
+    """A whole run."""
+    status, said = tracegen(*quick(demo))
+    assert status == 0, said
+    return project / "experiments" / "quick" / "runs" / "001"
+
+
+def test_a_whole_run_verifies_and_reads_anew(tracegen: Tracegen, stored: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (stored / "tables").iterdir()}
+    assert tracegen("show", "quick", "--verify")[0] == 0
+    assert tracegen("read", "quick")[0] == 0
+    assert {path.name: path.read_bytes() for path in (stored / "tables").iterdir()} == before
+    assert tracegen("show", "quick", "--verify")[0] == 0
+
+
+@pytest.mark.parametrize("verb", [("show", "quick", "--verify"), ("read", "quick")], ids=["show --verify", "read"])
+@pytest.mark.parametrize("fault", ["missing", "changed"])
+def test_evidence_that_is_missing_or_changed(tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str) -> None:
+    segment = next((stored / "raw" / "trace").glob("*.main.tt.zst"))
+    if fault == "missing":
+        segment.unlink()
+    else:
+        data = bytearray(segment.read_bytes())
+        data[len(data) // 2] ^= 1
+        segment.write_bytes(data)
+    status, said = tracegen(*verb)
+    assert status == 2
+    assert segment.name in said and ("is missing" if fault == "missing" else "has changed") in said
+
+
+def test_tables_can_be_made_again(tracegen: Tracegen, stored: Path) -> None:
+    (stored / "tables" / "ops.parquet").unlink()
+    status, said = tracegen("show", "quick")
+    assert (status, "`tracegen read` makes the tables anew" in said) == (2, True)
+    assert tracegen("read", "quick")[0] == 0
+    assert tracegen("show", "quick")[0] == 0
+    assert tracegen("show", "quick", "--verify")[0] == 0
+
+
+def test_a_run_file_that_is_missing_broken_or_too_new(tracegen: Tracegen, stored: Path) -> None:
+    path = stored / "run.json"
+    text = path.read_text()
+    for content, told in (
+        (text.replace('"schema": 1', '"schema": 2', 1), "use a newer tracegen"),
+        (text[: len(text) // 2], "cannot be read"),
+    ):
+        path.write_text(content)
+        status, said = tracegen("show", stored)
+        assert (status, told in said) == (2, True), said
+
+
+def test_two_runs_at_once_get_two_numbers(project: Path, demo: Path, hooked: Build) -> None:
+    folder = experiment(project, model=str(demo))
+    command = [sys.executable, "-m", "tracegen.cli", "run", "case", "--llama-cpp", str(hooked.programs)]
+    children = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [child.wait(timeout=120) for child in children] == [0, 0]
+    assert runs(folder) == ["001", "002"]
+    assert [json.loads((folder / "runs" / n / "run.json").read_text())["number"] for n in runs(folder)] == [1, 2]
+
+
+# Text that would steer a terminal
+
+
+def steers(text: str) -> bool:
+    return any(ord(c) < 0x20 and c not in "\n\t" or 0x7F <= ord(c) < 0xA0 for c in text)
+
+
+def test_control_characters_in_prompt_and_model_are_shown_as_escapes(
+    tracegen: Tracegen, project: Path, demo: Path
+) -> None:
+    name, hostile = b"tracegen demo (", b"\x1b[2J\x1b]0;xx\x07 \x7f ("
+    assert len(name) == len(hostile)
+    model = project / f"evil{ESCAPES}.gguf"
+    model.write_bytes(demo.read_bytes().replace(name, hostile))
+    status, said = tracegen(*quick(model.name, f"The {ESCAPES} page"))
+    assert (status, steers(said)) == (0, False)
+    for options in ([], ["--stats"], ["--verify"], ["--ops"], ["--buffers"], ["--json"], ["--stats", "--json"]):
+        status, said = tracegen("show", "quick", *options)
+        assert (status, steers(said)) == (0, False), options
+    for options in ([], ["--csv"], ["--json"]):
+        status, said = tracegen("tensors", model.name, *options)
+        assert (status, steers(said)) == (0, False), options
+
+
+def test_control_characters_in_tensor_names_are_shown_as_escapes(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    data = demo.read_bytes()
+    name, hostile = b"blk.0.attn_norm.weight", b"blk.0.\x1b[2J\x07\x7f_norm.weight"
+    hostile = hostile[: len(name)].ljust(len(name), b"x")
+    (project / "evil.gguf").write_bytes(data.replace(name, hostile))
+    for options in ([], ["--csv"], ["--json"]):
+        status, said = tracegen("tensors", "evil.gguf", *options)
+        assert (status, steers(said)) == (0, False), options
+        assert "[2J" in said
+    status, said = tracegen(*quick("evil.gguf"))
+    assert (status, steers(said)) == (2, False), "llama.cpp misses the tensor; its last lines name others"
+
+
+def test_control_characters_in_what_was_typed_are_shown_as_escapes(tracegen: Tracegen, project: Path) -> None:
+    for arguments in (quick(f"{ESCAPES}.gguf"), ("show", ESCAPES), ("tensors", ESCAPES), ("run", ESCAPES)):
+        status, said = tracegen(*arguments)
+        assert (status, steers(said)) == (2, False)
+        assert "\\x1b[2J" in said
+
+
+@pytest.fixture(autouse=True)
+def _tidy(tmp_path: Path) -> object:
+    """Traces are large: what a test leaves is removed at once."""
+    yield
+    shutil.rmtree(tmp_path, ignore_errors=True)

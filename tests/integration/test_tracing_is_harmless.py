@@ -1,0 +1,86 @@
+"""What the model computes is the same with tracing on, with tracing off, and without hooks: bit for bit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import LONG, Oracle
+from tracegen.capture.llama_cpp import TARGET, Build
+from tracegen.capture.plan import command_for, environment_for, timings_in
+from tracegen.demo_models import write_demo_model
+from tracegen.model import Experiment
+from tracegen.readers.native import read_trace
+from tracegen.readers.segments import segment_files
+
+pytestmark = pytest.mark.llama
+
+SHAPES = {
+    "dense": ("demo", {}),
+    "experts, repacked": ("moe", {"dtype": "Q4_K"}),
+}
+
+
+@pytest.fixture(scope="module", params=[(name, threads) for name in SHAPES for threads in (1, 2)], ids=str)
+def experiment(request: pytest.FixtureRequest, models: Path) -> Experiment:
+    name, threads = request.param
+    kind, shape = SHAPES[name]
+    model = write_demo_model(kind, models / f"harmless-{kind}.gguf", **shape)[0]
+    return Experiment(
+        name="harmless", question="?", model=str(model), prompt=LONG, tokens=12, seed=7, threads=threads, ubatch=16
+    )
+
+
+def completion(experiment: Experiment, build: Build, **environment: str) -> tuple[str, str]:
+    """Text and log of llama-completion.
+
+    Without our hooks it may end before the thread that writes its log, and lose text and
+    counters: such a run says nothing and is repeated.
+    """
+    command = command_for(experiment, build.programs / TARGET, Path(experiment.model))
+    for _ in range(10 if not build.traced else 1):
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+            env={**os.environ, **environment}, timeout=120,
+        )  # fmt: skip
+        if timings_in(ended.stderr)["graphs_reused"] is not None:
+            return ended.stdout, ended.stderr
+    raise AssertionError(f"{TARGET} did not write its counters:\n{ended.stderr[-2000:]}")
+
+
+def test_text_is_the_same(experiment: Experiment, hooked: Build, plain: Build, tmp_path: Path) -> None:
+    traced, _ = completion(experiment, hooked, **environment_for(experiment, tmp_path))
+    assert any(tmp_path.iterdir()), "it was traced"
+    untraced, _ = completion(experiment, hooked)
+    unhooked, _ = completion(experiment, plain)
+    assert traced.strip()
+    assert traced == untraced == unhooked
+
+
+def test_logits_are_the_same(experiment: Experiment, hooked: Build, oracle: Oracle, tmp_path: Path) -> None:
+    feed = [601, 602, 17, 700, 512, 640]
+    quiet = ("--nodes", "off")
+    unhooked = oracle(experiment, feed, *quiet)
+    untraced = oracle(experiment, feed, *quiet, libraries=hooked.programs)
+    traced = oracle(experiment, feed, *quiet, libraries=hooked.programs, TENSOR_TRACE_DIR=str(tmp_path))
+    assert [call["kind"] for call in unhooked] == ["warmup", "prompt", *["generate"] * len(feed)]
+    hashes = [call["logits"]["hash"] for call in unhooked[1:]]
+    assert len(set(hashes)) == len(hashes)
+    assert traced == untraced == unhooked
+    assert len(read_trace(segment_files(tmp_path)).tables["passes"]) > len(feed)
+
+
+def test_a_graph_said_to_be_unchanged_is(experiment: Experiment, hooked: Build, tmp_path: Path) -> None:
+    """TENSOR_TRACE_VERIFY=1 hashes every graph of every pass and aborts when one changed unseen."""
+    found = {}
+    for verify in ("0", "1"):
+        folder = tmp_path / verify
+        folder.mkdir()
+        text, log = completion(experiment, hooked, **environment_for(experiment, folder), TENSOR_TRACE_VERIFY=verify)
+        made = read_trace(segment_files(folder)).tables
+        found[verify] = (text, made["passes"]["graph"].tolist(), made["passes"]["placement"].tolist(), len(made["ops"]))
+        assert timings_in(log)["graphs_reused"], "llama.cpp says of some graphs that they are unchanged"
+    assert found["0"] == found["1"]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from tracegen.pages import quantities as q
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "not recorded"), (pd.NA, "not recorded"), (math.nan, "not recorded"), (0, "0 B"), (1023, "1023 B"),
+        (4718592, "4.50 MiB"), (1 << 30, "1.00 GiB"), (1234 * 1024 * 1024, "1.21 GiB"), (1000 << 20, "1\u202f000 MiB"),
+    ],
+)  # fmt: skip
+def test_size(value: object, text: str) -> None:
+    assert q.size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "not recorded"), (999, "999 ns"), (1_234_567, "1.23 ms"), (2.5e9, "2.50 s")]
+)
+def test_duration(value: object, text: str) -> None:
+    assert q.duration(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0 %"),
+        (1.0, "100 %"),
+        (0.0001, "< 0.1 %"),
+        (0.99999, "> 99.9 %"),
+        (0.6149, "61.5 %"),
+        (None, "not recorded"),
+    ],
+)
+def test_percent(value: object, text: str) -> None:
+    assert q.percent(value) == text
+
+
+def test_thousands_and_unknown() -> None:
+    assert q.count(1234567) == "1\u202f234\u202f567"
+    assert q.count(pd.NA) == "not recorded" and q.decimal(None) == ""
+    assert q.yes_no(None) == "not recorded" and q.yes_no(False) == "off"
+
+
+def test_control_characters_do_not_survive() -> None:
+    assert q.printable("a\x1b[31m\x00\u202eb\nc") == "a\ufffd[31m\ufffd\ufffdb\nc"

@@ -1,0 +1,265 @@
+"""Whole reports: the hard case, runs that lack something, hostile text, failed checks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_run, only, scaled_case, without
+from tests.golden.hard_case import hard_case
+from tracegen import store
+from tracegen import tables as contract
+from tracegen.model import Check, Run, Version
+from tracegen.pages.context import NEEDS
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+HOSTILE = "</script><img src=x onerror=alert(1)><script>alert(1)</script>\u2028\x1b[31m\"'&"
+
+
+def render(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None) -> Report:
+    return render_report(run or a_run(), tables, address="demo/run-003", citable=citable)
+
+
+def body(report: Report, key: str) -> str:
+    return next(page.body for page in report.pages if page.key == key)
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+class Tags(HTMLParser):
+    """Tags, ids and what they refer to; wrong nesting raises."""
+
+    VOID = frozenset({"img", "br", "hr", "input", "meta", "link", "path", "rect"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.handlers: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "src"):
+                self.links.append(value or "")
+            if name.startswith("on"):
+                self.handlers.append(name)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open[-1] == tag, (tag, self.open[-5:])
+        self.open.pop()
+
+
+CASES: dict[str, Mapping[str, pd.DataFrame]] = {
+    "hard case": hard_case(),
+    "dense": scaled_case(5, 4),
+    "experts": scaled_case(3, 2, moe=True, splits=2),
+    "one token": scaled_case(0, 2),
+    "no buffers": without(scaled_case(2, 2), "buffers"),
+    "no graph": without(scaled_case(2, 2), "graphs", "graph_nodes", "graph_edges", "placements", "touches"),
+    "only a load": only(scaled_case(0, 2), ("load",)),
+    "nothing": contract.empty(),
+    "no spans": without(scaled_case(2, 2), "spans"),
+    "no times": without(scaled_case(2, 2), "spans", "ops"),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def report(request: pytest.FixtureRequest) -> Report:
+    return render(CASES[request.param])
+
+
+def test_pages_are_whole_html_that_asks_nothing_of_other_sites(report: Report) -> None:
+    assert [page.key for page in report.pages] == ["overview", "memory", "operations", "graph", "provenance"]
+    for page in report.pages:
+        tags = Tags(page.body)
+        assert len(tags.ids) == len(set(tags.ids)), page.key
+        assert not [link for link in tags.links if re.match(r"(?:[a-z]+:|//)", link)]
+        assert not re.findall(r"https?://(?!www\.w3\.org/)", page.body)
+        assert "Verdict:" in page.body
+
+
+def test_every_link_into_the_report_leads_somewhere(report: Report) -> None:
+    known = set(report.files) | {page.path for page in report.pages}
+    for page in report.pages:
+        for link in Tags(page.body).links:
+            path, _, anchor = link.partition("#")
+            if not path:
+                assert anchor in Tags(page.body).ids, link
+                continue
+            target = path.removeprefix(page.up) if page.up else path
+            assert target in known, (page.key, link)
+
+
+def test_the_same_run_gives_the_same_bytes() -> None:
+    tables = scaled_case(2, 2, moe=True)
+    assert render(tables) == render(tables)
+
+
+def test_anchors_that_are_cited() -> None:
+    report = render(CASES["dense"])
+    for key, anchors in {
+        "overview": ["fig-components", "fig-layers", "fig-op-kinds", "fig-tokens", "tab-top-operations", "tab-disk",
+                     "check-dropped_events", "check-tracing_cost", "value-touched_share"],
+        "memory": ["fig-heatmap", "fig-buffers", "tab-tensor-groups", "tab-biggest-tensors", "tab-never-touched"],
+        "operations": ["fig-timeline", "tab-operations", "pass=2&node=1"],
+        "graph": ["fig-graph-0", "g0-n5"],
+        "provenance": ["tab-downloads", "settings", "check-nodes_accounted"],
+    }.items():  # fmt: skip
+        assert set(anchors) <= set(Tags(body(report, key)).ids), key
+    assert {f.key for f in report.figures} >= {"heatmap", "components", "tokens", "timeline", "buffers", "graph-0"}
+    for figure in report.figures:
+        assert figure.path_svg in report.files and figure.alt and figure.caption
+
+
+def test_values_are_named_and_exact() -> None:
+    report = render(CASES["dense"])
+    assert report.values["n_tensors_never_touched"] == {"value": 1, "unit": "1", "text": "1"}
+    rate = report.values["tokens_per_second_generate"]
+    assert isinstance(rate["value"], float) and str(rate["text"]).endswith("tokens/s")
+    assert json.loads(report.files["data/values.json"]) == report.values
+
+
+def test_one_token_says_that_there_is_no_generate_pass() -> None:
+    report = render(CASES["one token"])
+    text = words(body(report, "overview"))
+    assert "This run has no generate pass: one token was asked for, and the prompt gave it." in text
+    assert report.values["tokens_per_second_generate"]["value"] is None
+    assert "n = 0 generate passes" in text and "not recorded" in text
+
+
+def test_every_op_of_every_pass_is_in_a_chunk() -> None:
+    tables = scaled_case(120, 1)
+    report = render(tables)
+    chunks = {name: content.decode() for name, content in report.files.items() if re.match(r"data/ops/\d+\.js", name)}
+    assert len(chunks) >= 2
+    found = set()
+    for text in chunks.values():
+        assert len(text) <= 1_100_000
+        for one in json.loads(text.removeprefix("tracegenChunk(").removesuffix(");\n")):
+            found |= {(one["id"], node) for node in one["node"]}
+    ops = tables["ops"][tables["ops"]["state"] != "noop"]
+    assert found == set(zip(ops["pass_id"], ops["node"], strict=True))
+
+
+def test_the_first_token_is_in_the_page_with_its_operands() -> None:
+    text = words(body(render(CASES["hard case"]), "operations"))
+    assert "blk.0.ffn_gate_exps.weight copied m-00002-of-00002.gguf 256 4 608 2 304 experts 1–2" in text
+
+
+def hostile_tables() -> dict[str, pd.DataFrame]:
+    tables = scaled_case(2, 2, moe=True)
+    for name, column in (("graph_nodes", "name"), ("tensors", "name"), ("files", "path"), ("buffers", "name")):
+        values = [f"{HOSTILE}{i}" for i in range(len(tables[name]))]
+        tables[name] = tables[name].assign(**{column: pd.array(values, dtype=tables[name][column].dtype)})
+    nodes = tables["graph_nodes"]
+    tables["graph_nodes"] = nodes.assign(
+        op=nodes["op"].astype("object").mask(nodes["op"] == "ADD", HOSTILE).astype("category")
+    )
+    return tables
+
+
+def test_hostile_text_stays_text() -> None:
+    run = a_run(
+        checks=(Check("dropped_events", HOSTILE, "failed", HOSTILE, HOSTILE, HOSTILE),),
+        settings={HOSTILE: HOSTILE, "question": HOSTILE},
+        command=[HOSTILE],
+        text=dict(prompt=HOSTILE, generated=HOSTILE, token_ids=[1, 2], private=False),
+        model=dict(
+            file=HOSTILE, name=HOSTILE, architecture=HOSTILE, random_weights=False, metadata={HOSTILE: [HOSTILE]}
+        ),
+    )
+    for checked in (run, a_run(settings=run.facts["settings"])):
+        report = render(hostile_tables(), checked)
+        for page in report.pages:
+            tags = Tags(page.body)
+            assert "img" not in tags.tags and not tags.handlers
+            assert not [t for t in re.findall(r"<script[^>]*>", page.body) if "application/json" not in t]
+            assert "\x1b" not in page.body
+        for name, content in report.files.items():
+            if name.endswith((".js", ".svg")):
+                assert b"<script" not in content and b"<img" not in content and "\u2028".encode() not in content
+
+
+def test_a_private_run_shows_no_text() -> None:
+    secret = "my secret words"
+    run = a_run(
+        text=dict(prompt=secret, generated=secret, token_ids=[901, 902], private=True),
+        settings=dict(prompt=secret, private=True),
+        command=["llama-completion", "-p", secret],
+    )
+    report = render(scaled_case(1, 1), run)
+    assert all(secret not in page.body for page in report.pages)
+    assert all(secret.encode() not in content for content in report.files.values())
+    assert "private" in words(body(report, "overview"))
+
+
+@pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])
+def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
+    run = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
+    report = render(scaled_case(2, 2), run)
+    reason = "Not drawn: the check “The check” failed (17; limit 0)."
+    assert reason in words(body(report, "memory")) and reason in words(body(report, "overview"))
+    drawn = {f.key for f in report.figures}
+    assert not {k for k, needs in NEEDS.items() if key in needs} & drawn
+    assert report.values["bytes_touched_per_token"]["value"] is None
+    assert run.verdict in words(body(report, "overview"))
+
+
+def test_random_weights_are_called_so_on_every_page() -> None:
+    assert all("Random weights." in page.body for page in render(CASES["dense"]).pages)
+    trained = a_run(model=dict(name="real", random_weights=False))
+    assert not any("Random weights." in page.body for page in render(CASES["dense"], trained).pages)
+
+
+def test_a_run_without_facts_says_not_recorded() -> None:
+    report = render(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), {}))
+    assert "Not recorded." in body(report, "provenance") and "No check was recorded" in body(report, "overview")
+    assert "None" not in words(body(report, "provenance"))
+
+
+def test_a_version_names_itself() -> None:
+    version = Version("demo", 3, "2026-11-20", "why", (3,), "complete", "title")
+    assert "demo@v3" in body(render(CASES["dense"], citable=version), "overview")
+
+
+def test_the_downloads_are_the_tables() -> None:
+    tables = scaled_case(1, 1)
+    report = render(tables)
+    import io
+
+    for name in contract.BY_NAME:
+        read = pd.read_parquet(io.BytesIO(report.files[f"data/tables/{name}.parquet"]))
+        pd.testing.assert_frame_equal(read, tables[name], check_dtype=False, check_categorical=False)
+    assert "data/tables/passes.csv" in report.files
+
+
+def test_reading_back_a_stored_run_gives_the_same_report(tmp_path: object) -> None:
+    from pathlib import Path
+
+    tables = scaled_case(1, 1)
+    folder = Path(str(tmp_path)) / "tables"
+    store.write_tables(folder, tables, "test")
+    first, second = render(tables), render(store.read_tables(folder))
+    assert [p.body for p in first.pages] == [p.body for p in second.pages]

@@ -1,0 +1,199 @@
+"""MkDocs builds the site: strictly, with both themes, byte for byte, with nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, render
+from tests.test_bundle import files_of
+from tracegen import site
+from tracegen.commands.build import build_site
+from tracegen.errors import CheckError, SettingsError, StoreError, TracegenError
+
+LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
+
+
+@pytest.fixture(autouse=True)
+def stand_in_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "_render_report", lambda: render)
+
+
+class Addresses(HTMLParser):
+    """Every address that a page loads, and every one it links to."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.linked: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "a" and "href" in given:
+            self.linked.append(given["href"])
+        elif tag in LOADING and LOADING[tag] in given and given.get("rel") != "canonical":
+            self.loaded.append(given[LOADING[tag]])
+
+
+def outside(addresses: list[str]) -> list[str]:
+    return [a for a in addresses if (urlsplit(a).netloc or a.startswith("//")) and not a.startswith("data:")]
+
+
+def a_full_project(folder: Path, **options: object) -> Path:
+    config = a_project(folder, **options)  # type: ignore[arg-type]
+    experiments = folder / "experiments"
+    a_version(experiments, number=1)
+    a_version(experiments, number=2, report=a_report(title=HOSTILE, extra="é\r\n\tkept  as it is &amp;"))
+    a_run_folder(experiments, a_run(number=3, question=HOSTILE))
+    (folder / "journal" / "entry.md").write_text(
+        "# Entry\n\n[[sample@v1]], {{ sample@v2:touched_share }}\n\n![[sample@v2#fig-memory]]\n"
+    )
+    return config
+
+
+@pytest.mark.parametrize("theme", ["material", "mkdocs"])
+@pytest.mark.parametrize("directory_urls", [False, True])
+def test_a_strict_build(tmp_path: Path, theme: str, directory_urls: bool) -> None:
+    config = a_full_project(tmp_path, theme=theme, directory_urls=directory_urls)
+    before = files_of(tmp_path / "experiments") | files_of(tmp_path / "journal")
+    built = build_site(config, strict=True).parent
+    assert files_of(tmp_path / "experiments") | files_of(tmp_path / "journal") == before
+    report = a_report(title=HOSTILE, extra="é\r\n\tkept  as it is &amp;")
+    for page in report.pages:
+        html = (built / "experiments/sample/v2" / page.path).read_bytes()
+        assert page.body.encode() in html
+        assert html.count(b'<div class="tracegen">') == 1
+    for name, content in report.files.items():
+        assert (built / "experiments/sample/v2" / name).read_bytes() == content
+    assert b"Superseded." in (built / "experiments/sample/v1/index.html").read_bytes()
+    assert b"Draft, not citable." in (built / "experiments/sample/run-003/graph/index.html").read_bytes()
+
+
+@pytest.mark.parametrize("theme", ["material", "mkdocs"])
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(tmp_path: Path, theme: str) -> None:
+    built = build_site(a_full_project(tmp_path, theme=theme), strict=True).parent
+    pages = [path for path in built.rglob("*.html") if path.name != "404.html"]
+    assert len(pages) == 3 * len(KEYS) + 4 + (theme == "mkdocs") * 0
+    for path in pages:
+        html = path.read_text()
+        found = Addresses(html)
+        assert outside(found.loaded) == [], path
+        assert "<script>alert" not in html and "<img src=x" not in html
+        for address in found.loaded + found.linked:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc or not parts.path:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve()
+            assert target.is_file(), f"{path}: {address}"
+    for path in built.rglob("*.css"):
+        assert not re.search(r"url\(\s*['\"]?(https?:)?//|@import", path.read_text()), path
+
+
+def test_one_copy_of_an_asset_however_many_versions(tmp_path: Path) -> None:
+    built = build_site(a_full_project(tmp_path), strict=True).parent
+    assert len(list(built.rglob("vega.*.js"))) == 1
+    assert not list((built / "experiments").rglob("assets"))
+    html = (built / "experiments/sample/v1/memory/index.html").read_text()
+    (vega,) = re.findall(r'<meta name="tracegen-vega" content="([^"]*)"', html)
+    assert (built / "experiments/sample/v1/memory" / vega).resolve().read_bytes() == b"// vega\n"
+
+
+def test_two_builds_are_the_same(tmp_path: Path) -> None:
+    made = []
+    for name in ("a", "b"):
+        config = a_full_project(tmp_path / name)
+        made.append(files_of(build_site(config, strict=True).parent))
+        made.append(files_of(build_site(config, strict=True, verify=True).parent))
+    assert made[0] == made[1] == made[2] == made[3]
+
+
+def test_search_knows_the_summaries_and_not_the_bodies(tmp_path: Path) -> None:
+    built = build_site(a_full_project(tmp_path), strict=True).parent
+    index = (built / "search" / "search_index.json").read_text()
+    found = [entry["location"] for entry in json.loads(index)["docs"] if "The memory of it." in entry["text"]]
+    assert {address.split("/")[2] for address in found if address.count("/") > 2} == {"v2", "run-003"}
+    assert "kept  as it is" not in index
+    assert (built / "search" / "search_index.js").read_text() == f"var __index = {index}"
+
+
+@pytest.mark.parametrize("theme", ["material", "mkdocs"])
+def test_an_empty_site(tmp_path: Path, theme: str) -> None:
+    built = build_site(a_project(tmp_path, theme=theme), strict=True).parent
+    assert "No experiment has been published" in (built / "experiments" / "index.html").read_text()
+
+
+def test_an_experiment_without_runs(tmp_path: Path) -> None:
+    config = a_project(tmp_path)
+    (tmp_path / "experiments" / "sample").mkdir(parents=True)
+    (tmp_path / "experiments" / "sample" / "experiment.toml").write_text('question = "Why?"\n')
+    built = build_site(config, strict=True).parent
+    assert "Nothing is published yet" in (built / "experiments" / "sample" / "index.html").read_text()
+
+
+def test_the_navigation_holds_the_index_only(tmp_path: Path) -> None:
+    built = build_site(a_full_project(tmp_path), strict=True).parent
+    (nav,) = re.findall(
+        r'<nav class="md-nav md-nav--primary.*?</nav>\s*</div>', (built / "index.html").read_text(), re.S
+    )
+    assert "experiments/index.html" in nav and "sample" not in nav
+
+
+def test_a_damaged_bundle_stops_and_the_old_site_stays(tmp_path: Path) -> None:
+    config = a_full_project(tmp_path)
+    before = files_of(build_site(config).parent)
+    (tmp_path / "experiments" / "sample" / "versions" / "1" / "data" / "ops" / "0.js").unlink()
+    with pytest.raises(StoreError, match=r"versions/1/data/ops/0\.js: is missing, and was published; restore"):
+        build_site(config)
+    assert files_of(tmp_path / "site") == before
+
+
+def test_an_unknown_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = a_full_project(tmp_path)
+    (tmp_path / "journal" / "entry.md").write_text("---\ntitle: Entry\n---\n\n# Entry\n\nSee [[sample@v7]].\n")
+    with pytest.raises(CheckError, match="1 warning"):
+        build_site(config, strict=True)
+    assert "entry.md:7: unknown reference [[sample@v7]]: sample@v7 is no published version" in capsys.readouterr().err
+    built = build_site(config).parent
+    assert '<mark class="tracegen-unknown"' in (built / "entry.html").read_text()
+
+
+def test_a_draft_that_cannot_be_shown_fails_a_strict_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = a_full_project(tmp_path)
+    (tmp_path / "experiments" / "sample" / "runs" / "003" / "tables" / "ops.parquet").unlink()
+    with pytest.raises(CheckError):
+        build_site(config, strict=True)
+    assert "Run 003: sample/runs/003/tables/ops.parquet: is missing" in capsys.readouterr().err
+
+
+def test_a_page_of_the_journal_in_our_place(tmp_path: Path) -> None:
+    config = a_full_project(tmp_path)
+    (tmp_path / "journal" / "experiments").mkdir()
+    (tmp_path / "journal" / "experiments" / "index.md").write_text("# Mine\n")
+    with pytest.raises(TracegenError, match=r"experiments/index\.md"):
+        build_site(config)
+
+
+def test_wrong_settings(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="is missing"):
+        build_site(tmp_path / "mkdocs.yml")
+    config = a_project(tmp_path)
+    config.write_text(config.read_text().replace("tracegen]", "]"))
+    with pytest.raises(SettingsError, match="not switched on"):
+        build_site(config)
+    config.write_text("site_name: [")
+    with pytest.raises(SettingsError, match="cannot use it"):
+        build_site(config)
+
+
+def test_the_projects_own_site_builds_without_experiments(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    (tmp_path / "mkdocs.yml").write_bytes((root / "mkdocs.yml").read_bytes())
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "index.md").write_bytes((root / "journal" / "index.md").read_bytes())
+    assert build_site(tmp_path / "mkdocs.yml", strict=True).is_file()

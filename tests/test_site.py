@@ -1,0 +1,143 @@
+"""The site shows every version and the newest drafts, and writes nothing but its own folder and cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.stand_in import HOSTILE, KEYS, a_report, a_run, a_run_folder, a_version, render
+from tests.test_bundle import files_of
+from tracegen import site
+from tracegen.errors import SettingsError, StoreError, TableError
+from tracegen.model import Run, Version
+from tracegen.pages.page import Report
+
+
+def gathered(root: Path, **options: object) -> site.Site:
+    return site.gather(root / "experiments", root / "cache", now_ns=0, **{"render": render, **options})  # type: ignore[arg-type]
+
+
+def never(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+    raise AssertionError("rendered anew")
+
+
+def test_a_site_without_experiments(tmp_path: Path) -> None:
+    empty = gathered(tmp_path)
+    assert list(empty.pages) == ["experiments/index.md"]
+    assert "No experiment has been published" in empty.pages["experiments/index.md"].content()
+
+
+def test_an_experiment_without_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "experiments" / "sample"
+    folder.mkdir(parents=True)
+    (folder / "experiment.toml").write_text('question = "Why <b>?"\n')
+    (one,) = gathered(tmp_path).entries
+    assert (one.question, one.published, one.drafts) == ("Why <b>?", [], [])
+    html = gathered(tmp_path).pages["experiments/sample/index.md"].content()
+    assert "Why &lt;b&gt;?" in html and "Nothing is published yet" in html
+
+
+def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
+    a_version(tmp_path / "experiments", number=1)
+    for number in range(1, 9):
+        a_run_folder(tmp_path / "experiments", a_run(number=number))
+    made = gathered(tmp_path)
+    (one,) = made.entries
+    assert [draft.run.number for draft in one.drafts] == [8, 7, 6, 5, 4]
+    assert one.older == 2
+    folders = ["v1", *(f"run-00{n}" for n in (8, 7, 6, 5, 4))]
+    expected = {f"experiments/sample/{f}/{'' if k == 'overview' else k + '/'}index.md" for f in folders for k in KEYS}
+    assert set(made.pages) == expected | {"experiments/index.md", "experiments/sample/index.md"}
+    assert "Draft, not citable" in made.pages["experiments/sample/run-008/index.md"].content()
+    assert [page.path for page in made.pages.values() if page.listed] == ["experiments/index.html"]
+
+
+def test_drafts_come_from_the_cache_until_something_changes(tmp_path: Path) -> None:
+    a_run_folder(tmp_path / "experiments", a_run())
+    before = files_of(tmp_path / "experiments")
+    first = gathered(tmp_path)
+    again = gathered(tmp_path, render=never)
+    assert first.entries[0].drafts == again.entries[0].drafts
+    assert files_of(tmp_path / "experiments") == before
+    with pytest.raises(AssertionError, match="rendered anew"):
+        gathered(tmp_path, render=never, known=("another",))
+    (cached,) = (tmp_path / "cache" / "drafts" / "sample" / "run-001").iterdir()
+    (cached / "version.json").write_text("{")
+    assert gathered(tmp_path).entries[0].drafts == first.entries[0].drafts
+
+
+def test_a_draft_shows_no_host_and_no_path(tmp_path: Path) -> None:
+    seen: list[Run] = []
+
+    def look(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+        seen.append(run)
+        assert (address, citable) == ("sample/run-001", None)
+        return a_report()
+
+    a_run_folder(tmp_path / "experiments", a_run())
+    gathered(tmp_path, render=look)
+    assert "/home/ada" not in repr(seen[0].facts) and "countess" not in repr(seen[0].facts)
+    assert seen[0].folder is None
+
+
+def test_a_draft_that_cannot_be_shown_says_why(tmp_path: Path) -> None:
+    folder = a_run_folder(tmp_path / "experiments", a_run())
+    (folder / "tables" / "ops.parquet").unlink()
+    made = gathered(tmp_path)
+    (problem,) = made.problems
+    assert problem.startswith("Run 001: sample/runs/001/tables/ops.parquet: is missing")
+    assert str(tmp_path) not in problem
+    assert "ops.parquet" in made.pages["experiments/sample/index.md"].content()
+
+
+def test_a_report_that_cannot_be_made_is_a_problem_too(tmp_path: Path) -> None:
+    def fail(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+        raise TableError("table ops: has no rows")
+
+    a_run_folder(tmp_path / "experiments", a_run())
+    assert gathered(tmp_path, render=fail).problems == ["Run 001: table ops: has no rows"]
+
+
+def test_a_changed_bundle_stops(tmp_path: Path) -> None:
+    version = a_version(tmp_path / "experiments")
+    assert version.folder
+    path = version.folder / "figures" / "graph.svg"
+    path.write_bytes(path.read_bytes().replace(b"10", b"11"))
+    with pytest.raises(StoreError, match=r"graph\.svg: has changed since it was published; restore it"):
+        gathered(tmp_path)
+
+
+def test_a_folder_with_a_hostile_name_stops(tmp_path: Path) -> None:
+    (tmp_path / "experiments" / "<img src=x>" / "runs").mkdir(parents=True)
+    with pytest.raises(SettingsError, match="the name may hold"):
+        gathered(tmp_path)
+
+
+def test_hostile_text_is_text_on_every_listing(tmp_path: Path) -> None:
+    experiments = tmp_path / "experiments"
+    a_version(experiments, report=a_report(title=HOSTILE))
+    (experiments / "sample" / "experiment.toml").write_text("question = '''" + HOSTILE + "'''\n")
+    (experiments / "sample" / "status.json").write_text(
+        '{"schema": 1, "withdrawn": {"1": {"reason": "<script>alert(3)</script>", "successor": null}}}'
+    )
+    made = gathered(tmp_path)
+    for page in made.pages.values():
+        html = page.content() + site.placeholder(page)
+        assert "<script>alert" not in html and "<img src=x" not in html
+    assert "&lt;script&gt;alert(3)" in made.pages["experiments/sample/v1/index.md"].content()
+
+
+def test_compose_puts_body_and_head_in(tmp_path: Path) -> None:
+    a_version(tmp_path / "experiments")
+    page = gathered(tmp_path).pages["experiments/sample/v1/memory/index.md"]
+    shell = f'<html lang="en"><head><title>x</title></head><body>{site.placeholder(page)}</body></html>'
+    html = site.compose(page, shell)
+    assert next(p.body for p in a_report().pages if p.key == "memory") in html
+    assert html.startswith('<html data-tracegen-assets="../../../../assets/tracegen/" lang="en">')
+    assert 0 < html.index("<script defer") < html.index("</head>")
+    assert site.PAGE_BEGIN not in html
+    with pytest.raises(StoreError, match="use a theme that has"):
+        site.compose(page, "<html></html>")
