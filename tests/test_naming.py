@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracegen.naming import component_of, layer_of, place_of
+from tracegen.naming import component_of, layer_of, place_of, settle_layers
 from tracegen.tables import COMPONENTS
 
 WEIGHTS = {
@@ -169,3 +169,9 @@ def test_any_text_has_a_component_and_a_layer_that_fits(name: str) -> None:
     assert component_of(name) in COMPONENTS
     layer = layer_of(name)
     assert layer is None or 0 <= layer < 2**31
+
+
+def test_an_unnamed_node_between_two_of_a_layer_is_of_that_layer() -> None:
+    names = ["l_out-2", "Qcur-3", "node_7", "kqv_out-3", "node_8", "ffn_inp-3", "node_9", "result_norm", "node_10"]
+    layers = [2, 3, None, 3, 2, 3, 3, None, None]
+    assert settle_layers(names, layers) == [2, 3, 3, 3, 3, 3, 3, None, None]

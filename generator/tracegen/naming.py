@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 _DERIVED = re.compile(r" \(.*")
 _UNNAMED = re.compile(r"node_[0-9]+(?: \(.*)?")
@@ -92,6 +93,22 @@ def place_of(op: str, name: str, operands: Sequence[str]) -> tuple[int | None, s
     weights = (component_of(operand) for operand in operands if operand.endswith(".weight"))
     component = "attention" if op == "FLASH_ATTN_EXT" else next(weights, "other")
     return next((layer for layer in layers if layer is not None), None), component
+
+
+def settle_layers(names: Sequence[str], layers: Sequence[int | None]) -> list[int | None]:
+    """The layers of nodes in order of execution; an unnamed node between two of one layer is of that layer.
+
+    The last layer gathers the rows that are asked for with two unnamed GET_ROWS; the
+    operand of one names the layer before.
+    """
+    known = [None if _UNNAMED.fullmatch(name) else layer for name, layer in zip(names, layers, strict=True)]
+    before = list(accumulate(known, lambda last, layer: last if layer is None else layer))
+    after = list(accumulate(reversed(known), lambda last, layer: last if layer is None else layer))[::-1]
+    unnamed = [bool(_UNNAMED.fullmatch(name)) for name in names]
+    return [
+        b if is_unnamed and b is not None and b == a else layer
+        for layer, is_unnamed, b, a in zip(layers, unnamed, before, after, strict=True)
+    ]
 
 
 def _base(name: str) -> str:

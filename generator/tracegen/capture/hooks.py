@@ -88,6 +88,7 @@ def copy_sources(tree: Path, native: Path) -> None:
         for folder, pattern in (("src", "*.[ch]"), ("include", "*.h"), ("hooks", "*.c"), ("hooks", "*.cmake")):
             for path in sorted((native / folder).glob(pattern)):
                 place = tree / HEADER if path.name == Path(HEADER).name else target / path.name
+                place.parent.mkdir(parents=True, exist_ok=True)
                 if not place.exists() or place.read_bytes() != path.read_bytes():
                     shutil.copyfile(path, place)
     except OSError as error:

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tracegen.capture.execute import last_lines, output_of, run_program, visible
+from tracegen.errors import EnvironmentFailure
+
+
+def run(tmp_path: Path, code: str, **more: object) -> object:
+    return run_program(
+        [sys.executable, "-c", code], stdout=tmp_path / "out", stderr=tmp_path / "err", **more  # type: ignore[arg-type]
+    )
+
+
+def test_output_status_and_closed_input(tmp_path: Path) -> None:
+    ended = run(tmp_path, "import sys; print(sys.stdin.read() == ''); print('e', file=sys.stderr); sys.exit(7)")
+    assert (ended.status, ended.ending) == (7, "exit status 7")
+    assert (tmp_path / "out").read_text() == "True\n" and (tmp_path / "err").read_text() == "e\n"
+
+
+def test_a_killed_program_says_by_what(tmp_path: Path) -> None:
+    ended = run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert ended.ending == "killed by SIGKILL"
+
+
+def test_a_time_limit_stops_it_and_what_it_started(tmp_path: Path) -> None:
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']).wait()"
+    begin = time.monotonic()
+    ended = run(tmp_path, code, timeout_s=0.5)
+    assert ended.timed_out and "time limit" in ended.ending and time.monotonic() - begin < 20
+
+
+def test_ctrl_c_stops_the_program_and_is_raised_again(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+    def interrupt() -> None:
+        while not (pid.exists() and pid.read_text()):
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, code)
+    thread.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_a_program_that_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match="/no/such/program: cannot be started"):
+        run_program(["/no/such/program"], stdout=tmp_path / "o", stderr=tmp_path / "e")
+    assert output_of(["/no/such/program"]) is None
+
+
+def test_last_lines_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"one\n\x1b[2Jtwo \xff\n\n")
+    assert last_lines(tmp_path / "log") == "one\n\\x1b[2Jtwo \ufffd"
+    assert last_lines(tmp_path / "missing") == ""
+    assert visible("a\u202eb\tc\n") == "a\\u202eb\tc\\n"

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+from tracegen.capture.plan import command_for, settings_of, timings_in
+from tracegen.model import Experiment
+from tracegen.settings import OWN_FLAGS
+
+EXPERIMENT = Experiment(name="x", question="?", model="m.gguf", prompt="-a prompt\\n", tokens=3, flags=("--temp", "0"))
+LOG = """
+0.00.023.215 I common_perf_print:    sampling time =       0.11 ms
+0.00.023.250 I common_perf_print:        load time =       9.97 ms
+0.00.023.264 I common_perf_print: prompt eval time =       2.49 ms /    12 tokens (    0.21 ms per token)
+0.00.023.278 I common_perf_print:        eval time =       1.62 ms /     4 runs   (    0.41 ms per token)
+0.00.023.291 I common_perf_print:       total time =       4.56 ms /    16 tokens
+0.00.023.317 I common_perf_print:    graphs reused =          3
+"""
+
+
+def test_the_command_never_talks_and_keeps_the_prompt_as_it_is() -> None:
+    command = command_for(EXPERIMENT, Path("llama-completion"), Path("m.gguf"))
+    assert {"-no-cnv", "--no-escape", "--ignore-eos"} <= set(command)
+    assert command[command.index("-p") + 1] == EXPERIMENT.prompt
+    assert command[-2:] == ("--temp", "0")
+    assert "--no-warmup" not in command and "--no-repack" not in command
+
+
+def test_switches() -> None:
+    off = Experiment(**{**vars(EXPERIMENT), "warmup": False, "repack": False, "mmap": False, "flash_attention": "off"})
+    command = command_for(off, Path("p"), Path("m"))
+    assert {"--no-warmup", "--no-repack"} <= set(command)
+    assert command[command.index("--load-mode") + 1] == "none"
+    assert command[command.index("-fa") + 1] == "off"
+
+
+def test_what_tracegen_sets_nobody_else_may() -> None:
+    ours = {part for part in command_for(EXPERIMENT, Path("p"), Path("m"))[1:-2] if part.startswith("-")}
+    assert ours - {EXPERIMENT.prompt, "--fit", "--log-colors", "--no-escape", "--no-display-prompt"} <= set(OWN_FLAGS)
+
+
+def test_llama_cpps_own_counters() -> None:
+    assert timings_in(LOG) == {
+        "load_ms": 9.97, "prompt_ms": 2.49, "prompt_tokens": 12, "eval_ms": 1.62, "eval_runs": 4, "total_ms": 4.56,
+        "graphs_reused": 3,
+    }  # fmt: skip
+    assert set(timings_in("").values()) == {None}
+
+
+def test_every_setting_is_stored() -> None:
+    stored = set(settings_of(EXPERIMENT)) | {"name", "prompt"}
+    assert {field.name for field in fields(Experiment)} <= stored
