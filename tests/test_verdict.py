@@ -27,6 +27,7 @@ def evidence(**changes: Any) -> Evidence:
         n_layers=1,
         n_experts=4,
         data_begin=(512, 256),
+        tokens_asked=1,
         warmup=False,
     )
     return replace(made, **changes)
@@ -94,6 +95,26 @@ def test_a_node_without_a_state_is_unaccounted() -> None:
 def test_llama_cpps_own_counters(key: str, timings: dict[str, Any]) -> None:
     assert state_of(evidence(timings=timings), key) == "failed"
     assert state_of(evidence(timings={}), key) == "not checked"
+
+
+def test_a_prompt_of_one_token_is_a_run_to_llama_cpp() -> None:
+    tables = hard_case()
+    prompt = tables["passes"]["kind"] == "prompt"
+    tables["passes"].loc[prompt, "n_tokens"] = [0] * (int(prompt.sum()) - 1) + [1]
+    for runs, state in ((1, "passed"), (2, "failed")):
+        assert state_of(evidence(tables=tables, timings={"eval_runs": runs}), "passes_agree") == state
+
+
+def test_a_pass_of_no_known_kind() -> None:
+    def forget(passes: pd.DataFrame) -> pd.DataFrame:
+        return passes.assign(kind=passes["kind"].where(passes.index != passes.index[-1]))
+
+    assert state_of(with_table("passes", forget), "pass_kinds") == "warning"
+
+
+def test_fewer_tokens_than_asked_for() -> None:
+    assert state_of(evidence(tokens_asked=2), "tokens_asked") == "warning"
+    assert state_of(evidence(tokens_asked=None), "tokens_asked") == "not checked"
 
 
 def test_layers_and_experts_of_the_metadata() -> None:

@@ -99,14 +99,14 @@ def resolve(known: References, reference: str) -> Target:
     if not pages:
         keys = ", ".join(page["key"] for page in one.bundle.pages)
         raise UnknownReferenceError(f"{match['citation']} has no page {match['page']!r}; it has {keys}")
-    figure = next((f for f in document["figures"] if f["key"] == anchor and _holds(pages, f["page"])), None)
+    figure = next((f for f in document["figures"] if _anchor(f) == anchor and _holds(pages, f["page"])), None)
     if figure:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
         wanted = f'id="{anchor}"'.encode()
         pages = [page for page in pages if wanted in one.bundle.body(page["path"])]
         if not pages:
-            keys = ", ".join(f["key"] for f in document["figures"]) or "none"
+            keys = ", ".join(_anchor(f) for f in document["figures"]) or "none"
             raise UnknownReferenceError(f"{match['citation']} has no anchor {anchor!r}; its figures are {keys}")
     root = f"{SCHEME}{known.base}/{one.version.experiment}/{one.version.name}"
     return Target(one, pages[0], anchor, figure, root)
@@ -139,6 +139,12 @@ def _version(known: References, citation: str) -> Published:
         there = f"published are {', '.join(others)}" if others else f"nothing of {name!r} is published"
         raise UnknownReferenceError(f"{citation} is no published version; {there}")
     return known.published[citation]
+
+
+def _anchor(figure: Mapping[str, str]) -> str:
+    """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
+    key = figure["key"]
+    return key if key.startswith("fig-") else f"fig-{key}"
 
 
 def _holds(pages: list[Mapping[str, str]], key: str) -> bool:

@@ -6,8 +6,8 @@ import json
 import math
 import os
 import platform
-import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +61,9 @@ def measure(experiment: Experiment, folder: Path, progress: Progress, program: s
             clock.begin("check")
             log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace")
             timings = timings_in(log)
-            checks = checks_of(_evidence(trace, timings, model_document(model), experiment.warmup, ended.status == 0))
+            checks = checks_of(
+                _evidence(trace, timings, model_document(model), settings_of(experiment), ended.status == 0)
+            )
             clock.begin("store")
             for segment in sorted((raw / "trace").glob("*.tt")):
                 store.compress(segment)
@@ -106,7 +108,7 @@ def model_path(model: str, progress: Progress) -> Path:
         path = Path(model)
         if not path.exists():
             raise SettingsError(f"{path}: there is no such model file")
-        return path.resolve()
+        return path.absolute()  # not resolved: a split model's files are found by the names of the links
     target = cache_folder() / "models" / recipe_hash() / f"{model}.gguf"
     if not target.exists():
         progress.step(f"write the demo model {model}")
@@ -144,14 +146,18 @@ def _keep_failed(part: Path, failed: Path) -> Path | None:
     target = failed / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
     try:
         failed.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(part, target)
+        os.rename(part, target)
     except OSError:
         return None
     return target
 
 
 def _evidence(
-    trace: NativeTrace, timings: dict[str, float | int | None], model: dict[str, Any], warmup: bool, ended: bool
+    trace: NativeTrace,
+    timings: dict[str, float | int | None],
+    model: dict[str, Any],
+    settings: Mapping[str, Any],
+    ended: bool,
 ) -> Evidence:
     return Evidence(
         tables=trace.tables,
@@ -160,7 +166,8 @@ def _evidence(
         n_layers=model["n_layers"],
         n_experts=model["n_experts"],
         data_begin=tuple(model["data_begin"]),
-        warmup=warmup,
+        tokens_asked=int(settings["tokens"]),
+        warmup=bool(settings["warmup"]),
         program_ended=ended,
     )
 
@@ -191,8 +198,8 @@ def read_again(folder: Path) -> Run:
     model = ModelTables(frame("files", document["files"]), frame("tensors", document["tensors"]))
     trace = read_trace(segment_files(raw / "trace"), model)
     log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace")
-    warmup = bool(run.facts["settings"]["warmup"])
-    checks = checks_of(_evidence(trace, timings_in(log), document, warmup, run.facts["exit_status"] == 0))
+    settings, ended = run.facts["settings"], run.facts["exit_status"] == 0
+    checks = checks_of(_evidence(trace, timings_in(log), document, settings, ended))
     with store.part_folder(folder.parent) as part:
         store.write_tables(part / "tables", trace.tables, VERSION)
         for path in sorted((part / "tables").iterdir()):

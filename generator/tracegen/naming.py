@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
 
 _DERIVED = re.compile(r" \(.*")
 _UNNAMED = re.compile(r"node_[0-9]+(?: \(.*)?")
@@ -101,14 +100,21 @@ def settle_layers(names: Sequence[str], layers: Sequence[int | None]) -> list[in
     The last layer gathers the rows that are asked for with two unnamed GET_ROWS; the
     operand of one names the layer before.
     """
-    known = [None if _UNNAMED.fullmatch(name) else layer for name, layer in zip(names, layers, strict=True)]
-    before = list(accumulate(known, lambda last, layer: last if layer is None else layer))
-    after = list(accumulate(reversed(known), lambda last, layer: last if layer is None else layer))[::-1]
     unnamed = [bool(_UNNAMED.fullmatch(name)) for name in names]
+    known = [None if skip else layer for layer, skip in zip(layers, unnamed, strict=True)]
+    before, after = _filled(known), _filled(known[::-1])[::-1]
     return [
         b if is_unnamed and b is not None and b == a else layer
         for layer, is_unnamed, b, a in zip(layers, unnamed, before, after, strict=True)
     ]
+
+
+def _filled(layers: Sequence[int | None]) -> list[int | None]:
+    """Each layer that is not known becomes the last one that was."""
+    made: list[int | None] = []
+    for layer in layers:
+        made.append(layer if layer is not None or not made else made[-1])
+    return made
 
 
 def _base(name: str) -> str:

@@ -30,6 +30,7 @@ class Evidence:
     n_layers: int | None = None
     n_experts: int | None = None
     data_begin: tuple[int, ...] = ()
+    tokens_asked: int | None = None
     warmup: bool = True
     program_ended: bool = True
 
@@ -62,7 +63,9 @@ def _complete(e: Evidence) -> Check:
         if whole
         else f"ends early: {e.trace['unsealed_chunks']} chunks unsealed, {e.trace['open_computes']} graphs unfinished"
     )
-    return _check("trace_complete", "The trace was closed in order", whole and e.program_ended, found, "closed in order")
+    return _check(
+        "trace_complete", "The trace was closed in order", whole and e.program_ended, found, "closed in order"
+    )
 
 
 def _nodes(e: Evidence) -> Check:
@@ -89,8 +92,9 @@ def _passes(e: Evidence) -> Check:
     n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
     if runs is None:
         return _check("passes_agree", "Generate passes agree with llama.cpp", "not checked", _count(n), "n_eval")
-    # llama.cpp counts at least one run even when there was none.
-    agree = n == runs or (n == 0 and runs == 1)
+    # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
+    prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
+    agree = max(n + int(prompt_tokens == 1), 1) == runs
     return _check(
         "passes_agree", "Generate passes agree with llama.cpp's counter", agree, _count(n), f"n_eval = {_count(runs)}"
     )
@@ -105,6 +109,17 @@ def _tokens(e: Evidence) -> Check:
     # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
     agree = n == counted or (n == 1 and counted in (0, 1))
     return _check("tokens_agree", title, agree, _count(n), f"n_p_eval = {_count(counted)}")
+
+
+def _asked(e: Evidence) -> Check:
+    """llama.cpp stops early when the context is full: what was measured is true, but less than was asked."""
+    n = int(e.tables["passes"]["produced_token"].notna().sum())
+    title = "As many tokens were generated as asked for"
+    if e.tokens_asked is None:
+        return _check("tokens_asked", title, "not checked", _count(n), "the setting `tokens`")
+    state: CheckState = "passed" if n == e.tokens_asked else "warning"
+    detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
+    return _check("tokens_asked", title, state, _count(n), f"tokens = {_count(e.tokens_asked)}", detail)
 
 
 def _layers(e: Evidence) -> Check:
@@ -154,7 +169,9 @@ def _offsets(e: Evidence) -> Check:
     end = known["origin_offset"] + known["size_bytes"]
     limit = tensors["offset"].add(tensors["size_bytes"]).reindex(known["tensor"].astype(int)).to_numpy()
     bad = int((~inside).sum()) + int((end.to_numpy(dtype="int64") > limit).sum())
-    return _check("offsets_in_tensors", title, bad == 0, f"{_count(len(place))} places, {_count(bad)} outside", "0 outside")
+    return _check(
+        "offsets_in_tensors", title, bad == 0, f"{_count(len(place))} places, {_count(bad)} outside", "0 outside"
+    )
 
 
 def _tiles(e: Evidence) -> Check:
@@ -271,19 +288,20 @@ def _interference(e: Evidence) -> Check:
 
 
 def _kinds(e: Evidence) -> Check:
-    """Warm-up asked for is there, and none that was switched off."""
+    """Warm-up asked for is there, and none that was switched off; what has no kind is told."""
     kinds = e.tables["passes"]["kind"]
     n = int((kinds == "warmup").sum())
     unknown = int(kinds.isna().sum())
-    right = (n > 0) == e.warmup and unknown == 0
+    state: CheckState = "failed" if (n > 0) != e.warmup else "warning" if unknown else "passed"
     return _check(
-        "pass_kinds", "Load and warm-up are told from tokens", right,
+        "pass_kinds", "Load and warm-up are told from tokens", state,
         f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
         "warm-up on" if e.warmup else "warm-up off",
+        "a graph that evaluates no tokens, as when the KV cache is shifted, is of no known kind" if unknown else "",
     )  # fmt: skip
 
 
 _CHECKS = (
-    _complete, _dropped, _one_run, _checksums, _zero, _monotone, _nodes, _threads, _kinds, _passes, _tokens, _layers,
-    _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, _cost, _interference,
+    _complete, _dropped, _one_run, _checksums, _zero, _monotone, _nodes, _threads, _kinds, _passes, _tokens, _asked,
+    _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, _cost, _interference,
 )  # fmt: skip

@@ -20,6 +20,8 @@
  *
  * MAIN      records of struct tt_record (16 bytes: type, length, time), then the
  *           payload of that type, padded to 8 bytes; `length` counts all of it.
+ *           A record lies in one chunk. After one that did not fit only TT_END is
+ *           written, so that none names what is missing.
  *           Strings appear once, as TT_STRING, before the first record that names
  *           their number; number 0 is the empty string.
  *
@@ -226,7 +228,8 @@ struct tt_event {
     uint16_t type;       /* enum tt_event_type */
 };
 /*
- * TT_THREAD_BEGIN, TT_THREAD_END: end_ns is the compute, barrier_ns the size of the pool.
+ * TT_THREAD_BEGIN, TT_THREAD_END: end_ns is the compute; of the begin, barrier_ns is the
+ *           size of the pool | number of the thread in the system << 32.
  * TT_INDEX: end_ns is ne0 | ne1 << 32 of the data, barrier_ns what it is (tt_index),
  *           n_fused the bytes of one number (4 or 8).
  */

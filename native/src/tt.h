@@ -102,8 +102,9 @@ struct tt_writer {
     struct tt_writer * next;
     uint64_t begin_ns, barrier_ns, barrier_begin_ns;
     struct tt_compute_work work;
+    const uint8_t * plan;          /* of the work, where this thread copies index data */
     int      first_node;
-    uint32_t thread;
+    uint32_t thread, os_thread;
     bool     in_op, dropping;
     atomic_bool busy, owned;
 };

@@ -32,6 +32,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
         trace->writers = writer;
     }
     if (writer) {
+        writer->os_thread = (uint32_t) gettid(); /* a system call: not for every compute */
         atomic_store(&writer->owned, true);
     }
     pthread_mutex_unlock(&trace->lock);
@@ -55,16 +56,16 @@ void tt_writers_close(struct tt_trace * trace) {
     trace->writers = NULL;
 }
 
-static inline void put(struct tt_writer * writer, const struct tt_event * event) {
-    memcpy(writer->segment.payload + writer->segment.used, event, sizeof *event);
-    tt_segment_commit(&writer->segment, sizeof *event);
+/* In place: an event built elsewhere and copied stalls on its own stores. Chunks and events keep it aligned. */
+static inline struct tt_event * next_event(struct tt_writer * writer) {
+    return (struct tt_event *) (void *) (writer->segment.payload + writer->segment.used);
 }
 
 static void mark(struct tt_writer * writer, uint16_t type, uint64_t pool) {
-    const struct tt_event event = {
+    *next_event(writer) = (struct tt_event) {
         .begin_ns = tt_now(), .end_ns = writer->work.compute, .barrier_ns = pool, .node = writer->thread, .type = type,
     };
-    put(writer, &event);
+    tt_segment_commit(&writer->segment, sizeof(struct tt_event));
 }
 
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth) {
@@ -75,11 +76,12 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
     writer->in_op    = false;
     atomic_store_explicit(&writer->busy, true, memory_order_relaxed);
     writer->dropping = !tt_segment_reserve(&writer->segment, bytes);
+    writer->plan     = ith == 0 && !writer->dropping ? work->plan : NULL;
     if (writer->dropping) {
         tt_segment_drop(&writer->segment, 2, 2 * sizeof(struct tt_event));
         return;
     }
-    mark(writer, TT_THREAD_BEGIN, (uint64_t) nth | (uint64_t) gettid() << 32);
+    mark(writer, TT_THREAD_BEGIN, (uint64_t) nth | (uint64_t) writer->os_thread << 32);
 }
 
 void tt_thread_end(struct tt_writer * writer) {
@@ -106,7 +108,7 @@ static void copy_index(struct tt_writer * writer, int node) {
 }
 
 void tt_op_begin(struct tt_writer * writer, int node) {
-    if (writer->thread == 0 && writer->work.plan && writer->work.plan[node] && !writer->dropping) {
+    if (writer->plan && writer->plan[node]) {
         copy_index(writer, node);
     }
     writer->first_node = node;
@@ -116,20 +118,20 @@ void tt_op_begin(struct tt_writer * writer, int node) {
 }
 
 void tt_op_end(struct tt_writer * writer, int node) {
-    const struct tt_event event = {
-        .begin_ns   = writer->begin_ns,
-        .end_ns     = tt_now(),
-        .barrier_ns = writer->barrier_ns,
-        .node       = (uint32_t) writer->first_node,
-        .n_fused    = (uint16_t) (node - writer->first_node),
-        .type       = TT_OP,
-    };
+    const uint64_t end_ns = tt_now();
     writer->in_op = false;
     if (writer->dropping) {
-        tt_segment_drop(&writer->segment, 1, sizeof event);
+        tt_segment_drop(&writer->segment, 1, sizeof(struct tt_event));
         return;
     }
-    put(writer, &event);
+    struct tt_event * event = next_event(writer);
+    event->begin_ns   = writer->begin_ns;
+    event->end_ns     = end_ns;
+    event->barrier_ns = writer->barrier_ns;
+    event->node       = (uint32_t) writer->first_node;
+    event->n_fused    = (uint16_t) (node - writer->first_node);
+    event->type       = TT_OP;
+    tt_segment_commit(&writer->segment, sizeof *event);
 }
 
 void tt_measure_cost(double * event_ns, double * clock_ns) {

@@ -30,6 +30,7 @@ LONG = "The page of the memory is read from the disk by the expert and the route
 
 # Q4_K_M's mix of types (Q4_K, some Q6_K), small
 Q4_K_M: Mapping[str, object] = dict(n_layers=4, n_embd=256, n_ff=512, n_heads=4, n_kv_heads=2, n_vocab=768)
+HARD: Mapping[str, object] = dict(dtype="Q4_K", n_experts_used=3)
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Case:
     kind: str = "demo"
     shape: Mapping[str, object] = field(default_factory=dict)
     split: bool = False
+    linked: bool = False
     prompt: str = SHORT
     weights_in: frozenset[str] = frozenset({"disk"})
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -56,6 +58,7 @@ CASES = (
     Case("q4-k-m-repacked", "tinyllama", Q4_K_M, weights_in=BOTH),
     Case("q4-k-m-as-stored", "tinyllama", Q4_K_M, settings=dict(repack=False)),
     Case("split", split=True),
+    Case("behind-links", split=True, linked=True),
     Case("ubatches", prompt=LONG, settings=dict(ubatch=8)),
     Case("no-flash-attention", prompt=LONG, settings=dict(ubatch=8, flash_attention="off")),
     Case("no-mmap", weights_in=frozenset({"copied"}), settings=dict(mmap=False)),
@@ -63,10 +66,7 @@ CASES = (
     Case("one-token", settings=dict(tokens=1, threads=1)),
     Case("hundred-tokens", settings=dict(tokens=100)),
     # all at once: two files, experts repacked, several ubatches, V written element by element
-    Case(
-        "hard", "moe", dict(dtype="Q4_K", n_experts_used=3), True, LONG, BOTH,
-        dict(ubatch=8, flash_attention="off"),
-    ),  # fmt: skip
+    Case("hard", "moe", HARD, split=True, prompt=LONG, weights_in=BOTH, settings=dict(ubatch=8, flash_attention="off")),
 )
 LARGE = (
     Case("tinyllama", "tinyllama", weights_in=BOTH),
@@ -163,11 +163,28 @@ def demo(models: Path) -> Path:
 
 @pytest.fixture(scope="session", params=CHOSEN, ids=lambda case: case.name)
 def measured(
-    request: pytest.FixtureRequest, hooked: Build, oracle: Oracle, models: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    hooked: Build,
+    oracle: Oracle,
+    models: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Measured:
     case: Case = request.param
-    model = write_demo_model(case.kind, models / f"{case.name}.gguf", split=case.split, **case.shape)[0]
+    files = write_demo_model(case.kind, models / f"{case.name}.gguf", split=case.split, **case.shape)
+    model = _linked(files)[0] if case.linked else files[0]
     experiment = Experiment(name=case.name, question="Is it true?", model=str(model), **case.experiment)
     run = measure(experiment, tmp_path_factory.mktemp(case.name), Progress(), str(hooked.programs))
     assert run.folder is not None
     return Measured(case, experiment, load_run(run.folder), oracle)
+
+
+def _linked(files: tuple[Path, ...]) -> list[Path]:
+    """The files under names that say nothing, and links with their names: how a hub's cache keeps a model."""
+    links = []
+    for number, file in enumerate(files):
+        blob = file.with_name("blobs") / f"{file.stem.partition('-')[0]}{number}"
+        blob.parent.mkdir(exist_ok=True)
+        file.rename(blob)
+        file.symlink_to(blob)
+        links.append(file)
+    return links

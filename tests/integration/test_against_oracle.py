@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gguf
@@ -9,7 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.integration.conftest import Measured
+from tests.integration.conftest import LONG, Measured
+from tracegen.capture.llama_cpp import Build
+from tracegen.loaded import load_run
+from tracegen.measure import measure
+from tracegen.model import Experiment
+from tracegen.progress import Progress
 from tracegen.tables import SLOTS
 
 pytestmark = pytest.mark.llama
@@ -107,6 +113,46 @@ def test_passes_and_tokens_equal_llama_cpps_counters(measured: Measured) -> None
     assert len(measured.loaded.run.facts["text"]["token_ids"]) == measured.experiment.tokens
 
 
+@pytest.mark.parametrize(
+    ("settings", "kinds"),
+    [
+        # what many models without a BOS token make of a short prompt; llama.cpp counts it as a run, not as a prompt
+        (
+            dict(prompt="page", flags=("--override-kv", "tokenizer.ggml.add_bos_token=bool:false")),
+            [("prompt", 1), ("generate", 1), ("generate", 1)],
+        ),
+        # a prompt in several calls of llama_decode
+        (dict(prompt=LONG, flags=("-b", "8")), [("prompt", 8)] * 3 + [("prompt", 2), ("generate", 1), ("generate", 1)]),
+    ],
+    ids=["one token", "several calls"],
+)
+def test_prompts_that_are_counted_otherwise(
+    demo: Path, hooked: Build, tmp_path: Path, settings: dict[str, Any], kinds: list[tuple[str, int]]
+) -> None:
+    experiment = Experiment(name="case", question="?", model=str(demo), tokens=3, **settings)
+    run = measure(experiment, tmp_path, Progress(), str(hooked.programs))
+    assert [check for check in run.checks if check.state == "failed"] == []
+    passes = load_run(tmp_path / "runs" / "001").passes[2:]
+    assert list(zip(passes["kind"], passes["n_tokens"], strict=True)) == kinds
+    assert passes["produced_token"].dropna().tolist() == [0, 1, 2]
+    assert passes["produced_token"].isna().sum() == len(kinds) - 3
+
+
+def test_a_shift_of_the_kv_cache_is_no_token_pass(demo: Path, hooked: Build, tmp_path: Path) -> None:
+    """It evaluates no ubatch: a pass without kind, outside the tokens, and told by a warning."""
+    flags = ("--context-shift",)
+    experiment = Experiment(
+        name="case", question="?", model=str(demo), prompt=LONG, tokens=300, context=256, flags=flags
+    )
+    run = measure(experiment, tmp_path, Progress(), str(hooked.programs))
+    assert {check.key: check.state for check in run.checks}["pass_kinds"] == "warning"
+    assert [check for check in run.checks if check.state == "failed"] == []
+    passes = load_run(tmp_path / "runs" / "001").passes
+    shift = passes[passes["kind"].isna()]
+    assert len(shift) and shift[["n_tokens", "call", "produced_token"]].isna().all(axis=None)
+    assert passes["produced_token"].dropna().tolist() == list(range(300))
+
+
 def test_a_prompt_is_cut_into_ubatches(measured: Measured) -> None:
     prompt = measured.loaded.passes.query("kind == 'prompt'")
     total = int(prompt["n_tokens"].sum())
@@ -168,7 +214,8 @@ def test_tensors_equal_the_gguf_packages_reader(measured: Measured) -> None:
     for file in loaded.tables["files"].itertuples():
         for tensor in gguf.GGUFReader(f"{folder}/{file.path}").tensors:
             shape = tuple(map(int, tensor.shape)) + (1,) * (4 - len(tensor.shape))
-            told.append((file.file, int(tensor.data_offset), tensor.name, int(tensor.n_bytes), tensor.tensor_type.name, shape))
+            place = (file.file, int(tensor.data_offset), tensor.name, int(tensor.n_bytes))
+            told.append((*place, tensor.tensor_type.name, shape))
     mine = [
         (t.file, t.offset, t.name, t.size_bytes, str(t.dtype), (t.ne0, t.ne1, t.ne2, t.ne3))
         for t in loaded.tensors.itertuples()
@@ -276,16 +323,17 @@ def test_experts_and_their_weights(measured: Measured) -> None:
 
 
 def test_a_ubatch_without_outputs_reads_no_output_weights(measured: Measured) -> None:
-    """It runs the output product on no rows: an op that is empty, and touches nothing."""
+    """It runs the output product on no rows: an op that is empty, and no access."""
     loaded = measured.loaded
-    passes = loaded.passes.set_index("pass_id")
-    product = loaded.accesses.query("name == 'result_output' and slot == 'src0'").set_index("pass_id")
-    states = loaded.ops.set_index(["pass_id", "node"])["state"]
-    assert len(product) == len(evaluated(measured))
-    for pass_id, row in product.iterrows():
-        empty = passes.loc[pass_id, "n_outputs"] == 0
-        assert states[(pass_id, row["node"])] == ("empty" if empty else "executed")
-        assert row["touched_bytes"] == (0 if empty else row["size_bytes"])
+    passes = evaluated(measured).set_index("pass_id")
+    product = loaded.accesses.query("name == 'result_output' and slot == 'src0'")
+    states = loaded.ops.merge(passes["graph"], on="pass_id").merge(
+        loaded.graph_nodes.query("name == 'result_output'")[["graph", "node"]], on=["graph", "node"]
+    )
+    asked = passes["n_outputs"] > 0
+    assert states["state"].tolist() == ["executed" if outputs else "empty" for outputs in asked]
+    assert product["pass_id"].tolist() == passes.index[asked].tolist()
+    assert (product["touched_bytes"] == product["size_bytes"]).all()
 
 
 def test_no_check_failed(measured: Measured) -> None:

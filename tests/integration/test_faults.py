@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,11 +70,11 @@ def runs(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "runs").iterdir()) if (folder / "runs").exists() else []
 
 
-def wrapper(folder: Path, hooked: Build, before: str = "", after: str = "") -> Path:
-    """A program that runs the hooked llama-completion and does something to it or to its trace."""
+def wrapper(folder: Path, build: Build, before: str = "", after: str = "") -> Path:
+    """A program that runs llama-completion and does something to it or to its trace."""
     path = folder / "wrapped" / TARGET
     path.parent.mkdir()
-    real = f'"{hooked.programs / TARGET}" "$@"'
+    real = f'"{build.programs / TARGET}" "$@"'
     path.write_text(f"#!/bin/sh\n{before}\n" + (f"{real} || exit\n{after}\n" if after else f"exec {real}\n"))
     path.chmod(0o755)
     return path.parent
@@ -135,16 +136,24 @@ def test_misspelt_settings_are_all_told_at_once(tracegen: Tracegen, project: Pat
     status, said = tracegen("run", "case")
     assert status == 2
     assert "experiment.toml: 3 problems" in said
-    for told in ("did you mean `ubatch`?", "threads: is 0; allowed is a whole number", "mmap: is 'yes'; allowed is true"):
+    for told in ("did you mean `ubatch`?", "threads: is 0; allowed is a whole", "mmap: is 'yes'; allowed is true"):
         assert told in said
 
 
 def test_a_prompt_that_does_not_fit_the_context(tracegen: Tracegen, project: Path, demo: Path) -> None:
-    folder = experiment(project, model=str(demo), prompt="page " * 100, context=64)
+    folder = experiment(project, model=str(demo), prompt="page " * 300, context=256)
     status, said = tracegen("run", "case")
     assert status == 2
     assert "prompt is too long" in said
     assert runs(folder) == []
+
+
+def test_a_context_that_fills_up_is_told(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    experiment(project, model=str(demo), tokens=300, context=256)
+    status, said = tracegen("run", "case")
+    assert status == 0
+    assert "warning: As many tokens were generated as asked for: 25" in said
+    assert "complete with warnings" in said
 
 
 def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, project: Path, demo: Path) -> None:
@@ -176,13 +185,21 @@ def test_the_experiments_folder_is_read_only(tracegen: Tracegen, project: Path, 
 
 def test_a_llama_cpp_without_hooks(tracegen: Tracegen, project: Path, demo: Path, plain: Build) -> None:
     status, said = tracegen(*quick(demo), program=plain.programs)
+    assert status == 2
+    assert f"{TARGET}: was not built with the hooks" in said and "`tracegen llama-cpp build`" in said
+    assert not (project / "experiments" / "quick" / "failed").exists(), "it is seen before the model runs"
+
+
+def test_a_program_that_records_nothing(tracegen: Tracegen, project: Path, demo: Path, plain: Build) -> None:
+    status, said = tracegen(*quick(demo), program=wrapper(project, plain))
     assert status == 3
     assert "recorded nothing" in said and "hooks" in said
     assert runs(project / "experiments" / "quick") == []
 
 
 def test_hooks_of_another_trace_version(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
-    patch = 'for f in "$TENSOR_TRACE_DIR"/*.tt; do printf "\\012" | dd of="$f" bs=1 seek=8 conv=notrunc status=none; done'
+    raise_it = 'printf "\\012" | dd of="$f" bs=1 seek=8 conv=notrunc status=none'
+    patch = f'for f in "$TENSOR_TRACE_DIR"/*.tt; do {raise_it}; done'
     status, said = tracegen(*quick(demo), program=wrapper(project, hooked, after=patch))
     assert status == 2
     assert "is a trace of version 10" in said
@@ -298,7 +315,9 @@ def test_a_whole_run_verifies_and_reads_anew(tracegen: Tracegen, stored: Path) -
 
 @pytest.mark.parametrize("verb", [("show", "quick", "--verify"), ("read", "quick")], ids=["show --verify", "read"])
 @pytest.mark.parametrize("fault", ["missing", "changed"])
-def test_evidence_that_is_missing_or_changed(tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str) -> None:
+def test_evidence_that_is_missing_or_changed(
+    tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str
+) -> None:
     segment = next((stored / "raw" / "trace").glob("*.main.tt.zst"))
     if fault == "missing":
         segment.unlink()
@@ -345,7 +364,7 @@ def test_two_runs_at_once_get_two_numbers(project: Path, demo: Path, hooked: Bui
 
 
 def steers(text: str) -> bool:
-    return any(ord(c) < 0x20 and c not in "\n\t" or 0x7F <= ord(c) < 0xA0 for c in text)
+    return any(unicodedata.category(c) == "Cc" and c not in "\n\t" for c in text)
 
 
 def test_control_characters_in_prompt_and_model_are_shown_as_escapes(

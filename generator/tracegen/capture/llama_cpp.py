@@ -144,12 +144,17 @@ def _archive(upstream: Upstream, progress: Progress) -> Path:
     progress.step(f"download {upstream.package} {upstream.version} (76 MB)")
     with tempfile.TemporaryDirectory(dir=downloads) as beside:
         log = Path(beside) / "pip.log"
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", upstream.package,
-                   "--disable-pip-version-check", "--dest", beside, f"{upstream.package}=={upstream.version}"]  # fmt: skip
+        command = [
+            *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check"),
+            *("--no-deps", "--no-binary", upstream.package),
+            *("--dest", beside, f"{upstream.package}=={upstream.version}"),
+        ]
         ended = run_program(command, stdout=log, stderr=log)
         fetched = Path(beside) / name
         if ended.status != 0 or not fetched.exists():
-            raise EnvironmentFailure(f"{upstream.package}: pip could not download it ({ended.ending}):\n{last_lines(log)}")
+            raise EnvironmentFailure(
+                f"{upstream.package}: pip could not download it ({ended.ending}):\n{last_lines(log)}"
+            )
         found = sha256_of(fetched)
         if found != upstream.sha256:
             raise EnvironmentFailure(
@@ -215,7 +220,7 @@ def _run_tool(command: list[str], log: Path, environment: dict[str, str], build:
 def traced_program(given: str | None, progress: Progress) -> tuple[Path, str]:
     """The llama-completion to run and its version: the one given, or the pinned build.
 
-    Raises SettingsError when the one given is missing.
+    Raises SettingsError when the one given is missing, or its ggml was built without our hooks.
     """
     if given is None:
         build = ensure_build(progress)
@@ -224,4 +229,15 @@ def traced_program(given: str | None, progress: Progress) -> tuple[Path, str]:
     program = path / TARGET if path.is_dir() else path
     if not program.is_file() or not os.access(program, os.X_OK):
         raise SettingsError(f"{program}: is no program; give the folder of a hooked llama.cpp's programs")
+    if _lacks_hooks(program):
+        raise SettingsError(
+            f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` makes one"
+        )
     return program, "given"
+
+
+def _lacks_hooks(program: Path) -> bool:
+    """Whether the ggml installed with a program has no tracer; False where it is not there to be asked."""
+    folders = (program.parent, program.parent.parent / "lib")
+    libraries = [library for folder in folders for library in folder.glob("libggml-base.*") if library.is_file()]
+    return bool(libraries) and not any(b"TENSOR_TRACE_DIR" in library.read_bytes() for library in libraries)

@@ -41,8 +41,12 @@ def command_for(experiment: Experiment, program: Path, model: Path) -> tuple[str
 
 
 def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
-    """The variables that switch the tracer on."""
-    return {"TENSOR_TRACE_DIR": str(trace), "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes)}
+    """The variables that switch the tracer on, and ggml's debugger off: its output would bury the reason."""
+    return {
+        "TENSOR_TRACE_DIR": str(trace),
+        "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes),
+        "GGML_NO_BACKTRACE": "1",
+    }
 
 
 _TIMINGS = {

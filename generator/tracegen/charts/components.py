@@ -8,14 +8,17 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.text import printable
+from tracegen.charts.text import printable, three, whole_percent
+
+MOST = 18  # bars of a panel
+BETWEEN = 24
 
 
 def chart(rows: pd.DataFrame, key: str = "component") -> Any:
     """Bars of `timing.by(…, key, …)`: one panel per phase on one scale, longest first."""
     rows = rows.dropna(subset=["ns_per_token"])
     longest = rows.groupby(key, observed=True)["ns_per_token"].max().sort_values(ascending=False)
-    order = [printable(name) for name in longest.index[:18]]
+    order = [printable(name) for name in longest.index[:MOST]]
     top = float(longest.max()) if len(longest) else 1.0
     scale, unit = (1e6, "ms") if top >= 1e6 else (1e3, "µs")
     phases = [phase for phase in ("prompt", "generate") if phase in set(rows["phase"])]
@@ -29,23 +32,26 @@ def chart(rows: pd.DataFrame, key: str = "component") -> Any:
         }
     )
     data = data[data["name"].isin(order)]
-    data["text"] = [f"{t:.3g} {unit} · {s:.0%}" for t, s in zip(data["time"], data["share"], strict=True)]
+    data["text"] = [
+        f"{three(t)} {unit} · {whole_percent(s)}" for t, s in zip(data["time"], data["share"], strict=True)
+    ]
+    width = (theme.plot(theme.NAMES) - BETWEEN * (len(phases) - 1)) // max(len(phases), 1)
     panels = [
-        _panel(data[data["phase"] == phase], phase, order, top / scale, unit, len(phases), i == 0)
+        _panel(data[data["phase"] == phase], phase, order, top / scale, unit, width, i == 0)
         for i, phase in enumerate(phases)
     ]
-    return alt.hconcat(*panels, spacing=16)
+    return alt.hconcat(*panels, spacing=BETWEEN)
 
 
-def _panel(
-    data: pd.DataFrame, phase: str, order: list[str], top: float, unit: str, n_panels: int, labelled: bool
-) -> Any:
+def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, unit: str, width: int, labelled: bool) -> Any:
+    room = theme.NAMES if labelled else 0
+    words_room = 1 + 130 / max(width - 130, 1)  # so that the longest bar leaves 130 px for its label
     base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
         y=alt.Y("name:N", sort=order, title=None, scale=alt.Scale(domain=order),
-                axis=alt.Axis(ticks=False, domain=False, labels=labelled, labelPadding=8)),
-        x=alt.X("time:Q", title=f"{unit} of op wall time per token", scale=alt.Scale(domain=[0, top * 1.36]),
-                axis=alt.Axis(tickCount=4)),
+                axis=theme.y_axis(room, ticks=False, domain=False, labels=labelled)),
+        x=alt.X("time:Q", title=f"{unit} of operation wall time per token row",
+                scale=alt.Scale(domain=[0, top * words_room], nice=False), axis=alt.Axis(tickCount=5)),
     )  # fmt: skip
     bars = base.mark_bar(height=12).encode(color=alt.Color("colour:N", scale=None))
-    words = base.mark_text(align="left", dx=5).encode(text="text:N")
-    return (bars + words).properties(width=(theme.WIDTH - 160) // n_panels, height=22 * len(order))
+    words = base.mark_text(align="left", dx=6).encode(text="text:N")
+    return (bars + words).properties(width=width, height=22 * len(order))

@@ -10,8 +10,12 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.buffers import COLOURS
+from tracegen.charts.text import three
 
-TRACK, BUFFERS, RULER = 560, 130, 14
+BUFFERS, BETWEEN = 150, 28
+TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
+NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # heights: names of parts, their colours, layers, a pass
+GLYPH = 6.6  # width of a character at 12 px, generously
 
 
 @dataclass(frozen=True)
@@ -44,26 +48,30 @@ def chart(
     names = rows.drop_duplicates("row").sort_values("row")
     shown = [*names.loc[names["outside"], "label"], "", *names.loc[~names["outside"], "label"]]
     order = shown if names["outside"].any() else shown[1:]
-    step = max(6.0, min(22.0, 400 / max(len(order), 1)))
+    step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))
     height = int(step * len(order))
     label = names.set_index("row")["label"]
-    keep = max(1, int(13 / step + 0.99))
+    keep = max(1, int(13.5 / step + 0.99))
     y = alt.Y(
         "label:N",
         sort=order,
         title=None,
         scale=alt.Scale(domain=order, paddingInner=0.12, paddingOuter=0),
-        axis=alt.Axis(
-            values=[n for i, n in enumerate(order) if n and (i % keep == 0 or i < 3)], ticks=False, domain=False
+        axis=theme.y_axis(
+            theme.NAMES,
+            values=[n for i, n in enumerate(order) if n and i % keep == 0],
+            ticks=False,
+            domain=False,
+            labelFontSize=12,
         ),
     )
     disk = _disk(cells.assign(label=cells["row"].map(label)), y, axis, height)
     ruler = _ruler(layers, components, axis)
-    track = alt.vconcat(ruler, disk, spacing=4)
+    track = alt.vconcat(ruler, disk, spacing=6)
     if len(buffers):
         side = _buffers(buffers.assign(label=buffers["row"].map(label)), y, height)
-        track = alt.vconcat(ruler, alt.hconcat(disk, side, spacing=26).resolve_scale(color="independent"), spacing=4)
-    return alt.vconcat(_legend(axis, top_bytes, set(cells["memory"])), track, spacing=14)
+        track = alt.vconcat(ruler, alt.hconcat(disk, side, spacing=BETWEEN).resolve_scale(color="independent"), spacing=6)
+    return alt.vconcat(_legend(axis, top_bytes, set(cells["memory"])), track, spacing=18)
 
 
 def _x(disk: Axis, **more: Any) -> Any:
@@ -74,10 +82,7 @@ def _x(disk: Axis, **more: Any) -> Any:
 
 def _disk(cells: pd.DataFrame, y: Any, axis: Axis, height: int) -> Any:
     size, _ = axis.unit
-    colours = [
-        (theme.SEQUENTIAL_COPIED if memory == "copied" else theme.SEQUENTIAL_LIGHT)[int(step)]
-        for memory, step in zip(cells["memory"], cells["step"], strict=True)
-    ]
+    colours = theme.step_colours(cells["step"], cells["memory"] == "copied")
     data = cells.assign(begin=cells["begin"] / size, end=cells["end"] / size, colour=colours)
     data = data.sort_values("memory", ascending=False)[["label", "begin", "end", "memory", "touched_bytes", "colour"]]
     marks = (
@@ -98,61 +103,68 @@ def _gaps(axis: Axis) -> Any:
 
 
 def _ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
-    """Two strips: component groups with their legend, and layers, numbered where there is room."""
-    parts = pd.DataFrame(_bands(components, axis), columns=["value", "begin", "end", "middle", "width"])
-    parts = parts.assign(lane="part", group=parts["value"].map(theme.group))
-    strip = (
-        alt.Chart(parts[["lane", "begin", "end", "group"]])
-        .mark_rect()
-        .encode(
-            x=_x(axis, axis=None),
-            x2="end:Q",
-            y=_lane("part"),
-            color=alt.Color(
-                "group:N",
-                scale=theme.group_scale(list(parts["group"])),
-                title=None,
-                legend=alt.Legend(orient="top", offset=6),
-            ),
-        )
-    )
-    rows = pd.DataFrame(_bands(layers, axis), columns=["value", "begin", "end", "middle", "width"])
+    """What lies where: component groups as names and colours, and layers; named where there is room."""
+    parts = _bands(_joined(components.assign(value=components["component"].map(theme.group))), axis)
+    rows = _bands(_joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis)
+    numbers = [text.removeprefix("layer ") for text in rows["value"]]
+    fits = rows["width"] > GLYPH * rows["value"].str.len() + 6
     shades = [theme.INK["band"][1], theme.INK["band2"][1]]
-    text = ["" if pd.isna(v) else str(int(v)) for v in rows["value"]]
     rows = rows.assign(
-        lane="layer",
-        text=text,
-        room=[w > 7 * len(t) + 4 for t, w in zip(text, rows["width"], strict=True)],
-        colour=[shades[i % 2] if t else theme.INK["ground"][1] for i, t in enumerate(text)],
+        text=[text if fit else number for text, number, fit in zip(rows["value"], numbers, fits, strict=True)],
+        colour=[shades[i % 2] if text else theme.INK["ground"][1] for i, text in enumerate(rows["value"])],
     )
-    boxes = (
-        alt.Chart(rows[["lane", "begin", "end", "colour"]])
-        .mark_rect()
-        .encode(x=_x(axis, axis=None), x2="end:Q", y=_lane("layer"), color=alt.Color("colour:N", scale=None))
+    strip = _strip(parts, axis, _lane("", labels=False)).encode(
+        color=alt.Color("value:N", scale=theme.group_scale(list(parts["value"])), title=None)
     )
-    words = (
-        alt.Chart(rows.loc[rows["room"] & (rows["text"] != ""), ["lane", "middle", "text"]])
-        .mark_text(fontSize=11, color=theme.INK["ink"][1])
-        .encode(x=alt.X("middle:Q", axis=None), y=_lane("layer"), text="text:N")
+    boxes = _strip(rows, axis, _lane("layer")).encode(color=alt.Color("colour:N", scale=None))
+    views = (
+        _words(parts.assign(text=parts["value"]), _lane("part")).properties(width=TRACK, height=NAME),
+        (strip + _gaps(axis)).properties(width=TRACK, height=STRIP),
+        (boxes + _words(rows, _lane("layer")) + _gaps(axis)).properties(width=TRACK, height=LAYER),
     )
-    size = {"width": TRACK, "height": RULER}
-    return alt.vconcat(
-        (strip + _gaps(axis)).properties(**size), (boxes + words + _gaps(axis)).properties(**size), spacing=2
-    ).resolve_scale(color="independent")
+    return alt.vconcat(*views, spacing=2).resolve_scale(color="independent")
 
 
-def _bands(frame: pd.DataFrame, axis: Axis) -> list[tuple[Any, float, float, float, float]]:
+def _strip(bands: pd.DataFrame, axis: Axis, lane: Any) -> Any:
+    columns = [c for c in ("begin", "end", "value", "colour") if c in bands]
+    return alt.Chart(bands[columns]).mark_rect().encode(x=_x(axis, axis=None), x2="end:Q", y=lane)
+
+
+def _words(bands: pd.DataFrame, lane: Any) -> Any:
+    """The names of the bands that have room for them."""
+    room = bands["width"] > GLYPH * bands["text"].str.len() + 4
+    shown = bands.loc[room & (bands["text"] != ""), ["middle", "text"]]
+    mark = alt.Chart(shown).mark_text(fontSize=12, color=theme.INK["ink"][1])
+    return mark.encode(x=alt.X("middle:Q", axis=None), y=lane, text="text:N")
+
+
+def _joined(bands: pd.DataFrame) -> pd.DataFrame:
+    """Neighbouring bands of one value as one: value, begin, end."""
+    change = (bands["value"] != bands["value"].shift()).cumsum()
+    grouped = bands.groupby(change)
+    return grouped.agg(value=("value", "first"), begin=("begin", "min"), end=("end", "max")).reset_index(drop=True)
+
+
+def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
     """value, begin, end, middle (in units of the axis) and width in pixels; none is thinner than one pixel."""
     size, _ = axis.unit
     pixel = axis.total / TRACK
-    return [
-        (value, begin / size, max(end, begin + pixel) / size, (begin + end) / 2 / size, (end - begin) / pixel)
-        for value, begin, end in zip(frame.iloc[:, 0], frame["begin"], frame["end"], strict=True)
-    ]
+    begin, end = frame["begin"].astype(float), frame["end"].astype(float)
+    return pd.DataFrame(
+        {
+            "value": frame["value"].astype(object),
+            "begin": begin / size,
+            "end": end.clip(lower=begin + pixel) / size,
+            "middle": (begin + end) / 2 / size,
+            "width": (end - begin) / pixel,
+        }
+    )
 
 
-def _lane(name: str) -> Any:
-    return alt.Y("lane:N", title=None, scale=alt.Scale(domain=[name]), axis=alt.Axis(ticks=False, domain=False))
+def _lane(name: str, labels: bool = True) -> Any:
+    """A band of its own for every mark of a view, its name at the left."""
+    axis = theme.y_axis(theme.NAMES, ticks=False, domain=False, labels=labels, labelFontSize=12)
+    return alt.Y(datum=name, type="nominal", title=None, scale=alt.Scale(domain=[name]), axis=axis)
 
 
 def _buffers(data: pd.DataFrame, y: Any, height: int) -> Any:
@@ -170,7 +182,7 @@ def _buffers(data: pd.DataFrame, y: Any, height: int) -> Any:
                 "group:N",
                 title=None,
                 scale=alt.Scale(domain=order, range=[COLOURS[n] for n in order]),
-                legend=alt.Legend(orient="bottom", columns=1),
+                legend=alt.Legend(orient="top", columns=1, offset=4),
             ),
             order=alt.Order("rank:Q"),
         )
@@ -189,7 +201,7 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
                 begin=i,
                 end=i + 1,
                 colour=palette[i],
-                text=f"{(i + 1) / theme.N_STEPS * top_bytes / size:.3g}",
+                text=three((i + 1) / theme.N_STEPS * top_bytes / size),
             )
             for lane, palette in (("disk", theme.SEQUENTIAL_LIGHT), ("copied", theme.SEQUENTIAL_COPIED))
             if lane in lanes
@@ -198,7 +210,8 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
         columns=["lane", "begin", "end", "colour", "text"],
     )
     x = alt.X("begin:Q", axis=None, scale=alt.Scale(domain=[0, theme.N_STEPS], nice=False))
-    y = alt.Y("lane:N", sort=lanes, title=None, axis=alt.Axis(ticks=False, domain=False), scale=alt.Scale(domain=lanes))
+    edge = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
+    y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=alt.Scale(domain=lanes))
     box = (
         alt.Chart(swatches, title=f"up to … {unit} touched per cell of {_size(axis.cell_bytes)}")
         .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
@@ -206,10 +219,10 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
     )
     words = (
         alt.Chart(swatches[swatches["lane"] == (lanes or [""])[-1]])
-        .mark_text(dy=16, align="right", fontSize=11, color=theme.INK["muted"][1])
+        .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
         .encode(x=alt.X("end:Q", axis=None), y=y, text="text:N")
     )
-    return (box + words).properties(width=320, height=15 * max(len(lanes), 1))
+    return (box + words).properties(width=400, height=14 * max(len(lanes), 1))
 
 
 def _size(count: int) -> str:

@@ -9,36 +9,51 @@ import pandas as pd
 
 from tracegen.charts import theme
 
+FEW = 14  # layers up to which the bars lie, one row each; more stand side by side
+
 
 def chart(rows: pd.DataFrame) -> Any:
     """`rows`: layer (null: of no layer), group, ns_per_token of one phase. One bar per layer."""
     top = float(rows.groupby("layer", dropna=False)["ns_per_token"].sum().max())
     scale, unit = (1e6, "ms") if top >= 1e6 else (1e3, "µs")
     numbers = sorted(int(layer) for layer in rows["layer"].dropna().unique())
-    order = [str(n) for n in numbers] + ["no layer"]
+    named = {n: f"layer {n}" if len(numbers) <= FEW else str(n) for n in numbers}
+    order = [*named.values(), *(["no layer"] if rows["layer"].isna().any() else [])]
     data = pd.DataFrame(
         {
-            "layer": [str(int(v)) if pd.notna(v) else "no layer" for v in rows["layer"]],
+            "layer": [named[int(v)] if pd.notna(v) else "no layer" for v in rows["layer"]],
             "group": rows["group"].astype(str),
             "rank": [list(theme.GROUPS).index(g) for g in rows["group"]],
             "time": rows["ns_per_token"].astype(float) / scale,
         }
     )
     present = list(data["group"].unique())
-    return (
-        alt.Chart(data)
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "layer:N",
-                sort=order,
-                title="layer",
-                axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
-                scale=alt.Scale(domain=order, paddingInner=0.25),
-            ),
-            y=alt.Y("time:Q", title=f"{unit} of op wall time per token", axis=alt.Axis(tickCount=5)),
-            color=alt.Color("group:N", scale=theme.group_scale(present), title=None),
-            order=alt.Order("rank:Q"),
-        )
-        .properties(width=theme.WIDTH - 70, height=220)
+    base = alt.Chart(data).encode(
+        color=alt.Color("group:N", scale=theme.group_scale(present), title=None), order=alt.Order("rank:Q")
     )
+    length = f"{unit} of operation wall time per token row"
+    return _lying(base, order, length) if len(numbers) <= FEW else _standing(base, order, length)
+
+
+def _lying(base: Any, order: list[str], length: str) -> Any:
+    y = alt.Y(
+        "layer:N",
+        sort=order,
+        title=None,
+        scale=alt.Scale(domain=order),
+        axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
+    )
+    x = alt.X("time:Q", title=length, axis=alt.Axis(tickCount=8))
+    return base.mark_bar(height=16).encode(x=x, y=y).properties(width=theme.plot(theme.NAMES), height=26 * len(order))
+
+
+def _standing(base: Any, order: list[str], length: str) -> Any:
+    x = alt.X(
+        "layer:N",
+        sort=order,
+        title="layer",
+        axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
+        scale=alt.Scale(domain=order, paddingInner=0.25),
+    )
+    y = alt.Y("time:Q", title=length, axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    return base.mark_bar().encode(x=x, y=y).properties(width=theme.plot(theme.NUMBERS), height=220)

@@ -40,10 +40,8 @@ def finish(raw: str, key: str, alt: str, spec: str | None = None) -> Drawing:
     attributes = re.sub(r'\sstyle="[^"]*"', "", head.group(1))
     inner = f"<title>{escape(alt)}</title>{hatches}{body[head.end() :]}"
     svg = f'<svg{attributes} role="img">{inner}\n'
-    sized = re.search(r'\swidth="([\d.]+)"', attributes)
-    width = f' style="max-width:{float(sized.group(1)):g}px"' if sized else ""
     loose = re.sub(r'\s(width|height)="[^"]*"', "", attributes)
-    inline = f'<svg{loose}{width} role="img">{_variables(inner)}'
+    inline = f'<svg{loose} role="img">{_variables(inner)}'
     return Drawing(svg, inline, to_pdf(svg), spec)
 
 

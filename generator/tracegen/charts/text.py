@@ -1,7 +1,8 @@
-"""Untrusted text made fit to be shown: names of tensors and operations, prompts, what a model wrote."""
+"""Text in drawings: untrusted names made fit to be shown, and numbers with three significant digits."""
 
 from __future__ import annotations
 
+import math
 import re
 
 # Control characters (XML forbids most), lone surrogates, and what turns the direction of writing.
@@ -13,3 +14,16 @@ _UNFIT = re.compile(
 def printable(text: object) -> str:
     """The text with each unfit character shown as U+FFFD; line breaks and tabs stay."""
     return _UNFIT.sub("\ufffd", str(text))
+
+
+def three(value: float) -> str:
+    """Three significant digits without an exponent; a thin space between thousands."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}".replace(",", "\u202f")
+
+
+def whole_percent(share: float) -> str:
+    """`12 %`; a share that is not nothing is never shown as 0 %."""
+    return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"

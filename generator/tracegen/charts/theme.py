@@ -7,12 +7,14 @@ they reach 3:1 on white; the sequential scale is mako, light to dark and back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import altair as alt
 
-WIDTH = 820
+WIDTH = 1160  # of every figure: the content column at a desktop; pages scale it a little up or down
+NAMES, NUMBERS = 128, 52  # room at the left for names or for numbers
+RIGHT = 22  # room at the right: half a tick's label and the padding
 FONT = "Arial, Liberation Sans, sans-serif"  # widths that the renderer measures as browsers do
 
 GROUP_OF: Mapping[str, str] = {
@@ -101,7 +103,7 @@ def stylesheet() -> str:
 def config() -> dict[str, Any]:
     """Vega-Lite's config of the theme."""
     ink, muted, line = (INK[n][1] for n in ("ink", "muted", "hairline"))
-    text = {"font": FONT, "fontSize": 12, "color": ink}
+    text = {"font": FONT, "fontSize": 13, "color": ink}
     return {
         "background": None,
         "font": FONT,
@@ -109,20 +111,38 @@ def config() -> dict[str, Any]:
         "padding": 4,
         "view": {"stroke": None},
         "axis": {
-            "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": muted,
+            "labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": muted,
             "titleColor": muted, "domainColor": line, "tickColor": line, "gridColor": line, "gridOpacity": 0.7,
-            "labelLimit": 240, "titlePadding": 8,
+            "labelLimit": NAMES - 8, "titlePadding": 8,
         },
         "legend": {
-            "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": ink,
+            "labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": ink, "labelLimit": 240,
             "titleColor": muted, "symbolType": "square", "symbolStrokeWidth": 0, "orient": "top", "columnPadding": 14,
         },
-        "header": {"labelFontSize": 12, "labelColor": ink, "title": None, "labelAnchor": "start"},
-        "title": {"fontSize": 13, "fontWeight": "normal", "color": ink, "anchor": "start", "offset": 8},
+        "header": {"labelFontSize": 13, "labelColor": ink, "title": None, "labelAnchor": "start"},
+        "title": {"fontSize": 14, "fontWeight": "normal", "color": ink, "anchor": "start", "offset": 8},
         "text": text,
         "bar": {"color": INK["bar"][1]},
         "concat": {"spacing": 12},
     }  # fmt: skip
+
+
+def plot(room: int) -> int:
+    """Width of what is plotted beside axis labels that take `room`, so that the figure is WIDTH wide."""
+    return WIDTH - room - RIGHT
+
+
+def y_axis(room: int, **more: Any) -> alt.Axis:
+    """An axis at the left that takes exactly `room`; its title stands above it and reads from left to right."""
+    above = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left", "titleX": -room, "titleY": -14}
+    return alt.Axis(**({"minExtent": room, "maxExtent": room, "labelPadding": 8} | above | more))
+
+
+def step_colours(steps: Iterable[int], copied: Iterable[bool] | None = None) -> list[str]:
+    """The colour of each step of the sequential scale; `copied` ones get the hatched twin."""
+    numbers = [int(step) for step in steps]
+    which = [False] * len(numbers) if copied is None else list(copied)
+    return [(SEQUENTIAL_COPIED if c else SEQUENTIAL_LIGHT)[n] for n, c in zip(numbers, which, strict=True)]
 
 
 def themed(chart: Any) -> dict[str, Any]:

@@ -44,9 +44,9 @@ def chart(rows: pd.DataFrame) -> Any:
                 sort=lanes,
                 title=None,
                 scale=alt.Scale(domain=lanes, paddingInner=0.2),
-                axis=alt.Axis(ticks=False, domain=False),
+                axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
             ),
             color=alt.Color("kind:N", scale=alt.Scale(domain=shown, range=[palette[n] for n in shown]), title=None),
         )
-        .properties(width=theme.WIDTH - 80, height=alt.Step(30))
+        .properties(width=theme.plot(theme.NAMES), height=alt.Step(34))
     )

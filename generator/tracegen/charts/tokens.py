@@ -8,6 +8,9 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.text import three
+
+MEDIAN = 112  # room for the median's label at the right
 
 
 def chart(rows: pd.DataFrame) -> Any:
@@ -22,14 +25,14 @@ def chart(rows: pd.DataFrame) -> Any:
         "token:O" if few else "token:Q", title="token", axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=False)
     )
     base = alt.Chart(data).encode(
-        x=x, y=alt.Y("time:Q", title=f"{unit}", axis=alt.Axis(tickCount=5), scale=alt.Scale(zero=True))
+        x=x, y=alt.Y("time:Q", title=f"{unit} per generate pass", axis=theme.y_axis(theme.NUMBERS, tickCount=5), scale=alt.Scale(zero=True))
     )
     marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
-    line = pd.DataFrame({"y": [middle / scale], "text": [f"median {middle / scale:.3g} {unit}"]})
+    line = pd.DataFrame({"y": [middle / scale], "text": [f"median {three(middle / scale)} {unit}"]})
     rule = alt.Chart(line).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y="y:Q")
     words = (
         alt.Chart(line)
         .mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
         .encode(y="y:Q", text="text:N")
     )
-    return (marks + rule + words).properties(width=theme.WIDTH - 180, height=180)
+    return (marks + rule + words).properties(width=theme.plot(theme.NUMBERS) - MEDIAN, height=200)

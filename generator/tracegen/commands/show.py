@@ -76,7 +76,10 @@ def _verify(folder: Path, made: Run, as_json: bool) -> int:
 
 def _stats(made: Run, tables: Tables) -> dict[str, object]:
     trace = made.facts["trace"]
-    return {**{f"rows of {name}": len(table) for name, table in tables.items()}, **{f"trace {k}": v for k, v in trace.items()}}
+    return {
+        **{f"rows of {name}": len(table) for name, table in tables.items()},
+        **{f"trace {k}": v for k, v in trace.items()},
+    }
 
 
 def _overview(made: Run, tables: Tables) -> dict[str, object]:
@@ -99,7 +102,11 @@ def _overview(made: Run, tables: Tables) -> dict[str, object]:
         "peak of buffers": _mib(_peak(tables["buffers"])),
         "tracing cost": _percent(made.facts["trace"].get("overhead_share")),
         "verdict": made.verdict,
-        **{f"{check.state}: {check.key}": f"{check.found} (limit: {check.limit})" for check in made.checks if check.state in ("failed", "warning")},
+        **{
+            f"{check.state}: {check.key}": f"{check.found} (limit: {check.limit})"
+            for check in made.checks
+            if check.state in ("failed", "warning")
+        },
     }
 
 

@@ -19,9 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.gguf", type=Path, help="the model; any file of a split one")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_const", dest="form", const="csv", help="print the table as CSV")
-    form.add_argument(
-        "--json", action="store_const", dest="form", const="json", help="print the table as JSON"
-    )
+    form.add_argument("--json", action="store_const", dest="form", const="json", help="print the table as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _as_csv(model: Model) -> str:
     table = _listing(model)
-    table["name"] = table["name"].map(_escaped)
+    for column in ("name", "file"):
+        table[column] = table[column].map(_escaped)
     text: str = table.to_csv(index=False, lineterminator="\n")
     return text.rstrip("\n")
 

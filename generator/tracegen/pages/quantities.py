@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
 
-from tracegen.charts.text import printable
+from tracegen.charts.text import printable, three
 
 __all__ = ["count", "decimal", "duration", "known", "percent", "printable", "rate", "size", "three", "yes_no"]
 
@@ -28,14 +27,6 @@ def count(value: Any) -> str:
 def decimal(value: Any, digits: int = 1) -> str:
     """`12 345.6`: a fixed number of decimals, for columns; empty when unknown."""
     return f"{float(value):,.{digits}f}".replace(",", THIN) if known(value) else ""
-
-
-def three(value: float) -> str:
-    """Three significant digits, without an exponent."""
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    places = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{places}f}".replace(",", THIN)
 
 
 def size(value: Any) -> str:

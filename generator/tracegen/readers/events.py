@@ -67,9 +67,7 @@ class Events:
     zero_records: int
 
 
-def read_events(
-    segments: Iterable[Segment], computes: Mapping[int, Compute], pass_ids: Mapping[int, int]
-) -> Events:
+def read_events(segments: Iterable[Segment], computes: Mapping[int, Compute], pass_ids: Mapping[int, int]) -> Events:
     """Read all thread segments; `pass_ids` leads from the tracer's pass numbers to ours.
 
     Raises TraceFormatError naming file and event.

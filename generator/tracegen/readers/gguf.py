@@ -157,9 +157,7 @@ def _all_splits(given: GgufFile) -> tuple[GgufFile, ...]:
     if match is None or number is None or (int(match["number"]), int(match["count"])) != (number + 1, count):
         nth = (number or 0) + 1
         wanted = f"NAME-{nth:05d}-of-{count:05d}.gguf"
-        raise ModelFormatError(
-            f"{given.path}: is file {nth} of a model split in {count}; it must be called {wanted}"
-        )
+        raise ModelFormatError(f"{given.path}: is file {nth} of a model split in {count}; it must be called {wanted}")
     paths = [given.path.with_name(f"{match['stem']}-{i + 1:05d}-of-{count:05d}.gguf") for i in range(count)]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
@@ -186,16 +184,12 @@ def _count(file: GgufFile, key: str) -> int | None:
     if value is None or isinstance(value, dict):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ModelFormatError(
-            f"{file.path}: the metadata {key!r} is {value!r}, not a count; the file is broken"
-        )
+        raise ModelFormatError(f"{file.path}: the metadata {key!r} is {value!r}, not a count; the file is broken")
     return value
 
 
 def _text(file: GgufFile, key: str) -> str | None:
     value = file.metadata.get(key)
     if value is not None and not isinstance(value, str):
-        raise ModelFormatError(
-            f"{file.path}: the metadata {key!r} is {value!r}, not a text; the file is broken"
-        )
+        raise ModelFormatError(f"{file.path}: the metadata {key!r} is {value!r}, not a text; the file is broken")
     return value

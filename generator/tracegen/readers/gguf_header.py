@@ -116,8 +116,7 @@ def _header(cursor: _Cursor) -> GgufFile:
     alignment = _alignment(cursor, metadata)
     data_begin = -(-cursor.position // alignment) * alignment
     placed = tuple(
-        TensorInfo(name, dtype, shape, data_begin + offset, size)
-        for name, dtype, shape, offset, size in infos
+        TensorInfo(name, dtype, shape, data_begin + offset, size) for name, dtype, shape, offset, size in infos
     )
     _check_places(cursor, placed, data_begin, alignment)
     return GgufFile(cursor.path, cursor.size, data_begin, metadata, placed)
@@ -135,9 +134,7 @@ def _check_places(cursor: _Cursor, tensors: tuple[TensorInfo, ...], data_begin: 
     before: TensorInfo | None = None
     for tensor in sorted(tensors, key=lambda t: (t.offset, t.size_bytes)):
         if (tensor.offset - data_begin) % alignment:
-            raise cursor.broken(
-                f"the tensor {tensor.name!r} at offset {tensor.offset} is not aligned to {alignment}"
-            )
+            raise cursor.broken(f"the tensor {tensor.name!r} at offset {tensor.offset} is not aligned to {alignment}")
         if before and before.offset + before.size_bytes > tensor.offset:
             raise cursor.broken(
                 f"the tensors {before.name!r} (offset {before.offset}, {before.size_bytes} bytes)"
@@ -145,9 +142,7 @@ def _check_places(cursor: _Cursor, tensors: tuple[TensorInfo, ...], data_begin: 
             )
         before = tensor
     if before and before.offset + before.size_bytes > cursor.size:
-        cut = next(
-            t for t in sorted(tensors, key=lambda t: t.offset) if t.offset + t.size_bytes > cursor.size
-        )
+        cut = next(t for t in sorted(tensors, key=lambda t: t.offset) if t.offset + t.size_bytes > cursor.size)
         missing = before.offset + before.size_bytes - cursor.size
         raise ModelFormatError(
             f"{cursor.path}: is cut at offset {cursor.size}, in or before the tensor {cut.name!r}:"
@@ -169,9 +164,7 @@ class _Cursor:
         return self.size - self.position
 
     def broken(self, what: str) -> ModelFormatError:
-        return ModelFormatError(
-            f"{self.path}, offset {self.position}: {what}; the file is broken, get it anew"
-        )
+        return ModelFormatError(f"{self.path}, offset {self.position}: {what}; the file is broken, get it anew")
 
     def need(self, n_bytes: int, what: str) -> None:
         if n_bytes > self.remain:
@@ -258,9 +251,7 @@ class _Cursor:
         ne0, ne1, ne2, ne3 = sizes + [1] * (_MAX_DIMS - n_dims)
         kind = self.number("<I", f"the type of {name!r}")
         if kind not in GGML_TYPES:
-            raise self.broken(
-                f"the tensor {name!r} is of ggml type {kind}, which this tracegen does not know"
-            )
+            raise self.broken(f"the tensor {name!r} is of ggml type {kind}, which this tracegen does not know")
         dtype, block, block_bytes = GGML_TYPES[kind]
         if ne0 % block:
             raise self.broken(

@@ -190,7 +190,7 @@ def _buffers(records: Records) -> pd.DataFrame:
         rows.append(row)
         if buffer.end_ns is not None:
             rows.append(row | dict(event="free", time_ns=buffer.end_ns))
-    return contract.frame("buffers", sorted(rows, key=lambda row: int(row["time_ns"])))  # type: ignore[call-overload]
+    return contract.frame("buffers", sorted(rows, key=lambda row: int(row["time_ns"])))
 
 
 def _usage(buffer: Buffer, records: Records) -> str | None:
@@ -292,7 +292,7 @@ def _fused(spans: ev.Spans, at: np.ndarray, n: int) -> np.ndarray:
 
 
 def _nullable(values: np.ndarray, known: np.ndarray, dtype: str) -> object:
-    made = pd.array(np.where(known, values, 0), dtype=dtype)
+    made = pd.array(np.where(known, values, 0), dtype=dtype)  # type: ignore[call-overload]
     made[~known] = pd.NA
     return made
 
@@ -330,9 +330,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "argv": [info[key] for key in sorted(info) if key.startswith("argv.")],
         "environment": {k.removeprefix("env."): v for k, v in sorted(info.items()) if k.startswith("env.")},
         "host": {k.removeprefix("host."): v for k, v in sorted(info.items()) if k.startswith("host.")},
-        "build": {
-            k: v for k, v in sorted(info.items()) if k.startswith(("build.", "ggml."))
-        },
+        "build": {k: v for k, v in sorted(info.items()) if k.startswith(("build.", "ggml."))},
         "n_weights": len(records.weights),
         "n_weights_mapped": sum(weight.mapped for weight in records.weights),
         "mapped_files": sorted({m.path for m in records.mappings}),

@@ -45,7 +45,7 @@ def _placement(
     memory = np.full(n, None, object)
     memory[address > 0] = "buffer"
     file, offset = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    numbers = _file_numbers(files)
+    numbers = _file_numbers(records, files)
     copies = [weight for weight in records.weights if not weight.mapped and weight.size_bytes and weight.address]
     at, inside = _locate(address, [(w.address, w.size_bytes) for w in copies])
     for i in np.flatnonzero(inside).tolist():
@@ -57,7 +57,7 @@ def _placement(
     for i in np.flatnonzero(inside).tolist():
         mapping = live[at[i]]
         memory[i] = "disk"
-        file[i] = numbers.get(PurePosixPath(mapping.path).name, -1)
+        file[i] = numbers[mapping.path]
         offset[i] = mapping.file_offset + int(address[i]) - mapping.address
     buffer = places["buffer"].astype(np.int64)
     in_buffer = (memory != "disk") & (buffer != NONE) & (address > 0)
@@ -93,8 +93,21 @@ def _locate(address: np.ndarray, ranges: list[tuple[int, int]]) -> tuple[np.ndar
     return np.array(order)[safe], inside
 
 
-def _file_numbers(files: pd.DataFrame) -> dict[str, int]:
-    return dict(zip(files["path"], files["file"].astype(int), strict=True))
+def _file_numbers(records: Records, files: pd.DataFrame) -> dict[str, int]:
+    """Path of a mapping -> file: by the weights llama.cpp placed in it, else by name.
+
+    The process sees the path behind a symbolic link, the model may be named by the link.
+    """
+    names = dict(zip(files["path"], files["file"].astype(int), strict=True))
+    made = {mapping.path: names.get(PurePosixPath(mapping.path).name, -1) for mapping in records.mappings}
+    mapped = [weight for weight in records.weights if weight.mapped]
+    for mapping in records.mappings:
+        base = mapping.address - mapping.file_offset
+        end = mapping.address + mapping.size_bytes
+        inside = [w for w in mapped if mapping.address <= w.address < end and w.address - w.file_offset == base]
+        if inside:
+            made[mapping.path] = _file_of_weight(inside[0], files)
+    return made
 
 
 def _file_of_weight(weight: Weight, files: pd.DataFrame) -> int:

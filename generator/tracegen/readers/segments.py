@@ -49,9 +49,7 @@ def segment_files(folder: Path) -> dict[str, Bytes]:
     made: dict[str, Bytes] = {}
     try:
         for path in sorted(folder.glob("*.tt")):
-            made[path.name] = (
-                np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
-            )
+            made[path.name] = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
         for path in sorted(folder.glob("*.tt.zst")):
             with pa.input_stream(str(path), compression="zstd") as stream:
                 made[path.name.removesuffix(".zst")] = np.frombuffer(stream.read(), np.uint8)

@@ -15,9 +15,7 @@ from tracegen.readers.events import CELLS, COLUMNS, EXPERTS, ROWS, WEIGHTS, Inde
 _MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "column"), EXPERTS: ("src0", "expert")}
 
 
-def touch_tables(
-    indexes: Indexes, tables: Mapping[str, pd.DataFrame]
-) -> dict[str, pd.DataFrame]:
+def touch_tables(indexes: Indexes, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """The two tables; empty where the trace copied nothing."""
     if len(indexes.n) == 0:
         return {"touches": contract.frame("touches"), "routing": contract.frame("routing")}
@@ -71,9 +69,7 @@ def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
     begins = np.ones(len(entry), bool)
     begins[1:] = (np.diff(entry) != 0) | (np.diff(value) != 1)
     first = np.flatnonzero(begins)
-    return pd.DataFrame(
-        {"entry": entry[first], "first": value[first], "n": np.diff(np.append(first, len(entry)))}
-    )
+    return pd.DataFrame({"entry": entry[first], "first": value[first], "n": np.diff(np.append(first, len(entry)))})
 
 
 def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -98,7 +94,7 @@ def _routing(
 ) -> pd.DataFrame:
     layer_of = tables["graph_nodes"].set_index(["graph", "node"])["layer"]
     at = pd.MultiIndex.from_arrays([graph, indexes.node])
-    layer = layer_of.reindex(at).astype("Float64").fillna(-1).to_numpy(np.int64)
+    layer: np.ndarray = layer_of.reindex(at).astype("Float64").fillna(-1).to_numpy(np.int64)
     ids = np.flatnonzero((indexes.what == EXPERTS) & (layer >= 0))
     ids = ids[np.argsort(indexes.node[ids], kind="stable")]
     ids = ids[np.unique(pass_id[ids] << 32 | layer[ids], return_index=True)[1]]  # the first choice of a layer
@@ -143,9 +139,7 @@ def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
     return np.where(whole, rows["row"], kept.fillna(0)).astype(np.int64)
 
 
-def _choices(
-    indexes: Indexes, chosen: np.ndarray, pass_id: np.ndarray, layer: np.ndarray, name: str
-) -> pd.DataFrame:
+def _choices(indexes: Indexes, chosen: np.ndarray, pass_id: np.ndarray, layer: np.ndarray, name: str) -> pd.DataFrame:
     """Every number of the chosen entries: pass_id, layer, flat (place in the entry), row, rank, `name`."""
     n = indexes.n[chosen]
     entry = np.repeat(chosen, n)

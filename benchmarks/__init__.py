@@ -1,0 +1,1 @@
+"""What tracegen costs, measured: `python -m benchmarks` prints a table with limits."""

@@ -1,0 +1,164 @@
+"""What an op event, a pass and a token cost when they are traced."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.result import Result
+from tracegen.capture.execute import last_lines, run_program
+from tracegen.capture.llama_cpp import TARGET, ensure_build
+from tracegen.capture.plan import command_for, environment_for, timings_in
+from tracegen.demo_models import write_demo_model
+from tracegen.errors import EnvironmentFailure
+from tracegen.model import Experiment
+from tracegen.progress import Progress
+from tracegen.resources import folder
+
+READS_LIMIT = 1.3  # times the clock reads that are needed: two per op, two more per barrier inside it
+EVENT_BYTES = 32
+TOKEN_LIMIT = 1.05  # upper end of the interval of the median ratio
+SEED = 1
+
+
+def run(quick: bool) -> list[Result]:
+    with tempfile.TemporaryDirectory(prefix="tracegen-bench-", dir=disk_folder()) as name:
+        work = Path(name)
+        program = _op_cost(work)
+        progress = Progress()
+        progress.step("cost of an op event")
+        events = _events(program, work, rounds=9 if quick else 51)
+        progress.step("instructions of an op event")
+        events += _instructions(program, work)
+        progress.done()
+        return events + _tokens(work, 12 if quick else 80, progress)
+
+
+def disk_folder() -> str:
+    """A temporary folder that is not memory: a trace in tmpfs would cost less than one on a disk."""
+    candidates = (tempfile.gettempdir(), "/var/tmp", str(Path.cwd()))
+    return next((path for path in candidates if _file_system(Path(path)) not in ("tmpfs", "ramfs")), candidates[0])
+
+
+def _file_system(path: Path) -> str:
+    """Type of the file system that holds `path`: that of the longest mount point above it."""
+    try:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return "unknown"
+    above = [(len(at), kind) for _, at, kind, *_ in mounts if path.resolve().is_relative_to(at)]
+    return max(above)[1] if above else "unknown"
+
+
+def _op_cost(work: Path) -> Path:
+    log = work / "make.log"
+    command = ["make", "-C", str(folder("native")), f"BUILD={work / 'native'}", "bench"]
+    ended = run_program(command, stdout=log, stderr=log)
+    if ended.status != 0:
+        raise EnvironmentFailure(f"make: {ended.ending}:\n{last_lines(log)}")
+    return work / "native" / "plain" / "op_cost"
+
+
+def _run_op_cost(program: Path, work: Path, argument: str, *before: str) -> dict[str, float]:
+    trace, out, err = work / "events", work / "out.txt", work / "err.txt"
+    trace.mkdir()
+    ended = run_program([*before, str(program), str(trace), argument], stdout=out, stderr=err)
+    shutil.rmtree(trace)
+    if ended.status != 0:
+        raise EnvironmentFailure(f"op_cost: {ended.ending}:\n{last_lines(err)}")
+    return {name: float(value) for name, value in (line.split() for line in out.read_text().splitlines())}
+
+
+def _events(program: Path, work: Path, rounds: int) -> list[Result]:
+    found = _run_op_cost(program, work, str(rounds))
+    how = f"median of {rounds} rounds of {found['events_per_round']:.0f} events, new chunks included"
+    return [
+        Result("clock read", found["clock_read_ns"], "ns", note="CLOCK_MONOTONIC, in the same rounds"),
+        Result("op event", found["op_ns"], "ns", note=how),
+        Result("op event / 2 clock reads", found["op_ratio"], "×", READS_LIMIT, "median of the rounds' ratios"),
+        Result("op event with a barrier inside", found["op_with_barrier_ns"], "ns", note=how),
+        Result("the same / 4 clock reads", found["barrier_ratio"], "×", READS_LIMIT, "median of the rounds' ratios"),
+        Result("bytes per op event and thread", found["bytes_per_event"], "B", EVENT_BYTES, "committed"),
+        Result("dropped events", found["dropped"], "", 0),
+        Result("a pass", found["pass_ns"], "ns", note="getrusage twice, six records; once per ubatch, not per thread"),
+    ]
+
+
+def _instructions(program: Path, work: Path) -> list[Result]:
+    """Instructions by callgrind; where there is no valgrind, nothing."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        return []
+    totals = {}
+    for part in ("measured_ops", "measured_clock_reads"):
+        out = work / f"{part}.callgrind"
+        found = _run_op_cost(
+            program, work, "instructions", valgrind, "--tool=callgrind", "--collect-atstart=no",
+            f"--toggle-collect={part}", f"--callgrind-out-file={out}",
+        )  # fmt: skip
+        summary = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)
+        totals[part] = int(summary[1]) / found["n"] if summary else float("nan")
+    read = totals["measured_clock_reads"]
+    how = "callgrind, clock reads included; the kernel's part is not counted"
+    return [
+        Result("instructions per op event", totals["measured_ops"], "", note=how),
+        Result("instructions per clock read", read, "", note="a system call under callgrind, the vDSO otherwise"),
+        Result("instructions of ours per op event", totals["measured_ops"] - 2 * read, ""),
+    ]
+
+
+def _tokens(work: Path, pairs: int, progress: Progress) -> list[Result]:
+    """Time per token of one binary, tracing on and off in turn, by llama.cpp's own counters."""
+    program = ensure_build(progress).programs / TARGET
+    model = work / "demo.gguf"
+    write_demo_model("demo", model)
+    results: list[Result] = []
+    for threads in sorted({1, min(2, os.cpu_count() or 1)}):
+        settings = Experiment("bench", "", str(model), "Once upon a time", 400, seed=SEED, threads=threads)
+        times = np.zeros((pairs, 2))
+        progress.step(f"token time, {threads} thread{'s'[: threads > 1]}, {pairs} pairs")
+        for pair in range(pairs):
+            for traced in (pair % 2, 1 - pair % 2):
+                times[pair, traced] = _token_ms(settings, program, model, work, bool(traced))
+            progress.update(pair + 1, pairs, "pairs")
+        progress.done()
+        results += _ratio(times, threads)
+    return results
+
+
+def _token_ms(settings: Experiment, program: Path, model: Path, work: Path, traced: bool) -> float:
+    trace, out, err = work / "trace", work / "out.txt", work / "err.txt"
+    trace.mkdir()
+    ended = run_program(
+        command_for(settings, program, model), stdout=out, stderr=err,
+        environment=environment_for(settings, trace) if traced else {},
+    )  # fmt: skip
+    if ended.status != 0 or any(trace.iterdir()) != traced:
+        raise EnvironmentFailure(f"{program.name}: {ended.ending}; its last lines:\n{last_lines(err)}")
+    shutil.rmtree(trace)
+    timings = timings_in(err.read_text(encoding="utf-8", errors="replace"))
+    eval_ms, runs = timings["eval_ms"], timings["eval_runs"]
+    if not eval_ms or not runs:
+        raise EnvironmentFailure(f"{program.name}: printed no eval time")
+    return eval_ms / runs
+
+
+def _ratio(times: np.ndarray, threads: int) -> list[Result]:
+    ratios = times[:, 1] / times[:, 0]
+    chosen = np.random.default_rng(SEED).integers(0, len(ratios), (10_000, len(ratios)))
+    low, high = np.quantile(np.median(ratios[chosen], axis=1), (0.025, 0.975))
+    label = f"{threads} thread{'s'[: threads > 1]}"
+    off, on = np.median(times, axis=0)
+    return [
+        Result(f"token, {label}, off", off, "ms", note=f"median of {len(times)} runs, llama.cpp's eval time"),
+        Result(f"token, {label}, on", on, "ms", note="the same binary, TENSOR_TRACE_DIR set"),
+        Result(f"on / off, {label}, median", float(np.median(ratios)), "×", note=f"{len(times)} pairs, order in turn"),
+        Result(
+            f"on / off, {label}, upper end", float(high), "×", TOKEN_LIMIT, f"95 % bootstrap interval from {low:.3f}"
+        ),
+    ]

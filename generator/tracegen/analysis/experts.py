@@ -1,0 +1,56 @@
+"""Which experts the tokens chose: how often each was chosen, layer by layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.passes import measured
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the tokens of the generate passes chose. `counts`: layer, expert, n_tokens; experts never chosen have 0.
+
+    `n_experts` and `n_chosen` (experts a token row chose in a layer) are null where layers
+    differ; `n_rows` is the number of token rows that chose in some layer.
+    """
+
+    counts: pd.DataFrame
+    n_rows: int
+    n_experts: int | None
+    n_chosen: int | None
+
+    @property
+    def even(self) -> float | None:
+        """Token rows per expert and layer if all experts were chosen equally often."""
+        return None if None in (self.n_experts, self.n_chosen) else self.n_rows * self.n_chosen / self.n_experts  # type: ignore[operator]
+
+
+def has_experts(tables: Tables) -> bool:
+    """Whether the model stacks experts: some operation selects among them, or some tensor holds several."""
+    stacked = (tables["graph_nodes"]["op"].astype("object") == "MUL_MAT_ID").to_numpy(bool)
+    return bool(stacked.any()) or bool(tables["tensors"]["n_experts"].notna().any())
+
+
+def choice(tables: Tables) -> Choice:
+    """How often each expert was chosen in generate passes; warm-up and prompt are left out."""
+    passes = measured(tables)
+    generate = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
+    routing = tables["routing"]
+    rows = routing[routing["pass_id"].isin(generate)].astype({"layer": "int64", "expert": "int64"})
+    held = tables["tensors"].dropna(subset=["n_experts", "layer"]).groupby("layer")["n_experts"].max()
+    chosen = rows.groupby(["layer", "expert"]).size()
+    layers = sorted(rows["layer"].unique())
+    size = {n: max(int(held.get(n, 0)), int(rows.loc[rows["layer"] == n, "expert"].max()) + 1) for n in layers}
+    every = pd.MultiIndex.from_tuples([(n, e) for n in layers for e in range(size[n])], names=["layer", "expert"])
+    counts = chosen.reindex(every, fill_value=0).rename("n_tokens").reset_index()
+    per_row = rows.groupby(["layer", "pass_id", "row"]).size().unique()
+    n_rows = len(rows[["pass_id", "row"]].drop_duplicates())
+    return Choice(counts, n_rows, _only(set(size.values())), _only({int(n) for n in per_row}))
+
+
+def _only(values: set[int]) -> int | None:
+    return next(iter(values)) if len(values) == 1 else None

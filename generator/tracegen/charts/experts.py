@@ -1,0 +1,71 @@
+"""How often each expert was chosen: layers by experts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from tracegen.charts import theme
+
+ROW, KEY = 24, 40  # height of a layer's row, width of a step in the key
+READABLE = 26  # pixels a cell must have to carry its number
+
+
+def chart(counts: pd.DataFrame) -> Any:
+    """`counts` as `experts.choice` gives them: layer, expert, n_tokens. Zero is the ground, more is stronger."""
+    top = max(int(counts["n_tokens"].max()), 1)
+    edges = _edges(top)
+    data = counts.assign(step=np.searchsorted(edges, counts["n_tokens"].to_numpy(), side="left"))
+    data = data.assign(
+        colour=[theme.INK["ground"][1] if not n else c for n, c in zip(data["n_tokens"], _colours(data), strict=True)],
+        ink=[theme.INK["ground" if s >= theme.N_STEPS // 2 and n else "ink"][1]
+             for s, n in zip(data["step"], data["n_tokens"], strict=True)],
+        layer=[f"layer {n}" for n in counts["layer"]],
+    )  # fmt: skip
+    order = list(dict.fromkeys(data["layer"]))
+    n_experts = int(counts["expert"].max()) + 1
+    width = theme.plot(theme.NAMES)
+    every = max(1, -(-n_experts * 26 // width))
+    x = alt.X("expert:O", title="expert", scale=alt.Scale(domain=list(range(n_experts)), paddingInner=0, paddingOuter=0),
+              axis=alt.Axis(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))))  # fmt: skip
+    y = alt.Y("layer:N", sort=order, title=None, scale=alt.Scale(domain=order, paddingInner=0, paddingOuter=0),
+              axis=theme.y_axis(theme.NAMES, ticks=False, domain=False))  # fmt: skip
+    base = alt.Chart(data).encode(x=x, y=y)
+    drawn = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1).encode(color=alt.Color("colour:N", scale=None))
+    if width / n_experts >= READABLE:
+        drawn += base.mark_text(fontSize=12).encode(text="n_tokens:Q", color=alt.Color("ink:N", scale=None))
+    grid = drawn.properties(width=width, height=ROW * len(order))
+    return alt.vconcat(_key(edges), grid, spacing=16)
+
+
+def _colours(data: pd.DataFrame) -> list[str]:
+    return theme.step_colours(data["step"])
+
+
+def _edges(top: int) -> list[int]:
+    """The largest count of each step: whole numbers, equal steps as far as whole numbers allow."""
+    return [max(i + 1, -(-top * (i + 1) // theme.N_STEPS)) for i in range(theme.N_STEPS)]
+
+
+def _key(edges: list[int]) -> Any:
+    """The steps with their largest count."""
+    shown = pd.DataFrame(
+        {
+            "begin": range(len(edges) + 1),
+            "end": range(1, len(edges) + 2),
+            "text": ["0", *[f"≤ {edge}" for edge in edges]],
+            "colour": [theme.INK["ground"][1], *theme.SEQUENTIAL_LIGHT],
+        }
+    )
+    shown["middle"] = (shown["begin"] + shown["end"]) / 2
+    x = alt.X("begin:Q", axis=None, scale=alt.Scale(domain=[0, len(shown)], nice=False))
+    edge = theme.y_axis(theme.NAMES, ticks=False, domain=False)
+    lane = alt.Y(datum="tokens", type="nominal", title=None, scale=alt.Scale(domain=["tokens"]), axis=edge)
+    boxes = alt.Chart(shown).mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
+    drawn = boxes.encode(x=x, x2="end:Q", y=lane, color=alt.Color("colour:N", scale=None))
+    words = alt.Chart(shown).mark_text(dy=17, fontSize=12, color=theme.INK["muted"][1])
+    words = words.encode(x=alt.X("middle:Q", axis=None), y=lane, text="text:N")
+    return (drawn + words).properties(width=KEY * len(shown), height=14)

@@ -1,0 +1,140 @@
+/*
+ * op_cost: what the tracer costs on its path, beside bare clock reads in the same process.
+ *
+ *     op_cost FOLDER [ROUNDS]         nanoseconds as `name value` lines, the median of the rounds
+ *     op_cost FOLDER instructions     run N op events under callgrind (--toggle-collect=measured_*)
+ *
+ * The events go into a real segment in FOLDER: new chunks, page faults and write-back are paid for.
+ */
+#include "tt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { N_NODES = 848, N_COMPUTES = 40, N = N_NODES * N_COMPUTES }; /* 848: a pass of gpt-oss-20b */
+
+static struct tt_trace * trace;
+static struct tt_writer * writer;
+static volatile uint64_t sink;
+
+__attribute__((noinline)) void measured_ops(const struct tt_compute_work * work) {
+    for (int compute = 0; compute < N_COMPUTES; compute++) {
+        tt_thread_begin(writer, work, 0, 1);
+        for (int node = 0; node < N_NODES; node++) {
+            tt_op_begin(writer, node);
+            tt_op_end(writer, node);
+        }
+        tt_thread_end(writer);
+    }
+}
+
+/* As tensor_trace_barrier_begin and _end do; hooks/ggml_hooks.c cannot be linked without ggml. */
+__attribute__((noinline)) void measured_ops_with_barrier(const struct tt_compute_work * work) {
+    for (int compute = 0; compute < N_COMPUTES; compute++) {
+        tt_thread_begin(writer, work, 0, 1);
+        for (int node = 0; node < N_NODES; node++) {
+            tt_op_begin(writer, node);
+            writer->barrier_begin_ns = tt_now();
+            writer->barrier_ns += tt_now() - writer->barrier_begin_ns;
+            tt_op_end(writer, node);
+        }
+        tt_thread_end(writer);
+    }
+}
+
+__attribute__((noinline)) void measured_clock_reads(void) {
+    uint64_t sum = 0;
+    for (int i = 0; i < N; i++) {
+        sum += tt_now();
+    }
+    sink = sum;
+}
+
+/* The records of one pass: usage twice, begin, compute, end, call, logits, token. */
+__attribute__((noinline)) void measured_passes(int n) {
+    const uint32_t pair[2] = { 0, 0 };
+    for (int i = 0; i < n; i++) {
+        struct rusage  usage;
+        struct tt_pass pass = { .pass = tt_next_pass(trace), .n_tokens = 1 };
+        uint8_t        begin[sizeof pass + sizeof(struct tt_token)] = { 0 };
+        tt_record(trace, TT_CALL, pair, sizeof pair, tt_now());
+        getrusage(RUSAGE_SELF, &usage);
+        pass.usage.minor_faults = (uint64_t) usage.ru_minflt;
+        memcpy(begin, &pass, sizeof pass);
+        tt_record(trace, TT_PASS_BEGIN, begin, sizeof begin, tt_now());
+        const struct tt_compute compute = { .compute = tt_next_compute(trace), .pass = pass.pass, .backend = tt_string(trace, "CPU") };
+        tt_record(trace, TT_COMPUTE, &compute, sizeof compute, tt_now());
+        getrusage(RUSAGE_SELF, &usage);
+        pass.usage.minor_faults = (uint64_t) usage.ru_minflt;
+        tt_record(trace, TT_PASS_END, &pass, sizeof pass, tt_now());
+        tt_record(trace, TT_LOGITS, pair, sizeof pair, tt_now());
+        tt_record(trace, TT_SAMPLED, pair, sizeof pair, tt_now());
+    }
+}
+
+static int ascending(const void * a, const void * b) {
+    const double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+static double median(double * values, int n) {
+    qsort(values, (size_t) n, sizeof *values, ascending);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+int main(int argc, char ** argv) {
+    char error[256] = "usage: op_cost FOLDER [ROUNDS|instructions]";
+    trace  = argc > 1 ? tt_open(argv[1], UINT64_MAX, error) : NULL;
+    writer = trace ? tt_writer_acquire(trace) : NULL;
+    if (!writer) {
+        fprintf(stderr, "op_cost: %s\n", error);
+        return 2;
+    }
+    const struct tt_compute_work work = { .n_nodes = N_NODES };
+    if (argc > 2 && strcmp(argv[2], "instructions") == 0) {
+        measured_ops(&work);
+        measured_clock_reads();
+        printf("n %d\n", N);
+        tt_close(trace);
+        return 0;
+    }
+    enum { MOST = 1000, PASSES = 1000 };
+    static double op[MOST], barrier[MOST], clock_read[MOST], op_ratio[MOST], barrier_ratio[MOST], pass[MOST];
+    const int     asked = argc > 2 ? atoi(argv[2]) : 25, rounds = asked < 1 ? 1 : asked > MOST ? MOST : asked;
+    for (int i = 0; i < rounds; i++) { /* side by side: what disturbs one disturbs the others */
+        const uint64_t t0 = tt_now();
+        measured_clock_reads();
+        const uint64_t t1 = tt_now();
+        measured_ops(&work);
+        const uint64_t t2 = tt_now();
+        measured_ops_with_barrier(&work);
+        const uint64_t t3 = tt_now();
+        measured_passes(PASSES);
+        const uint64_t t4 = tt_now();
+        clock_read[i]    = (double) (t1 - t0) / N;
+        op[i]            = (double) (t2 - t1) / N;
+        barrier[i]       = (double) (t3 - t2) / N;
+        pass[i]          = (double) (t4 - t3) / PASSES;
+        op_ratio[i]      = op[i] / (2 * clock_read[i]);
+        barrier_ratio[i] = barrier[i] / (4 * clock_read[i]);
+    }
+    printf("rounds %d\nevents_per_round %d\n", rounds, 2 * N);
+    printf("clock_read_ns %.2f\nop_ns %.2f\nop_with_barrier_ns %.2f\n", median(clock_read, rounds), median(op, rounds),
+           median(barrier, rounds));
+    printf("op_ratio %.4f\nbarrier_ratio %.4f\npass_ns %.0f\n", median(op_ratio, rounds), median(barrier_ratio, rounds),
+           median(pass, rounds));
+    tt_thread_begin(writer, &work, 0, 1);
+    const size_t begun = writer->segment.used;
+    for (int i = 0; i < N_NODES; i++) {
+        tt_op_begin(writer, i);
+        tt_op_end(writer, i);
+    }
+    printf("bytes_per_event %.2f\n", (double) (writer->segment.used - begun) / N_NODES);
+    tt_thread_end(writer);
+    printf("dropped %llu\n", (unsigned long long) writer->segment.header->dropped_records);
+    tt_close(trace);
+    return 0;
+}

@@ -1,0 +1,66 @@
+"""The tracer's C programs, built once, and a small trace that they wrote."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.native.trace_bytes import Files
+from tracegen.readers.segments import segment_files
+
+NATIVE = Path(__file__).parents[2] / "native"
+Build = Callable[[str], Path]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """`make TARGET` in native/: the folder with `asan/`, `tsan/` and `plain/`."""
+    compiler = next(filter(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")), None)
+    if compiler is None or shutil.which("make") is None:
+        pytest.skip("no C compiler or no make")
+    folder = tmp_path_factory.mktemp("native")
+
+    def make(target: str) -> Path:
+        command = ["make", "-C", str(NATIVE), f"BUILD={folder}", f"CC={compiler}", target]
+        made = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, env={**os.environ, "TMPDIR": str(folder)}
+        )
+        assert made.returncode == 0, made.stdout + made.stderr
+        (folder / f"{target}.log").write_text(made.stdout)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tools(build: Build) -> Path:
+    """The folder of tt_dump and write_trace."""
+    return build("tools") / "plain"
+
+
+@pytest.fixture(scope="session")
+def written(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small trace, closed in order."""
+    return _write(tools, tmp_path_factory.mktemp("written"))
+
+
+@pytest.fixture(scope="session")
+def killed(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, of a process that ended in the middle of the last pass."""
+    return _write(tools, tmp_path_factory.mktemp("killed"), "killed")
+
+
+@pytest.fixture(scope="session")
+def files(written: Path) -> Files:
+    """The bytes of `written`."""
+    return {name: bytes(data) for name, data in segment_files(written).items()}
+
+
+def _write(tools: Path, folder: Path, *how: str) -> Path:
+    subprocess.run([tools / "write_trace", folder, *how], check=True, timeout=60)
+    return folder

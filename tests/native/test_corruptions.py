@@ -1,0 +1,229 @@
+"""Broken traces by name: each is a TraceFormatError that says file, place and fault."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.native.trace_bytes import (
+    MAIN,
+    NONE,
+    ROW,
+    THREAD,
+    Files,
+    Trace,
+    buffer,
+    chunk,
+    compute,
+    end,
+    event,
+    graph,
+    header,
+    index,
+    node,
+    pass_begin,
+    pass_end,
+    placement,
+    read,
+    record,
+    string,
+    thread_begin,
+    thread_end,
+)  # fmt: skip
+from tracegen.errors import EnvironmentFailure, TraceFormatError
+from tracegen.readers.segments import segment_files
+
+GOOD = Trace().files()
+
+
+def _main(data: bytes) -> dict[str, bytes]:
+    return GOOD | {MAIN: data}
+
+
+def _thread(data: bytes) -> dict[str, bytes]:
+    return GOOD | {THREAD: data}
+
+
+def _with(data: bytes, at: int, patch: bytes) -> bytes:
+    return data[:at] + patch + data[at + len(patch) :]
+
+
+SEGMENTS: Mapping[str, tuple[Files, str]] = {
+    "EMPTY_FILE": (_main(b""), "0 bytes"),
+    "CUT_IN_HEADER": (_main(GOOD[MAIN][:50]), "50 bytes, a segment has at least 4096"),
+    "BAD_MAGIC": (_main(header(magic=b"GGUF\0\0\0\0")), "begins with b'GGUF"),
+    "TEXT_MODE_COPY": (_main(header(magic=b"TTRACE\n\n")), "no tensor trace"),
+    "WRONG_VERSION": (_main(header(version=2) + GOOD[MAIN][4096:]), "version 2, this tracegen reads version 1"),
+    "FLIPPED_HEADER": (_main(_with(GOOD[MAIN], 40, b"\xff")), "header at byte 0 has a wrong checksum"),
+    "UNKNOWN_KIND": (_main(header(7)), "segment kind 7"),
+    "OTHER_RUN": (_thread(header(1, 1, run=bytes(16)) + GOOD[THREAD][4096:]), "belongs to run"),
+    "MISSING_MAIN": ({THREAD: GOOD[THREAD]}, "main segment of this run is missing"),
+    "NOTHING": ({}, "main segment of this run is missing"),
+    "TWO_MAINS": (_thread(header(0, 1)), "second main segment"),
+    "MISSING_SEGMENT": ({MAIN: GOOD[MAIN]}, "the run has 2 segments, 1 are here"),
+    "GAP_IN_SEGMENTS": (_thread(header(1, 2)), r"segments \[0, 2\]"),
+    "SEGMENT_TWICE": (GOOD | {"copy.tt": GOOD[THREAD]}, r"segments \[0, 1, 1\]"),
+    "CUT_IN_CHUNK_HEADER": (_main(GOOD[MAIN][: 4096 + 63]), "byte 4096: 63 bytes left"),
+    "CUT_IN_CHUNK": (_main(GOOD[MAIN][:-1]), "byte 4096: chunk of 4096 bytes, 4095 are left"),
+    "BAD_CHUNK_MAGIC": (_main(_with(GOOD[MAIN], 4096, b"X")), "chunk 0 is expected here"),
+    "CHUNK_OUT_OF_SEQUENCE": (_main(header() + chunk(b"", 1)), "chunk 0 is expected here"),
+    "CHUNK_SIZE_ZERO": (_main(_with(GOOD[MAIN], 4104, bytes(8))), "chunk of 0 bytes"),
+    "CHUNK_SIZE_HUGE": (_main(_with(GOOD[MAIN], 4104, b"\0" * 7 + b"\xff")), "are left"),
+    "COMMITTED_BEYOND_CHUNK": (_main(header() + chunk(b"", sealed=0, committed=4033)), "claims 4033 of 4096"),
+    "FLIPPED_PAYLOAD": (_main(_with(GOOD[MAIN], 4200, b"\xff")), "byte 4096: chunk 0 has a wrong checksum"),
+    "SEALED_TWICE": (_main(header() + chunk(b"", sealed=2)), "wrong checksum"),
+}
+
+BIG = 1 << 63
+RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
+    "RECORD_LENGTH_ZERO": (lambda: Trace(before=[struct.pack("<IIQ", 1, 0, 1)]), "length 0"),
+    "RECORD_LENGTH_ODD": (lambda: Trace(before=[struct.pack("<IIQ", 1, 17, 1) + b"x"]), "length 17"),
+    "RECORD_BEYOND_CHUNK": (lambda: Trace(after=[struct.pack("<IIQ", 1, 4096, 1)]), "length 4096, 16 bytes are left"),
+    "RECORD_CUT": (lambda: Trace(after=[bytes(8)]), "cut after 8 of 16 bytes"),
+    "RECORD_TOO_SHORT": (lambda: Trace(before=[record(3, bytes(8))]), "type 3 .* is broken"),
+    "UNKNOWN_RECORD": (lambda: Trace(before=[record(21, b"")]), "type 21 is unknown"),
+    "RECORD_TIME_HUGE": (lambda: Trace(after=[record(1, bytes(8), BIG)]), "time_ns"),
+    "STRING_BEYOND_RECORD": (lambda: Trace(before=[record(2, struct.pack("<II", 8, 9) + b"x")]), "string of 9 bytes"),
+    "STRING_TWICE": (lambda: Trace(before=[string(3, "again")]), "string 3 is there already"),
+    "STRING_MISSING": (lambda: Trace(before=[record(1, struct.pack("<II", 1, 88))]), "string 88 was not written"),
+    "GRAPH_BEYOND_RECORD": (lambda: Trace(before=[graph(n_leafs=NONE)]), "graph of 4294967296 nodes"),
+    "GRAPH_TWICE": (lambda: Trace(before=[graph(), graph()]), "graph 0 is there already"),
+    "GRAPH_NUMBER_HUGE": (lambda: Trace(before=[graph(1 << 31)]), "graph is 2147483648"),
+    "SOURCE_BEYOND_GRAPH": (lambda: _nodes(node(1, 2, computes=1, sources=(1, 3))), "src names a node beyond 3"),
+    "VIEW_BEYOND_GRAPH": (lambda: _nodes(node(1, 2, view_of=3)), "view_of names a node beyond 3"),
+    "NAME_MISSING": (lambda: _nodes(node(1, 99)), "name names string 99"),
+    "STRIDE_HUGE": (lambda: _nodes(node(1, 2, nb=BIG)), "nb is"),
+    "COMPUTES_UNKNOWN": (lambda: _nodes(node(1, 2, computes=3)), "computes is 3"),
+    "PLACEMENT_OF_NO_GRAPH": (lambda: Trace(before=[placement()]), "graph 0 was not written"),
+    "PLACEMENT_TOO_SHORT": (lambda: Trace(before=[graph(), placement(n=2)]), "placement of 2 tensors"),
+    "PLACEMENT_IN_NO_BUFFER": (lambda: Trace(before=[graph(), placement(buffer=5)]), "buffer 5 was not written"),
+    "BUFFER_TWICE": (lambda: Trace(before=[buffer(), buffer()]), "buffer 0 is there already"),
+    "BUFFER_HUGE": (lambda: Trace(before=[buffer(size=BIG)]), "size_bytes"),
+    "BUFFER_END_OF_NONE": (lambda: Trace(before=[buffer(3, kind=11)]), "buffer 3 was not written"),
+    "FILE_BEYOND_MEMORY": (
+        lambda: Trace(before=[record(3, struct.pack("<QQQII", (1 << 64) - 8, 4096, 1, 0, 0))]), "end is"
+    ),
+    "PASS_NUMBER_HUGE": (lambda: Trace(run=[pass_begin(NONE)]), "pass is 4294967295"),
+    "PASS_TWICE": (lambda: Trace(run=[pass_begin(), pass_begin()]), "pass 0 is there already"),
+    "PASS_OF_NO_GRAPH": (lambda: Trace(run=[pass_begin(graph=5)]), "graph 5 was not written"),
+    "PASS_OF_NO_PLACEMENT": (lambda: Trace(run=[pass_begin(placement=5)]), "placement 5 was not written"),
+    "TOKENS_BEYOND_RECORD": (lambda: Trace(run=[pass_begin(n_tokens=NONE)]), "4294967295 token rows"),
+    "FAULTS_HUGE": (lambda: Trace(run=[pass_begin(minor_faults=BIG)]), "usage is"),
+    "PASS_END_OF_NONE": (lambda: Trace(run=[pass_end(4)]), "pass 4 was not written"),
+    "COMPUTE_OF_NO_PASS": (lambda: Trace(run=[compute()]), "pass 0 was not written"),
+    "COMPUTE_TWICE": (lambda: Trace(run=[pass_begin(), compute(), compute()]), "compute 0 is there already"),
+    "COMPUTE_BEYOND_GRAPH": (lambda: Trace(run=[pass_begin(), compute(n_nodes=2)]), "reaches beyond graph 0"),
+    "COMPUTE_WITHOUT_NODES": (lambda: Trace(run=[pass_begin(), compute(first=NONE)]), "map of 0 nodes"),
+    "MAP_BEYOND_RECORD": (
+        lambda: Trace(run=[pass_begin(), compute(first=NONE, n_nodes=1 << 30, n_map=1 << 30)]), "map of 1073741824"
+    ),
+    "MAP_BEYOND_GRAPH": (
+        lambda: Trace(run=[pass_begin(), compute(first=NONE, n_map=1, nodes=struct.pack("<I", 1))]), "beyond graph 0"
+    ),
+    "PASSES_MISSING": (lambda: Trace(after=[end(n_passes=3)]), "the run has 3 passes, 1 are here"),
+    "COST_NO_NUMBER": (
+        lambda: Trace(before=[string(8, "cost.event_ns"), record(1, struct.pack("<II", 8, 1)), *Trace().before]),
+        "cost.event_ns is 'GET_ROWS'",
+    ),
+    "EVENTS_CUT": (lambda: Trace(events=[thread_begin(), event(1)[:31]]), "63 bytes of events"),
+    "UNKNOWN_EVENT": (lambda: Trace(events=[thread_begin(), event(9)]), "event 1: its type is unknown"),
+    "ZERO_EVENTS": (lambda: Trace(events=[bytes(64)]), "event 0: its type is unknown"),
+    "OP_OUTSIDE_COMPUTE": (lambda: Trace(events=[event(1)]), "event 0: .* do not open and close"),
+    "END_WITHOUT_BEGIN": (lambda: Trace(events=[thread_end()]), "event 0: .* do not open and close"),
+    "BEGIN_TWICE": (lambda: Trace(events=[thread_begin(), thread_begin()]), "event 1: .* do not open and close"),
+    "OP_AFTER_END": (lambda: Trace(events=[thread_begin(), thread_end(), event(1)]), "event 2: .* open and close"),
+    "END_OF_ANOTHER": (lambda: Trace(events=[thread_begin(), thread_end(3)]), "event 1: it closes another"),
+    "THREAD_OUTSIDE_POOL": (lambda: Trace(events=[thread_begin(thread=1)]), "event 0: a thread with a number outside"),
+    "COMPUTE_UNKNOWN": (lambda: Trace(events=[thread_begin(BIG), event(1), thread_end(BIG)]), "does not know"),
+    "NODE_BEYOND_COMPUTE": (lambda: Trace(events=[thread_begin(), event(1, node=1)]), "does not know"),
+    "NODE_HUGE": (lambda: Trace(events=[thread_begin(), event(1, node=NONE)]), "does not know"),
+    "FUSED_BEYOND_COMPUTE": (lambda: Trace(events=[thread_begin(), event(1, n_fused=1)]), "does not know"),
+    "NODE_TWICE": (lambda: Trace(events=[thread_begin(), event(1), event(1), thread_end()]), "ran a node twice"),
+    "END_BEFORE_BEGIN": (lambda: Trace(events=[thread_begin(), event(1, end=3_999)]), "event 1: an op ends before"),
+    "TIME_HUGE": (lambda: Trace(events=[thread_begin(), event(1, begin=BIG, end=BIG)]), "event 1: its time cannot be"),
+    "WAIT_BEYOND_OP": (lambda: Trace(events=[thread_begin(), event(1, barrier=1_001)]), "event 1: an op waits longer"),
+    "WAIT_HUGE": (lambda: Trace(events=[thread_begin(), event(1, barrier=BIG)]), "event 1: an op waits longer"),
+    "INDEX_BEYOND_SEGMENT": (lambda: Trace(events=[thread_begin(), index(b"", ne0=NONE, ne1=NONE)]), "do not fit"),
+    "INDEX_ELEMENT_ODD": (lambda: Trace(events=[thread_begin(), index(bytes(3), ne0=1, element=3)]), "of 3 bytes"),
+    "INDEX_OF_WIDE_WEIGHTS": (
+        lambda: Trace(events=[thread_begin(), index(bytes(8), ne0=1, what=5, element=8)]), "kind 5 do not fit"
+    ),
+    "INDEX_OF_WHAT": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, what=6)]), "kind 6 do not fit"),
+    "INDEX_NEGATIVE": (lambda: Trace(events=[thread_begin(), index(b"\xff" * 4, ne0=1)]), "units -1 to -1 cannot be"),
+    "INDEX_HUGE": (
+        lambda: Trace(events=[thread_begin(), index(struct.pack("<q", 1 << 62), ne0=1, element=8)]), "cannot be"
+    ),
+    "INDEX_TWICE": (lambda: Trace(events=[thread_begin(), ROW, ROW, event(1), thread_end()]), "copied twice"),
+    "INDEX_OF_NO_NODE": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, node=7)]), "does not know"),
+}  # fmt: skip
+
+
+def _nodes(first: bytes) -> Trace:
+    return Trace(before=[buffer(), graph(nodes=first + node(4, 5) + node(4, 7)), placement()])
+
+
+def test_the_trace_is_good_before_it_is_broken() -> None:
+    for sealed in (0, 1):
+        trace = read(Trace(sealed=sealed).files())
+        assert trace.tables["ops"]["state"].tolist() == ["executed"]
+        assert trace.tables["spans"][["begin_ns", "work_ns", "wait_ns"]].values.tolist() == [[4_000, 1_000, 1_000]]
+        touches = trace.tables["touches"][["slot", "unit", "first_unit", "n_units"]]
+        assert touches.values.tolist() == [["src0", "row", 3, 1]]
+        assert trace.facts["ended"] is True
+        assert trace.facts["unsealed_chunks"] == 2 - 2 * sealed
+
+
+def test_a_chunk_that_a_killed_process_had_just_taken_is_no_fault() -> None:
+    trace = read(GOOD | {THREAD: GOOD[THREAD] + bytes(8192)})
+    assert len(trace.tables["spans"]) == 1
+
+
+def test_a_map_leads_to_the_nodes_of_the_graph() -> None:
+    nodes = struct.pack("<2I", NONE, 0)
+    run = [pass_begin(), compute(first=NONE, n_nodes=2, n_map=2, nodes=nodes), pass_end()]
+    trace = read(Trace(run=run, events=[thread_begin(), event(1, node=1), thread_end()]).files())
+    assert trace.tables["spans"]["node"].tolist() == [0]
+    with pytest.raises(TraceFormatError, match="does not know"):
+        read(Trace(run=run, events=[thread_begin(), event(1, node=0), thread_end()]).files())
+
+
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_a_broken_segment(name: str) -> None:
+    files, fault = SEGMENTS[name]
+    with pytest.raises(TraceFormatError, match=fault):
+        read(files)
+
+
+@pytest.mark.parametrize("sealed", (0, 1))
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_broken_record(name: str, sealed: int) -> None:
+    make, fault = RECORDS[name]
+    trace = make()
+    trace.sealed = sealed
+    with pytest.raises(TraceFormatError, match=fault):
+        read(trace.files())
+
+
+def test_a_folder_of_compressed_segments(tmp_path: Path) -> None:
+    for name, data in GOOD.items():
+        with pa.output_stream(str(tmp_path / f"{name}.zst"), compression="zstd") as stream:
+            stream.write(data)
+    whole = segment_files(tmp_path)
+    assert {name: bytes(data) for name, data in whole.items()} == GOOD
+    packed = tmp_path / f"{THREAD}.zst"
+    packed.write_bytes(packed.read_bytes()[:-3])
+    with pytest.raises(TraceFormatError, match=f"{THREAD}.zst: cannot be unpacked"):
+        segment_files(tmp_path)
+    packed.unlink()
+    packed.symlink_to("nowhere")
+    with pytest.raises(EnvironmentFailure, match="cannot be read"):
+        segment_files(tmp_path)
+
+
+def test_a_folder_without_a_trace(tmp_path: Path) -> None:
+    with pytest.raises(TraceFormatError, match="holds no trace"):
+        segment_files(tmp_path)

@@ -1,0 +1,111 @@
+"""Layout agreement: what C says of its structs, and what the reader unpacks."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracegen.readers import events, records, segments
+
+pytestmark = pytest.mark.native
+
+FIELD_BYTES = {"I": 4, "i": 4, "Q": 8}
+STRUCTS: dict[str, struct.Struct] = {
+    "tt_file_header": segments._FILE_HEADER,
+    "tt_chunk_header": segments._CHUNK_HEADER,
+    "tt_record": records._RECORD,
+    "tt_file_map": records._FILE_MAP,
+    "tt_load": records._LOAD,
+    "tt_weight": records._WEIGHT,
+    "tt_context": records._CONTEXT,
+    "tt_buffer": records._BUFFER,
+    "tt_graph": records._GRAPH,
+    "tt_placement": records._PLACEMENT,
+    "tt_pass": records._PASS,
+    "tt_compute": records._COMPUTE,
+    "tt_end": records._END,
+}
+ARRAYS: dict[str, np.dtype[np.void]] = {
+    "tt_node": records.NODE,
+    "tt_place": records.PLACE,
+    "tt_token": records.TOKEN,
+    "tt_event": events.EVENT,
+}
+Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]
+
+
+@pytest.fixture(scope="module")
+def layout(tools: Path) -> Layout:
+    """Struct -> (size, field -> (offset, size))."""
+    made: Layout = {}
+    for line in subprocess.run(
+        [tools / "tt_dump", "--layout"], capture_output=True, text=True, check=True
+    ).stdout.splitlines():
+        name, offset, size = line.split()
+        whole, _, field = name.partition(".")
+        if field:
+            made[whole][1][field] = int(offset), int(size)
+        else:
+            made[whole] = int(size), {}
+    return made
+
+
+def _fields(form: str) -> list[tuple[int, int]]:
+    """(offset, bytes) of each field of a struct format without padding between them."""
+    made, at = [], 0
+    for count, code in re.findall(r"(\d*)([a-zA-Z])", form):
+        sizes = [int(count)] if code == "s" else [] if code == "x" else [FIELD_BYTES[code]] * int(count or 1)
+        for size in sizes:
+            made.append((at, size))
+            at += size
+    return made
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_struct(layout: Layout, name: str) -> None:
+    size, fields = layout[name]
+    assert STRUCTS[name].size == size
+    flat = [
+        (at + inner, inner_bytes)
+        for field, (at, n) in fields.items()
+        for inner, inner_bytes in (_usage(layout) if field == "usage" and n == 32 else [(0, n)])
+    ]
+    assert _fields(STRUCTS[name].format) == [part for part in flat if not (name == "tt_chunk_header" and part[0] == 32)]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_array(layout: Layout, name: str) -> None:
+    size, fields = layout[name]
+    dtype = ARRAYS[name]
+    assert dtype.itemsize == size
+    assert dtype.fields is not None
+    assert {field: (at, part.itemsize) for field, (part, at, *_) in dtype.fields.items()} == fields
+
+
+def test_every_struct_is_compared(layout: Layout) -> None:
+    assert set(layout) == {*STRUCTS, *ARRAYS, "tt_usage"}
+
+
+def test_the_header_lists_what_the_reader_knows() -> None:
+    """Numbers of record types, event types and index kinds, from the enums of the C header."""
+    text = (Path(__file__).parents[2] / "native/include/tensor_trace_format.h").read_text(encoding="utf-8")
+    named = {name: int(number) for name, number in re.findall(r"\b(TT_\w+) *= *(\d+)", text)}
+    types = re.search(r"enum tt_type \{(.*?)\n\};", text, re.S)
+    assert types is not None
+    numbers = {int(n): name.lower() for name, n in re.findall(r"TT_(\w+) *= *(\d+)", types[1])}
+    assert {n: f"_take_{name}" for n, name in numbers.items()} == {n: f.__name__ for n, f in records._TAKERS.items()}
+    for name in ("OP", "THREAD_BEGIN", "THREAD_END", "INDEX"):
+        assert getattr(events, name) == named[f"TT_{name}"]
+    for name in ("ROWS", "EXPERTS", "CELLS", "COLUMNS", "WEIGHTS"):
+        assert getattr(events, name) == named[f"TT_INDEX_{name}"]
+    for name in ("WARMUP", "ENCODER", "OUTSIDE"):
+        assert getattr(records, name) == named[f"TT_PASS_{name}"]
+
+
+def _usage(layout: Layout) -> list[tuple[int, int]]:
+    return list(layout["tt_usage"][1].values())

@@ -1,0 +1,61 @@
+"""With the option off the hooks leave nothing behind: no symbol of ours in the objects of hooked sources."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tracegen.capture.hooks import read_hooks
+from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.progress import Progress
+from tracegen.resources import folder
+
+pytestmark = [pytest.mark.native, pytest.mark.llama]
+OURS = re.compile(r"tensor_trace|(?<![A-Za-z_])tt_[a-z]")
+HOOKED = sorted(
+    {h.file for h in read_hooks(folder("native") / "hooks" / "llama-cpp.toml") if h.file.endswith((".c", ".cpp"))}
+)
+
+
+@pytest.fixture(scope="module")
+def llama() -> Build:
+    return ensure_build(Progress())
+
+
+def _symbols(command: str, directory: str, target: Path, leave_out: str) -> set[str]:
+    """Symbols of ours in the object that `command` makes without the argument `leave_out`."""
+    arguments = [a for a in shlex.split(command) if a not in (leave_out, shutil.which("ccache"), "ccache")]
+    arguments[arguments.index("-o") + 1] = str(target)
+    subprocess.run(arguments, cwd=directory, check=True, capture_output=True, timeout=600)
+    listed = subprocess.run(["nm", str(target)], check=True, capture_output=True, text=True)
+    return {name for line in listed.stdout.splitlines() if OURS.search(name := line.split()[-1])}
+
+
+def test_no_symbol_is_left(llama: Build, tmp_path: Path) -> None:
+    entries = json.loads((llama.folder / "build" / "compile_commands.json").read_text(encoding="utf-8"))
+    chosen = {
+        Path(e["file"]).relative_to(llama.source).as_posix(): e for e in entries if _is_in(e["file"], llama.source)
+    }
+    assert set(HOOKED) <= set(chosen)
+
+    def compiled(file: str, leave_out: str) -> set[str]:
+        entry = chosen[file]
+        target = tmp_path / f"{file.replace('/', '-')}{leave_out}.o"
+        return _symbols(entry["command"], entry["directory"], target, leave_out)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        off = dict(zip(HOOKED, pool.map(lambda file: compiled(file, "-DGGML_TENSOR_TRACE"), HOOKED), strict=True))
+    assert off == {file: set() for file in HOOKED}
+    assert {"tensor_trace_self", "tensor_trace_op_begin"} <= compiled("ggml/src/ggml-cpu/ggml-cpu.c", "")
+
+
+def _is_in(file: str, source: Path) -> bool:
+    return Path(file).is_relative_to(source)

@@ -1,0 +1,84 @@
+"""A real trace, cut at every byte and with bits flipped: tables or TraceFormatError, nothing else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.native.trace_bytes import Files, chunk, read
+from tracegen.errors import TraceFormatError
+
+pytestmark = pytest.mark.native
+SEED = 20261120
+N_FLIPS = 400
+
+
+def _survives(files: Files) -> bool:
+    """Whether the files gave tables; any other error than TraceFormatError fails the test."""
+    try:
+        read(files)
+    except TraceFormatError:
+        return False
+    return True
+
+
+def _unsealed(data: bytes, payload: bytes) -> bytes:
+    """The segment with another payload and no checksum over it: the records must defend themselves."""
+    return data[:4096] + chunk(payload, sealed=0)
+
+
+def _payload(data: bytes) -> bytes:
+    return data[4160 : 4160 + int.from_bytes(data[4112:4120], "little")]
+
+
+def _flipped(data: bytes, bit: int) -> bytes:
+    return data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
+
+
+def test_a_file_cut_at_every_byte(files: Files) -> None:
+    for name, data in files.items():
+        whole = [n for n in range(len(data)) if _survives({**files, name: data[:n]})]
+        assert whole == ([] if "main" in name else [4096])  # of a thread nothing: its spans are missing, and counted
+
+
+def test_a_thread_without_events_is_counted(files: Files) -> None:
+    name = max(files)
+    trace = read({**files, name: files[name][:4096]})
+    assert trace.facts["n_ops_short_of_threads"] == trace.tables["ops"]["n_threads"].notna().sum() > 0
+
+
+def test_an_unsealed_payload_cut_at_every_byte(files: Files) -> None:
+    for name, data in files.items():
+        payload = _payload(data)
+        whole = [n for n in range(len(payload)) if _survives({**files, name: _unsealed(data, payload[:n])})]
+        assert not any(n % 8 for n in whole)
+
+
+def test_flipped_bits_in_the_headers(files: Files) -> None:
+    chosen = random.Random(SEED)
+    for name, data in files.items():
+        for byte in (*range(80), *range(4096, 4160)):
+            survived = _survives({**files, name: _flipped(data, 8 * byte + chosen.randrange(8))})
+            # What may change unseen: the counters of drops, and bytes that mean nothing yet.
+            assert survived == (64 <= byte < 80 or byte >= 4128), f"{name}: byte {byte}"
+
+
+def test_a_flipped_bit_in_a_sealed_payload(files: Files) -> None:
+    for name, bit in _bits(files, 200):
+        assert not _survives({**files, name: _flipped(files[name], 8 * 4160 + bit)})
+
+
+def test_flipped_bits_in_an_unsealed_payload(files: Files) -> None:
+    survived = 0
+    for name, bit in _bits(files, N_FLIPS):
+        survived += _survives({**files, name: _unsealed(files[name], _flipped(_payload(files[name]), bit))})
+    assert 0 < survived < N_FLIPS
+
+
+def _bits(files: Files, n: int) -> Iterator[tuple[str, int]]:
+    chosen = random.Random(SEED)
+    for _ in range(n):
+        name = chosen.choice(sorted(files))
+        yield name, chosen.randrange(8 * len(_payload(files[name])))

@@ -1,0 +1,170 @@
+"""What the C writer wrote, seen by the reader and by tt_dump: two programs, one truth."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.native.conftest import Build
+from tests.native.trace_bytes import GARBAGE
+from tracegen.readers.native import NativeTrace, read_trace
+from tracegen.readers.segments import segment_files
+
+pytestmark = pytest.mark.native
+
+
+@pytest.fixture(scope="module")
+def trace(written: Path) -> NativeTrace:
+    return read_trace(segment_files(written))
+
+
+@pytest.fixture(scope="module")
+def dump(tools: Path, written: Path) -> list[str]:
+    ended = subprocess.run([tools / "tt_dump", "--events", written], capture_output=True, text=True, check=True)
+    return ended.stdout.splitlines()
+
+
+def _rows(dump: list[str], kind: str) -> list[dict[str, str]]:
+    """The `name=value` pairs of the lines of one kind; quotes removed."""
+    lines = [line.strip() for line in dump if re.match(rf" *{kind}\b", line)]
+    return [{k: v.strip('"') for k, v in re.findall(r'(\w+)=("[^"]*"|\S*)', line)} for line in lines]
+
+
+def test_the_c_tests_pass(build: Build) -> None:
+    log = (build("test") / "test.log").read_text()
+    assert re.findall(r"(\d+) passed, (\d+) failed", log) == [("5", "0"), ("12", "0"), ("4", "0"), ("4", "0")]
+
+
+def test_passes(trace: NativeTrace, dump: list[str]) -> None:
+    passes = trace.tables["passes"]
+    assert passes["kind"].tolist() == ["load", "warmup", "prompt", "generate"]
+    assert passes["produced_token"].tolist() == [pd.NA, pd.NA, 0, 1]
+    assert passes["call"].tolist() == [pd.NA, 0, 1, 2]
+    assert passes["minor_faults"].tolist() == [0, 3, 3, 3]
+    began, ended = _rows(dump, "pass_begin"), _rows(dump, "pass_end")
+    assert passes["begin_ns"].tolist()[1:] == [int(row["time_ns"]) for row in began]
+    assert passes["end_ns"].tolist()[1:] == [int(row["time_ns"]) for row in ended]
+    assert passes["n_tokens"].tolist()[1:] == [int(row["n_tokens"]) for row in began]
+
+
+def test_tokens(trace: NativeTrace, dump: list[str]) -> None:
+    tokens = trace.tables["tokens"][["token_id", "position", "sequence"]].astype(int).values.tolist()
+    assert tokens == [[int(row[k]) for k in ("token", "position", "sequence")] for row in _rows(dump, "row")]
+
+
+def test_spans(trace: NativeTrace, dump: list[str]) -> None:
+    spans = trace.tables["spans"].sort_values(["thread", "begin_ns"])
+    ops = _rows(dump, "op")
+    assert spans["node"].tolist() == [int(op["graph_node"]) for op in ops]
+    assert spans["begin_ns"].tolist() == [int(op["begin_ns"]) for op in ops]
+    assert (spans["begin_ns"] + spans["work_ns"] + spans["barrier_ns"]).tolist() == [int(op["end_ns"]) for op in ops]
+    assert spans["barrier_ns"].tolist() == [int(op["barrier_ns"]) for op in ops]
+    assert (spans["wait_ns"] >= 0).all()
+
+
+def test_ops(trace: NativeTrace) -> None:
+    ops = trace.tables["ops"]
+    states = ["executed", "executed", "fused", "noop", "executed", "executed", "executed", "executed", "off"]
+    for _, of_pass in ops.groupby("pass_id"):
+        assert of_pass["state"].tolist() == states
+        assert of_pass["fused_into"].tolist() == [pd.NA, pd.NA, 1, *[pd.NA] * 6]
+    assert trace.facts["n_ops_unexplained"] == trace.facts["n_ops_short_of_threads"] == 0
+
+
+def test_graphs(trace: NativeTrace, dump: list[str]) -> None:
+    nodes = trace.tables["graph_nodes"]
+    rows = [row for line in ("node", "leaf") for row in _rows(dump, f"   {line} ")]
+    assert sorted(nodes["name"]) == sorted(row["name"] for row in rows)
+    assert sorted(nodes["size_bytes"]) == sorted(int(row["size_bytes"]) for row in rows)
+    edges = sum(f"src{i}" in row for row in rows for i in range(10))
+    assert len(trace.tables["graph_edges"]) == edges
+    first = nodes[nodes["graph"] == 0].set_index("name")
+    norm = first.loc["attn_norm-0"].to_dict()
+    assert [norm[k] for k in ("kind", "op", "layer", "component")] == ["op", "MUL", 0, "norm"]
+    assert trace.tables["graphs"]["topology"].nunique() == 1
+
+
+def test_placements(trace: NativeTrace, dump: list[str]) -> None:
+    places = trace.tables["placements"]
+    assert [f"{address:#x}" for address in places["address"]] == [row["address"] for row in _rows(dump, "place")]
+    names = trace.tables["graph_nodes"][["graph", "node", "name"]]
+    memory = places.merge(names, on=["graph", "node"]).groupby("name")["memory"].unique().map(list).to_dict()
+    assert memory["token_embd.weight"] == memory["blk.0.attn_norm.weight"] == ["disk"]
+    assert memory["blk.0.ffn_up_exps.weight"] == ["copied"]
+    assert memory["cache_k_l0"] == memory["inp_embd"] == ["buffer"]
+
+
+def test_touches_and_routing(trace: NativeTrace) -> None:
+    touches = trace.tables["touches"]
+    prompt = touches[touches["pass_id"] == 2][["node", "slot", "unit", "first_unit", "n_units"]].values.tolist()
+    assert prompt == [
+        [0, "src0", "row", 1, 1], [0, "src0", "row", 31, 1], [4, "dst", "row", 5, 2],
+        [6, "src0", "expert", 0, 2], [6, "src0", "expert", 3, 1],
+    ]  # fmt: skip
+    routing = trace.tables["routing"]
+    prompt = routing[routing["pass_id"] == 2][["layer", "row", "rank", "expert", "weight"]].values.tolist()
+    assert prompt == [[0, 0, 0, 3, 0.75], [0, 0, 1, 0, 0.25], [0, 1, 0, 1, 0.5], [0, 1, 1, 3, 0.5]]
+
+
+def test_buffers(trace: NativeTrace) -> None:
+    buffers = trace.tables["buffers"][["event", "buffer_id", "name"]].values.tolist()
+    assert buffers == [["alloc", 0, "CPU"], ["alloc", 1, "CPU_REPACK"], ["free", 0, "CPU"], ["free", 1, "CPU_REPACK"]]
+
+
+def test_a_killed_process_is_read_as_far_as_it_came(tools: Path, killed: Path) -> None:
+    trace = read_trace(segment_files(killed))
+    assert trace.facts["ended"] is False
+    assert trace.facts["unsealed_chunks"] == 3
+    assert trace.facts["open_computes"] == 1
+    assert trace.tables["passes"]["end_ns"].tolist()[-1] is pd.NA
+    spans = trace.tables["spans"].groupby(["pass_id", "thread"]).size().to_dict()
+    assert (spans[3, 0], spans[3, 1]) == (6, 3)
+    ended = subprocess.run([tools / "tt_dump", killed], capture_output=True, text=True, check=True)
+    assert "open=1 ops=15" in ended.stdout
+
+
+def test_tt_dump_refuses_what_is_no_trace(build: Build, written: Path, tmp_path: Path) -> None:
+    program = build("tools") / "asan" / "tt_dump"
+    main = next(written.glob("*.main.tt"))
+    for size in (0, 50, 4096 + 3, 4096 + 70):
+        cut = tmp_path / "cut.tt"
+        cut.write_bytes(main.read_bytes()[:size])
+        assert "cut.tt: byte" in _refused(program, cut)
+    assert "usage" in _refused(program)
+    assert "holds no trace" in _refused(program, _empty(tmp_path))
+    for i, payload in enumerate(GARBAGE):
+        broken = tmp_path / f"{i}.tt"
+        broken.write_bytes(payload)
+        assert f"{i}.tt: byte" in _refused(program, broken)
+
+
+def _empty(folder: Path) -> Path:
+    made = folder / "empty"
+    made.mkdir()
+    return made
+
+
+def _refused(program: Path, *arguments: Path) -> str:
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # what was read stays until the end
+    ended = subprocess.run([program, "--events", *arguments], capture_output=True, text=True, env=environment)
+    assert ended.returncode == 2, ended.stderr
+    return ended.stderr
+
+
+def test_the_plain_and_the_checked_tt_dump_agree(build: Build, dump: list[str], written: Path) -> None:
+    program = build("tools") / "asan" / "tt_dump"
+    assert shutil.which(str(program))
+    ended = subprocess.run(
+        [program, "--events", written],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
+    )
+    assert ended.stdout.splitlines() == dump
