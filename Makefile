@@ -26,7 +26,7 @@ sample: $(VENV)/ready ## the site of the published sample run alone; needs no co
 
 test: $(VENV)/ready ## all tests: native, Python, integration, browser
 	@$(BIN)/python tests/chromium.py
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/ready ## lint, types, format
 	$(BIN)/ruff check .

@@ -58,8 +58,11 @@ class Project:
         return self.experiments / name / "versions" / str(number)
 
     def pages(self) -> list[str]:
-        """Every page of the built site, by its address from the root."""
-        return sorted(path.relative_to(self.site).as_posix() for path in self.site.rglob("*.html"))
+        """Every page of the built site, by its address from the root.
+
+        404.html is left out: a server shows it at any address, so it names its files from the server's root.
+        """
+        return sorted(p.relative_to(self.site).as_posix() for p in self.site.rglob("*.html") if p.name != "404.html")
 
     def copy(self, target: Path, **settings: str) -> Project:
         """The same project elsewhere, without its site; lines of mkdocs.yml replaced by key."""

@@ -26,7 +26,9 @@ class Choice:
     @property
     def even(self) -> float | None:
         """Token rows per expert and layer if all experts were chosen equally often."""
-        return None if None in (self.n_experts, self.n_chosen) else self.n_rows * self.n_chosen / self.n_experts  # type: ignore[operator]
+        if self.n_experts is None or self.n_chosen is None:
+            return None
+        return self.n_rows * self.n_chosen / self.n_experts
 
 
 def has_experts(tables: Tables) -> bool:

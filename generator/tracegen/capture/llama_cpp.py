@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tracegen.capture.execute import last_lines, run_program
 from tracegen.capture.hooks import hook_tree
@@ -170,9 +170,15 @@ def _unpack(archive: Path, upstream: Upstream, target: Path) -> None:
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
-                if member.name.startswith(prefix) and (member.isfile() or member.isdir()):
-                    member.name = member.name.removeprefix(prefix)
-                    tar.extract(member, target, filter="data")
+                name = PurePosixPath(member.name.removeprefix(prefix))
+                if not member.name.startswith(prefix) or not member.isfile() or ".." in name.parts:
+                    continue  # folders come with their files; links and devices are not wanted
+                content = tar.extractfile(member)
+                assert content is not None, "a regular file has content"
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                with content, (target / name).open("wb") as stream:
+                    shutil.copyfileobj(content, stream)
+                (target / name).chmod(0o755 if member.mode & 0o100 else 0o644)
     except (OSError, tarfile.TarError) as error:
         raise EnvironmentFailure(f"{archive}: cannot be unpacked: {error}") from error
     if not (target / "CMakeLists.txt").exists():

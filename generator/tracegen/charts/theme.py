@@ -2,7 +2,8 @@
 
 Charts name colours by their light value; `svg.py` turns them into CSS variables, so
 that one drawing follows the page's scheme. Hues follow Okabe and Ito, darkened until
-they reach 3:1 on white; the sequential scale is mako, light to dark and back.
+they reach 3:1 on white; the sequential scale is mako, light to dark and back, a little
+adjusted so that ink or ground is readable on every step.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ GROUPS: Mapping[str, tuple[str, str, str]] = {
     "other": ("--tg-other", "#8b9097", "#7d848d"),
 }
 
-SEQUENTIAL_LIGHT = ("#cfeeda", "#9fdfb9", "#60ceac", "#3aaeac", "#3589a6", "#37659d", "#40457f", "#332547")
-SEQUENTIAL_DARK = ("#322043", "#3f3b78", "#3a5697", "#3573a2", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
+SEQUENTIAL_LIGHT = ("#bfe8cd", "#90d9b1", "#60ceac", "#3aaeac", "#2e7c9a", "#37659d", "#40457f", "#332547")
+SEQUENTIAL_DARK = ("#3d2b55", "#3f3b78", "#3a5697", "#336a98", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
 # The same steps for copied bytes, one blue unit off: `svg.py` gives them a hatched fill.
 SEQUENTIAL_COPIED = tuple(f"{c[:-2]}{int(c[-2:], 16) - 1:02x}" for c in SEQUENTIAL_LIGHT)
 N_STEPS = len(SEQUENTIAL_LIGHT)

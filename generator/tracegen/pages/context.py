@@ -42,6 +42,7 @@ TOKENS = (*TIME, "passes_agree", "tokens_agree")
 SHAPE = (*EVIDENCE, "layers_agree", "first_op", "op_mix")
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "heatmap": (*BYTES, "passes_agree"),
+    "experts": (*EVIDENCE, "dropped_events", "zero_records", "passes_agree", "layers_agree"),
     "components": TIME,
     "layers": (*TIME, "layers_agree"),
     "op-kinds": (*TIME, "op_mix"),
@@ -135,6 +136,17 @@ class Context:
     def private(self) -> bool:
         """Whether prompt and text are withheld."""
         return self.flag("text", "private") or self.flag("settings", "private")
+
+    @property
+    def time_note(self) -> str:
+        """What must stand above every figure of times when other programs interfered; else empty."""
+        found = next((c for c in self.run.checks if c.key == "interference"), None)
+        if found is None or found.state not in ("warning", "failed"):
+            return ""
+        return (
+            "Other programs took processor time during this run; times say more about the machine than about the "
+            f"model ({found.found}; limit {found.limit})."
+        )
 
     def refusal(self, key: str) -> str:
         """Why a figure is not shown: the failed checks that make it meaningless; empty when it is sound."""

@@ -17,32 +17,34 @@ def component_groups(rows: pd.DataFrame) -> pd.Series:
 
 
 def what_ran(context: Context) -> str:
-    """One or two sentences: what llama.cpp did in this run, and what is left out."""
+    """What llama.cpp did in this run, and what is left out."""
     s = context.summary
-    model = context.fact("model", "name") or context.fact("model", "file") or "a model"
-    kind = context.fact("model", "architecture")
-    prompt = (
-        "a prompt of unknown length" if s.prompt_tokens is None else f"a prompt of {counted(s.prompt_tokens, 'token')}"
-    )
-    wrote = f"wrote {counted(s.generated_tokens, 'token')}"
-    passes = f"{counted(s.n_prompt_passes, 'prompt pass')} and {counted(s.n_generate_passes, 'generate pass')}"
-    first = (
-        f"llama.cpp ran {q.printable(model)}{f' ({q.printable(kind)})' if kind else ''}: it read {prompt} and "
-        f"{wrote}, in {passes}"
-    )
-    other = f" and {s.n_other_passes} of other kinds" if s.n_other_passes else ""
-    if not len(context.measured):
-        first, other = f"llama.cpp loaded {q.printable(model)}; no pass was measured", ""
-    return (
-        f"{first}{other}. {counted(s.n_outside, 'load or warm-up pass')} stand{'s' if s.n_outside == 1 else ''} "
-        "outside every statistic."
-    )
+    model = context.fact("model", "name") or context.fact("model", "file")
+    first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}." if model else "llama.cpp ran a model."
+    if s.n_generate_passes or s.n_prompt_passes:
+        read = "a prompt of unknown length" if s.prompt_tokens is None else q.counted(s.prompt_tokens, "prompt token")
+        second = (
+            f" It read {read} in {q.counted(s.n_prompt_passes, 'pass')} and wrote "
+            f"{q.counted(s.generated_tokens, 'token')}, with {q.counted(s.n_generate_passes, 'generate pass')}"
+        )
+        second += f"; {q.counted(s.n_other_passes, 'pass')} are of other kinds." if s.n_other_passes else "."
+    else:
+        second = " No pass was measured."
+    if not s.n_outside:
+        return first + second
+    stand = "stands" if s.n_outside == 1 else "stand"
+    return f"{first}{second} {q.counted(s.n_outside, 'load or warm-up pass')} {stand} outside every statistic."
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 pass`, `3 passes`."""
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{q.count(count)} {noun if count == 1 else plural}"
+def _shape(context: Context) -> str:
+    """What is known of the model's shape, as an apposition."""
+    kind, layers = context.fact("model", "architecture"), context.fact("model", "n_layers")
+    experts, used = context.fact("model", "n_experts"), context.fact("model", "n_experts_used")
+    parts = [q.counted(layers, "layer")] if isinstance(layers, int) else []
+    if isinstance(experts, int):
+        parts.append(q.counted(experts, "expert") + (f", {used} of them per token" if isinstance(used, int) else ""))
+    named = f", a model of the {q.printable(kind)} architecture" if kind else ", a model" if parts else ""
+    return f"{named}{' with ' if parts else ''}{' and '.join(parts)}"
 
 
 def key_figures(context: Context) -> list[KeyFigure]:
@@ -55,7 +57,7 @@ def key_figures(context: Context) -> list[KeyFigure]:
         weights = s.generate_token_bytes["disk"] + s.generate_token_bytes["copied"]
     peak = buffers.total_peak(context.tables)
     never = len(_never(context)) if s.touched_bytes is not None else None
-    n = f"n = {s.n_generate_passes} generate passes"
+    n = f"n = {q.counted(s.n_generate_passes, 'generate pass')}"
     rows = [
         (
             "tokens_per_second_generate",
@@ -72,7 +74,7 @@ def key_figures(context: Context) -> list[KeyFigure]:
             "1/s",
             q.rate(s.prompt_rate),
             "prompt",
-            f"{q.count(s.prompt_tokens)} token rows over the summed time of {counted(s.n_prompt_passes, 'pass')}",
+            f"{q.count(s.prompt_tokens)} token rows over the summed time of {q.counted(s.n_prompt_passes, 'pass')}",
             rates,
         ),
         (
@@ -101,7 +103,7 @@ def key_figures(context: Context) -> list[KeyFigure]:
             q.percent(s.touched_share),
             "of the file used at least once",
             f"{q.size(s.touched_bytes)} of {q.size(s.file_bytes)}, "
-            f"by {counted(len(context.measured), 'measured pass')}; "
+            f"by {q.counted(len(context.measured), 'measured pass')}; "
             f"each byte counts once",
             sizes,
         ),
@@ -177,7 +179,7 @@ def findings(context: Context, phase: str) -> list[str]:
     if len(by) and not context.refusal("components"):
         top = by.iloc[0]
         name = {"generate": "generation", "prompt": "the prompt"}[phase]
-        made.append(f"{q.percent(top['share'])} of the operation time of {name} goes to {top['group']}.")
+        made.append(f"{q.percent(top['share'])} of the wall time of executed operations in {name} goes to {top['group']}.")
     threads = {name: float(context.timed[name].sum()) for name in ("work_ns", "barrier_ns", "wait_ns")}
     whole = sum(threads.values())
     if whole and not context.refusal("timeline"):

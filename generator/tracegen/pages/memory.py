@@ -13,6 +13,7 @@ from tracegen.charts import heatmap as heatmap_chart
 from tracegen.charts import theme
 from tracegen.pages import quantities as q
 from tracegen.pages.context import OUTSIDE, Context
+from tracegen.pages.experts import experts_figure
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 
 CELLS = 4_500  # marks of a heatmap at most, so that it stays one light SVG
@@ -22,6 +23,7 @@ def memory(context: Context) -> dict[str, Any]:
     """Everything the template of the memory page prints."""
     return {
         "heatmap": _heatmap(context),
+        "experts": experts_figure(context),
         "groups": _groups(context),
         "biggest": _biggest(context),
         "never": _never(context),
@@ -56,15 +58,17 @@ def _heatmap(context: Context) -> FigureView:
         f"its colour the bytes that operations touched there in one pass (a byte used twice counts twice). Solid: "
         f"read through the mapping. Hatched: copied at load and read from memory, "
         f"drawn where the bytes came from. Right: bytes touched in runtime buffers in the same pass. "
-        f"n = {int((~rows['outside']).sum()) if len(rows) else 0} measured passes and "
-        f"{int(rows['outside'].sum()) if len(rows) else 0} of warm-up in {n_rows} "
-        f"rows{f', up to {several} passes averaged in a row' if several > 1 else ', one pass each'}. "
+        f"n = {q.counted(int((~rows['outside'].astype(bool)).sum()), 'measured pass')} and "
+        f"{int(rows['outside'].sum())} of warm-up in "
+        f"{q.counted(n_rows, 'row')}{f', up to {several} passes averaged in a row' if several > 1 else ', one pass each'}. "
         "Warm-up stands apart above the gap and is in no statistic; loading runs no operation and is not drawn."
     )
-    alt = f"Heatmap of {n_rows} rows of passes by {n_bins} stretches of file, {q.size(total)} in all. {title}."
+    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)} in all. {title}."
     empty = (
         "The trace names no model file."
         if not total
+        else "The run has no pass that evaluates a graph: it only loaded the model."
+        if rows.empty
         else "No pass touched a byte of the model file."
         if joined.empty
         else ""
@@ -121,8 +125,8 @@ def _groups(context: Context) -> TableView:
     return table(
         "tensor-groups",
         "How much of each part of the model is used?",
-        f"Bytes of tensors in the file, and of them those that at least one of {len(context.measured)} measured "
-        f"passes used; each byte counts once. {OUTSIDE}",
+        f"Bytes of tensors in the file, and of them those that at least one of "
+        f"{q.counted(len(context.measured), 'measured pass')} used; each byte counts once. {OUTSIDE}",
         head,
         rows,
         reason or "The trace names no tensor.",
@@ -215,7 +219,7 @@ def _buffers(context: Context) -> FigureView:
         "memory",
         "How much do the runtime's buffers hold?",
         f"Bytes allocated and not yet freed, by what the buffer holds; n = "
-        f"{len(buffers.allocations(context.tables))} allocations and frees. The file mapping, which llama.cpp wraps "
+        f"{q.counted(len(buffers.allocations(context.tables)), 'event')} (allocations and frees). The file mapping, which llama.cpp wraps "
         f"in a buffer too, takes no memory of its own and is not in it.",
         f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
         lambda: buffers_chart.chart(data, end),

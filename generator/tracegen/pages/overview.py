@@ -10,7 +10,7 @@ from tracegen.analysis import timing
 from tracegen.charts import components, layers, op_kinds, theme, tokens
 from tracegen.pages import quantities as q
 from tracegen.pages.context import OUTSIDE, Context, text_of
-from tracegen.pages.findings import component_groups, counted, findings, key_figures, what_ran
+from tracegen.pages.findings import component_groups, findings, key_figures, what_ran
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 
 
@@ -89,17 +89,20 @@ def disk_panel(context: Context) -> TableView:
         f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
         (Head("What"), Head("Found"), Head("Meaning")),
         rows,
+        csv=context.csv("disk", pd.DataFrame([[c.text for c in r] for r in rows], columns=["what", "found", "meaning"])),
     )
 
 
 def _phases(context: Context) -> str:
     s = context.summary
     return (
-        f"n = {counted(s.n_prompt_passes, 'prompt pass')} ({q.count(context.tokens['prompt'])} token rows), "
-        f"{counted(s.n_generate_passes, 'generate pass')}"
+        f"n = {q.counted(s.n_prompt_passes, 'prompt pass')} ({q.count(context.tokens['prompt'])} token rows), "
+        f"{q.counted(s.n_generate_passes, 'generate pass')}"
     )
 
 
+# What `duration_ns` of an op is, said wherever it is shown.
+WALL = "Wall time of executed operations: of each, from its first thread's begin to its last thread's end."
 NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
 
 
@@ -109,8 +112,8 @@ def _components(context: Context) -> FigureView:
         "components",
         "overview",
         "Where does a token's time go?",
-        f"Wall time of executed operations per token row and component: first thread's begin to last thread's end, "
-        f"summed. {_phases(context)}; share of the phase's operation time. {OUTSIDE}",
+        f"{WALL} Summed by component and divided by token rows; {_phases(context)}. Percentages are shares of the "
+        f"phase's wall time of executed operations. {OUTSIDE}",
         _alt("Operation time per token by component", rows, "component"),
         lambda: components.chart(rows),
         data=rows,
@@ -124,7 +127,7 @@ def _op_kinds(context: Context) -> FigureView:
         "op-kinds",
         "overview",
         "Which kinds of operation take the time?",
-        f"Wall time of executed operations per token row and ggml operation. {_phases(context)}. {OUTSIDE}",
+        f"{WALL} Summed by ggml operation and divided by token rows; {_phases(context)}. {OUTSIDE}",
         _alt("Operation time per token by kind", rows, "op"),
         lambda: op_kinds.chart(rows),
         data=rows,
@@ -146,8 +149,8 @@ def _layers(context: Context, phase: str) -> FigureView:
         "layers",
         "overview",
         "Do all layers take the same time?",
-        f"Wall time of executed operations per token row and layer, {name} passes only, stacked by component group. "
-        f"{_phases(context)}. Operations of no layer stand at the right. {OUTSIDE}",
+        f"{WALL} Summed by layer and component group and divided by token rows; {name} passes only, "
+        f"{_phases(context)}. Operations outside all layers stand last, as “no layer”. {OUTSIDE}",
         f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
         lambda: layers.chart(rows),
@@ -173,7 +176,7 @@ def _tokens(context: Context) -> FigureView:
         "tokens",
         "overview",
         title,
-        f"Duration of each generate pass; token 0 comes from the prompt, which took {prompt} and is not drawn. n = "
+        f"Wall time of each generate pass, from its begin to its end, waiting included; token 0 comes from the prompt, which took {prompt} and is not drawn. n = "
         f"{len(rows)}. Sampling between passes is not in it.",
         f"Pass duration per generated token, {len(rows)} tokens, median "
         f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
@@ -226,8 +229,8 @@ def top_operations(context: Context, phase: str) -> TableView:
         Head("Operation"),
         Head("Layer", number=True),
         Head("Component"),
-        Head("Share", "of op time", True),
-        Head("Mean", "µs", True),
+        Head("Share", "of wall time", True),
+        Head("Wall time", "µs", True),
         Head("Work", "µs", True),
         Head("Waiting inside", "µs", True),
         Head("Waiting after", "µs", True),
@@ -236,9 +239,9 @@ def top_operations(context: Context, phase: str) -> TableView:
     return table(
         "top-operations",
         "Which operations take most time?",
-        f"The {len(made)} graph nodes with the largest summed wall time in {name} passes, with the mean of an "
-        "execution: wall time, and work and waiting summed over threads. The link leads to the longest execution. "
-        f"{OUTSIDE}",
+        f"The {len(made)} graph nodes with the largest wall time, summed over {name} passes. {WALL} One late thread "
+        f"lengthens it; work and waiting are summed over threads instead. All in µs are means of the n executions; "
+        f"the link leads to the longest. {OUTSIDE}",
         head,
         made,
         reason or NO_TIMES,

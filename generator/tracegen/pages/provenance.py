@@ -141,7 +141,7 @@ def _tokens(context: Context) -> TableView:
     return table(
         "generated-tokens",
         "Which pass gave which token?",
-        f"Generated tokens in order, token 0 comes from the prompt; n = {len(ids)}.{more}",
+        f"Generated tokens in order, token 0 comes from the prompt; {q.counted(len(ids), 'token')}.{more}",
         (
             Head("Token", number=True),
             Head("Id", number=True),
@@ -170,6 +170,7 @@ def _files(context: Context) -> TableView:
         (Head("File"), Head("Size", number=True), Head("sha256")),
         rows,
         "The trace names no model file.",
+        context.csv("model-files", context.tables["files"]),
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracegen.charts.text import printable, three
 
-__all__ = ["count", "decimal", "duration", "known", "percent", "printable", "rate", "size", "three", "yes_no"]
+__all__ = ["count", "counted", "decimal", "duration", "known", "percent", "printable", "rate", "size", "three", "yes_no"]
 
 UNKNOWN = "not recorded"
 THIN = "\u202f"
@@ -22,6 +22,12 @@ def known(value: Any) -> bool:
 def count(value: Any) -> str:
     """`12 345`, exact."""
     return f"{int(value):,}".replace(",", THIN) if known(value) else UNKNOWN
+
+
+def counted(number: Any, noun: str, plural: str = "") -> str:
+    """`1 pass`, `3 passes`."""
+    many = plural or noun + ("es" if noun.endswith("s") else "s")
+    return f"{count(number)} {noun if known(number) and int(number) == 1 else many}"
 
 
 def decimal(value: Any, digits: int = 1) -> str:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 
 import pandas as pd
 from markupsafe import Markup
 
 from tracegen import resources
 from tracegen.charts import theme
-from tracegen.model import Run, Version
+from tracegen.model import Check, Run, Version
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
 from tracegen.pages.graphs import graphs
 from tracegen.pages.memory import memory
-from tracegen.pages.operations import operations, script_json
+from tracegen.pages.op_chunks import script_json
+from tracegen.pages.operations import operations
 from tracegen.pages.overview import overview
 from tracegen.pages.page import Page, Report
 from tracegen.pages.provenance import provenance
 
+CHECK_COLUMNS = [field.name for field in fields(Check)]
 PAGES = (
     ("overview", "Overview", "What was run, what was found, and how sure it is.", overview),
     ("memory", "Memory", "Which bytes of the model file and of the buffers each token used.", memory),
@@ -43,6 +46,7 @@ def render_report(run: Run, tables: Mapping[str, pd.DataFrame], *, address: str,
     environment.globals["unknown"] = q.UNKNOWN
     environment.finalize = _shown
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
+    checks = context.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
     made = []
     for key, title, summary, build in PAGES:
         view = build(context)
@@ -53,6 +57,8 @@ def render_report(run: Run, tables: Mapping[str, pd.DataFrame], *, address: str,
             up=page.up,
             run=run,
             name=name,
+            time_note=context.time_note,
+            checks_csv=checks,
             random_weights=context.flag("model", "random_weights"),
         )
         made.append(Page(key, title, summary, body))
