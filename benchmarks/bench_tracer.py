@@ -36,7 +36,7 @@ def run(quick: bool) -> list[Result]:
         progress.step("instructions of an op event")
         events += _instructions(program, work)
         progress.done()
-        return events + _tokens(work, 12 if quick else 80, progress)
+        return events + _tokens(work, 12 if quick else 200, progress)
 
 
 def disk_folder() -> str:
@@ -119,7 +119,7 @@ def _tokens(work: Path, pairs: int, progress: Progress) -> list[Result]:
     write_demo_model("demo", model)
     results: list[Result] = []
     for threads in sorted({1, min(2, os.cpu_count() or 1)}):
-        settings = Experiment("bench", "", str(model), "Once upon a time", 400, seed=SEED, threads=threads)
+        settings = Experiment("bench", "", str(model), "Once upon a time", 200, seed=SEED, threads=threads)
         times = np.zeros((pairs, 2))
         progress.step(f"token time, {threads} thread{'s'[: threads > 1]}, {pairs} pairs")
         for pair in range(pairs):

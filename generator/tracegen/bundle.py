@@ -23,9 +23,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from jinja2 import Environment
 from markupsafe import Markup
 
 from tracegen import resources, store
+from tracegen.charts.text import printable
 from tracegen.errors import StoreError
 from tracegen.pages.page import Page, Report
 
@@ -104,6 +106,9 @@ def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:
     ):
         if not isinstance(document.get(key), kind):
             raise StoreError(f"{path}: has no {key}; it was not written by tracegen")
+    for page in document["pages"]:
+        if page["path"] not in document["manifest"]:
+            raise StoreError(f"{path}: names a page {page['path']!r} that it does not hold; restore it from a copy")
     return Bundle(folder, document)
 
 
@@ -171,6 +176,17 @@ def files_below(folder: Path) -> dict[str, os.stat_result]:
                 else:
                     found[prefix + entry.name] = entry.stat()
     return found
+
+
+def shells() -> Environment:
+    """The templates of what surrounds a body; they print plain text without control characters."""
+    made = resources.templates("site")
+    made.finalize = _shown
+    return made
+
+
+def _shown(value: object) -> object:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def chrome() -> bytes:
@@ -241,7 +257,7 @@ def _standalone(page: Page, report: Report, identity: Mapping[str, Any]) -> byte
     body = page.body.encode()
     if BODY_BEGIN.strip() in body or BODY_END.strip() in body:
         raise StoreError(f"the body of page {page.key!r} contains a body mark; it was not escaped")
-    shell = resources.templates("site").get_template("bundle_page.html")
+    shell = shells().get_template("bundle_page.html")
     text = shell.render(
         page=page,
         pages=report.pages,
@@ -264,8 +280,8 @@ def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:
     document = {
         "@context": "https://schema.org",
         "@type": "Dataset",
-        "name": report.title,
-        "description": page.summary,
+        "name": printable(report.title),
+        "description": printable(page.summary),
         "dateCreated": identity["created"],
         "creativeWorkStatus": identity["verdict"],
         **({"identifier": identity["citation"], "version": identity["version"]} if identity.get("citation") else {}),

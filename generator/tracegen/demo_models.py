@@ -51,9 +51,7 @@ class Shape:
 KINDS: dict[str, Shape] = {
     "demo": Shape(),
     "moe": Shape(n_experts=8, n_experts_used=2),
-    "tinyllama": Shape(
-        n_layers=22, n_embd=2048, n_ff=5632, n_heads=32, n_kv_heads=4, n_vocab=32000, dtype="Q4_K"
-    ),
+    "tinyllama": Shape(n_layers=22, n_embd=2048, n_ff=5632, n_heads=32, n_kv_heads=4, n_vocab=32000, dtype="Q4_K"),
 }
 
 
@@ -126,9 +124,7 @@ def _shape(kind: str, overrides: dict[str, object]) -> Shape:
     known = {field.name: field for field in fields(Shape)}
     for name, value in overrides.items():
         if name not in known:
-            raise SettingsError(
-                f"model {kind}: {name!r} is no property of a shape; choose {', '.join(known)}"
-            )
+            raise SettingsError(f"model {kind}: {name!r} is no property of a shape; choose {', '.join(known)}")
         wanted = type(getattr(Shape(), name))
         if type(value) is not wanted:
             raise SettingsError(f"model {kind}: {name} is {value!r}, and must be of type {wanted.__name__}")
@@ -207,9 +203,7 @@ def _write(
     _add_metadata(writer, kind, shape, words, seed)
     types = {plan.name: gguf.GGMLQuantizationType[plan.dtype] for plan in plans}
     for plan in plans:
-        writer.add_tensor_info(
-            plan.name, plan.shape, np.dtype(np.float32), n_bytes(plan), raw_dtype=types[plan.name]
-        )
+        writer.add_tensor_info(plan.name, plan.shape, np.dtype(np.float32), n_bytes(plan), raw_dtype=types[plan.name])
     unlikely = np.array([not readable for _, _, readable in words])
     total, done = sum(map(n_bytes, plans)), 0
     with closing(writer):
@@ -227,9 +221,7 @@ def _add_metadata(
     writer: gguf.GGUFWriter, kind: str, shape: Shape, words: list[tuple[bytes, int, bool]], seed: int
 ) -> None:
     writer.add_name(f"tracegen {kind} (random weights)")
-    writer.add_description(
-        "Random weights, written by tracegen to measure memory access: its text means nothing."
-    )
+    writer.add_description("Random weights, written by tracegen to measure memory access: its text means nothing.")
     writer.add_bool("tracegen.random_weights", True)
     writer.add_string("tracegen.kind", kind)
     writer.add_uint64("tracegen.seed", seed)

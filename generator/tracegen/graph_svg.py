@@ -1,41 +1,46 @@
 """A graph as SVG: its blocks from first to last, and each distinct block in detail.
 
-Graphviz places the nodes and bends the edges of one block at a time; it never sees
-a name, and everything drawn is written here. What many nodes read (positions, mask)
-is drawn once per reader, because one shared copy would tie the whole block together.
+One block at a time is placed (charts/graph_layout.py) and written (charts/graph_shapes.py).
+What many nodes read (positions, mask) is drawn once per reader, because one shared copy
+would tie the whole block together.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
-import pygraphviz
 from markupsafe import Markup, escape
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.blocks import Block, fold
 from tracegen.charts import theme
+from tracegen.charts.graph_layout import Box, lay_out
+from tracegen.charts.graph_shapes import Shape, fill, group, rect, whole
 from tracegen.charts.text import printable
 
-LINE, PAD, GAP, SIDE = 14.0, 8.0, 16.0, 6.0  # height of a line at 11 px, margins, space beside an op
 LONGEST = 30  # characters of a label; the whole name is in the node's title
-SUB = ' class="tg-sub"'
+MARGIN = 4.0
 HUB = 6  # more readers than this inside a block: drawn once per reader
 
 
 @dataclass(frozen=True)
 class BlockDrawing:
-    """One distinct block: its title, the layers it stands for, and its SVG (to stand inline in HTML)."""
+    """One distinct block: its title, the layers it stands for, and its SVG (to stand inline in HTML).
+
+    `difference` says by which operations a layer differs from the kind of layer before it, if it says anything.
+    """
 
     key: str
     title: str
     layers: tuple[int, ...]
     n_nodes: int
     svg: str
+    difference: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,38 +50,6 @@ class GraphDrawing:
     graph: int
     overview: str
     blocks: tuple[BlockDrawing, ...]
-
-
-@dataclass
-class _Shape:
-    """Something to draw: lines of text, its look, the nodes it stands for."""
-
-    lines: tuple[str, ...]
-    look: str
-    colour: str
-    title: str
-    nodes: tuple[int, ...] = ()
-    link: str = ""
-    left: list[_Shape] = field(default_factory=list)
-    right: list[_Shape] = field(default_factory=list)
-
-    @property
-    def width(self) -> float:
-        return max(sum(_advance(c) for c in line) for line in self.lines) + 2 * PAD
-
-    @property
-    def height(self) -> float:
-        beside = max((len(side) * (2 * LINE + 8 + SIDE) - SIDE for side in (self.left, self.right)), default=0)
-        return max(len(self.lines) * LINE + 8, beside)
-
-    def beside(self, side: list[_Shape]) -> float:
-        """The width that a side takes, its gap included."""
-        return max(shape.width for shape in side) + GAP if side else 0.0
-
-
-def _advance(character: str) -> float:
-    """Width of a character at 11 px, generously: no font is asked."""
-    return 7.7 if character.isupper() or character in "mwMW" else 5.9 if character.isascii() else 11.0
 
 
 def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: str) -> GraphDrawing:
@@ -101,10 +74,13 @@ def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: s
             readers.setdefault(source, set()).add(home[target])
     shared = {source for source, places in readers.items() if len(places) > 1}
     drawn: dict[str, BlockDrawing] = {}
+    before: Block | None = None
     for block in blocks:
         if block.signature not in drawn:
             same = [b for b in blocks if b.signature == block.signature]
-            drawn[block.signature] = _draw_block(graph, same, info, sources, shared, link, len(drawn))
+            made = _draw_block(graph, same, info, sources, shared, link, len(drawn))
+            drawn[block.signature] = replace(made, difference=_difference(before, block, info))
+        before = block
     overview = _draw_overview(graph, blocks, info, sources, drawn)
     return GraphDrawing(graph, overview, tuple(drawn.values()))
 
@@ -124,10 +100,25 @@ def _draw_block(
     lead = members[0]
     twins = {node: tuple(member[i] for member in members) for i, node in enumerate(lead)}
     shapes, lines = _shapes(lead, twins, info, sources, shared, link, bool(layers), len(members) > 1)
+    spine = _spine(lead, info, sources)
+    if spine and (before := [a for a, b in lines if b == spine[0] and a.startswith("x")]):
+        spine.insert(0, before[0])
     key = f"g{graph}-b{number}"
     title = " and ".join(block.title for block in same[:3]) + (" and others" if len(same) > 3 else "")
-    svg = _layout(key, graph, shapes, lines, title)
+    svg = _layout(key, graph, shapes, lines, spine, title)
     return BlockDrawing(key, title, layers, len(lead), svg)
+
+
+def _difference(before: Block | None, block: Block, info: Mapping[int, Mapping[Any, Any]]) -> str:
+    """`Like layers 0–2, with GET_ROWS twice more.`: empty when the block before is no layer, or nothing is known."""
+    if before is None or not before.kind == block.kind == "layer":
+        return ""
+    now, then = (Counter(str(info[n]["op"]) for n in b.members[0] if info[n]["kind"] == "op") for b in (block, before))
+    more = [f"{n} {printable(op)} more" for op, n in sorted((now - then).items())]
+    less = [f"{n} {printable(op)} less" for op, n in sorted((then - now).items())]
+    if not more and not less:
+        return f"The same operations as {before.title}, otherwise connected or named."
+    return f"Like {before.title}, with {' and '.join([*more, *less])}."
 
 
 def _shapes(
@@ -139,20 +130,20 @@ def _shapes(
     link: str,
     layered: bool,
     folded: bool,
-) -> tuple[dict[str, _Shape], list[tuple[str, str]]]:
+) -> tuple[dict[str, Shape], list[tuple[str, str]]]:
     """What a block shows, and its edges; what only one op reads stands beside that op."""
     readers: dict[int, int] = {}
     for node in lead:
         for source in sources.get(node, ()):
             readers[source] = readers.get(source, 0) + 1
     hubs = {source for source, n in readers.items() if n > HUB}
-    shapes: dict[str, _Shape] = {}
+    shapes: dict[str, Shape] = {}
     lines: list[tuple[str, str]] = []
     for node in lead:
         row = info[node]
         look = "noop" if row["kind"] == "noop" else "op"
         lines_of = (_short(str(row["op"]), False), _short(str(row["name"]), layered))
-        made = _Shape(
+        made = Shape(
             lines_of[:1] if look == "noop" else lines_of,
             look,
             theme.colour(row["component"]),
@@ -175,115 +166,61 @@ def _shapes(
                 text = "from the layer before" if folded else _short(str(read["name"]), False)
                 name = f"x{source}"
                 shapes.setdefault(
-                    name, _Shape((text,), "from", theme.colour(read["component"]), _title(read, (source,)))
+                    name, Shape((text,), "from", theme.colour(read["component"]), _title(read, (source,)))
                 )
                 lines.append((name, f"n{node}"))
-    return shapes, list(dict.fromkeys(lines))
+    outer = {name: shape for name, shape in shapes.items() if name.startswith("x")}
+    return outer | shapes, list(dict.fromkeys(lines))
 
 
-def _leaf(row: Mapping[Any, Any], node: int, layered: bool, look: str) -> _Shape:
+def _spine(lead: tuple[int, ...], info: Mapping[int, Mapping[Any, Any]], sources: Mapping[int, list[int]]) -> list[str]:
+    """The way of the activations through a block: from its last node up by each op's first computed operand.
+
+    Where two ways join in an ADD, the longer one is followed: the shorter is the residual.
+    """
+    own = set(lead)
+    depth: dict[int, int] = {}
+    for node in lead:
+        depth[node] = 1 + max((depth.get(s, 0) for s in sources.get(node, ())), default=0)
+    way = [lead[-1]] if lead else []
+    while way:
+        read = [s for s in sources.get(way[-1], ()) if s in own and depth[s] < depth[way[-1]]]
+        if not read:
+            break
+        way.append(max(read, key=lambda s: depth[s]) if info[way[-1]]["op"] == "ADD" else read[0])
+    return [f"n{node}" for node in reversed(way)]
+
+
+def _leaf(row: Mapping[Any, Any], node: int, layered: bool, look: str) -> Shape:
     lines = (_short(str(row["name"]), layered), _sizes(row))
-    return _Shape(lines, look, theme.colour(row["component"]), _title(row, (node,)), (node,))
+    return Shape(lines, look, theme.colour(row["component"]), _title(row, (node,)), (node,))
 
 
-def _layout(key: str, graph: int, shapes: Mapping[str, _Shape], lines: list[tuple[str, str]], title: str) -> str:
-    """Let Graphviz place the shapes: it gets numbers and sizes only, an op and what stands beside it as one."""
-    names = list(shapes)
-    number = {name: i for i, name in enumerate(names)}
-    text = ["strict digraph {", "rankdir=TB; nodesep=0.2; ranksep=0.32; splines=true; node [shape=plain];"]
-    text += [f"{number[name]} [label=<{_cells(shape)}>];" for name, shape in shapes.items()]
-    text += [f"{number[a]}:p:s -> {number[b]}:p:n [arrowhead=none];" for a, b in lines]
-    made = pygraphviz.AGraph(string="\n".join([*text, "}"]))
-    made.layout(prog="dot")
-    box = [float(v) for v in made.graph_attr["bb"].split(",")]
-    height = box[3] + 8
-    body = [_edge(made.get_edge(number[a], number[b]).attr["pos"], height, key) for a, b in lines]
-    for node in made.nodes():
-        shape = shapes[names[int(node)]]
-        x, y = (float(v) for v in node.attr["pos"].split(","))
-        left, right = shape.beside(shape.left), shape.beside(shape.right)
-        body.append(_group(graph, shape, x + 4 + (left - right) / 2, height - y - 4, key))
-    return _svg(key, box[2] + 8, height, "".join(body), f"Operations of {title}, top to bottom")
-
-
-def _cells(shape: _Shape) -> str:
-    """Graphviz's table for an op with its neighbours: sizes in points, no text."""
-    widths = (shape.beside(shape.left), shape.width, shape.beside(shape.right))
-    cells = "".join(
-        f'<TD FIXEDSIZE="TRUE" WIDTH="{width:.0f}" HEIGHT="{shape.height:.0f}"{port}></TD>'
-        for width, port in zip(widths, ("", ' PORT="p"', ""), strict=True)
-        if width
-    )
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
-
-
-def _group(graph: int, shape: _Shape, x: float, y: float, key: str) -> str:
-    """An op with what stands beside it: operands enter from the left, state leaves to the right."""
-    made = [_shape(graph, shape, x, y)]
-    for side, sign in ((shape.left, -1), (shape.right, 1)):
-        step = 2 * LINE + 8 + SIDE
-        for i, other in enumerate(side):
-            at = y + (i - (len(side) - 1) / 2) * step
-            edge = x + sign * shape.width / 2
-            near = edge + sign * GAP
-            begin, end = (near, edge - 1) if sign < 0 else (edge, near - 1)
-            made.append(f'<path class="tg-edge" d="M{begin:.1f},{at:.1f}H{end:.1f}" marker-end="url(#{key}-arrow)"/>')
-            made.append(_shape(graph, other, near + sign * other.width / 2, at))
-    return "".join(made)
-
-
-def _edge(pos: str, height: float, key: str) -> str:
-    """A path through Graphviz's Bézier points, in tenths of a pixel, with the arrow at its end."""
-    points = [tuple(float(v) for v in p.split(",")) for p in re.sub(r"[es],\S+ ", "", pos.replace("\\\n", "")).split()]
-    shown = [f"{x + 4:.1f},{height - y - 4:.1f}" for x, y in points]
-    return f'<path class="tg-edge" d="M{shown[0]}C{" ".join(shown[1:])}" marker-end="url(#{key}-arrow)"/>'
-
-
-def _shape(graph: int, shape: _Shape, x: float, y: float) -> str:
-    """A rounded rectangle with its lines of text, all its ids, and the link when it has one."""
-    width, height = shape.width, shape.height
-    radius = {"op": 6, "noop": 6, "leaf": 2, "state": 2, "from": height / 2}[shape.look]
-    ids = [f"g{graph}-n{node}" for node in shape.nodes] if shape.look in ("op", "noop") else []
-    fill, stroke = _paint(shape)
-    first = y - (len(shape.lines) - 1) * LINE / 2 + 4
-    words = "".join(
-        f'<text{SUB if i else ""} x="{x:.1f}" y="{first + i * LINE:.1f}">{escape(line)}</text>'
-        for i, line in enumerate(shape.lines)
-    )
-    rect = _rect(x - width / 2, y - height / 2, width, height, radius, f"{fill} {stroke}")
-    bar = _rect(x - width / 2, y - height / 2, 4, height, 2, _fill(shape.colour))
-    inner = f"<title>{escape(shape.title)}</title>{rect}{bar if shape.look != 'from' else ''}{words}"
-    inner += "".join(f'<g id="{other}"/>' for other in ids[1:])
-    if shape.link:
-        inner = f'<a href="{escape(shape.link)}">{inner}</a>'
-    return f'<g class="tg-node tg-{shape.look}"{f" id={chr(34)}{ids[0]}{chr(34)}" if ids else ""}>{inner}</g>'
-
-
-def _rect(x: float, y: float, width: float, height: float, radius: float, paint: str) -> str:
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}" {paint}/>'
-
-
-def _paint(shape: _Shape) -> tuple[str, str]:
-    line = {"op": "", "noop": ' stroke-dasharray="3 2"', "leaf": "", "state": "", "from": ' stroke-dasharray="1 3"'}
-    tint = {"op": 0.14, "noop": 0.0, "leaf": 0.05, "state": 0.05, "from": 0.0}[shape.look]
-    return f'{_fill(shape.colour)} fill-opacity="{tint:g}"', f"{_fill(shape.colour, 'stroke')}{line[shape.look]}"
-
-
-def _fill(colour: str, what: str = "fill") -> str:
-    names = {light: variable for variable, light, _ in (*theme.GROUPS.values(), *theme.INK.values())}
-    return f'{what}="var({names[colour]},{colour})"'
-
-
-def _svg(key: str, width: float, height: float, body: str, label: str) -> str:
-    arrow = (
-        f'<defs><marker id="{key}-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        f'orient="auto">'
-        f'<path d="M0,1L7,4L0,7Z" {_fill(theme.INK["muted"][1])}/></marker></defs>'
-    )
-    return (
-        f'<svg class="tg-graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="group" aria-label="{escape(label)}">{arrow}{body}</svg>'
-    )
+def _layout(
+    key: str,
+    graph: int,
+    shapes: Mapping[str, Shape],
+    lines: list[tuple[str, str]],
+    spine: list[str],
+    title: str,
+) -> str:
+    """Place the shapes, an op and what stands beside it as one box, and draw them with their lines."""
+    boxes = {
+        name: Box(
+            shape.beside(shape.left) + shape.width / 2,
+            shape.beside(shape.right) + shape.width / 2,
+            shape.width / 2,
+            shape.height,
+        )
+        for name, shape in shapes.items()
+    }
+    made = lay_out(boxes, lines, spine)
+    arrow = f' marker-end="url(#{key}-arrow)"'
+    paths = "".join(f'<path class="tg-edge" d="{path}"{arrow if ends else ""}/>' for path, ends in made.lines)
+    body = "".join(group(graph, shape, *made.places[name], key) for name, shape in shapes.items())
+    inner = f'<g transform="translate({MARGIN:g},{MARGIN:g})">{paths}{body}</g>'
+    label = f"Operations of {title}, top to bottom"
+    return whole(key, made.width + 2 * MARGIN, made.height + 2 * MARGIN, inner, label)
 
 
 def _draw_overview(
@@ -308,7 +245,7 @@ def _draw_overview(
             if info[s]["kind"] == "leaf" and str(info[s]["name"]).endswith((".weight", ".bias"))
         }
         each = "each " if len(block.layers) > 1 else ""
-        note = f"{each}{len(ops)} operations, {len(weights)} weights"
+        note = f"{each}{_counted(len(ops), 'operation')}, {_counted(len(weights), 'weight')}"
         if len(block.layers) > 1:
             note = f"{len(block.layers)} of the same shape, {note}"
         if i:
@@ -316,7 +253,7 @@ def _draw_overview(
                 f'<path class="tg-edge" d="M{width / 2:g},{y - gap:g}V{y - 1:g}" marker-end="url(#{key}-arrow)"/>'
             )
         stack = "".join(
-            _rect(14 + 4 * k, y + 4 * k, width - 28, box, 8, _fill(band) + _fill(line, " stroke"))
+            rect(14 + 4 * k, y + 4 * k, width - 28, box, 8, fill(band) + fill(line, " stroke"))
             for k in ((1, 0) if len(block.layers) > 1 else (0,))
         )
         strip, x = [], 28.0
@@ -326,7 +263,7 @@ def _draw_overview(
                 span = n / max(len(ops), 1) * (width - 56)
                 strip.append(
                     f"<g><title>{n} {escape(name)}</title>"
-                    f"{_rect(x, y + box - 14, max(span - 1.5, 1), 6, 1, _fill(theme.colour(name)))}</g>"
+                    f"{rect(x, y + box - 14, max(span - 1.5, 1), 6, 1, fill(theme.colour(name)))}</g>"
                 )
                 x += span
         parts.append(
@@ -335,7 +272,11 @@ def _draw_overview(
             f'<text class="tg-sub tg-start" x="28" y="{y + 36:g}">{escape(note)}</text>{"".join(strip)}</g></a>'
         )
     height = 6 + len(blocks) * (box + gap)
-    return _svg(key, width, height, "".join(parts), "Blocks of the graph, from input to output")
+    return whole(key, width, height, "".join(parts), "Blocks of the graph, from input to output")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _short(name: str, layered: bool) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from html import unescape
+from html import escape, unescape
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
@@ -103,7 +103,7 @@ def resolve(known: References, reference: str) -> Target:
     if figure:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
-        wanted = f'id="{anchor}"'.encode()
+        wanted = f'id="{escape(anchor)}"'.encode()
         pages = [page for page in pages if wanted in one.bundle.body(page["path"])]
         if not pages:
             keys = ", ".join(_anchor(f) for f in document["figures"]) or "none"

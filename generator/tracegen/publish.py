@@ -22,6 +22,7 @@ from typing import Any
 
 from tracegen import store
 from tracegen.bundle import VERSION_FILE, Bundle, HashCache, read_bundle, verify_bundle, write_bundle
+from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Run, Version
 from tracegen.pages.page import Report
@@ -55,7 +56,7 @@ def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime)
         experiment=name,
         number=number,
         created=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        message=message.strip(),
+        message=printable(message.strip()),
         runs=(run.number,),
         verdict=run.verdict,
         title=question_of(run),
@@ -100,7 +101,7 @@ def withdraw(experiment_folder: Path, number: int, reason: str, successor: int |
             raise SettingsError(f"v{number} cannot be its own successor")
         withdrawn = read_withdrawn(experiment_folder)
         created = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        withdrawn[number] = {"reason": reason.strip(), "successor": successor, "created": created}
+        withdrawn[number] = {"reason": printable(reason.strip()), "successor": successor, "created": created}
         document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
         _write_json(experiment_folder / STATUS_FILE, document)
 
@@ -129,6 +130,8 @@ def read_published(experiment_folder: Path, hashes: HashCache) -> list[Published
         if number in withdrawn:
             entry = withdrawn[number]
             successor = entry.get("successor") or current
+            if successor is not None and successor not in ledger:
+                raise StoreError(f"{experiment_folder / STATUS_FILE}: names v{successor}, which was never published")
             version = replace(version, status="withdrawn")
             made.append(Published(version, bundle, str(entry["reason"]), successor))
         elif number != current:
@@ -163,6 +166,8 @@ def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
         entries = {int(n): dict(entry) for n, entry in document["withdrawn"].items()}
         if any(not isinstance(entry["reason"], str) for entry in entries.values()):
             raise ValueError("reason")
+        if any(not isinstance(entry.get("successor"), int | None) for entry in entries.values()):
+            raise ValueError("successor")
         return entries
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(f"{path}: lacks or garbles {error}; correct it or restore it from a copy") from error
@@ -172,7 +177,7 @@ def question_of(run: Run) -> str:
     """The experiment's question as the run recorded it, else the experiment's name."""
     settings = run.facts.get("settings")
     question = settings.get("question") if isinstance(settings, Mapping) else None
-    return question if isinstance(question, str) and question.strip() else run.experiment
+    return printable(question) if isinstance(question, str) and question.strip() else run.experiment
 
 
 def identity_of(version: Version, question: str) -> dict[str, Any]:

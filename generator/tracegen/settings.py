@@ -42,8 +42,8 @@ def _whole(least: int, most: int) -> _Setting:
 
 
 _TEXT = _Setting(
-    "a text that is not empty and has no NUL character",
-    lambda value: isinstance(value, str) and bool(value.strip()) and "\0" not in value,
+    "a text in UTF-8 that is not empty and has no NUL character",
+    lambda value: isinstance(value, str) and bool(value.strip()) and not re.search("[\0\ud800-\udfff]", value),
 )
 _SWITCH = _Setting("true or false", lambda value: isinstance(value, bool))
 
@@ -179,11 +179,7 @@ def _flag_problems(flags: object) -> list[str]:
     if not isinstance(flags, list):
         return []
     given = [(flag, str(flag).split("=", 1)[0].strip()) for flag in flags]
-    return [
-        f"flags: {_shown(flag)} is not allowed: {OWN_FLAGS[name]}"
-        for flag, name in given
-        if name in OWN_FLAGS
-    ]
+    return [f"flags: {_shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in given if name in OWN_FLAGS]
 
 
 def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]]:

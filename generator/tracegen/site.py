@@ -19,7 +19,8 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from tracegen import privacy, resources, site_files, store
-from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, read_bundle, write_bundle
+from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, read_bundle, shells, write_bundle
+from tracegen.charts.text import printable
 from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
 from tracegen.model import Run
 from tracegen.pages.page import Report
@@ -176,11 +177,12 @@ def _entry(
         try:
             made.append(_draft(path, cache / "drafts" / folder.name, known, render))
         except TracegenError as error:
-            problems.append(f"Run {path.name}: {_relative(str(error), folder.parent)}")
+            problems.append(printable(f"Run {path.name}: {_relative(str(error), folder.parent)}"))
     question = _question(folder) or (published[0].bundle.document.get("question") if published else None)
     question = question or (made[0].bundle.document.get("question") if made else None)
     older = len(waiting) - len(waiting[: max(drafts, 0)])
-    return Entry(folder.name, str(question or "No question is written down."), published, made, problems, older)
+    shown = printable(question or "No question is written down.")
+    return Entry(folder.name, shown, published, made, problems, older)
 
 
 def _relative(text: str, experiments: Path) -> str:
@@ -242,7 +244,7 @@ def _render_report() -> Render:
 
 
 def _pages(entries: list[Entry], base: str) -> Iterator[SitePage]:
-    templates = resources.templates("site")
+    templates = shells()
 
     def listing(path: str, title: str, summary: str, template: str, listed: bool, **values: Any) -> SitePage:
         def content() -> str:
@@ -269,7 +271,7 @@ def _bundle_pages(
     bundle: Bundle, base: str, experiment: str, folder: str, name: str, facts: Mapping[str, Any]
 ) -> Iterator[SitePage]:
     document = bundle.document
-    before = resources.templates("site").get_template("before_body.html")
+    before = shells().get_template("before_body.html")
     assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in document["assets"].items() if n != CHROME}
     for page in bundle.pages:
         yield SitePage(

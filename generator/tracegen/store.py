@@ -219,7 +219,10 @@ def read_run(folder: Path) -> Run:
 def read_json(path: Path, schema: int) -> dict[str, Any]:
     """Read a JSON document that carries a `schema` number. Raises StoreError."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text)
+        if "\\ud" in text.lower():  # JSON can spell half a character, which no page or table can hold
+            json.dumps(document, ensure_ascii=False).encode()
     except FileNotFoundError as error:
         raise StoreError(f"{path}: is missing; the folder is not whole") from error
     except (ValueError, OSError) as error:

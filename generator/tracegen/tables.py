@@ -79,8 +79,7 @@ def _c(name: str, dtype: str, meaning: str, unit: str = "", values: tuple[str, .
 
 
 _SHAPE = tuple(
-    _c(f"ne{i}", "int64", f"elements in dimension {i} (ggml order: 0 is contiguous)", "elements")
-    for i in range(4)
+    _c(f"ne{i}", "int64", f"elements in dimension {i} (ggml order: 0 is contiguous)", "elements") for i in range(4)
 )
 _STRIDES = tuple(_c(f"nb{i}", "int64", f"stride of dimension {i}", "bytes") for i in range(4))
 

@@ -33,12 +33,16 @@ class Watched:
         self.page.on("console", lambda m: self._note(f"console {m.type}: {m.text}"))
         self.page.on("pageerror", lambda error: self._note(f"error: {error}"))
         self.page.on("dialog", lambda dialog: (self._note(f"dialog: {dialog.message}"), dialog.dismiss()))
-        self.page.on("requestfailed", lambda r: self._note(f"failed: {r.url} ({r.failure})"))
+        self.page.on("requestfailed", self._failed)
         self.page.on("response", lambda r: r.status >= 400 and self._note(f"{r.status}: {r.url}"))
         self.page.on("request", self._request)
 
     def _note(self, text: str) -> None:
         self.problems.append(text)
+
+    def _failed(self, request: Any) -> None:
+        if request.failure != "net::ERR_ABORTED":  # that is what opening the next page does to one still loading
+            self._note(f"failed: {request.url} ({request.failure})")
 
     def _request(self, request: Any) -> None:
         if not request.url.startswith((self.origin, "data:", "blob:")):
@@ -106,7 +110,11 @@ def visit_all(chrome: Any, start: str, pages: list[str], **options: Any) -> dict
 def over_file(chrome: Any, project: Project) -> dict[str, Visit]:
     """Every page opened from its folder on a narrow screen."""
     return visit_all(
-        chrome, f"{project.site.as_uri()}/", project.pages(), viewport={"width": 360, "height": 800}, color_scheme="dark"
+        chrome,
+        f"{project.site.as_uri()}/",
+        project.pages(),
+        viewport={"width": 360, "height": 800},
+        color_scheme="dark",
     )
 
 
@@ -116,23 +124,31 @@ def over_http(chrome: Any, project: Project, web: str) -> dict[str, Visit]:
     return visit_all(chrome, web, project.pages(), viewport={"width": 1280, "height": 800})
 
 
+@pytest.fixture(scope="session")
+def window(chrome: Any) -> Iterator[Any]:
+    """A browser window that remembers what it loaded."""
+    context = chrome.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def tab(chrome: Any, project: Project, web: str) -> Iterator[Any]:
-    """Open pages by `tab(address, **options)`; every problem in any of them fails the test at its end."""
+def tab(window: Any, web: str) -> Iterator[Any]:
+    """Open a page by `tab(address)`; every problem in any of them fails the test at its end."""
     opened: list[Watched] = []
 
-    def open_(address: str | Path, **options: Any) -> Any:
+    def open_(address: str | Path, context: Any = window, **emulated: str) -> Any:
         if isinstance(address, Path):
             address = address.as_uri()
-        origin = web if address.startswith("http") else "file:"
-        context = chrome.new_context(**options)
-        watched = Watched(context.new_page(), origin)
+        watched = Watched(context.new_page(), web if address.startswith("http") else "file:")
         opened.append(watched)
+        if emulated:
+            watched.page.emulate_media(**emulated)
         watched.page.goto(address, wait_until="load")
         return watched.page
 
     yield open_
     problems = [problem for watched in opened for problem in watched.problems]
     for watched in opened:
-        watched.page.context.close()
+        watched.page.close()
     assert not problems

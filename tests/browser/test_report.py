@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests import chromium
 from tests.builders import a_run, scaled_case
-
 from tracegen.charts import theme
 from tracegen.pages.render import render_report
 

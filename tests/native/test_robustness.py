@@ -12,7 +12,7 @@ from tracegen.errors import TraceFormatError
 
 pytestmark = pytest.mark.native
 SEED = 20261120
-N_FLIPS = 400
+N_FLIPS = 250
 
 
 def _survives(files: Files) -> bool:

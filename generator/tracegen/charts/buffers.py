@@ -45,8 +45,12 @@ def chart(rows: pd.DataFrame, end_ns: int) -> Any:
         .encode(
             x=alt.X("begin:Q", title="seconds since the trace began", axis=alt.Axis(grid=False, tickCount=8)),
             x2="end:Q",
-            y=alt.Y("low:Q", title=f"{unit} allocated", scale=alt.Scale(zero=True),
-                axis=theme.y_axis(theme.NUMBERS, tickCount=5)),
+            y=alt.Y(
+                "low:Q",
+                title=f"{unit} allocated",
+                scale=alt.Scale(zero=True),
+                axis=theme.y_axis(theme.NUMBERS, tickCount=5),
+            ),
             y2="high:Q",
             color=alt.Color("group:N", title=None, scale=alt.Scale(domain=order, range=[COLOURS[n] for n in order])),
         )

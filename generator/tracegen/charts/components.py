@@ -32,9 +32,7 @@ def chart(rows: pd.DataFrame, key: str = "component") -> Any:
         }
     )
     data = data[data["name"].isin(order)]
-    data["text"] = [
-        f"{three(t)} {unit} · {whole_percent(s)}" for t, s in zip(data["time"], data["share"], strict=True)
-    ]
+    data["text"] = [f"{three(t)} {unit} · {whole_percent(s)}" for t, s in zip(data["time"], data["share"], strict=True)]
     width = (theme.plot(theme.NAMES) - BETWEEN * (len(phases) - 1)) // max(len(phases), 1)
     panels = [
         _panel(data[data["phase"] == phase], phase, order, top / scale, unit, width, i == 0)

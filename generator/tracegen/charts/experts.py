@@ -19,30 +19,37 @@ def chart(counts: pd.DataFrame) -> Any:
     top = max(int(counts["n_tokens"].max()), 1)
     edges = _edges(top)
     data = counts.assign(step=np.searchsorted(edges, counts["n_tokens"].to_numpy(), side="left"))
+    none, strong = data["n_tokens"] == 0, data["step"] >= theme.N_STEPS // 2
+    ground, ink = theme.INK["ground"][1], theme.INK["ink"][1]
     data = data.assign(
-        colour=[theme.INK["ground"][1] if not n else c for n, c in zip(data["n_tokens"], _colours(data), strict=True)],
-        ink=[theme.INK["ground" if s >= theme.N_STEPS // 2 and n else "ink"][1]
-             for s, n in zip(data["step"], data["n_tokens"], strict=True)],
+        colour=pd.Series(theme.step_colours(data["step"])).mask(none, ground),
+        ink=pd.Series(ink, index=data.index).mask(strong & ~none, ground),
         layer=[f"layer {n}" for n in counts["layer"]],
-    )  # fmt: skip
+    )
     order = list(dict.fromkeys(data["layer"]))
     n_experts = int(counts["expert"].max()) + 1
     width = theme.plot(theme.NAMES)
     every = max(1, -(-n_experts * 26 // width))
-    x = alt.X("expert:O", title="expert", scale=alt.Scale(domain=list(range(n_experts)), paddingInner=0, paddingOuter=0),
-              axis=alt.Axis(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))))  # fmt: skip
-    y = alt.Y("layer:N", sort=order, title=None, scale=alt.Scale(domain=order, paddingInner=0, paddingOuter=0),
-              axis=theme.y_axis(theme.NAMES, ticks=False, domain=False))  # fmt: skip
+    x = alt.X(
+        "expert:O",
+        title="expert",
+        scale=alt.Scale(domain=list(range(n_experts)), paddingInner=0, paddingOuter=0),
+        axis=alt.Axis(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))),
+    )
+    y = alt.Y(
+        "layer:N",
+        sort=order,
+        title=None,
+        scale=alt.Scale(domain=order, paddingInner=0, paddingOuter=0),
+        axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
+    )
     base = alt.Chart(data).encode(x=x, y=y)
-    drawn = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1).encode(color=alt.Color("colour:N", scale=None))
+    boxes = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
+    drawn = boxes.encode(color=alt.Color("colour:N", scale=None))
     if width / n_experts >= READABLE:
         drawn += base.mark_text(fontSize=12).encode(text="n_tokens:Q", color=alt.Color("ink:N", scale=None))
     grid = drawn.properties(width=width, height=ROW * len(order))
     return alt.vconcat(_key(edges), grid, spacing=16)
-
-
-def _colours(data: pd.DataFrame) -> list[str]:
-    return theme.step_colours(data["step"])
 
 
 def _edges(top: int) -> list[int]:

@@ -70,7 +70,9 @@ def chart(
     track = alt.vconcat(ruler, disk, spacing=6)
     if len(buffers):
         side = _buffers(buffers.assign(label=buffers["row"].map(label)), y, height)
-        track = alt.vconcat(ruler, alt.hconcat(disk, side, spacing=BETWEEN).resolve_scale(color="independent"), spacing=6)
+        track = alt.vconcat(
+            ruler, alt.hconcat(disk, side, spacing=BETWEEN).resolve_scale(color="independent"), spacing=6
+        )
     return alt.vconcat(_legend(axis, top_bytes, set(cells["memory"])), track, spacing=18)
 
 
@@ -105,7 +107,9 @@ def _gaps(axis: Axis) -> Any:
 def _ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
     """What lies where: component groups as names and colours, and layers; named where there is room."""
     parts = _bands(_joined(components.assign(value=components["component"].map(theme.group))), axis)
-    rows = _bands(_joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis)
+    rows = _bands(
+        _joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis
+    )
     numbers = [text.removeprefix("layer ") for text in rows["value"]]
     fits = rows["width"] > GLYPH * rows["value"].str.len() + 6
     shades = [theme.INK["band"][1], theme.INK["band2"][1]]
@@ -113,13 +117,14 @@ def _ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
         text=[text if fit else number for text, number, fit in zip(rows["value"], numbers, fits, strict=True)],
         colour=[shades[i % 2] if text else theme.INK["ground"][1] for i, text in enumerate(rows["value"])],
     )
-    strip = _strip(parts, axis, _lane("", labels=False)).encode(
-        color=alt.Color("value:N", scale=theme.group_scale(list(parts["value"])), title=None)
+    strip = _strip(parts, axis, alt.value(NAME)).encode(
+        y2=alt.value(NAME + STRIP),
+        color=alt.Color("value:N", scale=theme.group_scale(list(parts["value"])), title=None),
     )
+    names = _words(parts.assign(text=parts["value"]), _lane("part"), dy=-STRIP / 2)
     boxes = _strip(rows, axis, _lane("layer")).encode(color=alt.Color("colour:N", scale=None))
     views = (
-        _words(parts.assign(text=parts["value"]), _lane("part")).properties(width=TRACK, height=NAME),
-        (strip + _gaps(axis)).properties(width=TRACK, height=STRIP),
+        (strip + names + _gaps(axis)).properties(width=TRACK, height=NAME + STRIP),
         (boxes + _words(rows, _lane("layer")) + _gaps(axis)).properties(width=TRACK, height=LAYER),
     )
     return alt.vconcat(*views, spacing=2).resolve_scale(color="independent")
@@ -130,11 +135,11 @@ def _strip(bands: pd.DataFrame, axis: Axis, lane: Any) -> Any:
     return alt.Chart(bands[columns]).mark_rect().encode(x=_x(axis, axis=None), x2="end:Q", y=lane)
 
 
-def _words(bands: pd.DataFrame, lane: Any) -> Any:
+def _words(bands: pd.DataFrame, lane: Any, dy: float = 0) -> Any:
     """The names of the bands that have room for them."""
     room = bands["width"] > GLYPH * bands["text"].str.len() + 4
     shown = bands.loc[room & (bands["text"] != ""), ["middle", "text"]]
-    mark = alt.Chart(shown).mark_text(fontSize=12, color=theme.INK["ink"][1])
+    mark = alt.Chart(shown).mark_text(fontSize=12, dy=dy, color=theme.INK["ink"][1])
     return mark.encode(x=alt.X("middle:Q", axis=None), y=lane, text="text:N")
 
 
@@ -161,9 +166,9 @@ def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
     )
 
 
-def _lane(name: str, labels: bool = True) -> Any:
+def _lane(name: str) -> Any:
     """A band of its own for every mark of a view, its name at the left."""
-    axis = theme.y_axis(theme.NAMES, ticks=False, domain=False, labels=labels, labelFontSize=12)
+    axis = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
     return alt.Y(datum=name, type="nominal", title=None, scale=alt.Scale(domain=[name]), axis=axis)
 
 

@@ -59,7 +59,7 @@ INK: Mapping[str, tuple[str, str, str]] = {
     "band": ("--tg-band", "#e9ecf0", "#343943"),
     "band2": ("--tg-band2", "#d3d8df", "#454b57"),
     "bar": ("--tg-bar", "#4c6a8a", "#8fb0d2"),
-    "inside": ("--tg-inside", "#a9741f", "#d9a760"),
+    "inside": ("--tg-inside", "#b7a2d0", "#7d6a96"),
     "after": ("--tg-after", "#c3c9d1", "#4b525e"),
     "mark": ("--tg-mark", "#fff3d1", "#4a3f1e"),
     "good": ("--tg-good", "#0b6e4f", "#5ccfa5"),

@@ -25,7 +25,13 @@ def chart(rows: pd.DataFrame) -> Any:
         "token:O" if few else "token:Q", title="token", axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=False)
     )
     base = alt.Chart(data).encode(
-        x=x, y=alt.Y("time:Q", title=f"{unit} per generate pass", axis=theme.y_axis(theme.NUMBERS, tickCount=5), scale=alt.Scale(zero=True))
+        x=x,
+        y=alt.Y(
+            "time:Q",
+            title=f"{unit} per generate pass",
+            axis=theme.y_axis(theme.NUMBERS, tickCount=5),
+            scale=alt.Scale(zero=True),
+        ),
     )
     marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
     line = pd.DataFrame({"y": [middle / scale], "text": [f"median {three(middle / scale)} {unit}"]})

@@ -14,15 +14,11 @@ HELP = "write a demo model with random weights, to try things without a download
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `tracegen model`."""
-    parser.add_argument(
-        "kind", choices=tuple(KINDS), help="demo: 5 MB; moe: 27 MB, 8 experts; tinyllama: 668 MB"
-    )
+    parser.add_argument("kind", choices=tuple(KINDS), help="demo: 5 MB; moe: 27 MB, 8 experts; tinyllama: 668 MB")
     parser.add_argument("out", metavar="OUT", type=Path, help="file to write, NAME.gguf")
     parser.add_argument("--seed", type=int, default=1, help="same seed, same bytes (default 1)")
     parser.add_argument("--dtype", choices=DTYPES, help="type of the weights (default: the kind's own)")
-    parser.add_argument(
-        "--split", action="store_true", help="write two files, NAME-00001-of-00002.gguf and the other"
-    )
+    parser.add_argument("--split", action="store_true", help="write two files, NAME-00001-of-00002.gguf and the other")
 
 
 def run(args: argparse.Namespace) -> int:

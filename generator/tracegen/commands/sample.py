@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Copy the project, build it, print the file to open."""
     target = Path(args.folder)
-    if target.exists() and any(target.iterdir()):
-        raise SettingsError(f"{target}: is not empty; give a folder that is new")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise SettingsError(f"{target}: is not an empty folder; give one that is new")
     for name, source in sample_project().items():
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)

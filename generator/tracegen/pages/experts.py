@@ -50,7 +50,7 @@ def _caption(made: experts.Choice) -> str:
         )
     elif made.n_rows:
         base += f" n = {q.count(made.n_rows)} token rows; layers differ in experts, so that no one baseline holds."
-    return base + " White on light ground, black on dark: chosen by none. Prompt and warm-up are left out."
+    return base + " Prompt and warm-up are left out."
 
 
 def _empty(context: Context, counts: pd.DataFrame) -> str:

@@ -179,7 +179,9 @@ def findings(context: Context, phase: str) -> list[str]:
     if len(by) and not context.refusal("components"):
         top = by.iloc[0]
         name = {"generate": "generation", "prompt": "the prompt"}[phase]
-        made.append(f"{q.percent(top['share'])} of the wall time of executed operations in {name} goes to {top['group']}.")
+        made.append(
+            f"{q.percent(top['share'])} of the wall time of executed operations in {name} goes to {top['group']}."
+        )
     threads = {name: float(context.timed[name].sum()) for name in ("work_ns", "barrier_ns", "wait_ns")}
     whole = sum(threads.values())
     if whole and not context.refusal("timeline"):

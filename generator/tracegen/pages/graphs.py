@@ -29,13 +29,14 @@ class Topology:
 def graphs(context: Context) -> dict[str, Any]:
     """Everything the template of the graph page prints."""
     made: list[Topology] = []
+    several = context.tables["graphs"]["topology"].nunique() > 1
     for topology, part in context.tables["graphs"].groupby("topology", sort=False):
-        made.append(_topology(context, len(made), str(topology), [int(g) for g in part["graph"]]))
+        made.append(_topology(context, len(made), str(topology), [int(g) for g in part["graph"]], several))
     lead = {str(g): t.graphs[0] for t in made for g in t.graphs}
     return {"topologies": made, "state": {"lead": lead}}
 
 
-def _topology(context: Context, number: int, topology: str, members: list[int]) -> Topology:
+def _topology(context: Context, number: int, topology: str, members: list[int], several: bool) -> Topology:
     passes = context.tables["passes"]
     users = passes[passes["graph"].isin(members).to_numpy(bool)].sort_values("pass_id")
     counted = users[users["pass_id"].isin(context.measured["pass_id"])]
@@ -48,12 +49,13 @@ def _topology(context: Context, number: int, topology: str, members: list[int]) 
     )
     nodes = dict(zip(context.tables["graphs"]["graph"], context.tables["graphs"]["n_nodes"], strict=True))[members[0]]
     key = f"graph-{number}"
-    title = f"{q.count(nodes)} nodes in {len(drawing.blocks)} kinds of block"
-    shapes = f"{len(members)} graphs that differ in sizes only" if len(members) > 1 else "one graph"
+    kinds = q.counted(len(drawing.blocks), "kind")
+    title = f"{q.counted(nodes, 'node')} in {kinds} of block"
+    shapes = f"{len(members)} graphs that differ in sizes only share this drawing" if len(members) > 1 else "One graph"
     caption = (
         f"Blocks in order of execution; layers with the same operations and connections are folded into one. The "
-        f"strip shows the "
-        f"share of operations by component group. {shapes}, topology {topology[:12]}."
+        f"strip shows the share of operations by component group; the boxes lead to the details below. {shapes}, "
+        f"topology {topology[:12]}."
     )
     overview = _figure(context, key, title, caption, drawing.overview, members)
     blocks = []
@@ -64,10 +66,10 @@ def _topology(context: Context, number: int, topology: str, members: list[int]) 
             else ""
         )
         text = (
-            f"{q.count(block.n_nodes)} nodes, top to bottom. Solid boxes compute, dashed ones only view; operands "
-            f"enter from the left, "
-            f"the KV cache leaves to the right, what other blocks read too stands beside each reader.{stands} A box "
-            f"leads to its row in the operation table."
+            f"{q.counted(block.n_nodes, 'node')}, top to bottom. Solid boxes compute, dashed ones only view; operands "
+            f"enter from the left, the KV cache leaves to the right, what other blocks read too stands beside each "
+            f"reader.{stands}{block.difference and ' ' + block.difference} A solid box leads to its row in the "
+            f"operation table."
         )
         blocks.append(
             (
@@ -77,7 +79,8 @@ def _topology(context: Context, number: int, topology: str, members: list[int]) 
                 ),
             )
         )
-    return Topology(key, title, _used_by(users), tuple(members), overview, tuple(blocks))
+    heading = f"Graph {number + 1}" if several else "One graph shape serves every pass"
+    return Topology(key, heading, _used_by(users), tuple(members), overview, tuple(blocks))
 
 
 def _figure(context: Context, key: str, title: str, caption: str, inline: str, members: list[int]) -> FigureView:

@@ -47,7 +47,9 @@ def _heatmap(context: Context) -> FigureView:
     touched = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
     boundaries = tuple(int(b) for b in sorted(files["axis_begin"]) if b) if len(files) else ()
     axis = heatmap_chart.Axis(total, boundaries, width)
+    n_outside = int(rows["outside"].sum())
     several = int(rows["n_passes"].max()) if len(rows) else 1
+    averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
     share = context.summary.touched_share
     title = "Which bytes of the file does each token use?"
     if share is not None and share < 0.999 and len(context.measured):
@@ -58,12 +60,11 @@ def _heatmap(context: Context) -> FigureView:
         f"its colour the bytes that operations touched there in one pass (a byte used twice counts twice). Solid: "
         f"read through the mapping. Hatched: copied at load and read from memory, "
         f"drawn where the bytes came from. Right: bytes touched in runtime buffers in the same pass. "
-        f"n = {q.counted(int((~rows['outside'].astype(bool)).sum()), 'measured pass')} and "
-        f"{int(rows['outside'].sum())} of warm-up in "
-        f"{q.counted(n_rows, 'row')}{f', up to {several} passes averaged in a row' if several > 1 else ', one pass each'}. "
+        f"n = {q.counted(len(rows) - n_outside, 'measured pass')} and {n_outside} of warm-up in "
+        f"{q.counted(n_rows, 'row')}, {averaged}. "
         "Warm-up stands apart above the gap and is in no statistic; loading runs no operation and is not drawn."
     )
-    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)} in all. {title}."
+    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)}. {title}."
     empty = (
         "The trace names no model file."
         if not total
@@ -218,9 +219,10 @@ def _buffers(context: Context) -> FigureView:
         "buffers",
         "memory",
         "How much do the runtime's buffers hold?",
-        f"Bytes allocated and not yet freed, by what the buffer holds; n = "
-        f"{q.counted(len(buffers.allocations(context.tables)), 'event')} (allocations and frees). The file mapping, which llama.cpp wraps "
-        f"in a buffer too, takes no memory of its own and is not in it.",
+        "Bytes allocated and not yet freed, by what the buffer holds; n = "
+        f"{q.counted(len(buffers.allocations(context.tables)), 'event')} (allocations "
+        "and frees). The file mapping, which llama.cpp wraps in a buffer too, takes no memory of its own and is not "
+        "in it.",
         f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
         lambda: buffers_chart.chart(data, end),
         data=data,

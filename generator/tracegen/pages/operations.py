@@ -15,7 +15,6 @@ from tracegen.pages.op_chunks import COLUMNS, note, units_used, write_chunks
 from tracegen.pages.timeline import threads_figure
 
 
-
 @dataclass(frozen=True)
 class Operand:
     """What an op reads or writes, as its row unfolds to show."""
@@ -100,11 +99,7 @@ def _first_pass(context: Context, passes: pd.DataFrame) -> int | None:
 def _about(context: Context, row: Any) -> str:
     """One line on a pass: kind, tokens, duration, faults."""
     length = None if pd.isna(row["end_ns"]) else int(row["end_ns"]) - int(row["begin_ns"])
-    tokens = (
-        q.UNKNOWN
-        if pd.isna(row["n_tokens"])
-        else q.counted(row["n_tokens"], "token row")
-    )
+    tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
     outside = ", outside every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (

@@ -89,16 +89,20 @@ def disk_panel(context: Context) -> TableView:
         f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
         (Head("What"), Head("Found"), Head("Meaning")),
         rows,
-        csv=context.csv("disk", pd.DataFrame([[c.text for c in r] for r in rows], columns=["what", "found", "meaning"])),
+        csv=context.csv(
+            "disk", pd.DataFrame([[c.text for c in r] for r in rows], columns=["what", "found", "meaning"])
+        ),
     )
 
 
-def _phases(context: Context) -> str:
+def _phases(context: Context, only: str = "") -> str:
     s = context.summary
-    return (
-        f"n = {q.counted(s.n_prompt_passes, 'prompt pass')} ({q.count(context.tokens['prompt'])} token rows), "
-        f"{q.counted(s.n_generate_passes, 'generate pass')}"
-    )
+    rows = q.counted(context.tokens["prompt"], "token row")
+    of = {
+        "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({rows})",
+        "generate": q.counted(s.n_generate_passes, "generate pass"),
+    }
+    return f"n = {', '.join(text for phase, text in of.items() if only in ('', phase))}"
 
 
 # What `duration_ns` of an op is, said wherever it is shown.
@@ -150,7 +154,7 @@ def _layers(context: Context, phase: str) -> FigureView:
         "overview",
         "Do all layers take the same time?",
         f"{WALL} Summed by layer and component group and divided by token rows; {name} passes only, "
-        f"{_phases(context)}. Operations outside all layers stand last, as “no layer”. {OUTSIDE}",
+        f"{_phases(context, phase)}. Operations outside all layers stand last, as “no layer”. {OUTSIDE}",
         f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
         lambda: layers.chart(rows),
@@ -176,7 +180,8 @@ def _tokens(context: Context) -> FigureView:
         "tokens",
         "overview",
         title,
-        f"Wall time of each generate pass, from its begin to its end, waiting included; token 0 comes from the prompt, which took {prompt} and is not drawn. n = "
+        f"Wall time of each generate pass, from its begin to its end, waiting included; token 0 comes from the "
+        f"prompt, which took {prompt} and is not drawn. n = "
         f"{len(rows)}. Sampling between passes is not in it.",
         f"Pass duration per generated token, {len(rows)} tokens, median "
         f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",

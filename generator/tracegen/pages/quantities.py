@@ -8,7 +8,19 @@ import pandas as pd
 
 from tracegen.charts.text import printable, three
 
-__all__ = ["count", "counted", "decimal", "duration", "known", "percent", "printable", "rate", "size", "three", "yes_no"]
+__all__ = [
+    "count",
+    "counted",
+    "decimal",
+    "duration",
+    "known",
+    "percent",
+    "printable",
+    "rate",
+    "size",
+    "three",
+    "yes_no",
+]
 
 UNKNOWN = "not recorded"
 THIN = "\u202f"

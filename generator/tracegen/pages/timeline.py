@@ -41,8 +41,8 @@ def threads_figure(context: Context) -> FigureView:
         "timeline",
         "operations",
         f"During {label}, threads work {q.percent(share)} of their time in operations",
-        f"Pass {pass_id}, {q.counted(n, 'thread')}; the generate pass of median length where there is one. Time on the clock since the pass "
-        f"began; colour: work by component group, or waiting. "
+        f"Pass {pass_id}, {q.counted(n, 'thread')}; the generate pass of median length where there is one. Time on "
+        f"the clock since the pass began; colour: work by component group, or waiting. "
         f"Within an operation the waiting is drawn after the work; where it lay is not recorded.{binned} Warm-up and "
         f"load are never chosen.",
         f"Timeline of {q.counted(n, 'thread')} during {label}: {q.percent(share)} work, "

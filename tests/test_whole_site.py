@@ -1,0 +1,394 @@
+"""The whole site as files: every link, nothing from outside, nothing private, the same bytes again, bad input."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.builders import scaled_case
+from tests.site_project import (
+    NOW,
+    PRIVATE_ANSWER,
+    PRIVATE_IDS,
+    PRIVATE_PROMPT,
+    SECRETS,
+    Project,
+    plain_run,
+    private_tables,
+    stored,
+)
+from tests.stand_in import a_project
+from tests.test_bundle import files_of
+from tracegen import cli, resources
+from tracegen.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
+from tracegen.commands.build import build_site
+from tracegen.commands.publish import publish_run
+from tracegen.errors import StoreError
+
+LOADS = {"src", "srcset", "data", "poster", "background", "xlink:href", "formaction", "action", "manifest"}
+CSS_LOADS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+(?:url\()?\s*['\"]([^'\"]+)")
+SCRIPT_LOADS = re.compile(
+    r"\b(?:fetch|import|importScripts|open|Worker|EventSource|WebSocket)\s*\(|\bXMLHttpRequest\b|sendBeacon"
+)
+
+
+class Addresses(HTMLParser):
+    """Ids of a page, what it links to, and what it loads."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.linked: list[str] = []
+        self.loaded: list[str] = []
+        self._style = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self._style = tag == "style"
+        self.ids |= {given[name] for name in ("id", "name") if name in given}
+        if tag in ("a", "area") and "href" in given:
+            self.linked.append(given["href"])
+        elif "href" in given and given.get("rel") not in ("canonical", "prev", "next", "edit"):
+            self.loaded.append(given["href"])
+        self.loaded += [given[name] for name in LOADS if name in given]
+        self.loaded += [a or b for a, b in CSS_LOADS.findall(given.get("style", ""))]
+        if tag == "meta" and given.get("name", "").startswith("tracegen-"):
+            self.loaded.append(given["content"])
+        assert "http-equiv" not in given or given["http-equiv"].lower() != "refresh"
+
+    def handle_data(self, data: str) -> None:
+        if self._style:
+            self.loaded += [a or b for a, b in CSS_LOADS.findall(data)]
+
+
+def addressed_ops(operations: Path) -> set[str]:
+    """Every `pass=P&node=N` that the operations page at this path can show."""
+    state = re.search(r'<script type="application/json" id="tg-operations">(.*?)</script>', operations.read_text())
+    assert state
+    document = json.loads(state[1])
+    found = set()
+    for chunk in {p["chunk"] for p in document["passes"] if p["chunk"] is not None}:
+        text = (operations.parent / document["data"] / f"{chunk}.js").read_text()
+        for one in json.loads(text.removeprefix("tracegenChunk(").removesuffix(");\n")):
+            found |= {f"pass={one['id']}&node={node}" for node in one["node"]} | {f"pass={one['id']}"}
+    for p in document["passes"]:
+        if p["placement"] is not None:
+            assert (operations.parent / document["data"] / f"p{p['placement']}.js").is_file()
+    return found
+
+
+def broken_links(site: Path) -> Iterator[str]:
+    """Every address in the site that leads nowhere, or to nothing on the page it leads to."""
+    read = {path.resolve(): Addresses(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    ops = {path.resolve(): addressed_ops(path) for path in site.glob("experiments/*/*/operations/index.html")}
+    assert len(read) > 3
+    for path, page in read.items():
+        for address in [*page.linked, *page.loaded] if path.name != "404.html" else []:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc or address in ("", "#"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if target.is_dir() and parts.path.rpartition("/")[2] in ("", ".", ".."):
+                target /= "index.html"
+            anchor = unquote(parts.fragment)
+            if not target.is_file() or not target.is_relative_to(site.resolve()):
+                yield f"{path.relative_to(site)}: {address}"
+            elif anchor and target in read and anchor not in read[target].ids and anchor not in ops.get(target, ()):
+                yield f"{path.relative_to(site)}: {address}: no such anchor"
+    for path in site.rglob("*.css"):
+        for a, b in CSS_LOADS.findall(path.read_text(encoding="utf-8")):
+            if not re.match(r"data:|#", a or b) and not (path.parent / (a or b).partition("#")[0]).is_file():
+                yield f"{path.relative_to(site)}: {a or b}"
+
+
+def outside(address: str) -> bool:
+    return bool(urlsplit(address).netloc) or address.startswith("//")
+
+
+# Links
+
+
+def test_every_link_and_anchor_leads_somewhere(project: Project) -> None:
+    assert list(broken_links(project.site)) == []
+    entry = Addresses((project.site / "notes" / "entry.html").read_text())
+    assert any(address.endswith("demo/v2/memory/index.html#fig-heatmap") for address in entry.linked)
+    graph = Addresses((project.site / "experiments/demo/v2/graph/index.html").read_text())
+    assert sum("operations/index.html#pass=" in address for address in graph.linked) > 10
+
+
+def test_a_broken_link_is_found(project: Project, tmp_path: Path) -> None:
+    site = Path(shutil.copytree(project.site, tmp_path / "site"))
+    path = site / "experiments" / "demo" / "v2" / "graph" / "index.html"
+    text = path.read_text()
+    text = re.sub(r"#pass=2&amp;node=\d+", "#pass=2&amp;node=77777", text, count=1)
+    path.write_text(text + '<a href="../nowhere.html">x</a><a href="../memory/index.html#fig-nothing">x</a>')
+    assert sum(line.startswith("experiments/demo/v2/graph") for line in broken_links(site)) == 3
+
+
+def test_nothing_is_loaded_from_outside(project: Project) -> None:
+    for path in project.site.rglob("*.html"):
+        assert [a for a in Addresses(path.read_text(encoding="utf-8")).loaded if outside(a)] == [], path
+    for path in project.site.rglob("*.css"):
+        assert [m for m in CSS_LOADS.findall(path.read_text(encoding="utf-8")) if outside(m[0] or m[1])] == [], path
+    for path in project.site.rglob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(?:href|src)=['\"](?!#)", text) and "<script" not in text and "<image" not in text, path
+    ours = [*(project.site / "experiments").rglob("*.js"), *(project.site / "assets" / "tracegen").glob("tracegen*.js")]
+    assert len(ours) > 10
+    for path in ours:
+        if "hostile" not in path.parts:
+            assert not re.search(r"https?:|//\w+\.", re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)), path
+    for path in (project.site / "assets" / "tracegen").glob("tracegen*.js"):
+        assert not SCRIPT_LOADS.search(path.read_text()), path
+
+
+# Bundles in the site
+
+
+def test_a_page_of_the_site_holds_the_published_body_byte_for_byte(project: Project) -> None:
+    for folder in sorted(project.experiments.glob("*/versions/*")):
+        bundle = read_bundle(folder)
+        for page in bundle.pages:
+            shown = project.site / "experiments" / folder.parents[1].name / f"v{folder.name}" / page["path"]
+            body = bundle.body(page["path"])
+            assert len(body) > 500 and body in shown.read_bytes(), page["path"]
+            assert (folder / page["path"]).read_bytes().split(BODY_BEGIN)[1].split(BODY_END)[0] == body
+        for name, content in files_of(folder).items():
+            if name.startswith(("data/", "figures/", "citation", "version.json")):
+                assert (shown_root(project, folder) / name).read_bytes() == content, name
+
+
+def shown_root(project: Project, folder: Path) -> Path:
+    return project.site / "experiments" / folder.parents[1].name / f"v{folder.name}"
+
+
+def test_search_holds_titles_and_no_rows(project: Project) -> None:
+    path = project.site / "search" / "search_index.json"
+    text = path.read_text(encoding="utf-8")
+    assert path.stat().st_size < 60_000
+    for sign in ("blk.0.", "MUL_MAT", "Qcur-0", PRIVATE_PROMPT, PRIVATE_ANSWER, "Once upon a time", "fig-heatmap"):
+        assert sign not in text, sign
+    places = {entry["location"].partition("#")[0] for entry in json.loads(text)["docs"]}
+    assert {f"experiments/demo/{f}/index.html" for f in ("v2", "run-002")} <= places
+    assert not {place for place in places if "demo/v1/" in place or "demo/v3/" in place}
+    assert (path.with_suffix(".js").read_text(encoding="utf-8")) == f"var __index = {text}"
+
+
+# Other settings of MkDocs
+
+
+def test_plain_mkdocs_builds_the_same_files(project: Project, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=project.root, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
+    built, expected = files_of(tmp_path / "site"), files_of(project.site)
+    assert set(built) == set(expected)
+    assert [name for name in built if built[name] != expected[name] and not name.startswith("sitemap")] == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"site_url": "https://example.org/a/b/", "use_directory_urls": "true"},
+        {"theme": "{name: mkdocs, highlightjs: false}"},
+    ],
+    ids=["directory addresses", "built-in theme"],
+)
+def test_a_strict_build_of_another_kind(project: Project, tmp_path: Path, settings: dict[str, str]) -> None:
+    copy = project.copy(tmp_path / "copy", site=False)
+    text = copy.config.read_text()
+    for key in settings:  # a setting reaches to the next line that is not indented
+        text = re.sub(rf"^{key}:.*?\n(?=\S)", "", text, flags=re.MULTILINE | re.DOTALL)
+    copy.config.write_text(text + "".join(f"{key}: {value}\n" for key, value in settings.items()))
+    build_site(copy.config, strict=True)
+    assert list(broken_links(copy.site)) == []
+    for path in copy.site.rglob("*.html"):
+        loaded = [a for a in Addresses(path.read_text(encoding="utf-8")).loaded if outside(a)]
+        assert [a for a in loaded if not a.startswith(settings.get("site_url", "\0"))] == [], path
+    body = read_bundle(copy.bundle("demo", 2)).body("operations/index.html")
+    assert body in (copy.site / "experiments/demo/v2/operations/index.html").read_bytes()
+    if "site_url" in settings:
+        assert (copy.site / "notes" / "entry" / "index.html").is_file()
+        missing = Addresses((copy.site / "404.html").read_text())
+        assert all(a.startswith(("/a/b/", "data:", "https://example.org/a/b/")) for a in missing.loaded)
+
+
+# Privacy
+
+
+def readable(folder: Path) -> Iterator[tuple[str, str]]:
+    """Every file of a folder as text: Parquet by its values and its metadata, the rest as it is."""
+    for name, content in files_of(folder).items():
+        yield name, content.decode("utf-8", "replace")
+        if name.endswith(".parquet"):
+            table = pq.read_table(io.BytesIO(content))
+            yield name, f"{table.schema.metadata} {table.to_pylist()}"
+
+
+def places(project: Project, name: str) -> list[Path]:
+    drafts = project.root / ".tracegen" / "cache" / "drafts" / name
+    return [project.experiments / name / "versions", project.site / "experiments" / name, *drafts.glob("*/*")]
+
+
+def test_nothing_names_the_machine_or_its_user(project: Project) -> None:
+    here = [name for name in (socket.gethostname(), str(Path.home()), str(project.root)) if len(name) >= 6]
+    looked_at = 0
+    for name in ("demo", "hostile", "private", "broken"):
+        for place in places(project, name):
+            for path, text in readable(place):
+                looked_at += 1
+                for secret in (*SECRETS, *here):
+                    assert secret not in text, f"{place}/{path}: {secret}"
+    assert looked_at > 500
+    assert "demo.gguf" in (project.bundle("demo") / "provenance" / "index.html").read_text()
+
+
+def test_a_private_run_hides_prompt_answer_and_ids(project: Project) -> None:
+    folders = places(project, "private")
+    assert len(folders) == 3
+    tables = private_tables()
+    rows = [int(row) for row in tables["touches"].query("unit == 'row'")["first_unit"]]
+    table = tables["tensors"].set_index("name").loc["token_embd.weight"]
+    row_bytes = int(table["size_bytes"]) // int(table["ne1"])
+    numbers = [*PRIVATE_IDS, *rows, *(row * row_bytes for row in rows)]
+    numbers += [int(table["offset"]) + row * row_bytes for row in rows]  # the place in the file tells the row
+    grouped = [f"{number:,}".replace(",", "[\u202f,]?") for number in numbers]
+    secret = re.compile("|".join(["umbrella", "gardener", *(rf"(?<![\d.]){n}(?!\d)" for n in grouped)]), re.IGNORECASE)
+    for place in folders:
+        for path, text in readable(place):
+            found = secret.search(text) if not path.endswith(".pdf") else None
+            assert not found, f"{place}/{path}: {found}"
+    kept = dict(readable(project.experiments / "private" / "runs" / "001"))  # the test can find what it looks for
+    assert {path for path, text in kept.items() if secret.search(text)} == {
+        "run.json", "tables/tokens.parquet", "tables/touches.parquet"
+    }  # fmt: skip
+
+
+def test_a_public_run_shows_its_prompt_as_it_is(project: Project) -> None:
+    assert "Once upon a time" in (project.bundle("demo") / "index.html").read_text()
+
+
+# Bytes
+
+
+def test_the_same_run_published_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    """In another process, with another hash seed, time zone and locale, from another folder."""
+    run = stored(tmp_path / "one" / "experiments", plain_run(), scaled_case(1, 1, moe=True))
+    first = tmp_path / "one" / "experiments" / "demo"
+    publish_run(first, run, "why", NOW)
+    script = (
+        "import sys; from pathlib import Path; from tests.site_project import NOW; from tracegen import store\n"
+        "from tracegen.commands.publish import publish_run\n"
+        "folder = Path(sys.argv[1]); publish_run(folder, store.read_run(folder / 'runs' / '001'), 'why', NOW)"
+    )
+    folder = tmp_path / "elsewhere" / "demo"
+    shutil.copytree(first, folder, ignore=shutil.ignore_patterns("versions", "ledger.json"))
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    command = [sys.executable, "-c", script, str(folder)]
+    subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, check=True)
+    made, again = files_of(first / "versions"), files_of(folder / "versions")
+    assert len(made) > 60 and set(made) == set(again)
+    assert [name for name in made if made[name] != again[name]] == []
+    assert (first / "ledger.json").read_bytes() == (folder / "ledger.json").read_bytes()
+
+
+# Nothing there, and bad input
+
+
+def test_a_site_without_experiments_says_what_to_do(tmp_path: Path) -> None:
+    site = build_site(a_project(tmp_path), strict=True).parent
+    text = (site / "experiments" / "index.html").read_text()
+    assert "tracegen run" in text and "tracegen publish" in text
+    assert list(broken_links(site)) == [] if len(list(site.rglob("*.html"))) > 3 else True
+
+
+def test_an_experiment_without_runs_says_what_to_do(project: Project) -> None:
+    text = (project.site / "experiments" / "waiting" / "index.html").read_text()
+    assert "tracegen run waiting" in text and "tracegen publish" not in text
+    text = (project.site / "experiments" / "demo" / "index.html").read_text()
+    assert "tracegen run demo" not in text
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed", "added", "version.json", "whole version", "ledger"])
+def test_a_damaged_version_stops_the_build_and_the_old_site_stays(
+    project: Project, tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = project.copy(tmp_path / "copy")
+    before = files_of(copy.site)
+    bundle = copy.bundle("demo", 2)
+    path = bundle / "data" / "ops" / "000.js"
+    if damage == "missing":
+        path.unlink()
+    elif damage == "changed":
+        content = path.read_bytes()
+        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    elif damage == "added":
+        path = bundle / "figures" / "more.svg"
+        path.write_text("<svg/>")
+    elif damage == "version.json":
+        path = bundle / "version.json"
+        path.write_text(path.read_text().replace('"verdict": "complete with warnings"', '"verdict": "complete"'))
+    elif damage == "ledger":
+        path = bundle.parents[1] / "ledger.json"
+        path.unlink()
+        path = bundle.parent / "1"
+    else:
+        path = bundle
+        shutil.rmtree(bundle)
+    with pytest.raises(StoreError, match=re.escape(str(path))):
+        build_site(copy.config)
+    assert cli.main(["build", "-f", str(copy.config)]) == 2
+    said = capsys.readouterr().err
+    assert str(path) in said and "Traceback" not in said
+    assert files_of(copy.site) == before
+
+
+# The sample
+
+
+def test_the_sample_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if not (Path(__file__).parents[1] / "experiments" / "sample" / "versions" / "1").is_dir():
+        pytest.skip("experiments/sample/versions/1 is not there yet")
+    folder = tmp_path / "sample"
+    began = time.monotonic()
+    command = [sys.executable, "-m", "tracegen.cli", "sample", str(folder)]
+    environment = {**os.environ, "PATH": str(tmp_path)}  # no compiler, no git
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began <= 20
+    assert Path(done.stdout.strip()) == folder / "site" / "index.html"
+    assert list(broken_links(folder / "site")) == []
+    size = sum(len(content) for content in files_of(folder / "experiments").values())
+    assert size <= 3_000_000
+    before = files_of(folder)
+    assert cli.main(["sample", str(folder)]) == 2
+    assert "is not an empty folder" in capsys.readouterr().err and files_of(folder) == before
+    (tmp_path / "taken").write_text("a file")
+    assert cli.main(["sample", str(tmp_path / "taken")]) == 2
+    assert (tmp_path / "taken").read_text() == "a file"
+    assert set(resources.sample_project()) == set(resources.SAMPLE)
+
+
+def test_a_bundle_names_every_file_it_holds(project: Project) -> None:
+    for folder in project.experiments.glob("*/versions/*"):
+        bundle: Bundle = read_bundle(folder)
+        assert set(bundle.document["manifest"]) | {"version.json"} == set(files_of(folder))
+        for figure in bundle.document["figures"]:
+            assert (folder / figure["path_svg"]).is_file()
+            for extension in ("pdf", "svg"):
+                assert (folder / figure["path_svg"]).with_suffix(f".{extension}").stat().st_size > 300
