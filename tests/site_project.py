@@ -23,7 +23,7 @@ from tracegen.model import Check, Run
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MODEL_PATH = "/home/lovelace/secret models/quietly/demo.gguf"
 # What must occur in no published byte: the run's host, its user, folders, and this machine's own names.
-SECRETS = ("countess-17", "lovelace", "/home/", "secret models", "quietly", "grace-hopper")
+SECRETS = ("countess-17", "lovelace", "/home/", "secret models", "vault-7", "quietly", "grace-hopper")
 PRIVATE_PROMPT = "Whose umbrella was left beside the lighthouse?"
 PRIVATE_ANSWER = " It was the gardener's umbrella, nobody asked."
 PRIVATE_IDS = [71_001, 71_002, 71_003]
@@ -87,6 +87,7 @@ def plain_run(name: str = "demo", number: int = 1, **facts: Any) -> Run:
         "command": ["/home/lovelace/llama/bin/llama-completion", "-m", MODEL_PATH, "-p", "Once upon a time"],
         "model": {**base.facts["model"], "file": MODEL_PATH},
         "host": {**base.facts["host"], "name": "countess-17", "user": "lovelace"},
+        "llama_cpp": {**base.facts["llama_cpp"], "note": "ran on countess-17, read /srv/vault-7/quietly/x.bin at once"},
         "trace": {
             **base.facts["trace"],
             "mapped_files": [MODEL_PATH, "/home/lovelace/llama/lib/libggml.so"],

@@ -27,7 +27,9 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
 
 
-def test_an_error_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["show", "nothing"]) == 2
     assert capsys.readouterr().err == "tracegen: nothing: no runs here; `tracegen run nothing` makes one\n"
@@ -56,11 +58,11 @@ def test_what_is_not_ours(
 def test_the_readme_names_verbs_and_options_that_exist() -> None:
     """Each `tracegen VERB --option` of the README is understood by the parser."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(r"tracegen ((?:run|show|publish|build|serve|sample|llama-cpp|read|model|tensors)\b[^`\n]*)", text)
+    verbs = "run|show|publish|build|serve|sample|llama-cpp|read|model|tensors"
+    lines = re.findall(rf"tracegen ((?:{verbs})\b[^`\n]*)", text)
     assert len(lines) >= 6
-    verbs = {command.NAME for command in COMMANDS}
     for line in lines:
-        assert line.split()[0] in verbs
+        assert line.split()[0] in {command.NAME for command in COMMANDS}
         for option in re.findall(r"\s(--?[a-z][a-z-]*)", line):
             assert main([line.split()[0], "--help"]) == 0
             (action,) = [a for a in parser()._actions if a.dest == "verb"]

@@ -106,9 +106,7 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"model": 3}, "model: is 3"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_is_allowed(
-    tmp_path: Path, change: dict[str, object], told: str
-) -> None:
+def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], told: str) -> None:
     with pytest.raises(SettingsError) as error:
         experiment_from("a", LEAST | change, tmp_path)
     assert told in str(error.value)

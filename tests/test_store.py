@@ -15,7 +15,8 @@ from tracegen.errors import EnvironmentFailure, StoreError, TableError
 from tracegen.model import Check, Run
 from tracegen.tables import BY_NAME, check, data_dictionary, frame
 
-RUN = Run("case", 1, "2026-01-01T00:00:00Z", (Check("k", "t", "passed", "1", "1"),), {"text": {"prompt": "naïve \u2028"}})
+CHECKS = (Check("k", "t", "passed", "1", "1"),)
+RUN = Run("case", 1, "2026-01-01T00:00:00Z", CHECKS, {"text": {"prompt": "naïve \u2028"}})
 
 
 def stored(folder: Path) -> Path:

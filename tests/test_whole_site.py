@@ -255,7 +255,8 @@ def test_nothing_names_the_machine_or_its_user(project: Project) -> None:
                 for secret in (*SECRETS, *here):
                     assert secret not in text, f"{place}/{path}: {secret}"
     assert looked_at > 500
-    assert "demo.gguf" in (project.bundle("demo") / "provenance" / "index.html").read_text()
+    shown = (project.bundle("demo") / "provenance" / "index.html").read_text()
+    assert "demo.gguf" in shown and "ran on (removed), read x.bin at once" in shown
 
 
 def test_a_private_run_hides_prompt_answer_and_ids(project: Project) -> None:

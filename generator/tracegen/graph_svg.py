@@ -231,7 +231,7 @@ def _draw_overview(
     drawn: Mapping[str, BlockDrawing],
 ) -> str:
     """The blocks as a column, each linked to its detail, with its operations by component group."""
-    width, box, gap = 420.0, 58.0, 26.0
+    width, box, gap = 322.0, 58.0, 26.0
     band, line = theme.INK["band"][1], theme.INK["hairline"][1]
     parts = []
     key = f"g{graph}-o"

@@ -11,6 +11,7 @@ class Progress:
     """One line per step on a terminal; elsewhere a line at most every ten seconds."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
+        """Write to `stream`, by default standard error."""
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = self._stream.isatty()
         self._label = ""

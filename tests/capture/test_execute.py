@@ -15,7 +15,10 @@ from tracegen.errors import EnvironmentFailure
 
 def run(tmp_path: Path, code: str, **more: object) -> object:
     return run_program(
-        [sys.executable, "-c", code], stdout=tmp_path / "out", stderr=tmp_path / "err", **more  # type: ignore[arg-type]
+        [sys.executable, "-c", code],
+        stdout=tmp_path / "out",
+        stderr=tmp_path / "err",
+        **more,  # type: ignore[arg-type]
     )
 
 

@@ -52,7 +52,7 @@ def test_runs_of_space_do_not_matter() -> None:
     ],
 )
 def test_a_missing_anchor_names_file_and_text(hook: Hook, missing: str) -> None:
-    with pytest.raises(SettingsError, match="a.c") as caught:
+    with pytest.raises(SettingsError, match=r"a\.c") as caught:
         apply_hooks("a.c", TEXT, [hook])
     assert missing in str(caught.value)
 

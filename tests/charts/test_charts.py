@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case
-from tracegen.charts import svg, theme
+from tracegen.charts import experts, layers, svg, theme
+from tracegen.charts.text import three, whole_percent
 from tracegen.pages.context import Context
 from tracegen.pages.memory import memory
 from tracegen.pages.operations import operations
@@ -19,9 +20,18 @@ from tracegen.pages.overview import overview
 @pytest.fixture(scope="module")
 def figures() -> dict[str, svg.Drawing]:
     context = Context(a_run(), scaled_case(6, 4, moe=True, splits=2), "demo/run-003", None)
-    views = [*overview(context)["figures"], *(memory(context)[k] for k in ("heatmap", "buffers"))]
+    views = [*overview(context)["figures"], *(memory(context)[k] for k in ("heatmap", "experts", "buffers"))]
     views.append(operations(context)["timeline"])
-    assert {v.key for v in views} == {"components", "layers", "op-kinds", "tokens", "heatmap", "buffers", "timeline"}
+    assert {v.key for v in views} == {
+        "components",
+        "layers",
+        "op-kinds",
+        "tokens",
+        "heatmap",
+        "experts",
+        "buffers",
+        "timeline",
+    }
     return {v.key: v.drawing for v in views if v.drawing}
 
 
@@ -90,8 +100,44 @@ def test_every_colour_of_the_theme_is_one_variable() -> None:
     assert len(set(light.values())) == len(light)
 
 
-def test_layers_without_a_number_stand_at_the_right() -> None:
-    from tracegen.charts import layers
-
+def test_layers_without_a_number_stand_last_and_many_layers_stand_side_by_side() -> None:
     rows = pd.DataFrame({"layer": [10, 2, None], "group": "FFN", "ns_per_token": [1.0, 2.0, 3.0]})
-    assert layers.chart(rows).to_dict()["encoding"]["x"]["sort"] == ["2", "10", "no layer"]
+    assert layers.chart(rows).to_dict()["encoding"]["y"]["sort"] == ["layer 2", "layer 10", "no layer"]
+    many = pd.DataFrame({"layer": [*range(40), None], "group": "FFN", "ns_per_token": 1.0})
+    assert layers.chart(many).to_dict()["encoding"]["x"]["sort"] == [*map(str, range(40)), "no layer"]
+
+
+def test_every_chart_takes_the_same_width(figures: dict[str, svg.Drawing]) -> None:
+    for key, drawing in figures.items():
+        width = float(ElementTree.fromstring(drawing.svg).get("width", "0"))
+        assert abs(width - theme.WIDTH) <= 25, (key, width)
+        assert "max-width" not in drawing.inline
+
+
+def test_text_on_steps_of_the_scale_is_readable() -> None:
+    (_, light_ink, dark_ink), (_, light, dark) = theme.INK["ink"], theme.INK["ground"]
+    for step, (a, b) in enumerate(zip(theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_DARK, strict=True)):
+        strong = step >= theme.N_STEPS // 2
+        assert contrast(a, light if strong else light_ink) >= 4.5, step
+        assert contrast(b, dark if strong else dark_ink) >= 4.5, step
+
+
+def test_more_is_stronger_on_both_grounds() -> None:
+    for scale, ground in ((theme.SEQUENTIAL_LIGHT, 1), (theme.SEQUENTIAL_DARK, 2)):
+        steps = [contrast(colour, theme.INK["ground"][ground]) for colour in scale]
+        assert steps == sorted(steps) and steps[0] >= 1.3
+
+
+@pytest.mark.parametrize("top", [1, 3, 8, 9, 23, 1000])
+def test_steps_of_the_experts_scale_are_whole_numbers_that_reach_the_top(top: int) -> None:
+    drawn = experts.chart(pd.DataFrame({"layer": 0, "expert": [0, 1], "n_tokens": [0, top]})).to_dict()
+    names = [v["text"] for rows in drawn["datasets"].values() for v in rows if "text" in v]
+    assert names[0] == "0" and len(set(names)) == len(names)
+    assert int(names[-1].removeprefix("≤ ")) >= top > 0
+    cells = [v for rows in drawn["datasets"].values() for v in rows if "n_tokens" in v]
+    assert [c["colour"] == theme.INK["ground"][1] for c in cells] == [True, False]
+
+
+def test_numbers_in_charts() -> None:
+    assert [three(v) for v in (39.0, 0.0648, 1234.6, 0)] == ["39.0", "0.0648", "1\u202f235", "0"]
+    assert [whole_percent(v) for v in (0, 0.004, 0.284)] == ["0 %", "< 1 %", "28 %"]

@@ -65,9 +65,7 @@ def hard_case() -> dict[str, pd.DataFrame]:
             for row, token in enumerate(ids)
         ],
     )
-    tables["graphs"] = frame(
-        "graphs", [dict(graph=g, topology="5c0ffee5", n_nodes=5, n_leafs=4) for g in (0, 1)]
-    )
+    tables["graphs"] = frame("graphs", [dict(graph=g, topology="5c0ffee5", n_nodes=5, n_leafs=4) for g in (0, 1)])
     tables["graph_nodes"] = frame("graph_nodes", [n for g, rows in ((0, 3), (1, 2)) for n in _nodes(g, rows)])
     tables["graph_edges"] = frame("graph_edges", [e for g in (0, 1) for e in _edges(g)])
     tables["ops"] = frame("ops", [o for p in (1, 2) for o in _ops(p)])
@@ -138,8 +136,18 @@ def _prompt(p: int) -> dict[str, object]:
 
 
 def _nodes(graph: int, rows: int) -> list[dict[str, object]]:
-    def node(number: int, kind: str, op: str, name: str, component: str, dtype: str,
-             shape: tuple[int, ...], element: int, layer: int | None = 0, **more: object) -> dict[str, object]:  # fmt: skip
+    def node(
+        number: int,
+        kind: str,
+        op: str,
+        name: str,
+        component: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        element: int,
+        layer: int | None = 0,
+        **more: object,
+    ) -> dict[str, object]:
         ne = [*shape, 1, 1, 1][:4]
         nb = [element, element * ne[0], element * ne[0] * ne[1], element * ne[0] * ne[1] * ne[2]]
         made: dict[str, object] = dict(

@@ -29,14 +29,12 @@ def test_op_row_of_the_expert_product() -> None:
 def test_embedding_rows_are_disk_and_only_the_rows_used() -> None:
     rows = accesses(TABLES)
     table = rows[(rows["op"] == "GET_ROWS") & (rows["slot"] == "src0")]
-    assert list(table["size_bytes"] if "size_bytes" in table else []) == [1280, 1280]
+    assert list(table["size_bytes"]) == [1280, 1280]
     assert list(table["touched_bytes"]) == [3 * 128, 2 * 128]
     assert set(table["memory"]) == {"disk"}
 
 
-@pytest.mark.parametrize(
-    ("pass_id", "expected"), [(1, [(256, 2560), (3712, 4864)]), (2, [(1408, 3712)])]
-)
+@pytest.mark.parametrize(("pass_id", "expected"), [(1, [(256, 2560), (3712, 4864)]), (2, [(1408, 3712)])])
 def test_ranges_of_the_chosen_experts(pass_id: int, expected: list[tuple[int, int]]) -> None:
     used = ranges(TABLES, [pass_id])
     used = used[used["node"] == 4]

@@ -263,3 +263,38 @@ def test_reading_back_a_stored_run_gives_the_same_report(tmp_path: object) -> No
     store.write_tables(folder, tables, "test")
     first, second = render(tables), render(store.read_tables(folder))
     assert [p.body for p in first.pages] == [p.body for p in second.pages]
+
+
+def test_interference_is_said_above_every_time() -> None:
+    warned = a_run(checks=(Check("interference", "Nothing interfered", "warning", "9 switches a pass", "≤ 1"),))
+    report = render(CASES["dense"], warned)
+    note = "Other programs took processor time during this run; times say more about the machine than about the model"
+    for key, first in (("overview", "fig-components"), ("operations", "fig-timeline")):
+        assert -1 < body(report, key).find(note) < body(report, key).index(f'id="{first}"')
+    assert note not in body(report, "memory")
+    assert all(note not in page.body for page in render(CASES["dense"]).pages)
+
+
+def test_numbers_agree_with_their_nouns(report: Report) -> None:
+    text = " ".join(words(page.body) for page in report.pages)
+    found = re.findall(r"(?<![\d\u202f.–-])\b1 (?:nodes|operations|weights|kinds|passes|token rows|threads)\b", text)
+    assert not found
+
+
+def test_every_figure_and_table_has_a_caption_an_anchor_and_a_download(report: Report) -> None:
+    for page in report.pages:
+        for key, figure in re.findall(r'<figure id="([\w-]+)"[^>]*>(.*?)</figure>', page.body, re.DOTALL):
+            assert f'href="#{key}"' in figure, key
+            drawn = "<svg" in figure or "<tbody" in figure
+            assert not drawn or (" download>" in figure or key == "tab-downloads"), key
+            assert not drawn or len(words(figure.partition("<figcaption>")[2])) > 40, key
+
+
+def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> None:
+    assert "fig-experts" in Tags(body(render(CASES["experts"]), "memory")).ids
+    assert "fig-experts" not in Tags(body(render(CASES["dense"]), "memory")).ids
+    tables = scaled_case(2, 2, moe=True)
+    assert "The trace holds no routing" in words(body(render(without(tables, "routing")), "memory"))
+    prompt_only = words(body(render(only(tables, ("load", "warmup", "prompt"))), "memory"))
+    assert "The run has no generate pass: only prompt or warm-up tokens chose experts." in prompt_only
+    assert "it only loaded the model" in words(body(render(CASES["only a load"]), "memory"))

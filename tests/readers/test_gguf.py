@@ -173,10 +173,7 @@ def test_a_file_cut_anywhere_is_refused_and_nothing_else(tmp_path: Path) -> None
 def test_a_cut_says_where_and_how_much(tmp_path: Path) -> None:
     data = made.file({"first": ((64,), 0, 256), "second": ((64,), 0, 256)})
     message = refusal(tmp_path, data[:-300])
-    assert (
-        f"is cut at offset {len(data) - 300}, in or before the tensor 'first': 300 bytes are missing"
-        in message
-    )
+    assert f"is cut at offset {len(data) - 300}, in or before the tensor 'first': 300 bytes are missing" in message
     assert "'second'" in refusal(tmp_path, data[:-1])
 
 
@@ -228,8 +225,7 @@ BROKEN = {
     "BAD_ALIGNMENT": (made.header([made.u32("general.alignment", 24)]), "is 24, not a power of two"),
     "NO_ALIGNMENT": (made.header([made.u32("general.alignment", 0)]), "is 0, not a power of two"),
     "OVERLAP": (
-        made.padded(made.header(tensors=[made.tensor("a", (16,), 0, 0), made.tensor("b", (4,), 0, 32)]))
-        + bytes(64),
+        made.padded(made.header(tensors=[made.tensor("a", (16,), 0, 0), made.tensor("b", (4,), 0, 32)])) + bytes(64),
         "64 bytes) and 'b'",
     ),
     "COUNT_IS_TEXT": (made.header([LLAMA[0], made.string("llama.block_count", "7")]), "is '7', not a count"),
@@ -309,9 +305,7 @@ def test_a_split_model_is_one_model_whichever_file_is_named(tmp_path: Path, give
 def test_a_missing_split_is_named(tmp_path: Path) -> None:
     first, second = write_split(tmp_path)
     second.unlink()
-    with pytest.raises(
-        ModelFormatError, match=r"split in 2 files, and 1 are missing beside it: m-00002-of-00002"
-    ):
+    with pytest.raises(ModelFormatError, match=r"split in 2 files, and 1 are missing beside it: m-00002-of-00002"):
         read_model(first)
 
 

@@ -52,7 +52,12 @@ def chart(rows: pd.DataFrame, end_ns: int) -> Any:
                 axis=theme.y_axis(theme.NUMBERS, tickCount=5),
             ),
             y2="high:Q",
-            color=alt.Color("group:N", title=None, scale=alt.Scale(domain=order, range=[COLOURS[n] for n in order])),
+            color=alt.Color(
+                "group:N",
+                title=None,
+                scale=alt.Scale(domain=order, range=[COLOURS[n] for n in order]),
+                legend=alt.Legend(offset=26),
+            ),
         )
         .properties(width=theme.plot(theme.NUMBERS), height=200)
     )

@@ -76,7 +76,7 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge], spine: Sequence[str
         reach[a] = max(reach[a], ranks[b])
     ordered = _across(boxes, down, ranks, reach, spine)
     x, width = straightened(ordered, boxes, down, ranks, reach, spine)
-    depth = max(ranks.values(), default=0) + 1
+    depth = max(ranks.values(), default=-1) + 1
     channels = _channels(boxes, down, ranks, reach, x, spine, depth)
     heights = [max(boxes[name].height for name in boxes if ranks[name] == rank) for rank in range(depth)]
     tops = [0.0]
@@ -117,7 +117,9 @@ def _across(
     """Let Graphviz order the ranks; every line is cut at the ranks it passes, so that ranks are as given."""
     follows = dict(pairwise(spine))
     column = set(spine)
-    points = [(rank, name) for name in boxes for rank in range(ranks[name], max(reach[name], ranks[name] + 1))]
+    # the spine first: Graphviz begins with the order given, from left to right
+    names = [*spine, *(name for name in boxes if name not in column)]
+    points = [(rank, name) for name in names for rank in range(ranks[name], max(reach[name], ranks[name] + 1))]
     number = {point: i for i, point in enumerate(points)}
     limit = 4 if len(points) > MANY else 1000  # rounds of the search for straight lines, per point
     text = ["strict digraph {", f"splines=false; nodesep=0.2; ranksep=0.3; nslimit={limit}; node [shape=plain];"]

@@ -29,7 +29,7 @@ def straightened(
 ) -> tuple[dict[tuple[int, str], float], float]:
     """Places of boxes and trunks by (rank, name), and the width; `spine`, from top to bottom, keeps its column.
 
-    Another box moves below the nearest of its sources when there is room. A trunk takes the free
+    Another box moves below the nearest of its sources when its neighbours leave room. A trunk takes the free
     column nearest to its two ends; the margins are always free.
     """
     found = dict(x)
@@ -52,8 +52,8 @@ def straightened(
     for name in sorted((n for n in ranks if n in sources and n not in fixed), key=lambda n: ranks[n]):
         want = min((found[s] for s in sources[name]), key=lambda at: abs(at - found[name]))
         low, high = want - boxes[name].left, want + boxes[name].right
-        others = (span for other, span in taken[ranks[name]].items() if other != name)
-        if all(high + APART <= begin or end + APART <= low for begin, end in others):
+        others = [span for other, span in taken[ranks[name]].items() if other != name]
+        if all(end + APART <= low if begin < found[name] else high + APART <= begin for begin, end in others):
             found[name], taken[ranks[name]][name] = want, (low, high)
     places = {(ranks[name], name): at for name, at in found.items()}
     for name in sorted(readers, key=lambda n: (ranks[n] - reach[n], ranks[n])):

@@ -29,7 +29,8 @@ def chart(rows: pd.DataFrame) -> Any:
     )
     present = list(data["group"].unique())
     base = alt.Chart(data).encode(
-        color=alt.Color("group:N", scale=theme.group_scale(present), title=None), order=alt.Order("rank:Q")
+        color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=alt.Legend(offset=12)),
+        order=alt.Order("rank:Q"),
     )
     length = f"{unit} of operation wall time per token row"
     return _lying(base, order, length) if len(numbers) <= FEW else _standing(base, order, length)

@@ -93,11 +93,14 @@ def stylesheet() -> str:
     """The colours as CSS; `color-scheme` of what surrounds a page chooses the side, and print is light."""
     light, dark = variables()
     plain = "".join(f"{name}:{value};" for name, value in light.items())
-    both = "".join(f"{name}:light-dark({value},{dark[name]});" for name, value in light.items())
+    pairs = {name: f"light-dark({value},{dark[name]})" for name, value in light.items()}
+    ground, white, _ = INK["ground"]
+    pairs[ground] = f"var(--md-default-bg-color,{pairs[ground]})"  # the ground of Material's scheme where it has one
+    both = "".join(f"{name}:{value};" for name, value in pairs.items())
     return (
         f".tracegen{{{plain}}}\n"
         f"@supports (color:light-dark(red,red)){{.tracegen{{{both}}}}}\n"
-        f"@media print{{.tracegen,.tracegen-alone{{color-scheme:light!important}}}}\n"
+        f"@media print{{.tracegen,.tracegen-alone{{color-scheme:light!important;{ground}:{white}}}}}\n"
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.text import three
 
-MEDIAN = 112  # room for the median's label at the right
+MEDIAN = 90  # room for the median's label at the right
 
 
 def chart(rows: pd.DataFrame) -> Any:
