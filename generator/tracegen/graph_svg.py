@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.blocks import Block, fold
 from tracegen.charts import theme
 from tracegen.charts.graph_layout import Box, lay_out
-from tracegen.charts.graph_shapes import Shape, fill, group, rect, whole
+from tracegen.charts.graph_overview import draw_overview
+from tracegen.charts.graph_shapes import Shape, group, whole
 from tracegen.charts.text import printable
 
 LONGEST = 30  # characters of a label; the whole name is in the node's title
@@ -81,7 +82,7 @@ def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: s
             made = _draw_block(graph, same, info, sources, shared, link, len(drawn))
             drawn[block.signature] = replace(made, difference=_difference(before, block, info))
         before = block
-    overview = _draw_overview(graph, blocks, info, sources, drawn)
+    overview = draw_overview(graph, blocks, info, sources, {signature: made.key for signature, made in drawn.items()})
     return GraphDrawing(graph, overview, tuple(drawn.values()))
 
 
@@ -221,62 +222,6 @@ def _layout(
     inner = f'<g transform="translate({MARGIN:g},{MARGIN:g})">{paths}{body}</g>'
     label = f"Operations of {title}, top to bottom"
     return whole(key, made.width + 2 * MARGIN, made.height + 2 * MARGIN, inner, label)
-
-
-def _draw_overview(
-    graph: int,
-    blocks: tuple[Block, ...],
-    info: Mapping[int, Mapping[Any, Any]],
-    sources: Mapping[int, list[int]],
-    drawn: Mapping[str, BlockDrawing],
-) -> str:
-    """The blocks as a column, each linked to its detail, with its operations by component group."""
-    width, box, gap = 322.0, 58.0, 26.0
-    band, line = theme.INK["band"][1], theme.INK["hairline"][1]
-    parts = []
-    key = f"g{graph}-o"
-    for i, block in enumerate(blocks):
-        y = 6 + i * (box + gap)
-        ops = [node for node in block.members[0] if info[node]["kind"] == "op"]
-        weights = {
-            s
-            for n in block.members[0]
-            for s in sources.get(n, ())
-            if info[s]["kind"] == "leaf" and str(info[s]["name"]).endswith((".weight", ".bias"))
-        }
-        each = "each " if len(block.layers) > 1 else ""
-        note = f"{each}{_counted(len(ops), 'operation')}, {_counted(len(weights), 'weight')}"
-        if len(block.layers) > 1:
-            note = f"{len(block.layers)} of the same shape, {note}"
-        if i:
-            parts.append(
-                f'<path class="tg-edge" d="M{width / 2:g},{y - gap:g}V{y - 1:g}" marker-end="url(#{key}-arrow)"/>'
-            )
-        stack = "".join(
-            rect(14 + 4 * k, y + 4 * k, width - 28, box, 8, fill(band) + fill(line, " stroke"))
-            for k in ((1, 0) if len(block.layers) > 1 else (0,))
-        )
-        strip, x = [], 28.0
-        for name in theme.GROUPS:
-            n = sum(theme.group(info[node]["component"]) == name for node in ops)
-            if n:
-                span = n / max(len(ops), 1) * (width - 56)
-                strip.append(
-                    f"<g><title>{n} {escape(name)}</title>"
-                    f"{rect(x, y + box - 14, max(span - 1.5, 1), 6, 1, fill(theme.colour(name)))}</g>"
-                )
-                x += span
-        parts.append(
-            f'<a class="tg-node" href="#{escape(drawn[block.signature].key)}"><g>{stack}'
-            f'<text class="tg-head" x="28" y="{y + 20:g}">{escape(block.title)}</text>'
-            f'<text class="tg-sub tg-start" x="28" y="{y + 36:g}">{escape(note)}</text>{"".join(strip)}</g></a>'
-        )
-    height = 6 + len(blocks) * (box + gap)
-    return whole(key, width, height, "".join(parts), "Blocks of the graph, from input to output")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _short(name: str, layered: bool) -> str:

@@ -42,7 +42,7 @@ def _whole(least: int, most: int) -> _Setting:
 
 
 _TEXT = _Setting(
-    "a text in UTF-8 that is not empty and has no NUL character",
+    "a text that is not empty and has no NUL character, in UTF-8",
     lambda value: isinstance(value, str) and bool(value.strip()) and not re.search("[\0\ud800-\udfff]", value),
 )
 _SWITCH = _Setting("true or false", lambda value: isinstance(value, bool))

@@ -250,6 +250,13 @@
       node.classList.add("tg-chosen");
       node.scrollIntoView({ block: "center", inline: "center" });
     }
+    /* A drawing wider than its frame begins where the block does. */
+    Array.prototype.forEach.call(document.querySelectorAll(".tg-drawing"), function (frame) {
+      var first = frame.querySelector(".tg-graph .tg-node");
+      if (!first || frame.scrollWidth <= frame.clientWidth) { return; }
+      var box = first.getBoundingClientRect(), edge = frame.getBoundingClientRect();
+      frame.scrollLeft += box.left + box.width / 2 - edge.left - edge.width / 2;
+    });
     window.addEventListener("hashchange", follow);
     follow();
   }

@@ -20,7 +20,7 @@ from tracegen.charts.graph_straight import straightened
 CHANNEL, TRACK, RADIUS = 24.0, 9.0, 6.0  # least height of a channel, distance of tracks, radius of a bend
 PASSING, ENTRY = 8, 9.0  # room of a trunk that passes a rank, distance of lines that enter one box
 SPINE, LONG = 100, 20  # how much more than a common line the spine and long trunks are kept straight
-MANY = 600  # boxes and passing trunks up to which Graphviz may take its time
+MANY = 200  # boxes up to which Graphviz may take its time
 
 Edge = tuple[str, str]
 Places = Mapping[tuple[int, str], float]  # (rank, box) -> x of the box, or of its trunk in a later rank
@@ -74,8 +74,12 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge], spine: Sequence[str
     reach = dict(ranks)
     for a, b in down:
         reach[a] = max(reach[a], ranks[b])
-    ordered = _across(boxes, down, ranks, reach, spine)
-    x, width = straightened(ordered, boxes, down, ranks, reach, spine)
+    # Graphviz begins with the order it is given: where that is cheap, the better of two beginnings is taken
+    orders = [list(boxes), [*spine, *(name for name in boxes if name not in set(spine))]]
+    tried = orders if len(boxes) <= MANY else orders[:1]
+    made = [straightened(_across(order, boxes, down, ranks, reach, spine), boxes, down, ranks, reach, spine)
+            for order in tried]  # fmt: skip
+    x, width = min(made, key=lambda one: one[1])
     depth = max(ranks.values(), default=-1) + 1
     channels = _channels(boxes, down, ranks, reach, x, spine, depth)
     heights = [max(boxes[name].height for name in boxes if ranks[name] == rank) for rank in range(depth)]
@@ -108,6 +112,7 @@ def _ranks(names: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
 
 
 def _across(
+    order: Sequence[str],
     boxes: Mapping[str, Box],
     edges: Sequence[Edge],
     ranks: Mapping[str, int],
@@ -117,11 +122,9 @@ def _across(
     """Let Graphviz order the ranks; every line is cut at the ranks it passes, so that ranks are as given."""
     follows = dict(pairwise(spine))
     column = set(spine)
-    # the spine first: Graphviz begins with the order given, from left to right
-    names = [*spine, *(name for name in boxes if name not in column)]
-    points = [(rank, name) for name in names for rank in range(ranks[name], max(reach[name], ranks[name] + 1))]
+    points = [(rank, name) for name in order for rank in range(ranks[name], max(reach[name], ranks[name] + 1))]
     number = {point: i for i, point in enumerate(points)}
-    limit = 4 if len(points) > MANY else 1000  # rounds of the search for straight lines, per point
+    limit = 4 if len(boxes) > MANY else 1000  # rounds of the search for straight lines, per point
     text = ["strict digraph {", f"splines=false; nodesep=0.2; ranksep=0.3; nslimit={limit}; node [shape=plain];"]
     for (rank, name), i in number.items():
         box = boxes[name]

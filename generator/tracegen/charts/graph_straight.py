@@ -9,6 +9,8 @@ from typing import Protocol
 APART, CLEAR = 12.0, 7.0  # distance of two boxes, and of a trunk from what it passes
 SAME = 4.0  # columns nearer than this are one
 
+Span = tuple[float, float]  # left and right end of what a rank already holds
+
 
 class Wide(Protocol):
     """Room to the left and right of a port."""
@@ -36,46 +38,69 @@ def straightened(
     for name, after in pairwise(spine):
         if abs(found[after] - found[name]) < SAME:
             found[after] = found[name]
-    taken: dict[int, dict[str, tuple[float, float]]] = {}
+    taken: dict[int, dict[str, Span]] = {}
     for name, rank in ranks.items():
         taken.setdefault(rank, {})[name] = (found[name] - boxes[name].left, found[name] + boxes[name].right)
-    sources: dict[str, list[str]] = {}
-    readers: dict[str, list[str]] = {}
-    for a, b in edges:
-        sources.setdefault(b, []).append(a)
-        readers.setdefault(a, []).append(b)
-    fixed = set(spine)
     direct = {a for a, b in pairwise(spine) if reach[a] == ranks[b]}  # their trunks are of the column
     for name in direct:
         for rank in range(ranks[name] + 1, reach[name]):
             taken[rank][f"{name} passing"] = (found[name], found[name])
-    for name in sorted((n for n in ranks if n in sources and n not in fixed), key=lambda n: ranks[n]):
-        want = min((found[s] for s in sources[name]), key=lambda at: abs(at - found[name]))
-        low, high = want - boxes[name].left, want + boxes[name].right
-        others = [span for other, span in taken[ranks[name]].items() if other != name]
-        if all(end + APART <= low if begin < found[name] else high + APART <= begin for begin, end in others):
-            found[name], taken[ranks[name]][name] = want, (low, high)
-    places = {(ranks[name], name): at for name, at in found.items()}
-    for name in sorted(readers, key=lambda n: (ranks[n] - reach[n], ranks[n])):
-        passed = range(ranks[name] + 1, reach[name])
-        if not passed:
-            continue
-        end = found[max(readers[name], key=lambda r: ranks[r])]
-        spans = [span for rank in passed for span in taken[rank].values()]
-        at = found[name] if name in direct else _free(spans, found[name], end)
-        for rank in passed:
-            places[rank, name] = at
-            taken[rank][f"{name} passing"] = (at, at)
+    _move_below([edge for edge in edges if edge[1] not in spine], found, boxes, ranks, taken)
+    trunks = _run_trunks(edges, found, ranks, reach, taken, direct)
+    places = {(ranks[name], name): at for name, at in found.items()} | trunks
     low = min((span[0] for row in taken.values() for span in row.values()), default=0.0)
     high = max((span[1] for row in taken.values() for span in row.values()), default=0.0)
     return {point: at - low for point, at in places.items()}, high - low
 
 
-def _free(spans: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+def _move_below(
+    edges: Sequence[tuple[str, str]],
+    found: dict[str, float],
+    boxes: Mapping[str, Wide],
+    ranks: Mapping[str, int],
+    taken: Mapping[int, dict[str, Span]],
+) -> None:
+    """Move each reader below the nearest of its sources when its neighbours leave room; from top to bottom."""
+    sources: dict[str, list[str]] = {}
+    for a, b in edges:
+        sources.setdefault(b, []).append(a)
+    for name in sorted(sources, key=lambda n: ranks[n]):
+        row = taken[ranks[name]]
+        want = min((found[s] for s in sources[name]), key=lambda at: abs(at - found[name]))
+        low, high = want - boxes[name].left, want + boxes[name].right
+        others = [span for other, span in row.items() if other != name]
+        if all(end + APART <= low if begin < found[name] else high + APART <= begin for begin, end in others):
+            found[name], row[name] = want, (low, high)
+
+
+def _run_trunks(
+    edges: Sequence[tuple[str, str]],
+    found: Mapping[str, float],
+    ranks: Mapping[str, int],
+    reach: Mapping[str, int],
+    taken: Mapping[int, dict[str, Span]],
+    direct: set[str],
+) -> dict[tuple[int, str], float]:
+    """The column of each trunk in the ranks it passes, the longest first."""
+    last: dict[str, str] = {}
+    for a, b in edges:
+        last[a] = b if a not in last or ranks[b] > ranks[last[a]] else last[a]
+    places = {}
+    for name in sorted(last, key=lambda n: (ranks[n] - reach[n], ranks[n])):
+        passed = range(ranks[name] + 1, reach[name])
+        spans = [span for rank in passed for span in taken[rank].values()]
+        at = found[name] if name in direct else _free(spans, found[name], found[last[name]])
+        for rank in passed:
+            places[rank, name] = at
+            taken[rank][f"{name} passing"] = (at, at)
+    return places
+
+
+def _free(spans: Sequence[Span], begin: float, end: float) -> float:
     """The place clear of all spans from which the ways to `begin` and `end` are shortest together."""
     candidates = [begin, end]
     reached = float("-inf")
-    blocked: list[tuple[float, float]] = []
+    blocked: list[Span] = []
     for low, high in sorted(spans):
         if low - 2 * CLEAR > reached:
             blocked.append((low, high))

@@ -45,7 +45,7 @@ GROUPS: Mapping[str, tuple[str, str, str]] = {
 }
 
 SEQUENTIAL_LIGHT = ("#bfe8cd", "#90d9b1", "#60ceac", "#3aaeac", "#2e7c9a", "#37659d", "#40457f", "#332547")
-SEQUENTIAL_DARK = ("#3d2b55", "#3f3b78", "#3a5697", "#336a98", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
+SEQUENTIAL_DARK = ("#46325f", "#3f3b78", "#3a5697", "#336a98", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
 # The same steps for copied bytes, one blue unit off: `svg.py` gives them a hatched fill.
 SEQUENTIAL_COPIED = tuple(f"{c[:-2]}{int(c[-2:], 16) - 1:02x}" for c in SEQUENTIAL_LIGHT)
 N_STEPS = len(SEQUENTIAL_LIGHT)

@@ -51,7 +51,7 @@ def disk_panel(context: Context) -> TableView:
             "Matrices stay as they are in the file.",
         ),
         "warmup": (
-            "A warm-up pass touched weights before the prompt; in a mixture of experts, all experts.",
+            "A warm-up pass touched weights before the prompt.",
             "The prompt is the first pass.",
         ),
     }
