@@ -22,6 +22,7 @@ from tracegen.charts import theme
 from tracegen.charts.graph_layout import Box, lay_out
 from tracegen.charts.graph_overview import draw_overview
 from tracegen.charts.graph_shapes import Shape, group, whole
+from tracegen.charts.svg import GROUND
 from tracegen.charts.text import printable
 
 LONGEST = 30  # characters of a label; the whole name is in the node's title
@@ -255,4 +256,4 @@ def standalone(svg: str) -> str:
     )
     fixed = re.sub(r"var\(--[\w-]+,(#[0-9a-f]{6})\)", r"\1", svg)
     fixed = re.sub(r'<a [^>]*href="[^"]*"[^>]*>|</a>', "", fixed)
-    return str(Markup(fixed.replace("<defs>", f"<style>{style}</style><defs>", 1)))
+    return str(Markup(fixed.replace("<defs>", f"<style>{style}</style>{GROUND}<defs>", 1)))

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import chromium
 from tests.builders import a_run, scaled_case
 from tracegen.charts import theme
 from tracegen.pages.render import render_report
 
 pytestmark = pytest.mark.browser
-sync_api = pytest.importorskip("playwright.sync_api")
 
 
 @pytest.fixture(scope="module")
@@ -34,20 +32,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    path = chromium.find()
-    if path is None:
-        pytest.skip("no Chromium: python tests/chromium.py")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def page(browser) -> Iterator[object]:  # type: ignore[no-untyped-def]
-    page = browser.new_page()
+def page(chrome) -> Iterator[object]:  # type: ignore[no-untyped-def]
+    page = chrome.new_page()
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -94,10 +81,10 @@ def test_a_node_of_another_graph_is_found_in_the_drawing(page, root: Path) -> No
     assert page.locator(".tg-graph .tg-chosen").count() == 1
 
 
-def test_colours_follow_the_scheme(browser, root: Path) -> None:  # type: ignore[no-untyped-def]
+def test_colours_follow_the_scheme(chrome, root: Path) -> None:  # type: ignore[no-untyped-def]
     found = []
     for scheme in ("light", "dark"):
-        context = browser.new_context(color_scheme=scheme)
+        context = chrome.new_context(color_scheme=scheme)
         page = context.new_page()
         page.goto((root / "index.html").as_uri())
         page.add_style_tag(content=".tracegen{color-scheme:light dark}")
@@ -111,15 +98,15 @@ def test_colours_follow_the_scheme(browser, root: Path) -> None:  # type: ignore
 
 
 @pytest.mark.parametrize("name", ["index.html", "memory/index.html", "operations/index.html", "provenance/index.html"])
-def test_a_narrow_screen_does_not_scroll_sideways(browser, root: Path, name: str) -> None:  # type: ignore[no-untyped-def]
-    page = browser.new_page(viewport={"width": 360, "height": 800})
+def test_a_narrow_screen_does_not_scroll_sideways(chrome, root: Path, name: str) -> None:  # type: ignore[no-untyped-def]
+    page = chrome.new_page(viewport={"width": 360, "height": 800})
     page.goto((root / name).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.close()
 
 
-def test_without_scripts_the_first_token_is_complete(browser, root: Path) -> None:  # type: ignore[no-untyped-def]
-    context = browser.new_context(java_script_enabled=False)
+def test_without_scripts_the_first_token_is_complete(chrome, root: Path) -> None:  # type: ignore[no-untyped-def]
+    context = chrome.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((root / "operations/index.html").as_uri())
     assert page.locator("tr.tg-detail").first.is_visible()

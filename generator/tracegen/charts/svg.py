@@ -12,6 +12,9 @@ from markupsafe import escape
 
 from tracegen.charts import theme
 
+# A file of its own has the light colours and may be shown on a dark page: it brings its ground.
+GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
+
 
 @dataclass(frozen=True)
 class Drawing:
@@ -38,11 +41,11 @@ def finish(raw: str, key: str, alt: str, spec: str | None = None) -> Drawing:
     if head is None:
         raise ValueError("not an SVG")
     attributes = re.sub(r'\sstyle="[^"]*"', "", head.group(1))
-    inner = f"<title>{escape(alt)}</title>{hatches}{body[head.end() :]}"
-    svg = f'<svg{attributes} role="img">{inner}\n'
+    title, content = f"<title>{escape(alt)}</title>", f"{hatches}{body[head.end() :]}"
+    svg = f'<svg{attributes} role="img">{title}{GROUND}{content}\n'
     loose = re.sub(r'\s(width|height)="[^"]*"', "", attributes)
-    inline = f'<svg{loose} role="img">{_variables(inner)}'
-    return Drawing(svg, inline, to_pdf(svg), spec)
+    inline = f'<svg{loose} role="img">{_variables(title + content)}'
+    return Drawing(svg, inline, to_pdf(svg.replace(GROUND, "", 1)), spec)
 
 
 def to_pdf(svg: str) -> bytes:

@@ -10,6 +10,9 @@ from tracegen.pages import quantities as q
 from tracegen.pages.context import OUTSIDE, Context
 from tracegen.pages.views import KeyFigure
 
+# Key figures over the generate passes: a run that made one token has none.
+PER_TOKEN = ("tokens_per_second_generate", "weight_bytes_per_token", "bytes_touched_per_token", "ops_per_token")
+
 
 def component_groups(rows: pd.DataFrame) -> pd.Series:
     """The component group of each row."""
@@ -137,6 +140,8 @@ def key_figures(context: Context) -> list[KeyFigure]:
     ]
     made = []
     for key, value, unit, text, label, note, reason in rows:
+        if key in PER_TOKEN and not s.n_generate_passes:
+            text, note = q.NONE, "there was no generate pass to count"
         context.value(key, None if reason else value, unit, "not shown" if reason else text)
         made.append(KeyFigure(key, "not shown" if reason else text, label, reason or note))
     share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None

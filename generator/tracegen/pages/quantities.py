@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 UNKNOWN = "not recorded"
+NONE = "none"
 THIN = "\u202f"
 
 
