@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import vl_convert
@@ -22,8 +23,12 @@ class Drawing:
 
     svg: str
     inline: str
-    pdf: bytes
     spec: str | None = None
+
+    @cached_property
+    def pdf(self) -> bytes:
+        """The figure for paper, without a ground; made when it is asked for."""
+        return to_pdf(self.svg.replace(GROUND, "", 1))
 
 
 def draw(chart: Any, key: str, alt: str) -> Drawing:
@@ -34,7 +39,7 @@ def draw(chart: Any, key: str, alt: str) -> Drawing:
 
 
 def finish(raw: str, key: str, alt: str, spec: str | None = None) -> Drawing:
-    """Give a raw SVG its hatching, its ids and its text alternative, and make the PDF of it."""
+    """Give a raw SVG its hatching, its ids and its text alternative."""
     body = _flattened(re.sub(r'\s(role|class|aria-[a-z]+)="[^"]*"', "", raw))
     body, hatches = _hatched(_merged(_unique_ids(body, key)), key)
     head = re.match(r"<svg([^>]*)>", body)
@@ -45,7 +50,7 @@ def finish(raw: str, key: str, alt: str, spec: str | None = None) -> Drawing:
     svg = f'<svg{attributes} role="img">{title}{GROUND}{content}\n'
     loose = re.sub(r'\s(width|height)="[^"]*"', "", attributes)
     inline = f'<svg{loose} role="img">{_variables(title + content)}'
-    return Drawing(svg, inline, to_pdf(svg.replace(GROUND, "", 1)), spec)
+    return Drawing(svg, inline, spec)
 
 
 def to_pdf(svg: str) -> bytes:

@@ -181,9 +181,11 @@ class Context:
     def drawn(
         self, key: str, page: str, title: str, caption: str, alt: str, drawing: Drawing, data: pd.DataFrame
     ) -> FigureView:
-        """Keep the files of a drawing and describe it."""
+        """Keep the files of a drawing and describe it; a draft is drawn at every change and goes without PDF."""
         path = self.files.add(f"figures/{key}.svg", drawing.svg)
-        links = [("SVG", path), ("PDF", self.files.add(f"figures/{key}.pdf", drawing.pdf))]
+        links = [("SVG", path)]
+        if self.citable is not None:
+            links.append(("PDF", self.files.add(f"figures/{key}.pdf", drawing.pdf)))
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
         links.insert(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.charts.svg import Drawing, to_pdf
+from tracegen.charts.svg import Drawing
 from tracegen.graph_svg import BlockDrawing, draw_graph, standalone
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
@@ -90,7 +90,7 @@ def _figure(context: Context, key: str, title: str, caption: str, inline: str, m
     nodes = context.tables["graph_nodes"]
     data = nodes[nodes["graph"].isin(members)][["graph", "node", "kind", "op", "name", "layer", "component", "dtype"]]
     file = standalone(inline)
-    drawing = Drawing(file, inline, to_pdf(file))
+    drawing = Drawing(file, inline)
     return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data)
 
 
