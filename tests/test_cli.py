@@ -32,7 +32,7 @@ def test_an_error_is_one_message(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["show", "nothing"]) == 2
-    assert capsys.readouterr().err == "tracegen: nothing: no runs here; `tracegen run nothing` makes one\n"
+    assert capsys.readouterr().err == "tracegen: nothing: there is no such run; experiments with runs: none here\n"
     assert main(["run", "nothing"]) == 2
     assert "no experiment of this name" in capsys.readouterr().err
 

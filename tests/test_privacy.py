@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.golden.hard_case import hard_case
 from tests.stand_in import HOSTILE, a_report, a_run
 from tracegen import privacy, tables
 from tracegen.errors import StoreError
@@ -142,3 +143,11 @@ def test_a_leak_stops_publishing(leak: str) -> None:
 def test_a_private_text_that_leaks_stops_publishing() -> None:
     with pytest.raises(StoreError, match="General Kenobi"):
         privacy.refuse_leaks(a_run(private=True), a_report(extra="General Kenobi, you are a bold one"))
+
+
+def test_router_weights_of_a_private_run_are_hidden() -> None:
+    """At full precision they tell one token from another."""
+    run = a_run(private=True)
+    made = privacy.public_tables(run, hard_case())
+    assert made["routing"]["weight"].isna().all() and made["routing"]["expert"].notna().all()
+    assert hard_case()["routing"]["weight"].notna().all()

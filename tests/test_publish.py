@@ -50,12 +50,14 @@ def test_withdrawing(tmp_path: Path) -> None:
         a_version(tmp_path, number=number)
     folder = tmp_path / "sample"
     publish.withdraw(folder, 3, "wrong clock", None, NOW)
-    publish.withdraw(folder, 1, "wrong model", 3, NOW)
+    with pytest.raises(SettingsError, match="withdrawn itself"):
+        publish.withdraw(folder, 1, "wrong model", 3, NOW)
+    publish.withdraw(folder, 1, "wrong model", 2, NOW)
     statuses = [(p.version.number, p.version.status, p.reason, p.successor) for p in published(folder)]
     assert statuses == [
         (3, "withdrawn", "wrong clock", 2),
         (2, "current", "", None),
-        (1, "withdrawn", "wrong model", 3),
+        (1, "withdrawn", "wrong model", 2),
     ]
 
 

@@ -50,11 +50,18 @@ def run_folder(given: str, experiments: Path = EXPERIMENTS) -> Path:
     path = Path(given)
     if (path / store.RUN_FILE).is_file():
         return path
+    if "@" in given or "versions" in path.parts:
+        raise SettingsError(
+            f"{given}: is a version; this takes runs, as NAME or NAME/run-003. A version opens in the site"
+        )
     name, _, number = given.partition("/")
     experiment = path if (path / "runs").is_dir() else experiments / name
     runs = store.run_folders(experiment)
     if not runs:
-        raise SettingsError(f"{given}: no runs here; `tracegen run {name}` makes one")
+        if (experiment / "experiment.toml").is_file():
+            raise SettingsError(f"{given}: no runs here; `tracegen run {name}` makes one")
+        known = ", ".join(sorted(p.parent.name for p in experiments.glob("*/runs") if store.run_folders(p.parent)))
+        raise SettingsError(f"{given}: there is no such run; experiments with runs: {known or 'none here'}")
     if not number or experiment == path:
         return runs[-1]
     wanted = [folder for folder in runs if number in (f"run-{folder.name}", folder.name)]

@@ -107,7 +107,7 @@ def model_path(model: str, progress: Progress) -> Path:
     if model not in KINDS:
         path = Path(model)
         if not path.exists():
-            raise SettingsError(f"{path}: there is no such model file")
+            raise SettingsError(f"{path}: there is no such model file; built in are {', '.join(KINDS)}")
         return path.absolute()  # not resolved: a split model's files are found by the names of the links
     target = cache_folder() / "models" / recipe_hash() / f"{model}.gguf"
     if not target.exists():

@@ -104,7 +104,8 @@ def public_tables(run: Run, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.
     """The tables as pages may show them: of a private run without token ids.
 
     A row of the embedding table that was read is a token id too, so these
-    touches go; what was touched there is then "not recorded".
+    touches go; what was touched there is then "not recorded". Router weights at
+    full precision tell tokens apart: they go as well, the experts chosen stay.
     """
     made = dict(tables)
     if not is_private(run.facts):
@@ -119,6 +120,9 @@ def public_tables(run: Run, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.
         keys = pd.MultiIndex.from_frame(touches[["pass_id", "node"]].astype("int64"))
         telling = keys.isin(pd.MultiIndex.from_frame(ops[["pass_id", "node"]].astype("int64")))
         made["touches"] = touches[~telling].reset_index(drop=True)
+    if "routing" in made:
+        nothing = pd.array([pd.NA] * len(made["routing"]), dtype="Float64")
+        made["routing"] = made["routing"].assign(weight=nothing)
     return made
 
 
@@ -140,6 +144,7 @@ def public_summary(run: Run) -> list[str]:
             lines.append(f"{label}: {_short(scrub({'value': value})['value'])}")
     if private:
         lines.append("prompt, generated text, token ids, text per token: hidden (private = true)")
+        lines.append("shown all the same: how many tokens, how long each took, which experts it chose")
     else:
         lines += [f"{key}: {_short(value)}" for key, value in _labelled_texts(facts)]
         lines.append("token ids and text per token (hide them with private = true in experiment.toml)")

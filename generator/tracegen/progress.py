@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import TextIO
 
 
@@ -43,13 +44,17 @@ class Progress:
             return
         self._write(f"{self._label}: {_duration(time.monotonic() - self._begin)}")
         if self._terminal:
-            self._stream.write("\n")
-        self._stream.flush()
+            self._send("\n")
         self._label = ""
 
     def _write(self, text: str) -> None:
-        self._stream.write(f"\r\033[K{text}" if self._terminal else f"{text}\n")
-        self._stream.flush()
+        self._send(f"\r\033[K{text}" if self._terminal else f"{text}\n")
+
+    def _send(self, text: str) -> None:
+        """Show text; that nobody reads it any more (`2>&1 | head`) is no reason to stop a run."""
+        with suppress(BrokenPipeError):
+            self._stream.write(text)
+            self._stream.flush()
 
 
 def _duration(seconds: float) -> str:

@@ -100,6 +100,8 @@ def withdraw(experiment_folder: Path, number: int, reason: str, successor: int |
         if successor == number:
             raise SettingsError(f"v{number} cannot be its own successor")
         withdrawn = read_withdrawn(experiment_folder)
+        if successor in withdrawn:
+            raise SettingsError(f"v{successor} is withdrawn itself; name another successor, or none")
         created = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         withdrawn[number] = {"reason": printable(reason.strip()), "successor": successor, "created": created}
         document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}

@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
         if args.runs:
             raise SettingsError("--withdraw takes a version and no runs")
         publish.withdraw(folder, args.withdraw, args.message, args.successor, now)
-        print(f"{folder.name}@v{args.withdraw} is marked as withdrawn; its pages stay.")
+        print(
+            f"{folder.name}@v{args.withdraw} is marked as withdrawn; its pages stay. The next `tracegen build` says so."
+        )
         return 0
     print_published(folder, _chosen_run(folder, args.runs), args.message, now)
     return 0

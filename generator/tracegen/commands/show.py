@@ -135,7 +135,11 @@ def _time_by_op(ops: pd.DataFrame) -> dict[str, str]:
     known = ops[ops["duration_ns"].notna()]
     sums = known.groupby("op", observed=True)["duration_ns"].sum().sort_values(ascending=False)
     total = float(sums.sum())
-    return {f"time in {op}": f"{ns / 1e6:.3f} ms, {ns / total:.1%}" for op, ns in sums.head(8).items() if total}
+    return {
+        f"time in {op}, prompt and generation": f"{ns / 1e6:.3f} ms, {ns / total:.1%}"
+        for op, ns in sums.head(8).items()
+        if total
+    }
 
 
 def _peak(buffers: pd.DataFrame) -> int | None:

@@ -167,8 +167,8 @@ def findings(context: Context, phase: str) -> list[str]:
         made.append(
             "Every byte of the file was used by some operation."
             if unused == 0
-            else f"{q.percent(unused)} of the file ({q.size(s.file_bytes - (s.touched_bytes or 0))}) was used by no "
-            f"operation."
+            else f"{q.percent(unused)} of the file ({q.size(s.file_bytes - (s.touched_bytes or 0))}) was used in no "
+            f"measured pass."
         )
     disk, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
     if disk is not None and copied is not None and disk + copied and not context.refusal("bytes"):
