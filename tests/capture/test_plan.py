@@ -50,3 +50,8 @@ def test_llama_cpps_own_counters() -> None:
 def test_every_setting_is_stored() -> None:
     stored = set(settings_of(EXPERIMENT)) | {"name", "prompt"}
     assert {field.name for field in fields(Experiment)} <= stored
+
+
+def test_without_a_mapping_nothing_is_prefaulted() -> None:
+    assert settings_of(EXPERIMENT)["prefault"] is True
+    assert settings_of(Experiment(**{**vars(EXPERIMENT), "mmap": False}))["prefault"] is False

@@ -76,4 +76,9 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
         "flash_attention", "private", "timeout_s", "max_trace_bytes",
     )  # fmt: skip
-    return {**{name: getattr(experiment, name) for name in names}, "flags": list(experiment.flags), "prefault": True}
+    # llama.cpp asks for every page of what it maps (MAP_POPULATE); without a mapping there is nothing to prefault
+    return {
+        **{name: getattr(experiment, name) for name in names},
+        "flags": list(experiment.flags),
+        "prefault": experiment.mmap,
+    }

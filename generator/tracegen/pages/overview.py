@@ -44,7 +44,9 @@ def disk_panel(context: Context) -> TableView:
         ),
         "prefault": (
             "The whole file is read at load (MAP_POPULATE), before the first token.",
-            "Pages are read when first touched, or by read-ahead.",
+            "There is no mapping, so nothing to prefault."
+            if setting["mmap"] is False
+            else "Pages are read when first touched, or by read-ahead.",
         ),
         "repack": (
             "llama.cpp may copy matrices into another layout at load; these are “copied”.",
