@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -366,12 +365,10 @@ def test_the_sample_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     if not (Path(__file__).parents[1] / "experiments" / "sample" / "versions" / "1").is_dir():
         pytest.skip("experiments/sample/versions/1 is not there yet")
     folder = tmp_path / "sample"
-    began = time.monotonic()
     command = [sys.executable, "-m", "tracegen.cli", "sample", str(folder)]
     environment = {**os.environ, "PATH": str(tmp_path)}  # no compiler, no git
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began <= 20
     assert Path(done.stdout.strip()) == folder / "site" / "index.html"
     assert list(broken_links(folder / "site")) == []
     size = sum(len(content) for content in files_of(folder / "experiments").values())

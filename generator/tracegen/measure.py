@@ -276,7 +276,8 @@ def _facts(
                 name: facts[name]
                 for name in (
                     "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "unsealed_chunks",
-                    "environment", "clock_anchor", "mapped_files", "n_weights", "n_weights_mapped",
+                    "environment", "clock", "clock_why", "clock_anchor", "mapped_files", "n_weights",
+                    "n_weights_mapped",
                 )
             },
             "event_cost_ns": _finite(facts["event_cost_ns"]),

@@ -8,6 +8,8 @@
  */
 #include "tt.h"
 
+#include "tensor_trace.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,22 +26,21 @@ __attribute__((noinline)) void measured_ops(const struct tt_compute_work * work)
     for (int compute = 0; compute < N_COMPUTES; compute++) {
         tt_thread_begin(writer, work, 0, 1);
         for (int node = 0; node < N_NODES; node++) {
-            tt_op_begin(writer, node);
-            tt_op_end(writer, node);
+            tensor_trace_op_begin(writer, node);
+            tensor_trace_op_end(writer, node);
         }
         tt_thread_end(writer);
     }
 }
 
-/* As tensor_trace_barrier_begin and _end do; hooks/ggml_hooks.c cannot be linked without ggml. */
 __attribute__((noinline)) void measured_ops_with_barrier(const struct tt_compute_work * work) {
     for (int compute = 0; compute < N_COMPUTES; compute++) {
         tt_thread_begin(writer, work, 0, 1);
         for (int node = 0; node < N_NODES; node++) {
-            tt_op_begin(writer, node);
-            writer->barrier_begin_ns = tt_now();
-            writer->barrier_ns += tt_now() - writer->barrier_begin_ns;
-            tt_op_end(writer, node);
+            tensor_trace_op_begin(writer, node);
+            tensor_trace_barrier_begin(writer);
+            tensor_trace_barrier_end(writer);
+            tensor_trace_op_end(writer, node);
         }
         tt_thread_end(writer);
     }
@@ -48,7 +49,7 @@ __attribute__((noinline)) void measured_ops_with_barrier(const struct tt_compute
 __attribute__((noinline)) void measured_clock_reads(void) {
     uint64_t sum = 0;
     for (int i = 0; i < N; i++) {
-        sum += tt_now();
+        sum += tt_ticks();
     }
     sink = sum;
 }
@@ -129,8 +130,8 @@ int main(int argc, char ** argv) {
     tt_thread_begin(writer, &work, 0, 1);
     const size_t begun = writer->segment.used;
     for (int i = 0; i < N_NODES; i++) {
-        tt_op_begin(writer, i);
-        tt_op_end(writer, i);
+        tensor_trace_op_begin(writer, i);
+        tensor_trace_op_end(writer, i);
     }
     printf("bytes_per_event %.2f\n", (double) (writer->segment.used - begun) / N_NODES);
     tt_thread_end(writer);

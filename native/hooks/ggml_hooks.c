@@ -397,11 +397,11 @@ static void make_plan(struct graph_plan * plan, const struct ggml_cgraph * graph
             return;
         }
         plan->copies[i] = (uint8_t) what;
-        plan->index_bytes += 2 * sizeof(struct tt_event) + (size_t) ggml_nelements(data) * ggml_type_size(data->type);
+        plan->index_bytes += sizeof(struct tt_index) + TT_UNIT + (size_t) ggml_nelements(data) * ggml_type_size(data->type);
     }
 }
 
-static size_t copy_index(const void * graph_, int i, uint8_t * out, size_t room, uint32_t n_tokens) {
+static size_t copy_index(const void * graph_, int i, struct tt_index * index, size_t room, uint32_t n_tokens) {
     const struct ggml_cgraph * graph = graph_;
     const struct ggml_tensor * data  = NULL;
     const int                  what  = index_of(graph->nodes[i], &data);
@@ -410,18 +410,14 @@ static size_t copy_index(const void * graph_, int i, uint8_t * out, size_t room,
     /* element by element, token after token: the first element of a token tells its column */
     const size_t step = what == TT_INDEX_COLUMNS && n_tokens && n % n_tokens == 0 ? n / n_tokens : 1;
     const size_t kept = n / step;
-    const size_t size = (sizeof(struct tt_event) + kept * element + 31) / 32 * 32;
-    if (size > room || !data->data || (element != 4 && element != 8)) {
-        return 0;
+    if (kept * element + TT_UNIT > room || !data->data || (element != 4 && element != 8)) {
+        return TT_NO_ROOM;
     }
-    const uint64_t ne0 = step > 1 ? kept : (uint64_t) data->ne[0];
-    const struct tt_event event = {
-        .begin_ns = tt_now(), .end_ns = ne0 | (kept / (ne0 ? ne0 : 1)) << 32, .barrier_ns = (uint64_t) what,
-        .node = (uint32_t) i, .n_fused = (uint16_t) element, .type = TT_INDEX,
-    };
-    memcpy(out, &event, sizeof event);
-    memset(out + size - 32, 0, size > 32 ? 32 : 0);
-    uint8_t * at = out + sizeof event;
+    index->what  = (uint8_t) what;
+    index->bytes = (uint8_t) element;
+    index->ne0   = (uint32_t) (step > 1 ? kept : (size_t) data->ne[0]);
+    index->ne1   = (uint32_t) (kept / (index->ne0 ? index->ne0 : 1));
+    uint8_t * at = (uint8_t *) (index + 1);
     for (size_t k = 0; k < kept; k++, at += element) {
         size_t       rest = k * step;
         const size_t i0 = rest % (size_t) data->ne[0], i1 = (rest /= (size_t) data->ne[0]) % (size_t) data->ne[1];
@@ -429,7 +425,7 @@ static size_t copy_index(const void * graph_, int i, uint8_t * out, size_t room,
         memcpy(at, (const char *) data->data + i0 * data->nb[0] + i1 * data->nb[1] + i2 * data->nb[2] + i3 * data->nb[3],
                element);
     }
-    return size;
+    return kept * element;
 }
 
 static bool keep_plan(uint32_t number, const struct ggml_cgraph * graph) {
@@ -562,8 +558,9 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
         .n_tokens = ubatch->n_tokens, .n_sequences = ubatch->n_sequences, .usage = usage_now(),
     };
     const size_t size = sizeof pass + ubatch->n_tokens * sizeof(struct tt_token);
-    const uint64_t time = tt_now();
-    uint8_t * at = tt_record_begin(trace, TT_PASS_BEGIN, size, time);
+    const struct tt_moment moment = tt_moment();
+    tt_clock(trace, &moment);
+    uint8_t * at = tt_record_begin(trace, TT_PASS_BEGIN, size, moment.ns);
     if (!at) {
         return;
     }
@@ -581,13 +578,14 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
 }
 
 void tensor_trace_pass_end(int status) {
-    const uint64_t       time = tt_now();
-    const struct tt_pass pass = {
+    const struct tt_moment moment = tt_moment();
+    const struct tt_pass   pass   = {
         .pass = now_in.pass, .context = TT_NONE, .graph = now_in.graph.number, .placement = now_in.graph.placement,
         .status = status, .usage = usage_now(),
     };
     now_in.open = false;
-    tt_record(trace, TT_PASS_END, &pass, sizeof pass, time);
+    tt_record(trace, TT_PASS_END, &pass, sizeof pass, moment.ns);
+    tt_clock(trace, &moment);
 }
 
 /* ---- computes: a graph, or the part of it that the CPU backend runs ---- */
@@ -690,18 +688,3 @@ void tensor_trace_thread_end(void) {
     tensor_trace_self = NULL;
 }
 
-void tensor_trace_op_begin(struct tt_writer * self, int node) { tt_op_begin(self, node); }
-void tensor_trace_op_end(struct tt_writer * self, int node) { tt_op_end(self, node); }
-
-/* A barrier between two ops is no part of either: the wait shows as the gap. */
-void tensor_trace_barrier_begin(struct tt_writer * self) {
-    if (self->in_op) {
-        self->barrier_begin_ns = tt_now();
-    }
-}
-
-void tensor_trace_barrier_end(struct tt_writer * self) {
-    if (self->in_op) {
-        self->barrier_ns += tt_now() - self->barrier_begin_ns;
-    }
-}

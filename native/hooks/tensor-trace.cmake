@@ -4,6 +4,7 @@ option(GGML_TENSOR_TRACE "ggml: record every op and where its bytes come from" O
 if (GGML_TENSOR_TRACE)
     set(TENSOR_TRACE_SOURCE ${CMAKE_CURRENT_LIST_DIR})
     target_sources(ggml-base PRIVATE
+        ${TENSOR_TRACE_SOURCE}/clock.c
         ${TENSOR_TRACE_SOURCE}/crc32.c
         ${TENSOR_TRACE_SOURCE}/facts.c
         ${TENSOR_TRACE_SOURCE}/graphs.c

@@ -7,6 +7,8 @@
  *
  *     TENSOR_TRACE_DIR        folder for the trace
  *     TENSOR_TRACE_MAX_BYTES  stop recording (and count what is dropped) beyond this size
+ *     TENSOR_TRACE_CLOCK      monotonic or tsc: what times the events; by default the time stamp
+ *                             counter where it ticks evenly and the kernel itself relies on it
  *     TENSOR_TRACE_VERIFY     1: hash every graph of every pass, also where llama.cpp
  *                             says that it is unchanged, and abort when it is not
  */

@@ -1,5 +1,5 @@
 /*
- * The layout of a tensor trace, version 1.
+ * The layout of a tensor trace, version 2.
  *
  * A traced process writes one folder. Every file in it is a segment and carries
  * the same run id in its name and in its header:
@@ -7,7 +7,10 @@
  *     RUNID.main.tt      what is true for many ops: names, graphs, passes, buffers, files
  *     RUNID.t000.tt ...  one per thread that computed: when it ran which node
  *
- * All numbers are little-endian; times are nanoseconds of CLOCK_MONOTONIC.
+ * All numbers are little-endian. Times named _ns are nanoseconds of CLOCK_MONOTONIC.
+ * Events are timed by the clock that the header of their segment names: that one, or
+ * the time stamp counter of an x86-64 processor. Each TT_CLOCK record holds one moment
+ * in both; between two of them, and they enclose every pass, the time is a straight line.
  *
  * SEGMENT   a header page of 4,096 bytes (struct tt_file_header, rest zero), then
  *           chunks without gaps. A chunk begins at a multiple of 4,096 with struct
@@ -25,15 +28,22 @@
  *           Strings appear once, as TT_STRING, before the first record that names
  *           their number; number 0 is the empty string.
  *
- * THREAD    records of 32 bytes. TT_THREAD_BEGIN opens the part of one thread in one
- *           compute (a graph, or a part of it, run by the CPU backend), TT_OP are the
- *           nodes it ran, TT_INDEX holds row numbers, expert numbers or routing
- *           weights that an op was about to use, followed by its data padded to 32
- *           bytes, TT_THREAD_END closes. `node` counts inside the compute; the
- *           TT_COMPUTE record of the main segment maps it to a node of the graph.
+ * THREAD    units of 16 bytes; the last byte of each says what it is. TT_THREAD_BEGIN
+ *           opens the part of one thread in one compute (a graph, or a part of it, run
+ *           by the CPU backend), TT_OP are the nodes it ran, TT_INDEX holds row numbers,
+ *           expert numbers or routing weights that an op was about to use, followed by
+ *           its data padded to 16 bytes, TT_THREAD_END closes. `node` counts inside the
+ *           compute; the TT_COMPUTE record of the main segment maps it to a node of the
+ *           graph. What takes more than one unit goes on in a unit of type TT_MORE.
+ *
+ *           An op says how long after the last moment it began: the end of the op before
+ *           it, or the moment that TT_THREAD_BEGIN or TT_INDEX states. One whose numbers
+ *           do not fit is a TT_LONG_OP, which states its own.
  *
  * The time a thread waits after an op is the begin of its next op (or its end of
- * the compute) minus the end of the op; waiting inside is in `barrier_ns`.
+ * the compute) minus the end of the op; waiting inside is in `barrier`.
+ *
+ * Version 1 had events of 32 bytes and no clock but CLOCK_MONOTONIC; it is read no more.
  */
 #ifndef TENSOR_TRACE_FORMAT_H
 #define TENSOR_TRACE_FORMAT_H
@@ -43,12 +53,13 @@
 #include <stdint.h>
 
 #define TT_MAGIC        "TTRACE\r\n" /* 8 bytes; the line end shows a text-mode copy */
-#define TT_VERSION      1u
+#define TT_VERSION      2u
 #define TT_CHUNK_MAGIC  0x4b4e4843u  /* "CHNK" */
 #define TT_PAGE         4096u
 #define TT_NONE         0xffffffffu  /* no node, no buffer, no pass */
 
 enum tt_segment_kind { TT_SEGMENT_MAIN = 0, TT_SEGMENT_THREAD = 1 };
+enum tt_clock_kind { TT_CLOCK_MONOTONIC = 0, TT_CLOCK_TSC = 1 };
 
 struct tt_file_header {
     char     magic[8];
@@ -59,7 +70,7 @@ struct tt_file_header {
     uint32_t os_thread;
     uint64_t open_ns;
     uint64_t reserved;
-    uint32_t reserved2;
+    uint32_t clock;           /* enum tt_clock_kind: what the events of this run count */
     uint32_t crc;             /* of the bytes before it */
     uint64_t dropped_records; /* may still grow: outside the checksum */
     uint64_t dropped_bytes;
@@ -98,6 +109,7 @@ enum tt_type {
     TT_LOGITS     = 18, /* u32 context, u32 0: the caller reads logits of the last call */
     TT_SAMPLED    = 19, /* u32 context (or TT_NONE), i32 token: the token chosen from them */
     TT_END        = 20, /* struct tt_end: the trace was closed in order */
+    TT_CLOCK      = 21, /* u64 ticks: what the clock of the events showed at the time of the record */
 };
 
 struct tt_record {
@@ -217,23 +229,65 @@ struct tt_end {
 
 /* ---- thread segments ---------------------------------------------------- */
 
-enum tt_event_type { TT_OP = 1, TT_THREAD_BEGIN = 2, TT_THREAD_END = 3, TT_INDEX = 4 };
-
-struct tt_event {
-    uint64_t begin_ns;
-    uint64_t end_ns;     /* TT_THREAD_*, TT_INDEX: see below */
-    uint64_t barrier_ns;
-    uint32_t node;       /* TT_THREAD_*: number of the thread in its pool */
-    uint16_t n_fused;    /* nodes after this one that the same kernel computed */
-    uint16_t type;       /* enum tt_event_type */
+enum tt_unit_type {
+    TT_OP = 1, TT_THREAD_BEGIN = 2, TT_THREAD_END = 3, TT_INDEX = 4, TT_LONG_OP = 5,
+    TT_MORE = 255,
 };
-/*
- * TT_THREAD_BEGIN, TT_THREAD_END: end_ns is the compute; of the begin, barrier_ns is the
- *           size of the pool | number of the thread in the system << 32.
- * TT_INDEX: end_ns is ne0 | ne1 << 32 of the data, barrier_ns what it is (tt_index),
- *           n_fused the bytes of one number (4 or 8).
- */
-enum tt_index {
+
+#define TT_UNIT 16u
+
+struct tt_op {
+    uint32_t gap;        /* ticks since the last moment; then the op began */
+    uint32_t took;       /* ticks from its begin to its end: the next op's last moment */
+    uint32_t barrier;    /* ticks of them spent waiting inside the op */
+    uint16_t node;
+    uint8_t  n_fused;    /* nodes after this one that the same kernel computed */
+    uint8_t  type;       /* enum tt_unit_type */
+};
+
+/* The others take two units, TT_THREAD_END aside; `more` is the type of the second. */
+struct tt_long_op {
+    uint64_t begin;      /* ticks */
+    uint32_t node;
+    uint16_t n_fused;
+    uint8_t  reserved, type;
+    uint64_t took;
+    uint32_t barrier;
+    uint16_t barrier_high;
+    uint8_t  reserved2, more;
+};
+
+struct tt_thread_begin {
+    uint64_t time;       /* ticks */
+    uint32_t thread;     /* its number in the pool */
+    uint16_t n_threads;  /* size of the pool */
+    uint8_t  reserved, type;
+    uint64_t compute;
+    uint32_t os_thread;
+    uint16_t reserved2;
+    uint8_t  reserved3, more;
+};
+
+struct tt_thread_end {
+    uint64_t time;
+    uint32_t thread;
+    uint16_t reserved;
+    uint8_t  reserved2, type;
+};
+
+struct tt_index {        /* then ne0 x ne1 numbers, padded to whole units */
+    uint64_t time;       /* ticks */
+    uint32_t node;
+    uint8_t  what;       /* enum tt_index_kind */
+    uint8_t  bytes;      /* of one number: 4 or 8 */
+    uint8_t  reserved, type;
+    uint32_t ne0, ne1;
+    uint32_t reserved2;
+    uint16_t reserved3;
+    uint8_t  reserved4, more;
+};
+
+enum tt_index_kind {
     TT_INDEX_ROWS    = 1, /* src1 of GET_ROWS: rows of src0 that are read */
     TT_INDEX_EXPERTS = 2, /* src2 of MUL_MAT_ID: ne0 choices for each of ne1 token rows */
     TT_INDEX_CELLS   = 3, /* src1 of SET_ROWS: rows of dst that are written */
@@ -258,10 +312,14 @@ TT_ASSERT_SIZE(tt_pass, 64);
 TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_end, 32);
-TT_ASSERT_SIZE(tt_event, 32);
+TT_ASSERT_SIZE(tt_op, TT_UNIT);
+TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);
+TT_ASSERT_SIZE(tt_thread_begin, 2 * TT_UNIT);
+TT_ASSERT_SIZE(tt_thread_end, TT_UNIT);
+TT_ASSERT_SIZE(tt_index, 2 * TT_UNIT);
 static_assert(offsetof(struct tt_file_header, crc) == 60, "crc covers the 60 bytes before it");
 static_assert(offsetof(struct tt_chunk_header, committed) == 16, "readers find the prefix here");
 static_assert(offsetof(struct tt_node, src) == 104, "operands");
-static_assert(offsetof(struct tt_event, node) == 24, "node");
+static_assert(offsetof(struct tt_op, type) == TT_UNIT - 1, "readers find the type here");
 
 #endif

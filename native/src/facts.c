@@ -78,11 +78,13 @@ static void note_build_and_clock(struct tt_trace * trace) {
 #ifdef TENSOR_TRACE_BUILD
     tt_info(trace, "build.flags", TENSOR_TRACE_BUILD);
 #endif
-    tt_measure_cost(&event_ns, &clock_ns);
+    tt_measure_cost(trace, &event_ns, &clock_ns);
     snprintf(text, sizeof text, "%.2f", event_ns);
     tt_info(trace, "cost.event_ns", text);
     snprintf(text, sizeof text, "%.2f", clock_ns);
     tt_info(trace, "cost.clock_ns", text);
+    tt_info(trace, "clock.events", tt_tsc ? "tsc" : "monotonic");
+    tt_info(trace, "clock.why", trace->clock);
     struct timespec wall;
     const uint64_t before = tt_now();
     clock_gettime(CLOCK_REALTIME, &wall);

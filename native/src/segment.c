@@ -78,7 +78,7 @@ static void leave_chunk(struct tt_segment * segment) {
 
 bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget) {
-    *segment = (struct tt_segment) { .fd = -1, .chunk_bytes = pages(chunk_bytes), .budget = budget };
+    *segment = (struct tt_segment) { .fd = -1, .chunk_bytes = chunk_bytes, .budget = budget };
     segment->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (segment->fd < 0) {
         return false;
@@ -98,6 +98,7 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     header->number    = number;
     header->os_thread = (uint32_t) gettid();
     header->open_ns   = tt_now();
+    header->clock     = tt_tsc ? TT_CLOCK_TSC : TT_CLOCK_MONOTONIC;
     memcpy(header->run_id, run_id, sizeof header->run_id);
     header->crc       = tt_crc32(0, header, offsetof(struct tt_file_header, crc));
     segment->header   = header;
@@ -112,7 +113,7 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
         return true;
     }
     const size_t wanted = pages(bytes + sizeof(struct tt_chunk_header));
-    const size_t size   = wanted > segment->chunk_bytes ? wanted : segment->chunk_bytes;
+    const size_t usual  = pages(segment->chunk_bytes), size = wanted > usual ? wanted : usual;
     struct tt_chunk_header * chunk = extend(segment, size);
     if (!chunk) {
         return false;

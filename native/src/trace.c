@@ -31,6 +31,7 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     pthread_mutex_init(&trace->lock, NULL);
     atomic_init(&trace->budget.left, max_bytes);
     trace->main.fd = -1;
+    trace->clock   = tt_clock_choose();
     trace->folder  = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (trace->folder < 0 || getrandom(trace->run_id, sizeof trace->run_id, 0) != (ssize_t) sizeof trace->run_id) {
         snprintf(error, 256, "%.200s: %s", folder, strerror(errno));
@@ -46,6 +47,8 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     }
     trace->n_segments = 1;
     tt_string(trace, "");
+    const struct tt_moment moment = tt_moment();
+    tt_clock(trace, &moment);
     return trace;
 }
 
@@ -59,7 +62,9 @@ void tt_close(struct tt_trace * trace) {
             .n_passes   = trace->n_passes,
             .n_segments = trace->n_segments,
         };
-        tt_record(trace, TT_END, &end, sizeof end, tt_now());
+        const struct tt_moment moment = tt_moment();
+        tt_clock(trace, &moment);
+        tt_record(trace, TT_END, &end, sizeof end, moment.ns);
         tt_segment_close(&trace->main, false);
     }
     if (trace->folder >= 0) {

@@ -19,6 +19,21 @@ static inline uint64_t tt_now(void) {
     return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
 
+/* clock.c: events count ticks, of the time stamp counter where it is a clock, else of CLOCK_MONOTONIC */
+extern bool tt_tsc __attribute__((visibility("hidden")));
+struct tt_moment { uint64_t ns, ticks; };
+const char *     tt_clock_choose(void); /* reads TENSOR_TRACE_CLOCK; says why it is this one */
+struct tt_moment tt_moment(void);
+
+static inline uint64_t tt_ticks(void) {
+#if defined(__x86_64__)
+    if (tt_tsc) {
+        return __builtin_ia32_rdtsc();
+    }
+#endif
+    return tt_now();
+}
+
 /* crc32.c */
 uint32_t tt_crc32(uint32_t crc, const void * data, size_t size);
 
@@ -70,6 +85,7 @@ void     tt_record_end(struct tt_trace * trace);
 void *   tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
 void     tt_record_end_locked(struct tt_trace * trace);
 void     tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
+void     tt_clock(struct tt_trace * trace, const struct tt_moment * moment); /* in clock.c */
 uint32_t tt_string(struct tt_trace * trace, const char * text);
 void     tt_info(struct tt_trace * trace, const char * key, const char * value);
 uint32_t tt_next_pass(struct tt_trace * trace);
@@ -86,8 +102,10 @@ struct tt_known {
 struct tt_known tt_graph(struct tt_trace * trace, const struct tt_node * nodes, uint32_t n_nodes, uint32_t n_leafs);
 struct tt_known tt_placement(struct tt_trace * trace, uint32_t graph, const struct tt_place * places, uint32_t n);
 
-/* writer.c: the path of the ops, one writer per thread, nothing shared */
-typedef size_t (*tt_index_fn)(const void * graph, int node, uint8_t * out, size_t room, uint32_t n_tokens);
+/* writer.c: the path of the ops, one writer per thread, nothing shared; tensor_trace.h has the rest of it */
+/* Fill what, bytes and ne of `index` and put the numbers behind it; their size, or TT_NO_ROOM. */
+#define TT_NO_ROOM SIZE_MAX
+typedef size_t (*tt_index_fn)(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens);
 struct tt_compute_work {           /* what the threads of a compute need; lives until compute_end */
     const void *    graph;
     uint64_t        compute;
@@ -100,23 +118,21 @@ struct tt_writer {
     struct tt_segment segment;
     struct tt_trace * trace;
     struct tt_writer * next;
-    uint64_t begin_ns, barrier_ns, barrier_begin_ns;
+    uint64_t last, begin, barrier, barrier_begin; /* ticks; begin is 0 between ops */
     struct tt_compute_work work;
     const uint8_t * plan;          /* of the work, where this thread copies index data */
     int      first_node;
     uint32_t thread, os_thread;
-    bool     in_op, dropping;
+    bool     dropping;
     atomic_bool busy, owned;
 };
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
 void tt_writer_release(struct tt_writer * writer);
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth);
 void tt_thread_end(struct tt_writer * writer);
-void tt_op_begin(struct tt_writer * writer, int node);
-void tt_op_end(struct tt_writer * writer, int node);
 void tt_writers_close(struct tt_trace * trace);
-/* Nanoseconds one op event and one clock read cost on this machine, now. */
-void tt_measure_cost(double * event_ns, double * clock_ns);
+/* Nanoseconds one op event and one read of its clock cost in this folder, now; 0: not known. */
+void tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns);
 
 /* shared by trace.c and writer.c */
 struct tt_trace {
@@ -126,6 +142,7 @@ struct tt_trace {
     uint8_t            run_id[16];
     int                folder;
     bool               full;       /* a record of the main segment was dropped */
+    const char *       clock;      /* why it is the one that events are timed by */
     uint32_t           n_segments;
     struct tt_writer * writers;    /* all of this run, in use or not */
     struct tt_map      strings, graphs, placements;

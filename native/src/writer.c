@@ -1,12 +1,14 @@
-/* The path of the ops: two clock reads and one 32-byte record per op and thread. */
+/* The path of the ops: two clock reads and one unit of 16 bytes per op and thread. */
 #include "tt.h"
+
+#include "tensor_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { THREAD_CHUNK = 1 << 20 };
+enum { THREAD_CHUNK = 1 << 20, MOST_CHUNK = 16 << 20, PARTS = 16 };
 
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     pthread_mutex_lock(&trace->lock);
@@ -56,114 +58,158 @@ void tt_writers_close(struct tt_trace * trace) {
     trace->writers = NULL;
 }
 
-/* In place: an event built elsewhere and copied stalls on its own stores. Chunks and events keep it aligned. */
-static inline struct tt_event * next_event(struct tt_writer * writer) {
-    return (struct tt_event *) (void *) (writer->segment.payload + writer->segment.used);
+/* In place: an event built elsewhere and copied stalls on its own stores. Chunks and units keep it aligned. */
+static inline void * next_unit(struct tt_writer * writer) {
+    return writer->segment.payload + writer->segment.used;
 }
 
-static void mark(struct tt_writer * writer, uint16_t type, uint64_t pool) {
-    *next_event(writer) = (struct tt_event) {
-        .begin_ns = tt_now(), .end_ns = writer->work.compute, .barrier_ns = pool, .node = writer->thread, .type = type,
-    };
-    tt_segment_commit(&writer->segment, sizeof(struct tt_event));
-}
-
+/* Room for a whole compute at once: nothing on the way may fail. Any of its ops may turn out long. */
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth) {
-    const size_t events = (size_t) work->n_nodes + 2;
-    const size_t bytes  = events * sizeof(struct tt_event) + (ith == 0 ? work->index_bytes : 0);
-    writer->work     = *work;
-    writer->thread   = (uint32_t) ith;
-    writer->in_op    = false;
+    const size_t bytes = (size_t) work->n_nodes * sizeof(struct tt_long_op) + sizeof(struct tt_thread_begin)
+        + sizeof(struct tt_thread_end) + (ith == 0 ? work->index_bytes : 0);
+    if (TT_UNLIKELY(bytes > writer->segment.chunk_bytes / PARTS && writer->segment.chunk_bytes < MOST_CHUNK)) {
+        writer->segment.chunk_bytes = bytes < MOST_CHUNK / PARTS ? bytes * PARTS : MOST_CHUNK; /* little is left at seams */
+    }
+    writer->work   = *work;
+    writer->thread = (uint32_t) ith;
+    writer->begin  = 0;
     atomic_store_explicit(&writer->busy, true, memory_order_relaxed);
     writer->dropping = !tt_segment_reserve(&writer->segment, bytes);
     writer->plan     = ith == 0 && !writer->dropping ? work->plan : NULL;
     if (writer->dropping) {
-        tt_segment_drop(&writer->segment, 2, 2 * sizeof(struct tt_event));
+        tt_segment_drop(&writer->segment, 2, sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end));
         return;
     }
-    mark(writer, TT_THREAD_BEGIN, (uint64_t) nth | (uint64_t) writer->os_thread << 32);
+    const uint64_t time = tt_ticks();
+    *(struct tt_thread_begin *) next_unit(writer) = (struct tt_thread_begin) {
+        .time = time, .thread = writer->thread, .n_threads = (uint16_t) nth, .type = TT_THREAD_BEGIN,
+        .compute = work->compute, .os_thread = writer->os_thread, .more = TT_MORE,
+    };
+    writer->last = time;
+    tt_segment_commit(&writer->segment, sizeof(struct tt_thread_begin));
 }
 
 void tt_thread_end(struct tt_writer * writer) {
     if (!writer->dropping) {
-        mark(writer, TT_THREAD_END, 0);
+        *(struct tt_thread_end *) next_unit(writer) = (struct tt_thread_end) {
+            .time = tt_ticks(), .thread = writer->thread, .type = TT_THREAD_END,
+        };
+        tt_segment_commit(&writer->segment, sizeof(struct tt_thread_end));
     }
     atomic_store_explicit(&writer->busy, false, memory_order_release);
 }
 
 static void copy_index(struct tt_writer * writer, int node) {
     struct tt_segment * segment = &writer->segment;
-    const size_t kept = ((size_t) writer->work.n_nodes + 2 - (size_t) node) * sizeof(struct tt_event);
+    const size_t kept = ((size_t) writer->work.n_nodes - (size_t) node) * sizeof(struct tt_long_op)
+        + sizeof(struct tt_thread_end);
     const size_t left = segment->room - segment->used;
-    size_t       size = 0;
-    if (left > kept) {
-        size = writer->work.copy_index(writer->work.graph, node, segment->payload + segment->used, left - kept,
-                                       writer->work.n_tokens);
+    struct tt_index * index = next_unit(writer);
+    size_t            size  = TT_NO_ROOM;
+    if (left > kept + sizeof *index) {
+        *index = (struct tt_index) { .time = tt_ticks(), .node = (uint32_t) node, .type = TT_INDEX, .more = TT_MORE };
+        size   = writer->work.copy_index(writer->work.graph, node, index, left - kept - sizeof *index, writer->work.n_tokens);
     }
-    if (size == 0) {
+    if (size == TT_NO_ROOM) {
         tt_segment_drop(segment, 1, 0);
         return;
     }
-    tt_segment_commit(segment, size);
+    uint8_t * end = (uint8_t *) (index + 1) + size;
+    const size_t padding = (TT_UNIT - size % TT_UNIT) % TT_UNIT;
+    memset(end, 0, padding);
+    writer->last = index->time;
+    tt_segment_commit(segment, sizeof *index + size + padding);
 }
 
-void tt_op_begin(struct tt_writer * writer, int node) {
+void tensor_trace_op_begin(struct tt_writer * writer, int node) {
     if (writer->plan && writer->plan[node]) {
         copy_index(writer, node);
     }
     writer->first_node = node;
-    writer->barrier_ns = 0;
-    writer->in_op      = true;
-    writer->begin_ns   = tt_now();
+    writer->barrier    = 0;
+    writer->begin      = tt_ticks();
 }
 
-void tt_op_end(struct tt_writer * writer, int node) {
-    const uint64_t end_ns = tt_now();
-    writer->in_op = false;
-    if (writer->dropping) {
-        tt_segment_drop(&writer->segment, 1, sizeof(struct tt_event));
+/* An op that began long after the last moment, or took long, or in a large graph: two units. */
+static __attribute__((noinline)) void long_op(struct tt_writer * writer, uint64_t end, int n_fused) {
+    *(struct tt_long_op *) next_unit(writer) = (struct tt_long_op) {
+        .begin = writer->begin, .node = (uint32_t) writer->first_node, .n_fused = (uint16_t) n_fused, .type = TT_LONG_OP,
+        .took = end - writer->begin, .barrier = (uint32_t) writer->barrier,
+        .barrier_high = (uint16_t) (writer->barrier >> 32), .more = TT_MORE,
+    };
+    tt_segment_commit(&writer->segment, sizeof(struct tt_long_op));
+}
+
+void tensor_trace_op_end(struct tt_writer * writer, int node) {
+    const uint64_t end = tt_ticks(), begin = writer->begin, gap = begin - writer->last, took = end - begin;
+    const int      first = writer->first_node, n_fused = node - first;
+    writer->begin = 0;
+    writer->last  = end;
+    if (TT_UNLIKELY(writer->dropping)) {
+        tt_segment_drop(&writer->segment, 1, sizeof(struct tt_op));
         return;
     }
-    struct tt_event * event = next_event(writer);
-    event->begin_ns   = writer->begin_ns;
-    event->end_ns     = end_ns;
-    event->barrier_ns = writer->barrier_ns;
-    event->node       = (uint32_t) writer->first_node;
-    event->n_fused    = (uint16_t) (node - writer->first_node);
-    event->type       = TT_OP;
-    tt_segment_commit(&writer->segment, sizeof *event);
+    if (TT_UNLIKELY((gap | took) >> 32 || (uint32_t) first >> 16 || (uint32_t) n_fused >> 8)) {
+        writer->begin = begin;
+        long_op(writer, end, n_fused);
+        writer->begin = 0;
+        return;
+    }
+    *(struct tt_op *) next_unit(writer) = (struct tt_op) {
+        .gap = (uint32_t) gap, .took = (uint32_t) took, .barrier = (uint32_t) writer->barrier, .node = (uint16_t) first,
+        .n_fused = (uint8_t) n_fused, .type = TT_OP,
+    };
+    tt_segment_commit(&writer->segment, sizeof(struct tt_op));
 }
 
-void tt_measure_cost(double * event_ns, double * clock_ns) {
-    enum { N = 4096 };
-    struct tt_file_header   header = { 0 };
-    struct tt_chunk_header * chunk = aligned_alloc(64, sizeof *chunk + N * sizeof(struct tt_event));
+/* A barrier between two ops is no part of either: the wait shows as the gap. */
+void tensor_trace_barrier_begin(struct tt_writer * writer) {
+    if (writer->begin) {
+        writer->barrier_begin = tt_ticks();
+    }
+}
+
+void tensor_trace_barrier_end(struct tt_writer * writer) {
+    if (writer->begin) {
+        writer->barrier += tt_ticks() - writer->barrier_begin;
+    }
+}
+
+/* The least disturbed of some rounds of events into a file of their own, which has no name: chunks are paid for. */
+void tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns) {
+    enum { ROUNDS = 5, N_NODES = 800, N_COMPUTES = 82, N = N_NODES * N_COMPUTES }; /* a round fills a chunk */
+    static const char            name[] = "cost";
+    const struct tt_compute_work work   = { .n_nodes = N_NODES };
+    struct tt_budget             budget = { UINT64_MAX };
+    struct tt_writer             writer = { 0 };
     *event_ns = *clock_ns = 0;
-    if (!chunk) {
+    if (!tt_segment_open(&writer.segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, 0, THREAD_CHUNK, &budget)) {
         return;
     }
-    memset(chunk, 0, sizeof *chunk + N * sizeof(struct tt_event));
-    struct tt_writer writer = { .segment = { .fd = -1, .chunk = chunk, .header = &header } };
-    writer.segment.payload  = (uint8_t *) (chunk + 1);
-    writer.segment.room     = N * sizeof(struct tt_event);
+    unlinkat(trace->folder, name, 0);
     double best_event = 1e9, best_clock = 1e9;
-    for (int round = 0; round < 5; round++) { /* the least disturbed of five */
-        writer.segment.used = 0;
+    for (int round = 0; round < ROUNDS; round++) {
         const uint64_t begin = tt_now();
-        for (int i = 0; i < N; i++) {
-            tt_op_begin(&writer, i);
-            tt_op_end(&writer, i);
+        for (int compute = 0; compute < N_COMPUTES; compute++) {
+            tt_thread_begin(&writer, &work, 1, 2);
+            for (int i = 0; i < N_NODES; i++) {
+                tensor_trace_op_begin(&writer, i);
+                tensor_trace_op_end(&writer, i);
+            }
+            tt_thread_end(&writer);
         }
         const uint64_t middle = tt_now();
         for (int i = 0; i < N; i++) {
-            (void) tt_now();
+            (void) tt_ticks();
         }
         const uint64_t end = tt_now();
         const double   event = (double) (middle - begin) / N, clock = (double) (end - middle) / N;
         best_event = event < best_event ? event : best_event;
         best_clock = clock < best_clock ? clock : best_clock;
     }
-    *event_ns = best_event;
-    *clock_ns = best_clock;
-    free(chunk);
+    if (writer.segment.header->dropped_records == 0) {
+        *event_ns = best_event;
+        *clock_ns = best_clock;
+    }
+    tt_segment_close(&writer.segment, false);
 }

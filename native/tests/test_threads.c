@@ -1,30 +1,30 @@
 /* Writers of several threads at once, one that is still busy at the end, one without a file. */
 #include "check.h"
 #include "folder.h"
+#include "tensor_trace.h"
 #include "tt.h"
 
 enum { N_THREADS = 4, N_COMPUTES = 300, N_NODES = 60 };
 
-static size_t one_index(const void * graph, int node, uint8_t * out, size_t room, uint32_t n_tokens) {
+static size_t one_index(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens) {
     (void) graph;
-    const uint32_t        rows[8] = { (uint32_t) node, n_tokens };
-    const struct tt_event event = {
-        .begin_ns = tt_now(), .end_ns = 2 | (uint64_t) 1 << 32, .barrier_ns = TT_INDEX_ROWS, .node = (uint32_t) node,
-        .n_fused = 4, .type = TT_INDEX,
-    };
-    if (room < 2 * sizeof event) {
-        return 0;
+    const uint32_t rows[2] = { (uint32_t) node, n_tokens };
+    index->what  = TT_INDEX_ROWS;
+    index->bytes = 4;
+    index->ne0   = 2;
+    index->ne1   = 1;
+    if (room < TT_UNIT) {
+        return TT_NO_ROOM;
     }
-    memcpy(out, &event, sizeof event);
-    memcpy(out + sizeof event, rows, sizeof rows);
-    return 2 * sizeof event;
+    memcpy(index + 1, rows, sizeof rows);
+    return sizeof rows;
 }
 
 static const uint8_t plan[N_NODES] = { [4] = 1, [7] = 1 };
 
 static struct tt_compute_work work_of(uint64_t compute) {
     return (struct tt_compute_work) {
-        .compute = compute, .plan = plan, .index_bytes = 4 * sizeof(struct tt_event), .n_nodes = N_NODES,
+        .compute = compute, .plan = plan, .index_bytes = 2 * (sizeof(struct tt_index) + TT_UNIT), .n_nodes = N_NODES,
         .n_tokens = 5, .copy_index = one_index,
     };
 }
@@ -41,8 +41,8 @@ static void * run_job(void * arg) {
         const struct tt_compute_work work = work_of(compute);
         tt_thread_begin(writer, &work, job->ith, N_THREADS);
         for (int node = 0; node < N_NODES; node += 2) { /* pairs: each op computes the next node too */
-            tt_op_begin(writer, node);
-            tt_op_end(writer, node + 1);
+            tensor_trace_op_begin(writer, node);
+            tensor_trace_op_end(writer, node + 1);
         }
         tt_thread_end(writer);
         char text[32];
@@ -61,22 +61,35 @@ static void * run_job(void * arg) {
 }
 
 struct counted {
-    uint64_t ops, begins, ends, indexes, last_ns;
+    uint64_t ops, begins, ends, indexes, last;
     bool     valid;
 };
 
-static void count_events(const uint8_t * payload, size_t size, void * state) {
+static void count_units(const uint8_t * payload, size_t size, void * state) {
     struct counted * made = state;
-    for (size_t at = 0; at < size; at += sizeof(struct tt_event)) {
-        struct tt_event event;
-        memcpy(&event, payload + at, sizeof event);
-        made->valid = made->valid && event.begin_ns >= made->last_ns && event.type >= TT_OP && event.type <= TT_INDEX;
-        made->last_ns = event.begin_ns;
-        made->ops += event.type == TT_OP && event.n_fused == 1 && event.end_ns >= event.begin_ns;
-        made->begins += event.type == TT_THREAD_BEGIN && (uint32_t) event.barrier_ns == N_THREADS;
-        made->ends += event.type == TT_THREAD_END;
-        made->indexes += event.type == TT_INDEX;
-        at += event.type == TT_INDEX ? sizeof event : 0;
+    for (size_t at = 0; at < size; at += TT_UNIT) {
+        struct tt_op           op;
+        struct tt_thread_begin begin;
+        memcpy(&op, payload + at, sizeof op);
+        memcpy(&begin, payload + at, at + sizeof begin <= size ? sizeof begin : TT_UNIT);
+        switch (op.type) {
+            case TT_OP:
+                made->ops += op.n_fused == 1 && op.barrier == 0;
+                made->last += (uint64_t) op.gap + op.took;
+                break;
+            case TT_THREAD_BEGIN:
+                made->begins += begin.n_threads == N_THREADS && begin.compute < N_COMPUTES;
+                /* fall through */
+            case TT_INDEX:
+            case TT_THREAD_END:
+                made->indexes += op.type == TT_INDEX;
+                made->ends += op.type == TT_THREAD_END;
+                made->valid = made->valid && begin.time >= made->last;
+                made->last  = begin.time;
+                at += op.type == TT_INDEX ? 2 * TT_UNIT : op.type == TT_THREAD_BEGIN ? TT_UNIT : 0;
+                break;
+            default: made->valid = false;
+        }
     }
 }
 
@@ -102,7 +115,7 @@ static void threads_write_side_by_side(void) {
     for (uint32_t i = 0; i < n_segments; i++) {
         struct file         file    = file_of(folder, (int) i);
         struct counted      counted = { .valid = true };
-        const struct chunks chunks  = chunks_of(&file, i ? count_events : NULL, &counted);
+        const struct chunks chunks  = chunks_of(&file, i ? count_units : NULL, &counted);
         CHECK(chunks.valid && chunks.n == chunks.n_sealed && counted.valid && header_of(&file).number == i);
         CHECK(header_of(&file).dropped_records == 0);
         all.ops += counted.ops;
@@ -131,6 +144,43 @@ static void a_released_writer_is_used_again(void) {
     folder_remove(folder);
 }
 
+/* What does not fit a short unit takes a long one: a late begin, a long time, a large graph, many fused nodes. */
+static void what_is_too_large_for_an_op_is_a_long_op(void) {
+    static const struct { uint64_t late, took; int node, n_fused; bool is_long; } cases[] = {
+        { 5, 7, 65535, 255, false }, { UINT32_MAX, 0, 0, 0, false }, { 1ull << 32, 0, 0, 0, true },
+        { 0, 1ull << 32, 0, 0, true }, { 0, 0, 65536, 0, true }, { 0, 0, 0, 256, true }, { UINT64_MAX, 0, 0, 0, true },
+    };
+    char folder[512], error[256];
+    setenv("TENSOR_TRACE_CLOCK", "monotonic", 1);
+    folder_make(folder);
+    struct tt_trace *  trace  = tt_open(folder, UINT64_MAX, error);
+    struct tt_writer * writer = trace ? tt_writer_acquire(trace) : NULL;
+    CHECK(writer);
+    const struct tt_compute_work work = { .n_nodes = 70000 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tt_thread_begin(writer, &work, 0, 1);
+        tensor_trace_op_begin(writer, cases[i].node);
+        writer->begin = tt_ticks() - cases[i].took;
+        writer->last  = writer->begin - cases[i].late;
+        const uint64_t begin = writer->begin;
+        const size_t   used  = writer->segment.used;
+        tensor_trace_op_end(writer, cases[i].node + cases[i].n_fused);
+        struct tt_long_op found;
+        memcpy(&found, writer->segment.payload + used, sizeof found);
+        CHECK(writer->segment.used - used == (cases[i].is_long ? sizeof(struct tt_long_op) : sizeof(struct tt_op)));
+        CHECK(found.type == (cases[i].is_long ? TT_LONG_OP : TT_OP));
+        if (cases[i].is_long) {
+            CHECK(found.begin == begin && found.node == (uint32_t) cases[i].node && found.n_fused == cases[i].n_fused);
+            CHECK(found.took >= cases[i].took && found.barrier == 0 && found.more == TT_MORE);
+        }
+        tt_thread_end(writer);
+    }
+    CHECK(writer->segment.header->dropped_records == 0);
+    tt_close(trace);
+    folder_remove(folder);
+    unsetenv("TENSOR_TRACE_CLOCK");
+}
+
 struct busy {
     struct tt_writer * writer;
     atomic_bool        begun, closed;
@@ -140,13 +190,13 @@ static void * stay_busy(void * arg) {
     struct busy *                busy = arg;
     const struct tt_compute_work work = work_of(0);
     tt_thread_begin(busy->writer, &work, 1, N_THREADS);
-    tt_op_begin(busy->writer, 0);
-    tt_op_end(busy->writer, 1);
+    tensor_trace_op_begin(busy->writer, 0);
+    tensor_trace_op_end(busy->writer, 1);
     atomic_store(&busy->begun, true);
     while (!atomic_load(&busy->closed)) {
     }
-    tt_op_begin(busy->writer, 2); /* its mapping is still there */
-    tt_op_end(busy->writer, 3);
+    tensor_trace_op_begin(busy->writer, 2); /* its mapping is still there */
+    tensor_trace_op_end(busy->writer, 3);
     tt_thread_end(busy->writer);
     return NULL;
 }
@@ -167,7 +217,7 @@ static void closing_spares_a_busy_writer(void) {
     pthread_join(thread, NULL);
     struct counted      counted = { .valid = true };
     struct file         file    = file_of(folder, 2);
-    const struct chunks chunks  = chunks_of(&file, count_events, &counted);
+    const struct chunks chunks  = chunks_of(&file, count_units, &counted);
     CHECK(chunks.valid && chunks.n == 1 && chunks.n_sealed == 0 && counted.valid);
     CHECK(counted.begins == 1 && counted.ops == 2 && counted.ends == 1);
     free(file.data);
@@ -186,14 +236,15 @@ static void a_writer_without_a_file_is_counted(void) {
     CHECK(first && second && second->segment.fd < 0 && trace->n_segments == 2);
     for (int i = 0; i < 2; i++) { /* the first has a header, but no room for a chunk */
         tt_thread_begin(i ? second : first, &work, i, 2);
-        tt_op_begin(i ? second : first, 0);
-        tt_op_end(i ? second : first, 0);
+        tensor_trace_op_begin(i ? second : first, 0);
+        tensor_trace_op_end(i ? second : first, 0);
         tt_thread_end(i ? second : first);
     }
     tt_close(trace);
     struct file main = file_of(folder, 0), thread = file_of(folder, 1);
     CHECK(header_of(&main).dropped_records == 3 && header_of(&thread).dropped_records == 3);
-    CHECK(header_of(&main).dropped_bytes == 96 && !folder_entry(folder, 2, path));
+    const size_t each = sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end) + sizeof(struct tt_op);
+    CHECK(header_of(&main).dropped_bytes == each && !folder_entry(folder, 2, path));
     free(main.data);
     free(thread.data);
     folder_remove(folder);
@@ -203,6 +254,7 @@ int main(void) {
     static const struct check checks[] = {
         { "threads_write_side_by_side", threads_write_side_by_side },
         { "a_released_writer_is_used_again", a_released_writer_is_used_again },
+        { "what_is_too_large_for_an_op_is_a_long_op", what_is_too_large_for_an_op_is_a_long_op },
         { "closing_spares_a_busy_writer", closing_spares_a_busy_writer },
         { "a_writer_without_a_file_is_counted", a_writer_without_a_file_is_counted },
     };

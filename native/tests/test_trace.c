@@ -42,7 +42,7 @@ static void segment_header_says_whose_it_is(void) {
     struct file                 file   = file_of(folder, 0);
     const struct tt_file_header header = header_of(&file);
     CHECK(file.size == TT_PAGE);
-    CHECK(memcmp(header.magic, "TTRACE\r\n", 8) == 0 && header.version == 1 && header.kind == TT_SEGMENT_THREAD);
+    CHECK(memcmp(header.magic, "TTRACE\r\n", 8) == 0 && header.version == 2 && header.kind == TT_SEGMENT_THREAD);
     CHECK(memcmp(header.run_id, run_id, 16) == 0 && header.number == 3 && header.os_thread == (uint32_t) gettid());
     CHECK(header.open_ns > 0 && header.open_ns <= tt_now());
     CHECK(header.crc == tt_crc32(0, file.data, 60));
@@ -189,7 +189,7 @@ static void count_records(const uint8_t * payload, size_t size, void * state) {
         uint32_t         pair[2];
         memcpy(&record, payload + at, sizeof record);
         made->valid = made->valid && record.length >= sizeof record && record.length % 8 == 0 && record.length <= size - at
-            && record.type >= 1 && record.type <= TT_END && record.time_ns > 0;
+            && record.type >= 1 && record.type <= TT_CLOCK && record.time_ns > 0;
         if (!made->valid) {
             return;
         }
@@ -292,7 +292,7 @@ static void a_full_main_segment_stays_consistent(void) {
     struct file                 file    = file_of(folder, 0);
     const struct tt_file_header header  = header_of(&file);
     CHECK(counted.valid && counted.next_string == 2 && counted.types[TT_GRAPH] == 0 && counted.types[TT_END] == 1);
-    CHECK(header.dropped_records == 1 + 1 + 1 + 3 * 3);
+    CHECK(header.dropped_records == 1 + 1 + 1 + 3 * 3 + (tt_tsc ? 1 : 0)); /* the clock of the end */
     free(file.data);
     folder_remove(folder);
 }
@@ -326,6 +326,40 @@ static void a_killed_process_leaves_a_prefix(void) {
     }
 }
 
+static void the_clock_is_the_one_asked_for(void) {
+    char folder[512], error[256];
+    for (int monotonic = 0; monotonic < 2; monotonic++) {
+        folder_make(folder);
+        setenv("TENSOR_TRACE_CLOCK", monotonic ? "monotonic" : "", 1);
+        struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+        CHECK(trace && trace->clock[0] && !(monotonic && tt_tsc));
+        const uint64_t        before = tt_now(), ticks = tt_ticks();
+        const struct tt_moment moment = tt_moment();
+        CHECK(before <= moment.ns && moment.ns <= tt_now());
+        CHECK(ticks <= moment.ticks && moment.ticks <= tt_ticks());
+        tt_close(trace);
+        struct file main = file_of(folder, 0);
+        CHECK(header_of(&main).clock == (tt_tsc ? TT_CLOCK_TSC : TT_CLOCK_MONOTONIC));
+        CHECK(records_of(folder).types[TT_CLOCK] == (tt_tsc ? 2 : 0)); /* of the begin and of the end */
+        free(main.data);
+        folder_remove(folder);
+    }
+    unsetenv("TENSOR_TRACE_CLOCK");
+}
+
+static void the_cost_is_measured_and_leaves_nothing_behind(void) {
+    char   folder[512], path[1024], error[256];
+    double event_ns, clock_ns;
+    folder_make(folder);
+    struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+    CHECK(trace);
+    tt_measure_cost(trace, &event_ns, &clock_ns);
+    CHECK(clock_ns > 0 && event_ns > 2 * clock_ns && event_ns < 1e6);
+    tt_close(trace);
+    CHECK(folder_entry(folder, 0, path) && !folder_entry(folder, 1, path));
+    folder_remove(folder);
+}
+
 int main(void) {
     static const struct check checks[] = {
         { "segment_header_says_whose_it_is", segment_header_says_whose_it_is },
@@ -340,6 +374,8 @@ int main(void) {
         { "a_graph_and_a_placement_are_written_once", a_graph_and_a_placement_are_written_once },
         { "a_full_main_segment_stays_consistent", a_full_main_segment_stays_consistent },
         { "a_killed_process_leaves_a_prefix", a_killed_process_leaves_a_prefix },
+        { "the_clock_is_the_one_asked_for", the_clock_is_the_one_asked_for },
+        { "the_cost_is_measured_and_leaves_nothing_behind", the_cost_is_measured_and_leaves_nothing_behind },
     };
     return RUN_CHECKS(checks);
 }

@@ -7,6 +7,8 @@
  */
 #include "tt.h"
 
+#include "tensor_trace.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,28 +100,25 @@ static void write_model(struct tt_trace * trace) {
     tt_record(trace, TT_CONTEXT, &context, sizeof context, tt_now());
 }
 
-static size_t copy_index(const void * graph, int node, uint8_t * out, size_t room, uint32_t n_tokens) {
+static size_t copy_index(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens) {
     static const int64_t cells[]   = { 5, 6 };
     static const int32_t rows[]    = { 1, 31 }, experts[] = { 3, 0, 1, 3 };
     static const float   weights[] = { 0.75f, 0.25f, 0.5f, 0.5f };
     const bool           routed = node == UP || node == WEIGHTED;
     const void *         data = node == K_WRITE ? (const void *) cells : node == UP ? (const void *) experts
         : node == WEIGHTED ? (const void *) weights : (const void *) rows;
-    const uint64_t       ne0 = routed ? N_USED : n_tokens, ne1 = routed ? n_tokens : 1, element = node == K_WRITE ? 8 : 4;
-    const size_t         size = (size_t) (ne0 * ne1 * element), padded = (size + 31) / 32 * 32;
-    const struct tt_event event = {
-        .begin_ns = tt_now(), .end_ns = ne0 | ne1 << 32, .node = (uint32_t) node, .n_fused = (uint16_t) element, .type = TT_INDEX,
-        .barrier_ns = node == K_WRITE ? TT_INDEX_CELLS : node == UP ? TT_INDEX_EXPERTS : node == WEIGHTED ? TT_INDEX_WEIGHTS
-            : TT_INDEX_ROWS,
-    };
     (void) graph;
-    if (room < sizeof event + padded) {
-        return 0;
+    index->what  = node == K_WRITE ? TT_INDEX_CELLS : node == UP ? TT_INDEX_EXPERTS : node == WEIGHTED ? TT_INDEX_WEIGHTS
+        : TT_INDEX_ROWS;
+    index->bytes = node == K_WRITE ? 8 : 4;
+    index->ne0   = routed ? N_USED : n_tokens;
+    index->ne1   = routed ? n_tokens : 1;
+    const size_t size = (size_t) index->ne0 * index->ne1 * index->bytes;
+    if (room < size + TT_UNIT) {
+        return TT_NO_ROOM;
     }
-    memset(out + sizeof event, 0, padded);
-    memcpy(out, &event, sizeof event);
-    memcpy(out + sizeof event, data, size);
-    return sizeof event + padded;
+    memcpy(index + 1, data, size);
+    return size;
 }
 
 static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uint32_t flags, uint32_t n_tokens, bool killed) {
@@ -148,7 +147,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     };
     tt_record(trace, TT_COMPUTE, &compute, sizeof compute, tt_now());
     const struct tt_compute_work work = {
-        .compute = compute.compute, .plan = plan, .index_bytes = 8 * sizeof(struct tt_event), .n_nodes = N_NODES,
+        .compute = compute.compute, .plan = plan, .index_bytes = 4 * (sizeof(struct tt_index) + 2 * TT_UNIT), .n_nodes = N_NODES,
         .n_tokens = n_tokens, .copy_index = copy_index,
     };
     static const int kernels[][2] = { { 0, 0 }, { 1, 2 }, { 4, 4 }, { 5, 5 }, { 6, 6 }, { 7, 7 } };
@@ -158,12 +157,12 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
             if (killed && t == 1 && i == 3) {
                 _exit(0);
             }
-            tt_op_begin(writers[t], kernels[i][0]);
+            tensor_trace_op_begin(writers[t], kernels[i][0]);
             if (kernels[i][0] == UP) {
-                const uint64_t begin = tt_now();
-                writers[t]->barrier_ns += tt_now() - begin; /* as tensor_trace_barrier_end does */
+                tensor_trace_barrier_begin(writers[t]);
+                tensor_trace_barrier_end(writers[t]);
             }
-            tt_op_end(writers[t], kernels[i][1]);
+            tensor_trace_op_end(writers[t], kernels[i][1]);
         }
         tt_thread_end(writers[t]);
     }

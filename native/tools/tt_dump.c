@@ -31,7 +31,7 @@ static void print_layout(void) {
     WHOLE(tt_file_header);
     FIELD(tt_file_header, magic); FIELD(tt_file_header, version); FIELD(tt_file_header, kind);
     FIELD(tt_file_header, run_id); FIELD(tt_file_header, number); FIELD(tt_file_header, os_thread);
-    FIELD(tt_file_header, open_ns); FIELD(tt_file_header, reserved); FIELD(tt_file_header, reserved2);
+    FIELD(tt_file_header, open_ns); FIELD(tt_file_header, reserved); FIELD(tt_file_header, clock);
     FIELD(tt_file_header, crc); FIELD(tt_file_header, dropped_records); FIELD(tt_file_header, dropped_bytes);
     WHOLE(tt_chunk_header);
     FIELD(tt_chunk_header, magic); FIELD(tt_chunk_header, sequence); FIELD(tt_chunk_header, size_bytes);
@@ -79,9 +79,25 @@ static void print_layout(void) {
     FIELD(tt_compute, n_nodes); FIELD(tt_compute, first_node); FIELD(tt_compute, n_map);
     WHOLE(tt_end);
     FIELD(tt_end, wall_ns); FIELD(tt_end, n_passes); FIELD(tt_end, n_segments); FIELD(tt_end, reserved);
-    WHOLE(tt_event);
-    FIELD(tt_event, begin_ns); FIELD(tt_event, end_ns); FIELD(tt_event, barrier_ns); FIELD(tt_event, node);
-    FIELD(tt_event, n_fused); FIELD(tt_event, type);
+    WHOLE(tt_op);
+    FIELD(tt_op, gap); FIELD(tt_op, took); FIELD(tt_op, barrier); FIELD(tt_op, node); FIELD(tt_op, n_fused);
+    FIELD(tt_op, type);
+    WHOLE(tt_long_op);
+    FIELD(tt_long_op, begin); FIELD(tt_long_op, node); FIELD(tt_long_op, n_fused); FIELD(tt_long_op, reserved);
+    FIELD(tt_long_op, type); FIELD(tt_long_op, took); FIELD(tt_long_op, barrier); FIELD(tt_long_op, barrier_high);
+    FIELD(tt_long_op, reserved2); FIELD(tt_long_op, more);
+    WHOLE(tt_thread_begin);
+    FIELD(tt_thread_begin, time); FIELD(tt_thread_begin, thread); FIELD(tt_thread_begin, n_threads);
+    FIELD(tt_thread_begin, reserved); FIELD(tt_thread_begin, type); FIELD(tt_thread_begin, compute);
+    FIELD(tt_thread_begin, os_thread); FIELD(tt_thread_begin, reserved2); FIELD(tt_thread_begin, reserved3);
+    FIELD(tt_thread_begin, more);
+    WHOLE(tt_thread_end);
+    FIELD(tt_thread_end, time); FIELD(tt_thread_end, thread); FIELD(tt_thread_end, reserved);
+    FIELD(tt_thread_end, reserved2); FIELD(tt_thread_end, type);
+    WHOLE(tt_index);
+    FIELD(tt_index, time); FIELD(tt_index, node); FIELD(tt_index, what); FIELD(tt_index, bytes);
+    FIELD(tt_index, reserved); FIELD(tt_index, type); FIELD(tt_index, ne0); FIELD(tt_index, ne1);
+    FIELD(tt_index, reserved2); FIELD(tt_index, reserved3); FIELD(tt_index, reserved4); FIELD(tt_index, more);
 }
 
 /* ---- errors, bytes, names ---- */
@@ -379,6 +395,12 @@ static void dump_end(struct bytes * in, size_t at) {
     printf(" wall_ns=%" PRIu64 " n_passes=%" PRIu64 " n_segments=%" PRIu64, end.wall_ns, end.n_passes, end.n_segments);
 }
 
+static void dump_clock(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, uint64_t, ticks);
+    printf(" ticks=%" PRIu64, ticks);
+}
+
 static const struct { const char * name; void (*dump)(struct bytes *, size_t); } kinds[] = {
     [TT_INFO]       = { "info", dump_info },
     [TT_STRING]     = { "string", dump_string },
@@ -400,6 +422,7 @@ static const struct { const char * name; void (*dump)(struct bytes *, size_t); }
     [TT_LOGITS]     = { "logits", dump_pair },
     [TT_SAMPLED]    = { "sampled", dump_pair },
     [TT_END]        = { "end", dump_end },
+    [TT_CLOCK]      = { "clock", dump_clock },
 };
 
 static void dump_records(struct bytes chunk) {
@@ -423,77 +446,115 @@ static void dump_records(struct bytes chunk) {
 /* ---- thread segment ---- */
 
 struct thread_count {
-    uint64_t computes, open, ops, fused, indexes, work_ns, barrier_ns;
+    uint64_t computes, open, ops, fused, indexes, work, barrier;
+};
+struct op {                /* of either length, in ticks */
+    uint64_t begin, end, barrier;
+    uint32_t node;
+    uint16_t n_fused;
 };
 
-static void print_index(const struct tt_event * event, const uint8_t * data, uint64_t n) {
+static void print_index(const struct tt_index * index, const uint8_t * data, uint64_t n) {
     static const char * const meanings[] = { "?", "rows", "experts", "cells", "columns", "weights" };
-    const uint64_t what = event->barrier_ns;
-    printf(" what=%s ne=%" PRIu64 ",%" PRIu64 " values=", meanings[what <= TT_INDEX_WEIGHTS ? what : 0],
-           event->end_ns & UINT32_MAX, event->end_ns >> 32);
+    printf(" what=%s ne=%" PRIu32 ",%" PRIu32 " values=", meanings[index->what <= TT_INDEX_WEIGHTS ? index->what : 0],
+           index->ne0, index->ne1);
     for (uint64_t i = 0; i < n; i++) {
         int64_t wide = 0;
         int32_t narrow;
         float   weight;
-        memcpy(&narrow, data + i * event->n_fused, sizeof narrow);
-        memcpy(&wide, data + i * event->n_fused, event->n_fused == 8 ? sizeof wide : 0);
+        memcpy(&narrow, data + i * index->bytes, sizeof narrow);
+        memcpy(&wide, data + i * index->bytes, index->bytes == 8 ? sizeof wide : 0);
         memcpy(&weight, &narrow, sizeof weight);
         printf("%s", i ? "," : "");
-        if (what == TT_INDEX_WEIGHTS) {
+        if (index->what == TT_INDEX_WEIGHTS) {
             printf("%.9g", (double) weight);
         } else {
-            printf("%" PRId64, event->n_fused == 8 ? wide : narrow);
+            printf("%" PRId64, index->bytes == 8 ? wide : narrow);
         }
     }
 }
 
+static void dump_op(const struct op * op, uint64_t compute, bool show, struct thread_count * count) {
+    count->ops++;
+    count->fused += op->n_fused;
+    count->work += op->end - op->begin - op->barrier;
+    count->barrier += op->barrier;
+    if (show) {
+        printf("  op compute=%" PRIu64, compute);
+        print_node(compute, op->node);
+        printf(" begin=%" PRIu64 " end=%" PRIu64 " barrier=%" PRIu64 " n_fused=%" PRIu16 "\n", op->begin, op->end,
+               op->barrier, op->n_fused);
+    }
+}
+
+static void dump_index(const struct tt_index * index, struct bytes * chunk, uint64_t compute, bool show) {
+    const uint64_t n = (uint64_t) index->ne0 * index->ne1, left = chunk->end - chunk->at;
+    if ((index->bytes != 4 && index->bytes != 8) || n > left / index->bytes) {
+        stop(chunk->at, "index of %" PRIu32 " x %" PRIu32 " numbers of %u bytes, %" PRIu64 " bytes are left", index->ne0,
+             index->ne1, index->bytes, left);
+    }
+    const uint8_t * data = take(chunk, ((size_t) n * index->bytes + TT_UNIT - 1) / TT_UNIT * TT_UNIT);
+    if (show) {
+        printf("  index time=%" PRIu64 " compute=%" PRIu64, index->time, compute);
+        print_node(compute, index->node);
+        print_index(index, data, n);
+        putchar('\n');
+    }
+}
+
 static void dump_events(struct bytes chunk, bool show, struct thread_count * count) {
-    static uint64_t compute;
+    static uint64_t compute, last;
     while (chunk.at < chunk.end) {
         const size_t at = chunk.at;
-        TAKE(&chunk, struct tt_event, event);
-        switch (event.type) {
-            case TT_OP:
-                count->ops++;
-                count->fused += event.n_fused;
-                count->work_ns += event.end_ns - event.begin_ns - event.barrier_ns;
-                count->barrier_ns += event.barrier_ns;
-                if (show) {
-                    printf("  op compute=%" PRIu64, compute);
-                    print_node(compute, event.node);
-                    printf(" begin_ns=%" PRIu64 " end_ns=%" PRIu64 " barrier_ns=%" PRIu64 " n_fused=%" PRIu16 "\n",
-                           event.begin_ns, event.end_ns, event.barrier_ns, event.n_fused);
-                }
+        struct bytes again = chunk;
+        TAKE(&again, struct tt_op, op);
+        switch (op.type) {
+            case TT_OP: {
+                const uint64_t  begin = last + op.gap;
+                const struct op short_op = { begin, begin + op.took, op.barrier, op.node, op.n_fused };
+                last     = short_op.end;
+                chunk.at = again.at;
+                dump_op(&short_op, compute, show, count);
                 break;
-            case TT_THREAD_BEGIN:
-            case TT_THREAD_END:
-                compute = event.end_ns;
-                count->computes += event.type == TT_THREAD_BEGIN;
-                count->open += event.type == TT_THREAD_BEGIN ? 1u : UINT64_MAX;
-                if (show) {
-                    printf("  thread_%s time_ns=%" PRIu64 " compute=%" PRIu64 " thread=%" PRIu32 " pool=%" PRIu32
-                           " os_thread=%" PRIu32 "\n", event.type == TT_THREAD_BEGIN ? "begin" : "end", event.begin_ns,
-                           compute, event.node, (uint32_t) event.barrier_ns, (uint32_t) (event.barrier_ns >> 32));
-                }
+            }
+            case TT_LONG_OP: {
+                TAKE(&chunk, struct tt_long_op, found);
+                const uint64_t  barrier = found.barrier | (uint64_t) found.barrier_high << 32;
+                const struct op long_op = { found.begin, found.begin + found.took, barrier, found.node, found.n_fused };
+                last = long_op.end;
+                dump_op(&long_op, compute, show, count);
                 break;
-            case TT_INDEX: {
-                const uint64_t ne0 = event.end_ns & UINT32_MAX, ne1 = event.end_ns >> 32, left = chunk.end - chunk.at;
-                if ((event.n_fused != 4 && event.n_fused != 8) || (ne0 && ne1 > left / ne0 / event.n_fused)) {
-                    stop(at, "index of %" PRIu64 " x %" PRIu64 " numbers of %" PRIu16 " bytes, %" PRIu64 " bytes are left",
-                         ne0, ne1, event.n_fused, left);
-                }
-                const size_t    size = (size_t) (ne0 * ne1 * event.n_fused);
-                const uint8_t * data = take(&chunk, (size + sizeof event - 1) / sizeof event * sizeof event);
-                count->indexes++;
+            }
+            case TT_THREAD_BEGIN: {
+                TAKE(&chunk, struct tt_thread_begin, begin);
+                compute = begin.compute;
+                last    = begin.time;
+                count->computes++;
+                count->open++;
                 if (show) {
-                    printf("  index time_ns=%" PRIu64 " compute=%" PRIu64, event.begin_ns, compute);
-                    print_node(compute, event.node);
-                    print_index(&event, data, ne0 * ne1);
-                    putchar('\n');
+                    printf("  thread_begin time=%" PRIu64 " compute=%" PRIu64 " thread=%" PRIu32 " pool=%" PRIu16
+                           " os_thread=%" PRIu32 "\n", begin.time, compute, begin.thread, begin.n_threads, begin.os_thread);
                 }
                 break;
             }
-            default: stop(at, "event type %" PRIu16 " is unknown", event.type);
+            case TT_THREAD_END: {
+                TAKE(&chunk, struct tt_thread_end, end);
+                last = end.time;
+                count->open--;
+                if (show) {
+                    printf("  thread_end time=%" PRIu64 " compute=%" PRIu64 " thread=%" PRIu32 "\n", end.time, compute,
+                           end.thread);
+                }
+                break;
+            }
+            case TT_INDEX: {
+                TAKE(&chunk, struct tt_index, index);
+                last = index.time;
+                count->indexes++;
+                dump_index(&index, &chunk, compute, show);
+                break;
+            }
+            default: stop(at, "unit type %u is unknown", op.type);
         }
     }
 }
@@ -540,8 +601,8 @@ static void dump_header(const struct tt_file_header * header, const uint8_t * da
     for (int i = 0; i < 16; i++) {
         printf("%02x", header->run_id[i]);
     }
-    printf(" os_thread=%" PRIu32 " open_ns=%" PRIu64 " crc=%s dropped_records=%" PRIu64 " dropped_bytes=%" PRIu64 "\n",
-           header->os_thread, header->open_ns, whole ? "right" : "wrong", header->dropped_records, header->dropped_bytes);
+    printf(" os_thread=%" PRIu32 " open_ns=%" PRIu64 " clock=%s crc=%s dropped_records=%" PRIu64 " dropped_bytes=%" PRIu64 "\n",
+           header->os_thread, header->open_ns, header->clock == TT_CLOCK_TSC ? "tsc" : "monotonic", whole ? "right" : "wrong", header->dropped_records, header->dropped_bytes);
     if (!whole) {
         stop(offsetof(struct tt_file_header, crc), "the header has a wrong checksum");
     }
@@ -560,6 +621,9 @@ static void dump_segment(const char * path, bool show) {
     }
     if (header.version != TT_VERSION) {
         stop(offsetof(struct tt_file_header, version), "version %" PRIu32 ", this tt_dump reads version %u", header.version, TT_VERSION);
+    }
+    if (header.clock > TT_CLOCK_TSC) {
+        stop(offsetof(struct tt_file_header, clock), "clock %" PRIu32 " is unknown", header.clock);
     }
     if (header.kind > TT_SEGMENT_THREAD) {
         stop(offsetof(struct tt_file_header, kind), "segment kind %" PRIu32 " is unknown", header.kind);
@@ -601,8 +665,8 @@ static void dump_segment(const char * path, bool show) {
     }
     if (header.kind == TT_SEGMENT_THREAD) {
         printf("summary computes=%" PRIu64 " open=%" PRIu64 " ops=%" PRIu64 " fused=%" PRIu64 " indexes=%" PRIu64
-               " work_ns=%" PRIu64 " barrier_ns=%" PRIu64 "\n", count.computes, count.open, count.ops, count.fused,
-               count.indexes, count.work_ns, count.barrier_ns);
+               " work=%" PRIu64 " barrier=%" PRIu64 "\n", count.computes, count.open, count.ops, count.fused,
+               count.indexes, count.work, count.barrier);
     }
 }
 

@@ -46,13 +46,13 @@ def tools(build: Build) -> Path:
 @pytest.fixture(scope="session")
 def written(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small trace, closed in order."""
-    return _write(tools, tmp_path_factory.mktemp("written"))
+    return write(tools, tmp_path_factory.mktemp("written"))
 
 
 @pytest.fixture(scope="session")
 def killed(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, of a process that ended in the middle of the last pass."""
-    return _write(tools, tmp_path_factory.mktemp("killed"), "killed")
+    return write(tools, tmp_path_factory.mktemp("killed"), "killed")
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +61,8 @@ def files(written: Path) -> Files:
     return {name: bytes(data) for name, data in segment_files(written).items()}
 
 
-def _write(tools: Path, folder: Path, *how: str) -> Path:
-    subprocess.run([tools / "write_trace", folder, *how], check=True, timeout=60)
+def write(tools: Path, folder: Path, *how: str, clock: str = "monotonic") -> Path:
+    """Run write_trace, its events timed by `clock` where that is possible."""
+    environment = os.environ | {"TENSOR_TRACE_CLOCK": clock}
+    subprocess.run([tools / "write_trace", folder, *how], check=True, timeout=60, env=environment)
     return folder

@@ -18,18 +18,20 @@ from tests.native.trace_bytes import (
     Trace,
     buffer,
     chunk,
+    clock,
     compute,
     end,
-    event,
     graph,
     header,
     index,
     node,
+    op,
     pass_begin,
     pass_end,
     placement,
     read,
     record,
+    short_op,
     string,
     thread_begin,
     thread_end,
@@ -38,6 +40,7 @@ from tracegen.errors import EnvironmentFailure, TraceFormatError
 from tracegen.readers.segments import segment_files
 
 GOOD = Trace().files()
+GOOD_BEFORE = Trace().before
 
 
 def _main(data: bytes) -> dict[str, bytes]:
@@ -57,9 +60,11 @@ SEGMENTS: Mapping[str, tuple[Files, str]] = {
     "CUT_IN_HEADER": (_main(GOOD[MAIN][:50]), "50 bytes, a segment has at least 4096"),
     "BAD_MAGIC": (_main(header(magic=b"GGUF\0\0\0\0")), "begins with b'GGUF"),
     "TEXT_MODE_COPY": (_main(header(magic=b"TTRACE\n\n")), "no tensor trace"),
-    "WRONG_VERSION": (_main(header(version=2) + GOOD[MAIN][4096:]), "version 2, this tracegen reads version 1"),
+    "WRONG_VERSION": (_main(header(version=1) + GOOD[MAIN][4096:]), "version 1, this tracegen reads version 2"),
     "FLIPPED_HEADER": (_main(_with(GOOD[MAIN], 40, b"\xff")), "header at byte 0 has a wrong checksum"),
     "UNKNOWN_KIND": (_main(header(7)), "segment kind 7"),
+    "UNKNOWN_CLOCK": (_main(header(clock=2)), "clock 2 at byte 56"),
+    "ANOTHER_CLOCK": (_thread(header(1, 1, clock=1) + GOOD[THREAD][4096:]), "counts by another clock"),
     "OTHER_RUN": (_thread(header(1, 1, run=bytes(16)) + GOOD[THREAD][4096:]), "belongs to run"),
     "MISSING_MAIN": ({THREAD: GOOD[THREAD]}, "main segment of this run is missing"),
     "NOTHING": ({}, "main segment of this run is missing"),
@@ -85,7 +90,7 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "RECORD_BEYOND_CHUNK": (lambda: Trace(after=[struct.pack("<IIQ", 1, 4096, 1)]), "length 4096, 16 bytes are left"),
     "RECORD_CUT": (lambda: Trace(after=[bytes(8)]), "cut after 8 of 16 bytes"),
     "RECORD_TOO_SHORT": (lambda: Trace(before=[record(3, bytes(8))]), "type 3 .* is broken"),
-    "UNKNOWN_RECORD": (lambda: Trace(before=[record(21, b"")]), "type 21 is unknown"),
+    "UNKNOWN_RECORD": (lambda: Trace(before=[record(22, b"")]), "type 22 is unknown"),
     "RECORD_TIME_HUGE": (lambda: Trace(after=[record(1, bytes(8), BIG)]), "time_ns"),
     "STRING_BEYOND_RECORD": (lambda: Trace(before=[record(2, struct.pack("<II", 8, 9) + b"x")]), "string of 9 bytes"),
     "STRING_TWICE": (lambda: Trace(before=[string(3, "again")]), "string 3 is there already"),
@@ -129,35 +134,52 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
         lambda: Trace(before=[string(8, "cost.event_ns"), record(1, struct.pack("<II", 8, 1)), *Trace().before]),
         "cost.event_ns is 'GET_ROWS'",
     ),
-    "EVENTS_CUT": (lambda: Trace(events=[thread_begin(), event(1)[:31]]), "63 bytes of events"),
-    "UNKNOWN_EVENT": (lambda: Trace(events=[thread_begin(), event(9)]), "event 1: its type is unknown"),
-    "ZERO_EVENTS": (lambda: Trace(events=[bytes(64)]), "event 0: its type is unknown"),
-    "OP_OUTSIDE_COMPUTE": (lambda: Trace(events=[event(1)]), "event 0: .* do not open and close"),
-    "END_WITHOUT_BEGIN": (lambda: Trace(events=[thread_end()]), "event 0: .* do not open and close"),
-    "BEGIN_TWICE": (lambda: Trace(events=[thread_begin(), thread_begin()]), "event 1: .* do not open and close"),
-    "OP_AFTER_END": (lambda: Trace(events=[thread_begin(), thread_end(), event(1)]), "event 2: .* open and close"),
-    "END_OF_ANOTHER": (lambda: Trace(events=[thread_begin(), thread_end(3)]), "event 1: it closes another"),
-    "THREAD_OUTSIDE_POOL": (lambda: Trace(events=[thread_begin(thread=1)]), "event 0: a thread with a number outside"),
-    "COMPUTE_UNKNOWN": (lambda: Trace(events=[thread_begin(BIG), event(1), thread_end(BIG)]), "does not know"),
-    "NODE_BEYOND_COMPUTE": (lambda: Trace(events=[thread_begin(), event(1, node=1)]), "does not know"),
-    "NODE_HUGE": (lambda: Trace(events=[thread_begin(), event(1, node=NONE)]), "does not know"),
-    "FUSED_BEYOND_COMPUTE": (lambda: Trace(events=[thread_begin(), event(1, n_fused=1)]), "does not know"),
-    "NODE_TWICE": (lambda: Trace(events=[thread_begin(), event(1), event(1), thread_end()]), "ran a node twice"),
-    "END_BEFORE_BEGIN": (lambda: Trace(events=[thread_begin(), event(1, end=3_999)]), "event 1: an op ends before"),
-    "TIME_HUGE": (lambda: Trace(events=[thread_begin(), event(1, begin=BIG, end=BIG)]), "event 1: its time cannot be"),
-    "WAIT_BEYOND_OP": (lambda: Trace(events=[thread_begin(), event(1, barrier=1_001)]), "event 1: an op waits longer"),
-    "WAIT_HUGE": (lambda: Trace(events=[thread_begin(), event(1, barrier=BIG)]), "event 1: an op waits longer"),
+    "UNITS_CUT": (lambda: Trace(events=[thread_begin(), short_op()[:15]]), "47 bytes of units of 16"),
+    "UNKNOWN_UNIT": (lambda: Trace(events=[thread_begin(), short_op(kind=9)]), "unit 2: its type is unknown"),
+    "ZERO_UNITS": (lambda: Trace(events=[bytes(64)]), "unit 0: its type is unknown"),
+    "OP_OUTSIDE_COMPUTE": (lambda: Trace(events=[short_op()]), "unit 0: .* do not open and close"),
+    "END_WITHOUT_BEGIN": (lambda: Trace(events=[thread_end()]), "unit 0: .* do not open and close"),
+    "BEGIN_TWICE": (lambda: Trace(events=[thread_begin(), thread_begin()]), "unit 2: .* do not open and close"),
+    "OP_AFTER_END": (lambda: Trace(events=[thread_begin(), thread_end(), op()]), "unit 3: .* open and close"),
+    "END_OF_ANOTHER": (lambda: Trace(events=[thread_begin(), thread_end(thread=3)]), "unit 2: it closes another"),
+    "THREAD_OUTSIDE_POOL": (lambda: Trace(events=[thread_begin(thread=1)]), "unit 0: a thread with a number outside"),
+    "SECOND_UNIT_MISSING": (lambda: Trace(events=[thread_begin(), op()[:16]]), "unit 2: a second unit is missing"),
+    "SECOND_UNIT_ANOTHER": (lambda: Trace(events=[thread_begin(), op(more=1)]), "unit 2: a second unit is missing"),
+    "SECOND_UNIT_ALONE": (lambda: Trace(events=[thread_begin(), op()[16:]]), "without a first"),
+    "INDEX_CUT": (lambda: Trace(events=[thread_begin(), ROW[:16]]), "index at unit 2: .* do not fit"),
+    "COMPUTE_UNKNOWN": (lambda: Trace(events=[thread_begin(BIG), op(), thread_end()]), "does not know"),
+    "NODE_BEYOND_COMPUTE": (lambda: Trace(events=[thread_begin(), short_op(node=1)]), "does not know"),
+    "NODE_HUGE": (lambda: Trace(events=[thread_begin(), op(node=NONE)]), "unit 2: a node with a number that cannot"),
+    "FUSED_BEYOND_COMPUTE": (lambda: Trace(events=[thread_begin(), short_op(n_fused=1)]), "does not know"),
+    "NODE_TWICE": (lambda: Trace(events=[thread_begin(), op(), short_op(), thread_end()]), "ran a node twice"),
+    "TIME_HUGE": (lambda: Trace(events=[thread_begin(), op(begin=BIG)]), "unit 2: its time cannot be"),
+    "TOOK_HUGE": (lambda: Trace(events=[thread_begin(), op(took=BIG)]), "unit 2: it takes longer than can be"),
+    "WAIT_BEYOND_OP": (lambda: Trace(events=[thread_begin(), short_op(barrier=1_001)]), "unit 2: an op waits longer"),
+    "WAIT_BEYOND_LONG_OP": (lambda: Trace(events=[thread_begin(), op(barrier=1 << 40)]), "unit 2: an op waits longer"),
+    "NO_MOMENTS": (lambda: Trace(clock=1), "0 moments .* are noted"),
+    "ONE_MOMENT": (lambda: Trace(clock=1, before=[clock(1, 1), *GOOD_BEFORE]), "1 moments .* are noted"),
+    "STOPPED_CLOCK": (lambda: Trace(clock=1, before=[clock(1, 9), clock(2, 9), *GOOD_BEFORE]), "2 moments"),
+    "CLOCK_RAN_BACKWARDS": (
+        lambda: Trace(clock=1, before=[clock(1, 10**8), clock(2, 1), clock(3, 10**9), *GOOD_BEFORE]), "ran backwards"
+    ),
+    "TICKS_HUGE": (lambda: Trace(clock=1, before=[clock(BIG, 1)]), "ticks is"),
+    "EVENT_FAR_FROM_MOMENTS": (
+        lambda: Trace(
+            clock=1, before=[clock(1, 1), clock(2, 1 << 40), *GOOD_BEFORE], events=[thread_begin(), op(begin=1 << 61)]
+        ),
+        "so far from every known moment",
+    ),
     "INDEX_BEYOND_SEGMENT": (lambda: Trace(events=[thread_begin(), index(b"", ne0=NONE, ne1=NONE)]), "do not fit"),
     "INDEX_ELEMENT_ODD": (lambda: Trace(events=[thread_begin(), index(bytes(3), ne0=1, element=3)]), "of 3 bytes"),
     "INDEX_OF_WIDE_WEIGHTS": (
         lambda: Trace(events=[thread_begin(), index(bytes(8), ne0=1, what=5, element=8)]), "kind 5 do not fit"
     ),
     "INDEX_OF_WHAT": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, what=6)]), "kind 6 do not fit"),
-    "INDEX_NEGATIVE": (lambda: Trace(events=[thread_begin(), index(b"\xff" * 4, ne0=1)]), "units -1 to -1 cannot be"),
+    "INDEX_NEGATIVE": (lambda: Trace(events=[thread_begin(), index(b"\xff" * 4, ne0=1)]), "numbers -1 to -1 cannot be"),
     "INDEX_HUGE": (
         lambda: Trace(events=[thread_begin(), index(struct.pack("<q", 1 << 62), ne0=1, element=8)]), "cannot be"
     ),
-    "INDEX_TWICE": (lambda: Trace(events=[thread_begin(), ROW, ROW, event(1), thread_end()]), "copied twice"),
+    "INDEX_TWICE": (lambda: Trace(events=[thread_begin(), ROW, ROW, short_op(), thread_end()]), "copied twice"),
     "INDEX_OF_NO_NODE": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, node=7)]), "does not know"),
 }  # fmt: skip
 
@@ -177,6 +199,27 @@ def test_the_trace_is_good_before_it_is_broken() -> None:
         assert trace.facts["unsealed_chunks"] == 2 - 2 * sealed
 
 
+def test_ticks_become_nanoseconds_along_a_straight_line_between_moments() -> None:
+    """Two ticks a nanosecond at first, then half of one; what lies beyond goes on at the rate of the whole."""
+    before = [clock(7_000, 8_000), *GOOD_BEFORE, clock(3_000, 2_000), clock(5_000, 3_000)]  # in any order
+    events = [thread_begin(time=4_000), short_op(took=2_000, barrier=500), thread_end(time=8_000)]
+    trace = read(Trace(clock=1, before=before, events=events).files())
+    begin, end = 2_550, 3_000 + 1_100 * 5 // 2
+    barrier = 500 * (end - begin) // 2_000
+    wait = 8_000 + 1_000 * 6_000 // 4_000 - end
+    spans = trace.tables["spans"][["begin_ns", "work_ns", "barrier_ns", "wait_ns"]]
+    assert spans.values.tolist() == [[begin, end - begin - barrier, barrier, wait]]
+
+
+def test_a_long_op_is_read_as_a_short_one() -> None:
+    """An op that took hours, most of them in a barrier: more than 32 bits count."""
+    hours = 9 * 3600 * 10**9
+    one = op(begin=10_000, took=hours, barrier=hours - 7)
+    trace = read(Trace(events=[thread_begin(), one, thread_end(time=hours + 10_005)]).files())
+    spans = trace.tables["spans"][["begin_ns", "work_ns", "barrier_ns", "wait_ns"]]
+    assert spans.values.tolist() == [[10_000, 7, hours - 7, 5]]
+
+
 def test_a_chunk_that_a_killed_process_had_just_taken_is_no_fault() -> None:
     trace = read(GOOD | {THREAD: GOOD[THREAD] + bytes(8192)})
     assert len(trace.tables["spans"]) == 1
@@ -185,10 +228,10 @@ def test_a_chunk_that_a_killed_process_had_just_taken_is_no_fault() -> None:
 def test_a_map_leads_to_the_nodes_of_the_graph() -> None:
     nodes = struct.pack("<2I", NONE, 0)
     run = [pass_begin(), compute(first=NONE, n_nodes=2, n_map=2, nodes=nodes), pass_end()]
-    trace = read(Trace(run=run, events=[thread_begin(), event(1, node=1), thread_end()]).files())
+    trace = read(Trace(run=run, events=[thread_begin(), op(node=1), thread_end()]).files())
     assert trace.tables["spans"]["node"].tolist() == [0]
     with pytest.raises(TraceFormatError, match="does not know"):
-        read(Trace(run=run, events=[thread_begin(), event(1, node=0), thread_end()]).files())
+        read(Trace(run=run, events=[thread_begin(), op(), thread_end()]).files())
 
 
 @pytest.mark.parametrize("name", SEGMENTS)

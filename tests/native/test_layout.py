@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracegen.readers import events, records, segments
+from tracegen.readers import records, segments, units
 
 pytestmark = pytest.mark.native
 
@@ -34,7 +34,11 @@ ARRAYS: dict[str, np.dtype[np.void]] = {
     "tt_node": records.NODE,
     "tt_place": records.PLACE,
     "tt_token": records.TOKEN,
-    "tt_event": events.EVENT,
+    "tt_op": units.OP_UNIT,
+    "tt_long_op": units.LONG_UNITS,
+    "tt_thread_begin": units.BEGIN_UNITS,
+    "tt_thread_end": units.END_UNIT,
+    "tt_index": units.INDEX_UNITS,
 }
 Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]
 
@@ -99,10 +103,10 @@ def test_the_header_lists_what_the_reader_knows() -> None:
     assert types is not None
     numbers = {int(n): name.lower() for name, n in re.findall(r"TT_(\w+) *= *(\d+)", types[1])}
     assert {n: f"_take_{name}" for n, name in numbers.items()} == {n: f.__name__ for n, f in records._TAKERS.items()}
-    for name in ("OP", "THREAD_BEGIN", "THREAD_END", "INDEX"):
-        assert getattr(events, name) == named[f"TT_{name}"]
+    for name in ("OP", "THREAD_BEGIN", "THREAD_END", "INDEX", "LONG_OP", "MORE"):
+        assert getattr(units, name) == named[f"TT_{name}"]
     for name in ("ROWS", "EXPERTS", "CELLS", "COLUMNS", "WEIGHTS"):
-        assert getattr(events, name) == named[f"TT_INDEX_{name}"]
+        assert getattr(units, name) == named[f"TT_INDEX_{name}"]
     for name in ("WARMUP", "ENCODER", "OUTSIDE"):
         assert getattr(records, name) == named[f"TT_PASS_{name}"]
 

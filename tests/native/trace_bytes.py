@@ -24,9 +24,9 @@ def read(files: Files) -> NativeTrace:
 
 
 def header(
-    kind: int = 0, number: int = 0, *, magic: bytes = b"TTRACE\r\n", version: int = 1, run: bytes = RUN
+    kind: int = 0, number: int = 0, *, magic: bytes = b"TTRACE\r\n", version: int = 2, run: bytes = RUN, clock: int = 0
 ) -> bytes:
-    checked = struct.pack("<8sII16sIIQQI", magic, version, kind, run, number, 4242, 1_000, 0, 0)
+    checked = struct.pack("<8sII16sIIQQI", magic, version, kind, run, number, 4242, 1_000, 0, clock)
     return (checked + struct.pack("<IQQ", zlib.crc32(checked), 0, 0)).ljust(4096, b"\0")
 
 
@@ -111,23 +111,35 @@ def end(n_passes: int = 1, n_segments: int = 2) -> bytes:
     return record(20, struct.pack("<4Q", 10**18, n_passes, n_segments, 0), 10_000)
 
 
-def event(
-    kind: int, *, begin: int = 4_000, end: int = 5_000, barrier: int = 0, node: int = 0, n_fused: int = 0
+def clock(ticks: int, time_ns: int) -> bytes:
+    return record(21, struct.pack("<Q", ticks), time_ns)
+
+
+def short_op(
+    *, gap: int = 100, took: int = 1_000, barrier: int = 0, node: int = 0, n_fused: int = 0, kind: int = 1
 ) -> bytes:
-    return struct.pack("<QQQIHH", begin, end, barrier, node, n_fused, kind)
+    return struct.pack("<IIIHBB", gap, took, barrier, node, n_fused, kind)
 
 
-def thread_begin(compute: int = 0, *, thread: int = 0, pool: int = 1) -> bytes:
-    return event(2, begin=3_500, end=compute, barrier=pool, node=thread)
+def op(
+    *, begin: int = 4_000, took: int = 1_000, barrier: int = 0, node: int = 0, n_fused: int = 0, more: int = 255
+) -> bytes:
+    """An op that states its own begin: TT_LONG_OP."""
+    head = struct.pack("<QIHBB", begin, node, n_fused, 0, 5)
+    return head + struct.pack("<QIHBB", took, barrier & NONE, barrier >> 32, 0, more)
 
 
-def thread_end(compute: int = 0, *, thread: int = 0) -> bytes:
-    return event(3, begin=6_000, end=compute, node=thread)
+def thread_begin(compute: int = 0, *, time: int = 3_500, thread: int = 0, pool: int = 1) -> bytes:
+    return struct.pack("<QIHBB", time, thread, pool, 0, 2) + struct.pack("<QIHBB", compute, 4242, 0, 0, 255)
+
+
+def thread_end(*, time: int = 6_000, thread: int = 0) -> bytes:
+    return struct.pack("<QIHBB", time, thread, 0, 0, 3)
 
 
 def index(values: bytes, *, ne0: int, ne1: int = 1, what: int = 1, element: int = 4, node: int = 0) -> bytes:
-    data = values.ljust(-(-len(values) // 32) * 32, b"\0")
-    return event(4, begin=3_900, end=ne0 | ne1 << 32, barrier=what, node=node, n_fused=element) + data
+    head = struct.pack("<QIBBBB", 3_900, node, what, element, 0, 4) + struct.pack("<IIIHBB", ne0, ne1, 0, 0, 0, 255)
+    return head + values.ljust(-(-len(values) // 16) * 16, b"\0")
 
 
 ROW = index(struct.pack("<i", 3), ne0=1)
@@ -141,8 +153,9 @@ class Trace:
     before: list[bytes] = field(default_factory=lambda: [buffer(), graph(), placement()])
     run: list[bytes] = field(default_factory=lambda: [pass_begin(), compute(), pass_end()])
     after: list[bytes] = field(default_factory=lambda: [end()])
-    events: list[bytes] = field(default_factory=lambda: [thread_begin(), ROW, event(1), thread_end()])
+    events: list[bytes] = field(default_factory=lambda: [thread_begin(), ROW, short_op(), thread_end()])
     sealed: int = 1
+    clock: int = 0
 
     @property
     def main(self) -> bytes:
@@ -150,13 +163,14 @@ class Trace:
 
     def files(self) -> dict[str, bytes]:
         return {
-            MAIN: header() + chunk(self.main, sealed=self.sealed),
-            THREAD: header(1, 1) + chunk(b"".join(self.events), sealed=self.sealed),
+            MAIN: header(clock=self.clock) + chunk(self.main, sealed=self.sealed),
+            THREAD: header(1, 1, clock=self.clock) + chunk(b"".join(self.events), sealed=self.sealed),
         }
 
 
 # Segments whose checksums are right and whose contents are not: what tt_dump must refuse without a wrong read.
 GARBAGE: tuple[bytes, ...] = (
+    header() + chunk(record(22, b"")),
     header() + chunk(record(21, b"")),
     header() + chunk(struct.pack("<IIQ", 1, 8, 1)),
     header() + chunk(record(2, struct.pack("<II", 0, 99))),
@@ -168,10 +182,15 @@ GARBAGE: tuple[bytes, ...] = (
     header() + chunk(record(17, struct.pack("<QIIIIII", 0, 0, 0, 0, 5, NONE, 6) + bytes(24))),
     header() + chunk(b"", sealed=0, committed=4033),
     header() + chunk(b"", 1),
-    header(1, 1) + chunk(event(9)),
-    header(1, 1) + chunk(event(4, end=NONE | NONE << 32, n_fused=8)),
-    header(1, 1) + chunk(event(4, end=1 | 1 << 32, n_fused=0)),
-    header(1, 1) + chunk(event(1)[:31]),
+    header(1, 1) + chunk(short_op(kind=9)),
+    header(1, 1) + chunk(op()[:16]),
+    header(1, 1) + chunk(thread_begin()[:16]),
+    header(1, 1) + chunk(index(b"", ne0=1)[:16]),
+    header(1, 1) + chunk(index(b"", ne0=NONE, ne1=NONE, element=8)),
+    header(1, 1) + chunk(index(b"", ne0=1, element=0)),
+    header(1, 1) + chunk(short_op()[:15]),
     header(7) + chunk(b""),
-    header(version=2) + chunk(b""),
+    header(version=1) + chunk(b""),
+    header(version=3) + chunk(b""),
+    header(clock=2) + chunk(b""),
 )

@@ -1,4 +1,4 @@
-"""The thread segments of a native trace: events to spans and index data, as columns."""
+"""What all threads of a native trace recorded: spans and index data, in ns, with passes and nodes of graphs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tracegen.errors import TraceFormatError
-from tracegen.readers.records import NONE, NUMBER, SIZE, Compute
+from tracegen.readers.clock import Clock
+from tracegen.readers.records import Compute
 from tracegen.readers.segments import Segment
-
-EVENT = np.dtype(
-    [
-        ("begin_ns", "<u8"), ("end_ns", "<u8"), ("barrier_ns", "<u8"),
-        ("node", "<u4"), ("n_fused", "<u2"), ("type", "<u2"),
-    ]
-)  # fmt: skip
-OP, THREAD_BEGIN, THREAD_END, INDEX = 1, 2, 3, 4
-ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS = 1, 2, 3, 4, 5
-EXACT = 1 << 53  # whole numbers below are exact in a float64
+from tracegen.readers.units import read_units
 
 
 @dataclass(frozen=True)
@@ -67,106 +59,34 @@ class Events:
     zero_records: int
 
 
-def read_events(segments: Iterable[Segment], computes: Mapping[int, Compute], pass_ids: Mapping[int, int]) -> Events:
+def read_events(
+    segments: Iterable[Segment], computes: Mapping[int, Compute], pass_ids: Mapping[int, int], clock: Clock
+) -> Events:
     """Read all thread segments; `pass_ids` leads from the tracer's pass numbers to ours.
 
-    Raises TraceFormatError naming file and event.
+    Raises TraceFormatError naming file and unit.
     """
     spans: list[tuple[np.ndarray, ...]] = []
     indexes: list[tuple[np.ndarray, ...]] = []
     counts = np.zeros(4, np.int64)
     lookup = _Lookup(computes, pass_ids)
     for segment in segments:
-        events, copies = _split(segment)
-        opening, opened = _openings(segment, events)
-        compute, thread = events["end_ns"][opening], events["node"][opening]
-        pool = events["barrier_ns"][opening] & NONE
-        _refuse(segment, (thread >= pool) | (pool >= NUMBER), "a thread with a number outside its pool")
-        op = events["type"] == OP
-        chosen = events[op]
-        following = np.append(events["begin_ns"][1:], events["end_ns"][-1:])[op] if len(events) else chosen["end_ns"]
+        units = read_units(segment)
+        ops, copies, openings = units.ops, units.copies, units.openings
+        begin, end, following = (clock.ns_of(ticks) for ticks in (ops.begin, ops.end, ops.following))
         # After the last op of an unfinished compute there is no next begin: no wait is known, 0 is the least.
-        wait = np.where(following >= chosen["end_ns"], following - chosen["end_ns"], 0)
-        pass_id, node, split = lookup.place(segment, compute[op], chosen["node"], chosen["n_fused"])
-        spans.append(
-            (pass_id, node, thread[op], pool[op], split, chosen["begin_ns"], chosen["end_ns"], chosen["barrier_ns"],
-             wait, chosen["n_fused"])
-        )  # fmt: skip
-        index = events["type"] == INDEX
-        where, index_node, _ = lookup.place(segment, compute[index], events["node"][index])
-        indexes.append((where, index_node, events["barrier_ns"][index], *copies))
-        begins = events["begin_ns"].astype(np.int64)
-        counts += [len(events), opened, int((np.diff(begins) < 0).sum()), int((begins == 0).sum())]
+        wait = np.maximum(following - end, 0)
+        took = ops.end - ops.begin
+        barrier = np.where(took > 0, ops.barrier * ((end - begin) / np.maximum(took, 1)), 0).astype(np.int64)
+        pass_id, node, split = lookup.place(segment, openings.compute[ops.opening], ops.node, ops.n_fused)
+        thread, pool = openings.thread[ops.opening], openings.n_threads[ops.opening]
+        spans.append((pass_id, node, thread, pool, split, begin, end, barrier, wait, ops.n_fused))
+        where, index_node, _ = lookup.place(segment, openings.compute[copies.opening], copies.node)
+        indexes.append((where, index_node, copies.what, copies.ne0, copies.n, copies.values))
+        moments = units.moments
+        counts += [len(moments), units.n_open, int((np.diff(moments) < 0).sum()), int((moments == 0).sum())]
     n_events, n_open, not_monotone, zero_records = counts.tolist()
     return Events(_joined_spans(spans), _joined_indexes(indexes), n_events, n_open, not_monotone, zero_records)
-
-
-def _refuse(segment: Segment, wrong: np.ndarray, what: str) -> None:
-    """Raise TraceFormatError when an event is `wrong`."""
-    if wrong.any():
-        raise TraceFormatError(f"{segment.name}: event {int(np.flatnonzero(wrong)[0])}: {what}; the trace was changed")
-
-
-def _split(segment: Segment) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Separate the 32-byte events from the data that follows each TT_INDEX."""
-    if len(segment.payload) % EVENT.itemsize:
-        raise TraceFormatError(
-            f"{segment.name}: {len(segment.payload)} bytes of events, no multiple of {EVENT.itemsize}; the file was cut"
-        )
-    rows = segment.payload.view(EVENT)
-    is_event = np.ones(len(rows), bool)
-    ne0, n, parts = [], [], []
-    end = 0
-    for at in np.flatnonzero(rows["type"] == INDEX).tolist():
-        if at < end:  # bytes of the data before it that look like an event
-            continue
-        row = rows[at]
-        what, element = int(row["barrier_ns"]), int(row["n_fused"])
-        first, second = int(row["end_ns"]) & NONE, int(row["end_ns"]) >> 32
-        size = first * second * element
-        end = at + 1 + -(-size // EVENT.itemsize)
-        fits = element in ((4,) if what == WEIGHTS else (4, 8)) and end <= len(rows)
-        if not fits or what not in (ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS):
-            raise TraceFormatError(
-                f"{segment.name}: index at event {at}: {first} x {second} numbers of {element} bytes"
-                f" and kind {what} do not fit"
-            )
-        is_event[at + 1 : end] = False
-        start = (at + 1) * EVENT.itemsize
-        parts.append(_numbers(segment, at, segment.payload[start : start + size], what, element))
-        ne0.append(first)
-        n.append(first * second)
-    events = rows[is_event]
-    kind, begin, last, barrier = (events[name] for name in ("type", "begin_ns", "end_ns", "barrier_ns"))
-    _refuse(segment, ~np.isin(kind, (OP, THREAD_BEGIN, THREAD_END, INDEX)), "its type is unknown")
-    _refuse(segment, begin >= SIZE, "its time cannot be")
-    _refuse(segment, (kind == OP) & ((last < begin) | (last >= SIZE)), "an op ends before it begins")
-    _refuse(segment, (kind == OP) & (barrier > last - begin), "an op waits longer than it takes")
-    values = np.concatenate(parts) if parts else np.zeros(0)
-    return events, (np.array(ne0, np.int64), np.array(n, np.int64), values)
-
-
-def _numbers(segment: Segment, at: int, data: np.ndarray, what: int, element: int) -> np.ndarray:
-    """The numbers of one index as float64, which holds every row number that can be."""
-    if what == WEIGHTS:
-        with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
-            return data.view("<f4").astype(np.float64)
-    made = data.view(f"<i{element}")
-    if len(made) and not 0 <= int(made.min()) <= int(made.max()) < EXACT:
-        raise TraceFormatError(f"{segment.name}: index at event {at}: units {made.min()} to {made.max()} cannot be")
-    return made.astype(np.float64)
-
-
-def _openings(segment: Segment, events: np.ndarray) -> tuple[np.ndarray, int]:
-    """Of every event the THREAD_BEGIN it belongs to, and how many computes never ended (the last may)."""
-    kind = events["type"]
-    begins, ends = np.cumsum(kind == THREAD_BEGIN), np.cumsum(kind == THREAD_END)
-    depth = begins - ends
-    _refuse(segment, depth != (kind != THREAD_END), "the computes of this thread do not open and close in turn")
-    opening = np.flatnonzero(kind == THREAD_BEGIN)[begins - 1]
-    foreign = (events["end_ns"] != events["end_ns"][opening]) | (events["node"] != events["node"][opening])
-    _refuse(segment, (kind == THREAD_END) & foreign, "it closes another compute than was opened")
-    return opening, int(depth[-1]) if len(depth) else 0
 
 
 class _Lookup:

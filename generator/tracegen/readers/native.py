@@ -17,13 +17,14 @@ import pandas as pd
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
 from tracegen.readers import events as ev
+from tracegen.readers.clock import clock_of
 from tracegen.readers.graph_tables import graph_tables
 from tracegen.readers.placement_table import placement_table
 from tracegen.readers.records import BUFFER_USAGES, ENCODER, OUTSIDE, WARMUP, Buffer, Pass, Records, read_records
-from tracegen.readers.segments import Bytes, Segment, read_segments
+from tracegen.readers.segments import CLOCKS, Bytes, Segment, read_segments
 from tracegen.readers.touch_tables import touch_tables
 
-VERSION = "native-1"
+VERSION = "native-2"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     _check_end(segments, records)
     ordered = _in_order(records)
     pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
-    events = ev.read_events(segments[1:], records.computes, pass_ids)
+    clock = clock_of(segments[0].clock, records.moments)
+    events = ev.read_events(segments[1:], records.computes, pass_ids, clock)
     made = contract.empty()
     if model is not None:
         made["files"], made["tensors"] = model.files, model.tensors
@@ -325,6 +327,8 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "n_barriers": int((events.spans.barrier_ns > 0).sum()),
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
+        "clock": CLOCKS[segments[0].clock],
+        "clock_why": info.get("clock.why"),
         "clock_anchor": info.get("clock.anchor"),
         "sampled_tokens": list(records.sampled),
         "argv": [info[key] for key in sorted(info) if key.startswith("argv.")],

@@ -35,6 +35,7 @@ _PASS = struct.Struct("<QQQQIIIIIiII")
 _COMPUTE = struct.Struct("<QIIIIII")
 _SAMPLED = struct.Struct("<Ii")
 _END = struct.Struct("<QQQQ")
+_TICKS = struct.Struct("<Q")
 
 WARMUP, ENCODER, OUTSIDE = 1, 2, 4
 NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64  # numbers of things, bytes and times, ends of ranges: below these
@@ -133,6 +134,7 @@ class Records:
     placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)
     computes: dict[int, Compute] = field(default_factory=dict)
     sampled: list[int] = field(default_factory=list)
+    moments: list[tuple[int, int]] = field(default_factory=list)  # of the events' clock: ticks, ns
     n_calls: dict[int, int] = field(default_factory=dict)
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
     n_records: int = 0
@@ -396,6 +398,12 @@ def _take_end(made: Records, data: memoryview, time_ns: int) -> None:
     made.end_wall_ns, made.end_passes, made.end_segments, _ = _END.unpack_from(data)
 
 
+def _take_clock(made: Records, data: memoryview, time_ns: int) -> None:
+    (ticks,) = _TICKS.unpack_from(data)
+    _below(SIZE, ticks=ticks)
+    made.moments.append((ticks, time_ns))
+
+
 _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     1: _take_info,
     2: _take_string,
@@ -417,4 +425,5 @@ _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     18: _take_logits,
     19: _take_sampled,
     20: _take_end,
+    21: _take_clock,
 }

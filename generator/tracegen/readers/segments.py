@@ -14,10 +14,11 @@ import pyarrow as pa
 from tracegen.errors import EnvironmentFailure, TraceFormatError
 
 MAGIC = b"TTRACE\r\n"
-VERSION = 1
+VERSION = 2
 PAGE = 4096
 CHUNK_MAGIC = 0x4B4E4843
 MAIN, THREAD = 0, 1
+CLOCKS = ("monotonic", "tsc")  # by their number in the header
 
 _FILE_HEADER = struct.Struct("<8sII16sIIQQIIQQ")
 _CHUNK_HEADER = struct.Struct("<IIQQII32x")
@@ -32,6 +33,7 @@ class Segment:
     name: str
     kind: int
     number: int
+    clock: int
     run_id: str
     payload: Bytes
     n_chunks: int
@@ -85,6 +87,8 @@ def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
     for segment in segments[1:]:
         if segment.kind != THREAD:
             raise TraceFormatError(f"{segment.name}: is a second main segment")
+        if segment.clock != segments[0].clock:
+            raise TraceFormatError(f"{segment.name}: counts by another clock than {segments[0].name}")
     return tuple(segments)
 
 
@@ -94,15 +98,19 @@ def read_segment(name: str, data: Bytes) -> Segment:
         raise TraceFormatError(f"{name}: {len(data)} bytes, a segment has at least {PAGE}; the file was cut")
     head = _FILE_HEADER.unpack_from(data.data)
     magic, version, kind, run_id, number = head[:5]
-    crc, dropped_records, dropped_bytes = head[9], head[10], head[11]
+    clock, crc, dropped_records, dropped_bytes = head[8:]
     if magic != MAGIC:
         raise TraceFormatError(f"{name}: begins with {magic!r}, not with {MAGIC!r}: no tensor trace")
     if version != VERSION:
-        raise TraceFormatError(f"{name}: is a trace of version {version}, this tracegen reads version {VERSION}")
+        raise TraceFormatError(
+            f"{name}: is a trace of version {version}, this tracegen reads version {VERSION}; record it again"
+        )
     if crc != zlib.crc32(data[:60].data):
         raise TraceFormatError(f"{name}: the header at byte 0 has a wrong checksum; the file was changed")
     if kind not in (MAIN, THREAD):
         raise TraceFormatError(f"{name}: segment kind {kind} at byte 12 is unknown")
+    if clock >= len(CLOCKS):
+        raise TraceFormatError(f"{name}: clock {clock} at byte 56 is unknown")
     parts, unsealed, sequence = [], 0, 0
     at = PAGE
     while at < len(data):
@@ -115,7 +123,7 @@ def read_segment(name: str, data: Bytes) -> Segment:
         at += size
     payload = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.uint8)
     return Segment(
-        name, kind, number, run_id.hex(), payload, sequence, unsealed, dropped_records, dropped_bytes, len(data)
+        name, kind, number, clock, run_id.hex(), payload, sequence, unsealed, dropped_records, dropped_bytes, len(data)
     )
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
-from tracegen.readers.events import CELLS, COLUMNS, EXPERTS, ROWS, WEIGHTS, Indexes
+from tracegen.readers.events import Indexes
+from tracegen.readers.units import CELLS, COLUMNS, EXPERTS, ROWS, WEIGHTS
 
 # what the numbers are -> (slot of the container, unit)
 _MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "column"), EXPERTS: ("src0", "expert")}

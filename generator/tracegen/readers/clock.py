@@ -1,0 +1,57 @@
+"""From the ticks that events are timed by to nanoseconds of CLOCK_MONOTONIC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracegen.errors import TraceFormatError
+
+MONOTONIC, TSC = 0, 1
+_SLACK_NS = 1_000_000  # two threads may note their moments in either order
+_END = float(1 << 62)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Moments noted in ticks and in ns, ascending in both; none: a tick is a nanosecond."""
+
+    ticks: np.ndarray
+    ns: np.ndarray
+
+    def ns_of(self, ticks: np.ndarray) -> np.ndarray:
+        """The times of `ticks` in ns (both int64), a straight line between moments.
+
+        Ascending ticks give ascending times. Beyond the first and the last moment the
+        clock is taken to run as it did on the whole. Raises TraceFormatError for a time
+        that cannot be.
+        """
+        if not len(self.ticks):
+            return ticks
+        at = np.clip(np.searchsorted(self.ticks, ticks, "right") - 1, 0, len(self.ticks) - 1)
+        whole = (self.ns[-1] - self.ns[0]) / (self.ticks[-1] - self.ticks[0])
+        rate = np.append(np.diff(self.ns) / np.diff(self.ticks), whole)[at]
+        rate[ticks < self.ticks[0]] = whole
+        passed = np.floor((ticks - self.ticks[at]) * rate)
+        if len(passed) and not (abs(passed) < _END).all():
+            raise TraceFormatError("an event lies so far from every known moment that its time cannot be")
+        made: np.ndarray = self.ns[at] + passed.astype(np.int64)
+        return made
+
+
+def clock_of(kind: int, moments: Sequence[tuple[int, int]]) -> Clock:
+    """The clock of a run from its (ticks, ns) moments. Raises TraceFormatError when they lead nowhere."""
+    none = np.zeros(0, np.int64)
+    if kind == MONOTONIC:
+        return Clock(none, none)
+    ticks, first = np.unique(np.array([t for t, _ in moments], np.int64), return_index=True)
+    ns = np.array([n for _, n in moments], np.int64)[first]
+    if len(ticks) < 2 or ns[-1] <= ns[0]:
+        raise TraceFormatError(f"{len(ticks)} moments (TT_CLOCK) are noted; ticks cannot be told in nanoseconds")
+    if np.diff(ns).min() < -_SLACK_NS:
+        raise TraceFormatError(
+            "the time stamp counter ran backwards while time ran on; record again with TENSOR_TRACE_CLOCK=monotonic"
+        )
+    return Clock(ticks, np.maximum.accumulate(ns))

@@ -1,0 +1,106 @@
+"""The units of thread segments against a decoder that goes one by one, and the clock against exact fractions."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.native.trace_bytes import chunk, header, index, op, short_op, thread_begin, thread_end
+from tracegen.readers.clock import TSC, clock_of
+from tracegen.readers.segments import read_segment
+from tracegen.readers.units import Units, read_units
+
+Row = tuple[int, ...]
+
+BELOW = st.integers(0, 2**32 - 1)
+LARGE = st.integers(0, 2**45)
+STEP = st.one_of(
+    st.tuples(st.just("short"), BELOW, BELOW, st.integers(0, 2**16 - 1), st.integers(0, 255)),
+    st.tuples(st.just("long"), LARGE, LARGE, st.integers(0, 2**31 - 1), st.integers(0, 2**16 - 1)),
+    st.tuples(st.just("index"), LARGE, st.lists(st.integers(0, 2**31 - 1), max_size=9), st.just(0), st.just(0)),
+)
+COMPUTE = st.tuples(st.integers(0, 2**62), LARGE, st.lists(STEP, max_size=12))
+
+
+def _units(payload: bytes) -> Units:
+    return read_units(read_segment("t", np.frombuffer(header(1, 1) + chunk(payload), np.uint8)))
+
+
+def _encoded(computes: list[tuple[int, int, list[tuple]]]) -> tuple[bytes, list[Row], list[Row]]:
+    """The bytes, and what they mean: ops (opening, node, fused, begin, end, barrier), numbers copied."""
+    made, ops, copies = [], [], []
+    now = 1
+    for opening, (number, pause, steps) in enumerate(computes):
+        now += pause
+        made.append(thread_begin(number, time=now))
+        for kind, gap, value, node, fused in steps:
+            now += gap
+            if kind == "index":
+                data = index(struct.pack(f"<{len(value)}I", *value), ne0=len(value), node=node)
+                made.append(struct.pack("<Q", now) + data[8:])
+                copies.append((opening, *value))
+                continue
+            barrier = value // 3
+            if kind == "short":
+                made.append(short_op(gap=gap, took=value, barrier=barrier, node=node, n_fused=fused))
+            else:
+                made.append(op(begin=now, took=value, barrier=barrier, node=node, n_fused=fused))
+            ops.append((opening, node, fused, now, now + value, barrier))
+            now += value
+        now += 5
+        made.append(thread_end(time=now))
+    return b"".join(made), ops, copies
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(COMPUTE, max_size=5))
+def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list[tuple]]]) -> None:
+    payload, ops, copies = _encoded(computes)
+    found = _units(payload)
+    columns = (found.ops.opening, found.ops.node, found.ops.n_fused, found.ops.begin, found.ops.end, found.ops.barrier)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == ops
+    assert found.openings.compute.tolist() == [number for number, _, _ in computes]
+    ends = np.cumsum(found.copies.n)[:-1]
+    values = np.split(found.copies.values, ends) if len(found.copies.n) else []
+    pairs = zip(found.copies.opening.tolist(), values, strict=True)
+    assert [(opening, *map(int, numbers)) for opening, numbers in pairs] == copies
+    assert (np.diff(found.moments) >= 0).all() and found.n_open == 0
+    assert set(found.ops.following.tolist()) <= set(found.moments.tolist()[1:])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 10**6)), min_size=1, max_size=20),
+    st.lists(st.integers(0, 2 * 10**7), min_size=1, max_size=50),
+)
+def test_the_clock_is_a_straight_line_between_its_moments(steps: list[tuple[int, int]], asked: list[int]) -> None:
+    ticks, ns = [10**6], [10**9]
+    for d_ticks, d_ns in [*steps, (1, 1)]:
+        ticks.append(ticks[-1] + d_ticks)
+        ns.append(ns[-1] + d_ns)
+    found = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.array(asked))
+    whole = Fraction(ns[-1] - ns[0], ticks[-1] - ticks[0])
+    for at, got in zip(asked, found.tolist(), strict=True):
+        if at < ticks[0] or at >= ticks[-1]:
+            edge = 0 if at < ticks[0] else -1
+            exact = ns[edge] + (at - ticks[edge]) * whole
+        else:
+            i = max(i for i, t in enumerate(ticks) if t <= at)
+            exact = ns[i] + (at - ticks[i]) * Fraction(ns[i + 1] - ns[i], ticks[i + 1] - ticks[i])
+        assert abs(got - exact) <= 1
+    ordered = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.sort(np.array(asked)))
+    assert (np.diff(ordered) >= 0).all()
+
+
+def test_a_year_of_ticks_is_told_to_the_nanosecond() -> None:
+    year = 365 * 86_400 * 10**9
+    clock = clock_of(TSC, [(0, 0), (5 * year // 2, year)])
+    near = clock_of(TSC, [(0, 0), (5 * year // 2, year), (5 * year // 2 + 5_000, year + 2_000)])
+    asked = np.array([5 * year // 2 - 5, 5 * year // 2 + 2_500])
+    assert near.ns_of(asked).tolist() == [pytest.approx(year - 2, abs=8), year + 1_000]
+    assert clock.ns_of(asked[:1])[0] == pytest.approx(year - 2, abs=8)
