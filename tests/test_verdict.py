@@ -14,7 +14,8 @@ from tracegen.verdict import Evidence, checks_of, overhead_share
 
 TRACE: dict[str, Any] = {
     "dropped": 0, "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
-    "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "event_cost_ns": 50.0, "clock_read_ns": 20.0,
+    "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
+    "event_cost_ns": 50.0, "clock_read_ns": 20.0,
 }  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def test_the_hard_case_passes_what_it_can() -> None:
         ("zero_records", {"zero_records": 2}),
         ("threads_accounted", {"n_ops_short_of_threads": 1}),
         ("one_run_id", {"run_id": ""}),
+        ("one_run_id", {"n_misnamed": 1}),
     ],
 )
 def test_what_the_trace_says_of_itself(key: str, changes: dict[str, Any]) -> None:
@@ -152,11 +154,20 @@ def test_tensors_that_overlap_or_leave_a_hole(size: int) -> None:
 
 
 def test_untouched_tensors_are_listed() -> None:
-    def untouch(touches: pd.DataFrame) -> pd.DataFrame:
+    def skip(ops: pd.DataFrame) -> pd.DataFrame:
+        ops.loc[ops["node"] == 4, "state"] = "off"
+        return ops
+
+    (check,) = [c for c in checks_of(with_table("ops", skip)) if c.key == "never_touched"]
+    assert check.state == "passed" and check.found.startswith("1 of 3") and "ffn_gate_exps" in check.detail
+
+
+def test_an_op_that_ran_and_whose_experts_nobody_saw_is_a_gap() -> None:
+    def forget(touches: pd.DataFrame) -> pd.DataFrame:
         return touches[touches["node"] != 4].reset_index(drop=True)
 
-    (check,) = [c for c in checks_of(with_table("touches", untouch)) if c.key == "never_touched"]
-    assert check.state == "passed" and check.found.startswith("1 of 3") and "ffn_gate_exps" in check.detail
+    (check,) = [c for c in checks_of(with_table("touches", forget)) if c.key == "never_touched"]
+    assert check.state == "warning" and check.found.startswith("1 of 3") and "ffn_gate_exps" in check.detail
 
 
 def test_a_buffer_that_was_never_freed() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.accesses import ranges
+from tracegen.analysis.accesses import accesses
 from tracegen.model import Check, CheckState
 
 Tables = Mapping[str, pd.DataFrame]
@@ -204,17 +204,22 @@ def _zero(e: Evidence) -> Check:
 
 
 def _untouched(e: Evidence) -> Check:
-    """Weights that no token used are a finding, not a fault: they are listed."""
+    """Weights that no token used are a finding; that an op read one and nobody saw what of it, is a gap."""
     title = "Weights that no token used are listed"
     tensors, passes = e.tables["tensors"], e.tables["passes"]
     ids = passes.loc[passes["kind"].isin(TOKEN_PASSES), "pass_id"]
     if tensors.empty or ids.empty:
         return _check("never_touched", title, "not checked", "no token passes or no memory map", "a list")
-    used = ranges(e.tables, ids)["tensor"].dropna().astype(int).unique()
-    never = tensors[~tensors["tensor"].isin(used)]
-    names = ", ".join(never["name"].head(8)) + (" …" if len(never) > 8 else "")
+    rows = accesses(e.tables, ids).dropna(subset=["tensor"])
+    never = tensors[~tensors["tensor"].isin(rows.loc[rows["touched_bytes"].fillna(0) > 0, "tensor"])]
+    unseen = never["tensor"].isin(rows.loc[rows["touched_bytes"].isna(), "tensor"])
+    listed = never[unseen] if unseen.any() else never
+    names = ", ".join(listed["name"].head(8)) + (" …" if len(listed) > 8 else "")
     found = f"{len(never)} of {len(tensors)} tensors, {_count(never['size_bytes'].sum())} B"
-    return _check("never_touched", title, "passed", found, "a list", names)
+    if unseen.any():
+        detail = f"ops read these, and which rows or experts was not recorded: {names}"
+        return _check("never_touched", title, "warning", found, "a list, none of them read by an op", detail)
+    return _check("never_touched", title, "passed", found, "a list, none of them read by an op", names)
 
 
 def _buffers(e: Evidence) -> Check:
@@ -228,10 +233,12 @@ def _buffers(e: Evidence) -> Check:
 
 
 def _one_run(e: Evidence) -> Check:
-    """The reader refuses segments of different runs; a passed check says that it looked."""
+    """The reader refuses segments whose headers differ; a file may still have been given another run's name."""
+    misnamed = int(e.trace["n_misnamed"])
     return _check(
-        "one_run_id", "All files carry one run id", bool(e.trace["run_id"]),
-        f"{e.trace['n_segments']} files of {str(e.trace['run_id'])[:8]}", "one",
+        "one_run_id", "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
+        f"{e.trace['n_segments']} files of {str(e.trace['run_id'])[:8]}, {misnamed} of another name",
+        "one, in header and name",
     )  # fmt: skip
 
 

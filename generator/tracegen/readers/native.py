@@ -314,6 +314,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "reader": VERSION,
         "run_id": segments[0].run_id,
         "n_segments": len(segments),
+        "n_misnamed": sum(not segment.name.startswith(f"{segment.run_id}.") for segment in segments),
         "bytes": sum(segment.size_bytes for segment in segments),
         "events": events.n_events,
         "records": records.n_records,
