@@ -12,7 +12,10 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/segment.c
         ${TENSOR_TRACE_SOURCE}/trace.c
         ${TENSOR_TRACE_SOURCE}/writer.c
-        ${TENSOR_TRACE_SOURCE}/ggml_hooks.c)
+        ${TENSOR_TRACE_SOURCE}/ggml_graphs.c
+        ${TENSOR_TRACE_SOURCE}/ggml_memory.c
+        ${TENSOR_TRACE_SOURCE}/ggml_passes.c
+        ${TENSOR_TRACE_SOURCE}/ggml_process.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE)
     set_source_files_properties(${TENSOR_TRACE_SOURCE}/facts.c TARGET_DIRECTORY ggml-base PROPERTIES COMPILE_DEFINITIONS

@@ -85,7 +85,7 @@ def copy_sources(tree: Path, native: Path) -> None:
     target = tree / SOURCES
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for folder, pattern in (("src", "*.[ch]"), ("include", "*.h"), ("hooks", "*.c"), ("hooks", "*.cmake")):
+        for folder, pattern in (("src", "*.[ch]"), ("include", "*.h"), ("hooks", "*.[ch]"), ("hooks", "*.cmake")):
             for path in sorted((native / folder).glob(pattern)):
                 place = tree / HEADER if path.name == Path(HEADER).name else target / path.name
                 place.parent.mkdir(parents=True, exist_ok=True)

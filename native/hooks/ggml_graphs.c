@@ -1,0 +1,233 @@
+/* Graphs: each tensor becomes a struct tt_node, its address a struct tt_place; which numbers to copy when it runs. */
+#include "tt_ggml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t        lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct tt_graph_plan * plans;
+static uint32_t               plans_size;
+
+struct scratch {
+    struct tt_map        numbers;   /* tensor -> node or leaf */
+    struct ggml_tensor **tensors;   /* nodes, leafs, then operands that are neither */
+    struct tt_node *     nodes;
+    struct tt_place *    places;
+    size_t               size;
+};
+static __thread struct scratch scratch;
+
+static bool make_room(struct scratch * s, size_t n) {
+    if (n <= s->size) {
+        return true;
+    }
+    free(s->nodes);
+    free(s->places);
+    struct ggml_tensor ** kept = realloc(s->tensors, n * sizeof *kept);
+    if (kept) {
+        s->tensors = kept;
+    }
+    s->nodes  = malloc(n * sizeof *s->nodes);
+    s->places = malloc(n * sizeof *s->places);
+    s->size   = kept && s->nodes && s->places ? n : 0;
+    return s->size != 0;
+}
+
+static uint32_t number_of(const struct scratch * s, const struct ggml_tensor * tensor) {
+    uint32_t number;
+    return tensor && tt_map_get(&s->numbers, (uintptr_t) tensor, &number) ? number : TT_NONE;
+}
+
+static bool add_tensor(struct scratch * s, struct ggml_tensor * tensor, size_t * n) {
+    if (!tensor || number_of(s, tensor) != TT_NONE) {
+        return true;
+    }
+    s->tensors[*n] = tensor;
+    return tt_map_put(&s->numbers, (uintptr_t) tensor, (uint32_t) (*n)++);
+}
+
+/* Number the nodes, the leafs, and what they read or view without being either (copies between backends). */
+static bool number_tensors(struct scratch * s, const struct ggml_cgraph * graph, size_t * n) {
+    tt_map_clear(&s->numbers);
+    if (!make_room(s, (size_t) (graph->n_nodes * 4 + graph->n_leafs + 16))) {
+        return false;
+    }
+    *n = 0;
+    for (int i = 0; i < graph->n_nodes; i++) {
+        if (!add_tensor(s, graph->nodes[i], n)) { return false; }
+    }
+    for (int i = 0; i < graph->n_leafs; i++) {
+        if (!add_tensor(s, graph->leafs[i], n)) { return false; }
+    }
+    for (size_t i = 0; i < *n; i++) {
+        if (*n + GGML_MAX_SRC + 1 > s->size) { return false; }
+        for (int j = 0; j < GGML_MAX_SRC; j++) {
+            if (!add_tensor(s, s->tensors[i]->src[j], n)) { return false; }
+        }
+        if (!add_tensor(s, s->tensors[i]->view_src, n)) { return false; }
+    }
+    return true;
+}
+
+static bool is_noop(enum ggml_op op) {
+    return op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_TRANSPOSE || op == GGML_OP_VIEW || op == GGML_OP_PERMUTE;
+}
+
+static void fill_node(const struct scratch * s, const struct ggml_tensor * tensor, struct tt_node * node) {
+    *node = (struct tt_node) {
+        .op          = tt_string(tt_process, ggml_op_desc(tensor)),
+        .name        = tt_string(tt_process, tensor->name),
+        .dtype       = tt_string(tt_process, ggml_type_name(tensor->type)),
+        .flags       = (uint32_t) tensor->flags,
+        .computes    = is_noop(tensor->op) ? 0 : (tensor->flags & GGML_TENSOR_FLAG_COMPUTE) ? 1 : 2,
+        .view_of     = number_of(s, tensor->view_src),
+        .view_offset = tensor->view_offs,
+        .size_bytes  = ggml_nbytes(tensor),
+    };
+    for (int i = 0; i < 4; i++) {
+        node->ne[i] = (uint64_t) tensor->ne[i];
+        node->nb[i] = tensor->nb[i];
+    }
+    for (int i = 0; i < 10; i++) {
+        node->src[i] = i < GGML_MAX_SRC ? number_of(s, tensor->src[i]) : TT_NONE;
+    }
+    memcpy(node->op_params, tensor->op_params, sizeof node->op_params);
+}
+
+static bool starts_with(const char * text, const char * prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+
+static const struct ggml_tensor * root_of(const struct ggml_tensor * tensor) {
+    while (tensor->view_src) {
+        tensor = tensor->view_src;
+    }
+    return tensor;
+}
+
+/* Only rows of weights and of the KV cache are worth copying: their containers are large. */
+static bool is_stored(const struct ggml_tensor * tensor) {
+    const struct ggml_tensor * root = root_of(tensor);
+    return root->op == GGML_OP_NONE && root->buffer
+        && (root->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS || starts_with(root->name, "cache_"));
+}
+
+/* Which operand of a node holds numbers to keep, and what they are; 0: none. */
+static int index_of(const struct ggml_tensor * node, const struct ggml_tensor ** data) {
+    switch (node->op) {
+        case GGML_OP_GET_ROWS:   *data = node->src[1]; return is_stored(node->src[0]) ? TT_INDEX_ROWS : 0;
+        case GGML_OP_MUL_MAT_ID: *data = node->src[2]; return TT_INDEX_EXPERTS;
+        case GGML_OP_SET_ROWS:
+            *data = node->src[1];
+            return !is_stored(node) ? 0 : node->ne[0] == 1 ? TT_INDEX_COLUMNS : TT_INDEX_CELLS;
+        case GGML_OP_MUL:
+            *data = node->src[1];
+            return starts_with(node->src[1]->name, "ffn_moe_weights") && node->src[1]->type == GGML_TYPE_F32
+                ? TT_INDEX_WEIGHTS : 0;
+        default: return 0;
+    }
+}
+
+/* gate, up and down of a layer share one routing: the first of them keeps it. */
+static bool seen_before(const struct ggml_cgraph * graph, int node, const struct ggml_tensor * ids) {
+    for (int i = node - 1; i >= 0 && i >= node - 64; i--) {
+        if (graph->nodes[i]->op == GGML_OP_MUL_MAT_ID && graph->nodes[i]->src[2] == ids) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void make_plan(struct tt_graph_plan * plan, const struct ggml_cgraph * graph) {
+    *plan = (struct tt_graph_plan) { 0 };
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const struct ggml_tensor * data = NULL;
+        const int                  what = index_of(graph->nodes[i], &data);
+        if (what == 0 || (what == TT_INDEX_EXPERTS && seen_before(graph, i, data))) {
+            continue;
+        }
+        if (!plan->copies && !(plan->copies = calloc((size_t) graph->n_nodes, 1))) {
+            return;
+        }
+        plan->copies[i] = (uint8_t) what;
+        plan->index_bytes += sizeof(struct tt_index) + TT_UNIT + (size_t) ggml_nelements(data) * ggml_type_size(data->type);
+    }
+}
+
+size_t tt_copy_index(const void * graph_, int i, struct tt_index * index, size_t room, uint32_t n_tokens) {
+    const struct ggml_cgraph * graph = graph_;
+    const struct ggml_tensor * data  = NULL;
+    const int                  what  = index_of(graph->nodes[i], &data);
+    const size_t element = ggml_type_size(data->type);
+    const size_t n       = (size_t) ggml_nelements(data);
+    /* element by element, token after token: the first element of a token tells its column */
+    const size_t step = what == TT_INDEX_COLUMNS && n_tokens && n % n_tokens == 0 ? n / n_tokens : 1;
+    const size_t kept = n / step;
+    if (kept * element + TT_UNIT > room || !data->data || (element != 4 && element != 8)) {
+        return TT_NO_ROOM;
+    }
+    index->what  = (uint8_t) what;
+    index->bytes = (uint8_t) element;
+    index->ne0   = (uint32_t) (step > 1 ? kept : (size_t) data->ne[0]);
+    index->ne1   = (uint32_t) (kept / (index->ne0 ? index->ne0 : 1));
+    uint8_t * at = (uint8_t *) (index + 1);
+    for (size_t k = 0; k < kept; k++, at += element) {
+        size_t       rest = k * step;
+        const size_t i0 = rest % (size_t) data->ne[0], i1 = (rest /= (size_t) data->ne[0]) % (size_t) data->ne[1];
+        const size_t i2 = (rest /= (size_t) data->ne[1]) % (size_t) data->ne[2], i3 = rest / (size_t) data->ne[2];
+        memcpy(at, (const char *) data->data + i0 * data->nb[0] + i1 * data->nb[1] + i2 * data->nb[2] + i3 * data->nb[3],
+               element);
+    }
+    return kept * element;
+}
+
+static bool keep_plan(uint32_t number, const struct ggml_cgraph * graph) {
+    struct tt_graph_plan plan;
+    make_plan(&plan, graph);
+    pthread_mutex_lock(&lock);
+    if (number >= plans_size) {
+        const uint32_t      size = number * 2 + 16;
+        struct tt_graph_plan * made = realloc(plans, size * sizeof *made);
+        if (!made) {
+            pthread_mutex_unlock(&lock);
+            free(plan.copies);
+            return false;
+        }
+        memset(made + plans_size, 0, (size - plans_size) * sizeof *made);
+        plans      = made;
+        plans_size = size;
+    }
+    plans[number] = plan;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+struct tt_known_graph tt_register(const struct ggml_cgraph * graph) {
+    struct scratch *   s     = &scratch;
+    struct tt_known_graph known = { .graph = graph, .number = TT_NONE, .placement = TT_NONE };
+    size_t             n     = 0;
+    if (!number_tensors(s, graph, &n)) {
+        return known;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct ggml_tensor * tensor = s->tensors[i];
+        fill_node(s, tensor, &s->nodes[i]);
+        ggml_backend_buffer_t buffer = tensor->view_src ? root_of(tensor)->buffer : tensor->buffer;
+        s->places[i] = (struct tt_place) {
+            .address = (uintptr_t) tensor->data, .buffer = buffer ? tt_buffer_of(buffer) : TT_NONE,
+        };
+    }
+    const uint32_t        n_nodes = (uint32_t) graph->n_nodes;
+    const struct tt_known made    = tt_graph(tt_process, s->nodes, n_nodes, (uint32_t) n - n_nodes);
+    if (made.number == TT_NONE || (made.is_new && !keep_plan(made.number, graph))) {
+        return known;
+    }
+    known.number    = made.number;
+    known.placement = tt_placement(tt_process, made.number, s->places, (uint32_t) n).number;
+    return known;
+}
+
+struct tt_graph_plan tt_plan_of(uint32_t graph) {
+    pthread_mutex_lock(&lock);
+    const struct tt_graph_plan plan = graph < plans_size ? plans[graph] : (struct tt_graph_plan) { 0 };
+    pthread_mutex_unlock(&lock);
+    return plan;
+}

@@ -1,0 +1,174 @@
+/* What lies where: loads, file mappings, weights, and buffers from allocation to free. */
+#include "tt_ggml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct live_buffer {
+    const void * key;
+    uint32_t     number;
+    bool         described;
+};
+
+static pthread_mutex_t      lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct live_buffer * buffers;
+static size_t               n_buffers, buffers_size;
+static uint32_t             next_buffer, next_load;
+
+/* ---- loads ---- */
+
+void tensor_trace_load_begin(const char * path) {
+    pthread_mutex_lock(&lock);
+    const uint32_t load = next_load++;
+    pthread_mutex_unlock(&lock);
+    const struct tt_load record = { .usage = tt_usage_now(), .load = load, .path = tt_string(tt_process, path) };
+    tt_record(tt_process, TT_LOAD_BEGIN, &record, sizeof record, tt_now());
+}
+
+uint32_t tt_last_load(void) {
+    pthread_mutex_lock(&lock);
+    const uint32_t load = next_load - 1;
+    pthread_mutex_unlock(&lock);
+    return load;
+}
+
+void tensor_trace_load_end(void) {
+    const uint64_t       time   = tt_now();
+    const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
+    tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
+}
+
+void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
+    char        link[64], path[4096];
+    struct stat status = { 0 };
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    fstat(fd, &status);
+    const struct tt_file_map record = {
+        .address = (uintptr_t) address, .size_bytes = size, .inode = status.st_ino, .path = tt_string(tt_process, path),
+    };
+    tt_record(tt_process, TT_FILE_MAP, &record, sizeof record, tt_now());
+}
+
+void tensor_trace_file_unmapped(const void * address, size_t size) {
+    const struct tt_file_map record = { .address = (uintptr_t) address, .size_bytes = size };
+    tt_record(tt_process, TT_FILE_UNMAP, &record, sizeof record, tt_now());
+}
+
+void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped) {
+    const struct tt_weight record = {
+        .load = tt_last_load(), .name = tt_string(tt_process, tensor->name), .split_index = split_index, .mapped = mapped,
+        .file_offset = offset, .size_bytes = ggml_nbytes(tensor), .address = (uintptr_t) tensor->data,
+    };
+    tt_record(tt_process, TT_WEIGHT, &record, sizeof record, tt_now());
+}
+
+/* ---- buffers ---- */
+
+static struct live_buffer * find_buffer(const void * key) {
+    for (size_t i = n_buffers; i-- > 0; ) {
+        if (buffers[i].key == key) {
+            return &buffers[i];
+        }
+    }
+    return NULL;
+}
+
+static uint32_t add_buffer(const void * key) {
+    pthread_mutex_lock(&lock);
+    if (n_buffers == buffers_size) {
+        const size_t         size = buffers_size ? buffers_size * 2 : 64;
+        struct live_buffer * made = realloc(buffers, size * sizeof *made);
+        if (!made) {
+            pthread_mutex_unlock(&lock);
+            return TT_NONE;
+        }
+        buffers      = made;
+        buffers_size = size;
+    }
+    const uint32_t number = next_buffer++;
+    buffers[n_buffers++] = (struct live_buffer) { .key = key, .number = number };
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static uint32_t remove_buffer(const void * key) {
+    uint32_t number = TT_NONE;
+    pthread_mutex_lock(&lock);
+    struct live_buffer * found = find_buffer(key);
+    if (found) {
+        number = found->number;
+        *found = buffers[--n_buffers];
+    }
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static void describe(uint32_t number, struct ggml_backend_buffer * buffer, enum tt_type type) {
+    ggml_backend_buffer_type_t kind   = buffer->buft;
+    ggml_backend_dev_t         device = kind ? ggml_backend_buft_get_device(kind) : NULL;
+    const struct tt_buffer     record = {
+        .buffer     = number,
+        .usage      = (uint32_t) buffer->usage,
+        .address    = buffer->size && buffer->iface.get_base ? (uintptr_t) buffer->iface.get_base(buffer) : 0,
+        .size_bytes = buffer->size,
+        .name       = tt_string(tt_process, kind ? ggml_backend_buft_name(kind) : ""),
+        .backend    = tt_string(tt_process, device ? ggml_backend_dev_name(device) : ""),
+    };
+    tt_record(tt_process, type, &record, sizeof record, tt_now());
+}
+
+void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer) {
+    const struct tt_buffer record = { .buffer = add_buffer(buffer), .size_bytes = buffer->size };
+    tt_record(tt_process, TT_BUFFER, &record, sizeof record, tt_now());
+}
+
+void tensor_trace_buffer_is(struct ggml_backend_buffer * buffer) {
+    pthread_mutex_lock(&lock);
+    struct live_buffer * found  = find_buffer(buffer);
+    const uint32_t       number = found ? found->number : TT_NONE;
+    if (found) {
+        found->described = true;
+    }
+    pthread_mutex_unlock(&lock);
+    if (number != TT_NONE) {
+        describe(number, buffer, TT_BUFFER_IS);
+    }
+}
+
+void tensor_trace_buffer_end(struct ggml_backend_buffer * buffer) {
+    const uint32_t number = buffer ? remove_buffer(buffer) : TT_NONE;
+    if (number != TT_NONE) {
+        describe(number, buffer, TT_BUFFER_END);
+    }
+}
+
+void tensor_trace_work_begin(const void * address, size_t size) {
+    const struct tt_buffer record = {
+        .buffer = add_buffer(address), .usage = 3, .address = (uintptr_t) address, .size_bytes = size,
+        .name = tt_string(tt_process, "CPU work"), .backend = tt_string(tt_process, "CPU"),
+    };
+    tt_record(tt_process, TT_BUFFER, &record, sizeof record, tt_now());
+}
+
+void tensor_trace_work_end(const void * address) {
+    const struct tt_buffer record = { .buffer = address ? remove_buffer(address) : TT_NONE, .usage = 3 };
+    if (record.buffer != TT_NONE) {
+        tt_record(tt_process, TT_BUFFER_END, &record, sizeof record, tt_now());
+    }
+}
+
+uint32_t tt_buffer_of(struct ggml_backend_buffer * buffer) {
+    pthread_mutex_lock(&lock);
+    const struct live_buffer * found  = find_buffer(buffer);
+    const uint32_t             number = found ? found->number : TT_NONE;
+    const bool                 fresh  = found && !found->described;
+    pthread_mutex_unlock(&lock);
+    if (fresh) {
+        tensor_trace_buffer_is(buffer);
+    }
+    return number;
+}

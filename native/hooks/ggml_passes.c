@@ -1,0 +1,233 @@
+/* What runs when: contexts, calls, passes, the computes of a pass, and the threads of a compute. */
+#include "tt_ggml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CONTEXTS = 256, MAX_COMPUTES = 64 };
+
+struct live_context {
+    const void *          key;
+    struct tt_known_graph last;
+};
+struct live_compute {
+    _Atomic(const void *)  key;
+    struct tt_compute_work work;
+};
+
+static pthread_mutex_t     lock = PTHREAD_MUTEX_INITIALIZER; /* guards contexts and n_contexts */
+static struct live_context contexts[MAX_CONTEXTS];
+static uint32_t            n_contexts;
+static struct live_compute computes[MAX_COMPUTES];
+
+static __thread struct { /* the pass that this thread is evaluating */
+    uint32_t              pass, split, n_tokens;
+    struct tt_known_graph graph;
+    bool                  open, outside, graph_built, warming_up;
+} now_in;
+static __thread struct tt_writer * my_writer;
+
+/* ---- contexts and calls ---- */
+
+static uint32_t context_number(const void * key) {
+    pthread_mutex_lock(&lock);
+    uint32_t number = n_contexts;
+    for (uint32_t i = 0; i < n_contexts; i++) { /* the newest context at this address */
+        number = contexts[i].key == key ? i : number;
+    }
+    if (number == n_contexts) {
+        number = TT_NONE;
+    }
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+void tensor_trace_context(const struct tensor_trace_context * made) {
+    pthread_mutex_lock(&lock);
+    const uint32_t number = n_contexts < MAX_CONTEXTS ? n_contexts++ : TT_NONE;
+    if (number != TT_NONE) {
+        contexts[number] = (struct live_context) { .key = made->context };
+    }
+    pthread_mutex_unlock(&lock);
+    if (number == TT_NONE) {
+        tt_segment_drop(&tt_process->main, 1, sizeof(struct tt_context));
+        return;
+    }
+    const struct tt_context record = {
+        .context = number, .load = tt_last_load(), .n_ctx = made->n_ctx, .n_batch = made->n_batch, .n_ubatch = made->n_ubatch,
+        .n_threads = made->n_threads, .type_k = tt_string(tt_process, ggml_type_name((enum ggml_type) made->type_k)),
+        .type_v = tt_string(tt_process, ggml_type_name((enum ggml_type) made->type_v)),
+    };
+    tt_record(tt_process, TT_CONTEXT, &record, sizeof record, tt_now());
+}
+
+static void context_event(enum tt_type type, uint32_t context, uint32_t value) {
+    const uint32_t record[2] = { context, value };
+    tt_record(tt_process, type, record, sizeof record, tt_now());
+}
+
+void tensor_trace_call(const void * context) { context_event(TT_CALL, context_number(context), 0); }
+void tensor_trace_logits(const void * context) { context_event(TT_LOGITS, context_number(context), 0); }
+void tensor_trace_sampled(int32_t token) { context_event(TT_SAMPLED, TT_NONE, (uint32_t) token); }
+void tensor_trace_warmup(bool begins) { now_in.warming_up = begins; }
+void tensor_trace_graph_built(void) { now_in.graph_built = true; }
+
+static struct tt_known_graph graph_of_pass(uint32_t context, const struct ggml_cgraph * graph) {
+    struct tt_known_graph * last = context != TT_NONE ? &contexts[context].last : NULL;
+    const bool unchanged = last && !now_in.graph_built && last->graph == graph && last->number != TT_NONE;
+    if (unchanged && !tt_verify) {
+        return *last;
+    }
+    const struct tt_known_graph known = tt_register(graph);
+    if (unchanged && (known.number != last->number || known.placement != last->placement)) {
+        fprintf(stderr, "tensor_trace: a graph said to be unchanged has changed\n");
+        abort();
+    }
+    if (last) {
+        *last = known;
+    }
+    return known;
+}
+
+void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
+    const uint32_t context = context_number(ubatch->context);
+    now_in.graph       = graph_of_pass(context, ubatch->graph);
+    now_in.graph_built = false;
+    now_in.pass        = tt_next_pass(tt_process);
+    now_in.split       = 0;
+    now_in.n_tokens    = ubatch->n_tokens;
+    now_in.open        = true;
+    struct tt_pass pass = {
+        .pass = now_in.pass, .context = context, .graph = now_in.graph.number, .placement = now_in.graph.placement,
+        .flags = (ubatch->warmup || now_in.warming_up ? TT_PASS_WARMUP : 0u) | (ubatch->encoder ? TT_PASS_ENCODER : 0u)
+            | (ubatch->context ? 0u : TT_PASS_OUTSIDE),
+        .n_tokens = ubatch->n_tokens, .n_sequences = ubatch->n_sequences, .usage = tt_usage_now(),
+    };
+    const size_t size = sizeof pass + ubatch->n_tokens * sizeof(struct tt_token);
+    const struct tt_moment moment = tt_moment();
+    tt_clock(tt_process, &moment);
+    uint8_t * at = tt_record_begin(tt_process, TT_PASS_BEGIN, size, moment.ns);
+    if (!at) {
+        return;
+    }
+    memcpy(at, &pass, sizeof pass);
+    struct tt_token * token = (struct tt_token *) (at + sizeof pass);
+    for (uint32_t i = 0; i < ubatch->n_tokens; i++) {
+        token[i] = (struct tt_token) {
+            .token    = ubatch->token ? ubatch->token[i] : -1,
+            .position = ubatch->position ? ubatch->position[i] : -1,
+            .sequence = ubatch->sequence ? ubatch->sequence[i][0] : -1,
+            .output   = ubatch->output && ubatch->output[i],
+        };
+    }
+    tt_record_end(tt_process);
+}
+
+void tensor_trace_pass_end(int status) {
+    const struct tt_moment moment = tt_moment();
+    const struct tt_pass   pass   = {
+        .pass = now_in.pass, .context = TT_NONE, .graph = now_in.graph.number, .placement = now_in.graph.placement,
+        .status = status, .usage = tt_usage_now(),
+    };
+    now_in.open = false;
+    tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
+    tt_clock(tt_process, &moment);
+}
+
+/* ---- computes: a graph, or the part of it that the CPU backend runs ---- */
+
+/* Where the compute's nodes stand in the pass's graph: from which node on, or else a map. */
+static uint32_t first_node_of(const struct ggml_cgraph * part, const struct ggml_cgraph * whole) {
+    for (int first = 0; first + part->n_nodes <= whole->n_nodes; first++) {
+        if (whole->nodes[first] == part->nodes[0]) {
+            return memcmp(whole->nodes + first, part->nodes, (size_t) part->n_nodes * sizeof *part->nodes) == 0
+                ? (uint32_t) first : TT_NONE;
+        }
+    }
+    return TT_NONE;
+}
+
+/* A graph that no ubatch asked for (a shift of the KV cache, say) is a pass of its own. */
+static void begin_outside_pass(struct ggml_cgraph * graph) {
+    const struct tensor_trace_ubatch nothing = { .graph = graph };
+    now_in.graph_built = true;
+    tensor_trace_pass_begin(&nothing);
+    now_in.outside = true;
+}
+
+void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
+    if (graph->n_nodes == 0) {
+        return;
+    }
+    if (!now_in.open) {
+        begin_outside_pass(graph);
+    }
+    if (now_in.graph.number == TT_NONE) { /* nothing that its ops could point to */
+        tt_segment_drop(&tt_process->main, 1, 0);
+        return;
+    }
+    const struct ggml_cgraph * whole = now_in.graph.graph;
+    const uint32_t             first = first_node_of(graph, whole);
+    struct tt_compute record = {
+        .compute = tt_next_compute(tt_process), .pass = now_in.pass, .split = now_in.split++, .backend = tt_string(tt_process, "CPU"),
+        .n_nodes = (uint32_t) graph->n_nodes, .first_node = first, .n_map = first == TT_NONE ? (uint32_t) graph->n_nodes : 0,
+    };
+    uint8_t * at = tt_record_begin(tt_process, TT_COMPUTE, sizeof record + record.n_map * sizeof(uint32_t), tt_now());
+    if (!at) {
+        return; /* dropped and counted; its threads then find no compute and record nothing */
+    }
+    memcpy(at, &record, sizeof record);
+    for (uint32_t i = 0; i < record.n_map; i++) {
+        uint32_t number = TT_NONE;
+        for (int j = 0; j < whole->n_nodes && number == TT_NONE; j++) {
+            number = whole->nodes[j] == graph->nodes[i] ? (uint32_t) j : TT_NONE;
+        }
+        memcpy(at + sizeof record + i * sizeof number, &number, sizeof number);
+    }
+    tt_record_end(tt_process);
+    const struct tt_graph_plan plan = tt_plan_of(first != TT_NONE ? now_in.graph.number : TT_NONE);
+    for (int i = 0; i < MAX_COMPUTES; i++) {
+        const void * none = NULL;
+        if (atomic_compare_exchange_strong(&computes[i].key, &none, (const void *) &computes[i])) {
+            computes[i].work = (struct tt_compute_work) {
+                .graph = graph, .compute = record.compute, .plan = plan.copies ? plan.copies + first : NULL,
+                .index_bytes = plan.index_bytes, .n_nodes = record.n_nodes, .n_tokens = now_in.n_tokens,
+                .copy_index = tt_copy_index,
+            };
+            atomic_store_explicit(&computes[i].key, graph, memory_order_release);
+            break;
+        }
+    }
+}
+
+void tensor_trace_compute_end(struct ggml_cgraph * graph) {
+    for (int i = 0; i < MAX_COMPUTES; i++) {
+        if (atomic_load(&computes[i].key) == graph) {
+            atomic_store(&computes[i].key, NULL);
+        }
+    }
+    if (now_in.outside) {
+        now_in.outside = false;
+        tensor_trace_pass_end(0);
+    }
+}
+
+void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth) {
+    if (!my_writer) {
+        my_writer = tt_writer_acquire(tt_process);
+        tt_release_at_exit(my_writer);
+    }
+    for (int i = 0; i < MAX_COMPUTES && my_writer; i++) {
+        if (atomic_load_explicit(&computes[i].key, memory_order_acquire) == graph) {
+            tt_thread_begin(my_writer, &computes[i].work, ith, nth);
+            tensor_trace_self = my_writer;
+            return;
+        }
+    }
+}
+
+void tensor_trace_thread_end(void) {
+    tt_thread_end(tensor_trace_self);
+    tensor_trace_self = NULL;
+}
