@@ -211,6 +211,10 @@ def test_ticks_become_nanoseconds_along_a_straight_line_between_moments() -> Non
     assert spans.values.tolist() == [[begin, end - begin - barrier, barrier, wait]]
 
 
+def test_a_trace_without_events_needs_no_moments() -> None:
+    assert read(Trace(clock=1, events=[]).files()).tables["spans"].empty
+
+
 def test_a_long_op_is_read_as_a_short_one() -> None:
     """An op that took hours, most of them in a barrier: more than 32 bits count."""
     hours = 9 * 3600 * 10**9

@@ -16,20 +16,24 @@ _END = float(1 << 62)
 
 @dataclass(frozen=True)
 class Clock:
-    """Moments noted in ticks and in ns, ascending in both; none: a tick is a nanosecond."""
+    """Moments noted in ticks and in ns, ascending in both; `None`: a tick is a nanosecond."""
 
-    ticks: np.ndarray
-    ns: np.ndarray
+    ticks: np.ndarray | None
+    ns: np.ndarray | None
 
     def ns_of(self, ticks: np.ndarray) -> np.ndarray:
         """The times of `ticks` in ns (both int64), a straight line between moments.
 
         Ascending ticks give ascending times. Beyond the first and the last moment the
         clock is taken to run as it did on the whole. Raises TraceFormatError for a time
-        that cannot be.
+        that cannot be, or when fewer than two moments are known.
         """
-        if not len(self.ticks):
+        if self.ticks is None or self.ns is None or not len(ticks):
             return ticks
+        if len(self.ticks) < 2 or self.ns[-1] <= self.ns[0]:
+            raise TraceFormatError(
+                f"{len(self.ticks)} moments (TT_CLOCK) are noted; the ticks of events cannot be told in nanoseconds"
+            )
         at = np.clip(np.searchsorted(self.ticks, ticks, "right") - 1, 0, len(self.ticks) - 1)
         whole = (self.ns[-1] - self.ns[0]) / (self.ticks[-1] - self.ticks[0])
         rate = np.append(np.diff(self.ns) / np.diff(self.ticks), whole)[at]
@@ -42,15 +46,12 @@ class Clock:
 
 
 def clock_of(kind: int, moments: Sequence[tuple[int, int]]) -> Clock:
-    """The clock of a run from its (ticks, ns) moments. Raises TraceFormatError when they lead nowhere."""
-    none = np.zeros(0, np.int64)
+    """The clock of a run from its (ticks, ns) moments. Raises TraceFormatError when time ran both ways."""
     if kind == MONOTONIC:
-        return Clock(none, none)
+        return Clock(None, None)
     ticks, first = np.unique(np.array([t for t, _ in moments], np.int64), return_index=True)
     ns = np.array([n for _, n in moments], np.int64)[first]
-    if len(ticks) < 2 or ns[-1] <= ns[0]:
-        raise TraceFormatError(f"{len(ticks)} moments (TT_CLOCK) are noted; ticks cannot be told in nanoseconds")
-    if np.diff(ns).min() < -_SLACK_NS:
+    if (np.diff(ns) < -_SLACK_NS).any():
         raise TraceFormatError(
             "the time stamp counter ran backwards while time ran on; record again with TENSOR_TRACE_CLOCK=monotonic"
         )
