@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tracegen.errors import TableError
@@ -378,6 +379,16 @@ def _pandas_dtype(column: Column) -> Any:
     return column.dtype
 
 
+def coded(name: str, column: str, codes: np.ndarray) -> pd.Categorical[Any]:
+    """The values of a column that has a fixed list of them, from their places in that list; -1 is null.
+
+    For millions of rows: texts would be looked up one by one.
+    """
+    values = next(c.values for c in BY_NAME[name].columns if c.name == column)
+    made: pd.Categorical[Any] = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(values)))
+    return made
+
+
 def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Make table `name` from columns (or rows), in the contract's order and types.
 
@@ -415,7 +426,8 @@ def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = 
 
 def _refuse_foreign_values(name: str, column: Column, values: Any) -> None:
     """pandas would turn a value outside the categories into null: a silent drop."""
-    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
+    coded_values = isinstance(values, pd.Series | pd.Categorical)
+    series = pd.Series(values) if coded_values else pd.Series(values, dtype=object)
     distinct = series.cat.categories if isinstance(series.dtype, pd.CategoricalDtype) else series.dropna().unique()
     foreign = sorted(set(map(str, distinct)) - set(column.values))
     if foreign and (not isinstance(series.dtype, pd.CategoricalDtype) or series.isin(foreign).any()):
@@ -439,11 +451,28 @@ def check(name: str, table: pd.DataFrame) -> pd.DataFrame:
         wanted = _pandas_dtype(column)
         if wanted != "category" and series.dtype != wanted:
             raise TableError(f"table {name}: column {column.name!r} is {series.dtype}, not {wanted}")
+    if _ascends(table, contract.key):
+        return table
     duplicated = table.duplicated(list(contract.key))
     if bool(duplicated.any()):
         row = table.loc[duplicated, list(contract.key)].iloc[0].to_dict()
         raise TableError(f"table {name}: the key {row} occurs twice")
     return table
+
+
+def _ascends(table: pd.DataFrame, key: Iterable[str]) -> bool:
+    """Whether each row's key is greater than the one before: then none occurs twice, and none need be hashed."""
+    greater = np.zeros(max(len(table) - 1, 0), bool)
+    equal = ~greater
+    for name in key:
+        column = table[name]
+        codes = column.cat.codes if isinstance(column.dtype, pd.CategoricalDtype) else column
+        if not isinstance(codes.dtype, np.dtype) or codes.dtype.kind not in "iu":
+            return False
+        values = codes.to_numpy()
+        greater |= equal & (values[1:] > values[:-1])
+        equal &= values[1:] == values[:-1]
+    return bool(greater.all())
 
 
 def empty() -> dict[str, pd.DataFrame]:

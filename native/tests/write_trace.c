@@ -130,7 +130,9 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
         .flags = flags, .n_tokens = n_tokens, .n_sequences = 1,
     };
     tt_record(trace, TT_CALL, call, sizeof call, tt_now());
-    uint8_t * at = tt_record_begin(trace, TT_PASS_BEGIN, sizeof pass + n_tokens * sizeof(struct tt_token), tt_now());
+    struct tt_moment moment = tt_moment();
+    tt_clock(trace, &moment);
+    uint8_t * at = tt_record_begin(trace, TT_PASS_BEGIN, sizeof pass + n_tokens * sizeof(struct tt_token), moment.ns);
     if (!at) {
         exit(3);
     }
@@ -169,7 +171,9 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     pass.usage.minor_faults += 3;
     pass.context  = TT_NONE;
     pass.n_tokens = 0;
-    tt_record(trace, TT_PASS_END, &pass, sizeof pass, tt_now());
+    moment = tt_moment();
+    tt_record(trace, TT_PASS_END, &pass, sizeof pass, moment.ns);
+    tt_clock(trace, &moment);
     if (!(flags & TT_PASS_WARMUP)) {
         const uint32_t sampled[2] = { TT_NONE, 7 + number };
         tt_record(trace, TT_LOGITS, call, sizeof call, tt_now());

@@ -8,8 +8,10 @@ what was not recorded is null, what the tracer could not write is counted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,7 @@ from tracegen.readers.segments import CLOCKS, Bytes, Segment, read_segments
 from tracegen.readers.touch_tables import touch_tables
 
 VERSION = "native-2"
+_STATE: dict[str | None, int] = {None: -1, **{state: code for code, state in enumerate(contract.OP_STATES)}}
 
 
 @dataclass(frozen=True)
@@ -207,60 +210,60 @@ def _ops_and_spans(
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """The ops and spans tables, and how many ops lack a span of some thread."""
     spans = events.spans
-    order = np.lexsort((spans.thread, spans.node, spans.pass_id))
-    keys = (column[order] for column in (spans.pass_id, spans.node, spans.thread))
-    if np.logical_and.reduce([np.diff(key) == 0 for key in keys]).any():
+    order = _order(spans.pass_id, spans.node, spans.thread)
+    pass_id, node, thread = (column[order] for column in (spans.pass_id, spans.node, spans.thread))
+    new_node = np.ones(len(order), bool)
+    new_node[1:] = (np.diff(pass_id) != 0) | (np.diff(node) != 0)
+    if (~new_node[1:] & (np.diff(thread) == 0)).any():
         raise TraceFormatError("a thread ran a node twice in one pass; the segments do not belong together")
+    begin_ns, end_ns, barrier_ns = (column[order] for column in (spans.begin_ns, spans.end_ns, spans.barrier_ns))
     span_table = contract.frame(
         "spans",
         {
-            "pass_id": spans.pass_id[order],
-            "node": spans.node[order],
-            "thread": spans.thread[order],
-            "begin_ns": spans.begin_ns[order],
-            "work_ns": (spans.end_ns - spans.begin_ns - spans.barrier_ns)[order],
-            "barrier_ns": spans.barrier_ns[order],
+            "pass_id": pass_id,
+            "node": node,
+            "thread": thread,
+            "begin_ns": begin_ns,
+            "work_ns": end_ns - begin_ns - barrier_ns,
+            "barrier_ns": barrier_ns,
             "wait_ns": spans.wait_ns[order],
         },
     )
     rows, first_row = _op_rows(records, ordered)
-    at = first_row[spans.pass_id] + spans.node
+    first = np.flatnonzero(new_node)  # of the spans of each op that ran
+    at = first_row[pass_id[first]] + node[first]
     n = len(rows["node"])
-    begin = np.full(n, np.iinfo(np.int64).max)
-    end = np.zeros(n, np.int64)
-    threads = np.zeros(n, np.int64)
-    np.minimum.at(begin, at, spans.begin_ns)
-    np.maximum.at(end, at, spans.end_ns)
-    np.add.at(threads, at, 1)
-    pool = np.zeros(n, np.int64)
-    split = np.full(n, -1, np.int64)
-    pool[at], split[at] = spans.pool, spans.split
-    fused_into = _fused(spans, at, n)
+    threads, pool, split = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    begin, end = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    threads[at] = np.diff(np.append(first, len(order)))
+    pool[at], split[at] = spans.pool[order][first], spans.split[order][first]
+    if len(first):
+        begin[at], end[at] = np.minimum.reduceat(begin_ns, first), np.maximum.reduceat(end_ns, first)
+    fused_into = _fused(spans, first_row[spans.pass_id] + spans.node, n)
     ran = threads > 0
-    state = np.full(n, None, object)
-    state[rows["computes"] == 0] = "noop"
-    state[rows["computes"] == 2] = "off"
-    state[ran] = np.where(rows["empty"][ran], "empty", "executed")
-    state[fused_into >= 0] = "fused"
-    measured = ran
+    state = np.full(n, _STATE[None], np.int8)
+    state[rows["computes"] == 0] = _STATE["noop"]
+    state[rows["computes"] == 2] = _STATE["off"]
+    state[ran] = np.where(rows["empty"][ran], _STATE["empty"], _STATE["executed"])
+    state[fused_into >= 0] = _STATE["fused"]
     ops = contract.frame(
         "ops",
         {
             "pass_id": rows["pass_id"],
             "node": rows["node"],
-            "state": state,
-            "fused_into": _nullable(fused_into, fused_into >= 0, "Int32"),
-            "backend": np.array([None, "CPU"], object)[(ran | (fused_into >= 0)).astype(int)],
-            "split": _nullable(split, split >= 0, "Int32"),
-            "n_threads": _nullable(threads, measured, "Int32"),
-            "begin_ns": _nullable(begin, measured, "Int64"),
-            "end_ns": _nullable(end, measured, "Int64"),
-            "time_basis": np.where(measured, "measured", "graph only"),
+            "state": contract.coded("ops", "state", state),
+            "fused_into": _nullable(fused_into, fused_into >= 0, np.int32),
+            "backend": pd.Categorical.from_codes(np.where(ran | (fused_into >= 0), 0, -1), pd.Index(["CPU"])),
+            "split": _nullable(split, split >= 0, np.int32),
+            "n_threads": _nullable(threads, ran, np.int32),
+            "begin_ns": _nullable(begin, ran, np.int64),
+            "end_ns": _nullable(end, ran, np.int64),
+            "time_basis": contract.coded("ops", "time_basis", np.where(ran, 0, 2)),
         },
     )
     accounting: dict[str, object] = {
         "n_ops_short_of_threads": int((ran & (threads != pool)).sum()),
-        "n_ops_unexplained": int(pd.isna(state).sum()),
+        "n_ops_unexplained": int((state == _STATE[None]).sum()),
     }
     return ops, span_table, accounting
 
@@ -293,10 +296,16 @@ def _fused(spans: ev.Spans, at: np.ndarray, n: int) -> np.ndarray:
     return made
 
 
-def _nullable(values: np.ndarray, known: np.ndarray, dtype: str) -> object:
-    made = pd.array(np.where(known, values, 0), dtype=dtype)  # type: ignore[call-overload]
-    made[~known] = pd.NA
-    return made
+def _order(pass_id: np.ndarray, node: np.ndarray, thread: np.ndarray) -> np.ndarray:
+    """What sorts spans by pass, node and thread: one number each where it fits, as each thread's come in order."""
+    widths = [int(column.max(initial=0)) + 1 for column in (pass_id, node, thread)]
+    if math.prod(widths) < 1 << 63:
+        return np.argsort((pass_id * widths[1] + node) * widths[2] + thread, kind="stable")
+    return np.lexsort((thread, node, pass_id))
+
+
+def _nullable(values: np.ndarray, known: np.ndarray, dtype: type[np.signedinteger[Any]]) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.where(known, values, 0).astype(dtype), ~known)
 
 
 def _nanoseconds(info: Mapping[str, str], key: str) -> float:

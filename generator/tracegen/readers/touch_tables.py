@@ -12,8 +12,12 @@ from tracegen.errors import TraceFormatError
 from tracegen.readers.events import Indexes
 from tracegen.readers.units import CELLS, COLUMNS, EXPERTS, ROWS, WEIGHTS
 
-# what the numbers are -> (slot of the container, unit)
+# what the numbers are -> (slot of the container, unit), as places in the contract's lists
 _MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "column"), EXPERTS: ("src0", "expert")}
+_SLOT, _UNIT = (
+    np.array([places.index(_MEANING[what][i]) if what in _MEANING else -1 for what in range(max(_MEANING) + 1)])
+    for i, places in enumerate((contract.SLOTS, contract.UNITS))
+)
 
 
 def touch_tables(indexes: Indexes, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -50,14 +54,16 @@ def _touches(
     experts = rows["what"] == EXPERTS
     shared = _sharing_ids(tables).rename(columns={"keeper": "node"})
     spread = rows[experts].merge(shared, on=["graph", "node"], how="left")
-    spread = spread.assign(node=spread["user"], slot=spread["slot"]).dropna(subset=["node"])
-    plain = rows[~experts].assign(slot=rows.loc[~experts, "what"].map(lambda what: _MEANING[what][0]))
-    both = pd.concat([plain, spread], ignore_index=True)
-    both["unit"] = both["what"].map(lambda what: _MEANING[what][1])
-    both = both.drop_duplicates(["pass_id", "node", "slot", "first_unit"])
-    both = both.sort_values(["pass_id", "node", "slot", "first_unit"], ignore_index=True)
-    names = ["pass_id", "node", "slot", "unit", "first_unit", "n_units"]
-    return contract.frame("touches", {**{n: both[n] for n in names}, "basis": ["measured"] * len(both)})
+    spread = spread.dropna(subset=["user"])
+    spread = spread.assign(node=spread["user"].astype(np.int64), slot=spread["slot"].astype(np.int64))
+    plain = rows[~experts].assign(slot=_SLOT[rows.loc[~experts, "what"]])
+    keys = ["pass_id", "node", "slot", "first_unit"]
+    both = pd.concat([plain, spread], ignore_index=True).sort_values(keys, ignore_index=True).drop_duplicates(keys)
+    columns: dict[str, object] = {name: both[name] for name in ("pass_id", "node", "first_unit", "n_units")}
+    columns["slot"] = contract.coded("touches", "slot", both["slot"].to_numpy())
+    columns["unit"] = contract.coded("touches", "unit", _UNIT[both["what"]])
+    columns["basis"] = contract.coded("touches", "basis", np.zeros(len(both), np.int8))
+    return contract.frame("touches", columns)
 
 
 def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
@@ -74,7 +80,7 @@ def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
 
 
 def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """(graph, keeper, user, slot): the ops that use the expert numbers kept with op `keeper`.
+    """(graph, keeper, user, place of the slot in SLOTS): the ops that use the expert numbers kept with op `keeper`.
 
     MUL_MAT_ID and ADD_ID take them from src2; the first MUL_MAT_ID of each keeps them.
     """
@@ -86,7 +92,7 @@ def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     products = ids[ids["op"] == "MUL_MAT_ID"].rename(columns={"target": "keeper"})
     keeper = products.drop_duplicates(["graph", "source"])[["graph", "source", "keeper"]]
     made = ids.merge(keeper, on=["graph", "source"])
-    made["slot"] = np.where(made["op"] == "MUL_MAT_ID", "src0", "src1")
+    made["slot"] = np.where(made["op"] == "MUL_MAT_ID", contract.SLOTS.index("src0"), contract.SLOTS.index("src1"))
     return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot"]]
 
 

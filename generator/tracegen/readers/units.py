@@ -152,20 +152,24 @@ def _indexes(segment: Segment, units: np.ndarray, is_unit: np.ndarray) -> tuple[
     after = found + 2 + -(-counts * heads["bytes"] // OP_UNIT.itemsize)
     chosen, end = [], 0
     for row, (at, behind) in enumerate(zip(found.tolist(), after.tolist(), strict=True)):
-        if at < end:  # bytes of the numbers before it that look like an index
-            continue
-        head = heads[row]
-        what, element = int(head["what"]), int(head["bytes"])
-        fits = not ends[row] and behind <= len(units) and element in ((4,) if what == WEIGHTS else (4, 8))
-        if not fits or what not in (ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS):
-            raise TraceFormatError(
-                f"{segment.name}: index at unit {at}: {head['ne0']} x {head['ne1']} numbers of {element} bytes"
-                f" and kind {what} do not fit"
-            )
-        is_unit[at + 2 : behind] = False
-        chosen.append(row)
-        end = behind
-    return found[chosen], heads[chosen]
+        if at >= end:  # else bytes of the numbers before it that look like an index
+            chosen.append(row)
+            end = behind
+    where, head, until = found[chosen], heads[chosen], after[chosen]
+    narrow = (head["bytes"] == 4) | ((head["bytes"] == 8) & (head["what"] != WEIGHTS))
+    known = np.isin(head["what"], (ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS))
+    wrong = np.flatnonzero(~(narrow & known & (until <= len(units)) & ~ends[chosen]))
+    if len(wrong):
+        first = head[wrong[0]]
+        raise TraceFormatError(
+            f"{segment.name}: index at unit {where[wrong[0]]}: {first['ne0']} x {first['ne1']} numbers of"
+            f" {first['bytes']} bytes and kind {first['what']} do not fit"
+        )
+    depth = np.zeros(len(units) + 1, np.int8)
+    depth[where + 2] = 1
+    np.add.at(depth, until, -1)  # where one ends another may begin
+    is_unit &= np.cumsum(depth[:-1], dtype=np.int8) == 0
+    return where, head
 
 
 def _wide_at(
