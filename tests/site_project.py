@@ -193,7 +193,7 @@ def make_project(root: Path) -> Project:
 
     demo = stored(at, plain_run(), scaled_case(4, 2, moe=True))
     for why in ("first", "with figures for the thesis", "by mistake"):
-        publish_run(at / "demo", demo, why, NOW)
+        publish_run(at / "demo", demo, why, NOW, again=True)
     publish.withdraw(at / "demo", 3, f"Measured on battery {SCRIPT}", 2, NOW)
     stored(at, plain_run(number=2), scaled_case(1, 1))
     hostile = stored(at, hostile_run(), hostile_tables())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,25 @@ def test_publishing_makes_a_version_and_a_ledger(tmp_path: Path) -> None:
     assert one.version == version
     ledger = json.loads((tmp_path / "sample" / "ledger.json").read_text())
     assert [entry["version"] for entry in ledger["versions"]] == [1]
+
+
+def test_a_run_is_published_once_unless_told_otherwise(tmp_path: Path) -> None:
+    a_version(tmp_path, number=1)
+    a_version(tmp_path, number=2)
+    folder, run = tmp_path / "sample", a_run(number=1)
+    with pytest.raises(SettingsError, match=r"sample/run-001 is published already, as sample@v1; .*--again"):
+        publish.publish(folder, run, a_report(), "once more", NOW)
+    assert len(published(folder)) == 2
+    assert publish.publish(folder, run, a_report(), "once more", NOW, again=True).citation == "sample@v3"
+    with pytest.raises(SettingsError, match="as sample@v3"):
+        publish.plan_version(folder, run, "a fourth time", NOW)
+
+
+def test_a_younger_run_of_the_same_number_is_another_run(tmp_path: Path) -> None:
+    """On another machine, with the versions but without the runs, numbers begin at 1 again."""
+    a_version(tmp_path, number=1)
+    younger = replace(a_run(number=1), created="2026-12-24T08:00:00Z")
+    assert publish.plan_version(tmp_path / "sample", younger, "here too", NOW).number == 2
 
 
 def test_same_run_same_clock_same_bytes(tmp_path: Path) -> None:
@@ -59,6 +79,22 @@ def test_withdrawing(tmp_path: Path) -> None:
         (2, "current", "", None),
         (1, "withdrawn", "wrong model", 2),
     ]
+
+
+def test_withdrawing_twice_is_refused_and_again_keeps_what_was_said(tmp_path: Path) -> None:
+    a_version(tmp_path, number=1)
+    a_version(tmp_path, number=2)
+    folder = tmp_path / "sample"
+    publish.withdraw(folder, 1, "wrong clock", None, NOW)
+    before = (folder / "status.json").read_bytes()
+    with pytest.raises(SettingsError, match=r"sample@v1 .*already \(2026-11-20T12:00:00Z\): wrong clock; .*--again"):
+        publish.withdraw(folder, 1, "wrong model", 2, NOW)
+    assert (folder / "status.json").read_bytes() == before
+    for reason in ("wrong model", "both"):
+        publish.withdraw(folder, 1, reason, 2, NOW, again=True)
+    assert [(p.reason, p.successor) for p in published(folder) if p.version.number == 1] == [("both", 2)]
+    earlier = publish.read_withdrawn(folder)[1]["earlier"]
+    assert [(entry["reason"], entry["successor"]) for entry in earlier] == [("wrong clock", None), ("wrong model", 2)]
 
 
 @pytest.mark.parametrize(

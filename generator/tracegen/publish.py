@@ -2,7 +2,7 @@
 
     experiments/NAME/versions/N/    the bundle, never touched again
     experiments/NAME/ledger.json    every version ever published, with the hash of its version.json
-    experiments/NAME/status.json    the withdrawn ones: reason and successor
+    experiments/NAME/status.json    the withdrawn ones: reason and successor, and what was said earlier
 
 A version is superseded as soon as a newer one exists that is not withdrawn.
 """
@@ -43,14 +43,20 @@ class Published:
     successor: int | None = None
 
 
-def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime) -> Version:
-    """The version that publishing this run now would make. Raises SettingsError for an empty message."""
+def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime, *, again: bool = False) -> Version:
+    """The version that publishing this run now would make.
+
+    Raises SettingsError for an empty message, and for a run that a version
+    holds already unless `again` is true.
+    """
     name = experiment_folder.name
     if not NAME.fullmatch(name):
         raise SettingsError(f"{experiment_folder}: the name may hold letters, digits, '.', '_' and '-' only")
     if not message.strip():
         raise SettingsError('the message is empty; say why this version is published: -m "why"')
     ledger = read_ledger(experiment_folder)
+    if not again:
+        _refuse_published(experiment_folder, run, ledger)
     number = max([store.next_number(experiment_folder / "versions"), *(n + 1 for n in ledger)])
     return Version(
         experiment=name,
@@ -64,16 +70,19 @@ def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime)
     )
 
 
-def publish(experiment_folder: Path, run: Run, report: Report, message: str, now: datetime) -> Version:
+def publish(
+    experiment_folder: Path, run: Run, report: Report, message: str, now: datetime, *, again: bool = False
+) -> Version:
     """Freeze the report as the next version and enter it in the ledger.
 
-    The run must be its public form (privacy.public_run). Raises StoreError when
-    an earlier publishing was cut short, EnvironmentFailure when the disk is full.
+    The run must be its public form (privacy.public_run). Raises SettingsError as
+    `plan_version` does, StoreError when an earlier publishing was cut short,
+    EnvironmentFailure when the disk is full.
     """
     with _alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
         _refuse_unlisted(experiment_folder, ledger)
-        version = replace(plan_version(experiment_folder, run, message, now), title=report.title)
+        version = replace(plan_version(experiment_folder, run, message, now, again=again), title=report.title)
         assert version.folder is not None
         with store.whole_folder(version.folder) as beside:
             write_bundle(beside, report, identity_of(version, question_of(run)))
@@ -87,8 +96,14 @@ def publish(experiment_folder: Path, run: Run, report: Report, message: str, now
     return version
 
 
-def withdraw(experiment_folder: Path, number: int, reason: str, successor: int | None, now: datetime) -> None:
-    """Mark a version as withdrawn; its bundle stays as it is. Raises SettingsError for a wrong number."""
+def withdraw(
+    experiment_folder: Path, number: int, reason: str, successor: int | None, now: datetime, *, again: bool = False
+) -> None:
+    """Mark a version as withdrawn; its bundle stays as it is.
+
+    Raises SettingsError for a wrong number, and for a version that is withdrawn
+    already unless `again` is true: what was said before is then kept as `earlier`.
+    """
     with _alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
         for wanted in (number, successor):
@@ -102,8 +117,17 @@ def withdraw(experiment_folder: Path, number: int, reason: str, successor: int |
         withdrawn = read_withdrawn(experiment_folder)
         if successor in withdrawn:
             raise SettingsError(f"v{successor} is withdrawn itself; name another successor, or none")
+        before = withdrawn.get(number)
+        if before and not again:
+            when = before.get("created", "date not recorded")
+            raise SettingsError(
+                f"{experiment_folder.name}@v{number} was withdrawn already ({when}): {before['reason']}; "
+                "to give another reason or successor, add --again"
+            )
         created = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         withdrawn[number] = {"reason": printable(reason.strip()), "successor": successor, "created": created}
+        if before:
+            withdrawn[number]["earlier"] = [*before.pop("earlier", []), before]
         document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
         _write_json(experiment_folder / STATUS_FILE, document)
 
@@ -211,6 +235,20 @@ def _version_of(bundle: Bundle) -> Version:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{bundle.folder / VERSION_FILE}: lacks or garbles {error}") from error
+
+
+def _refuse_published(experiment_folder: Path, run: Run, ledger: Mapping[int, object]) -> None:
+    for number in sorted(ledger, reverse=True):
+        folder = experiment_folder / "versions" / str(number)
+        if not folder.is_dir():  # read_published says so
+            continue
+        version = _version_of(read_bundle(folder))
+        # A copy of the experiment on another machine counts its runs from 1 again: such a run is younger.
+        if run.number in version.runs and run.created <= version.created:
+            raise SettingsError(
+                f"{experiment_folder.name}/{run.name} is published already, as {version.citation}; "
+                f"record a new run with `tracegen run {experiment_folder.name}`, or add --again to publish it once more"
+            )
 
 
 def _refuse_unlisted(experiment_folder: Path, ledger: Mapping[int, object]) -> None:

@@ -54,12 +54,28 @@ def test_a_run_that_is_not_usable_is_published_and_says_so(capsys: pytest.Captur
     assert "verdict: not usable" in capsys.readouterr().out
 
 
+def test_a_run_that_a_version_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    a_run_folder(Path("experiments"), a_run())
+    command(publish, "sample", "-m", "first")
+    capsys.readouterr()
+    with pytest.raises(SettingsError, match="published already, as sample@v1"):
+        command(publish, "sample", "-m", "by mistake")
+    assert capsys.readouterr().out == ""
+    command(publish, "sample", "-m", "on purpose", "--again")
+    assert "sample@v2  " in capsys.readouterr().out
+
+
 def test_withdraw(capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run())
     command(publish, "sample", "-m", "first")
     command(publish, "sample", "--withdraw", "v1", "-m", "wrong")
     (one,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
     assert (one.version.status, one.reason) == ("withdrawn", "wrong")
+    with pytest.raises(SettingsError, match=r"withdrawn already .*: wrong; "):
+        command(publish, "sample", "--withdraw", "v1", "-m", "wrong model")
+    command(publish, "sample", "--withdraw", "v1", "-m", "wrong model", "--again")
+    (one,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert one.reason == "wrong model"
 
 
 @pytest.mark.parametrize(

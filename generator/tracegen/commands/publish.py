@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-m", "--message", metavar="WHY", required=True, help="why it is published or withdrawn")
     parser.add_argument("--withdraw", metavar="N", type=_number, help="mark version N as withdrawn instead")
     parser.add_argument("--successor", metavar="M", type=_number, help="with --withdraw: the version to use instead")
+    parser.add_argument(
+        "--again", action="store_true", help="publish a run that a version holds already; or withdraw once more"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,27 +37,31 @@ def run(args: argparse.Namespace) -> int:
     if args.withdraw is not None:
         if args.runs:
             raise SettingsError("--withdraw takes a version and no runs")
-        publish.withdraw(folder, args.withdraw, args.message, args.successor, now)
+        publish.withdraw(folder, args.withdraw, args.message, args.successor, now, again=args.again)
         print(
             f"{folder.name}@v{args.withdraw} is marked as withdrawn; its pages stay. The next `tracegen build` says so."
         )
         return 0
-    print_published(folder, _chosen_run(folder, args.runs), args.message, now)
+    print_published(folder, _chosen_run(folder, args.runs), args.message, now, again=args.again)
     return 0
 
 
-def print_published(folder: Path, chosen: Run, message: str, now: datetime | None = None) -> None:
+def print_published(
+    folder: Path, chosen: Run, message: str, now: datetime | None = None, *, again: bool = False
+) -> None:
     """Publish a run, and print what becomes public, the citation and the folder."""
+    now = now or datetime.now(UTC)
+    publish.plan_version(folder, chosen, message, now, again=again)  # refuses before anything is printed
     print("This becomes public:")
     for line in privacy.public_summary(chosen):
         print(f"  {_CONTROL.sub('�', line)}")
-    version = publish_run(folder, chosen, message, now or datetime.now(UTC))
+    version = publish_run(folder, chosen, message, now, again=again)
     if version.verdict == "not usable":
         print("The verdict is `not usable`: every page of the version says so.")
     print(f"{version.citation}  {version.folder}")
 
 
-def publish_run(folder: Path, chosen: Run, message: str, now: datetime) -> Version:
+def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:
     """Render a stored run in its public form and freeze it; `tracegen run --publish` does the same."""
     from tracegen.pages.render import render_report  # loads altair
 
@@ -62,11 +69,11 @@ def publish_run(folder: Path, chosen: Run, message: str, now: datetime) -> Versi
     known = privacy.this_machine()
     store.verify_run(chosen.folder)
     public = privacy.public_run(chosen, known)
-    planned = publish.plan_version(folder, public, message, now)
+    planned = publish.plan_version(folder, public, message, now, again=again)
     tables = privacy.public_tables(chosen, store.read_tables(chosen.folder / "tables"))
     report = render_report(public, tables, address=f"{planned.experiment}/{planned.name}", citable=planned)
     privacy.refuse_leaks(chosen, report, known)
-    return publish.publish(folder, public, report, message, now)
+    return publish.publish(folder, public, report, message, now, again=again)
 
 
 def _experiment_folder(name: str) -> Path:
