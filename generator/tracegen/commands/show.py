@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from tracegen import store
 from tracegen.analysis.accesses import Tables, ranges
+from tracegen.analysis.buffers import total_peak
 from tracegen.analysis.operations import op_rows
 from tracegen.analysis.passes import measured
-from tracegen.analysis.summary import Summary, summarise
+from tracegen.analysis.summary import summarise
 from tracegen.capture.execute import visible
 from tracegen.errors import SettingsError
 from tracegen.loaded import run_folder
 from tracegen.model import Run
+from tracegen.tables import MEMORY_KINDS
 
 NAME = "show"
 HELP = "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict."
+EPILOG = (
+    "JSON holds plain numbers, not rounded; the unit stands in the name: _ns (nanoseconds), _bytes, _share (of 1), "
+    "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. What a check found, "
+    "and its limit, are quoted in its words."
+)
+LIMIT = 50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,29 +41,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--stats", action="store_true", help="rows of every table and what the trace says of itself")
     what.add_argument("--verify", action="store_true", help="hash every file of the run and list all checks")
     what.add_argument("--ops", action="store_true", help="the ops, in order of execution")
-    what.add_argument("--buffers", action="store_true", help="the runtime buffers, in order of allocation")
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="with --ops: at most N rows (default 50)")
+    what.add_argument("--buffers", action="store_true", help="the runtime buffers, largest first")
+    parser.add_argument(
+        "--limit", type=_at_least_one, metavar="N", help=f"with --ops: at most N rows (default {LIMIT})"
+    )
     parser.add_argument("--pass", dest="pass_id", type=int, metavar="K", help="with --ops: only pass K")
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.add_argument("--json", action="store_true", help="the same as JSON, in numbers")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what was asked for."""
+    for option, value in (("--limit", args.limit), ("--pass", args.pass_id)):
+        if value is not None and not args.ops:
+            raise SettingsError(f"{option} is allowed together with --ops only")
     folder = run_folder(args.run)
     made = store.read_run(folder)
     if args.verify:
         return _verify(folder, made, args.json)
     tables = store.read_tables(folder / "tables")
     if args.ops:
-        rows = op_rows(tables, None if args.pass_id is None else [_known_pass(tables, args.pass_id)]).head(args.limit)
-        _print_table(rows, args.json)
+        rows = op_rows(tables, None if args.pass_id is None else [_known_pass(tables, args.pass_id)])
+        shown = rows.head(args.limit or LIMIT)
+        _print_table(shown, args.json)
+        if len(shown) < len(rows):
+            print(f"{len(shown):,} of {len(rows):,} ops; --limit N prints more", file=sys.stderr)
     elif args.buffers:
-        _print_table(tables["buffers"], args.json)
+        _print_table(_largest_first(tables["buffers"]), args.json)
     elif args.stats:
-        _print_pairs(_stats(made, tables), args.json)
+        rows_of, trace = {name: len(table) for name, table in tables.items()}, made.facts["trace"]
+        words = {**_named("rows of", rows_of), **_named("trace", trace)}
+        _print_pairs(words, {"rows": rows_of, "trace": trace}, args.json)
     else:
-        _print_pairs(_overview(made, tables), args.json)
+        figures = _figures(made, tables)
+        _print_pairs(_overview(figures), figures, args.json)
     return 0
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows; write 1 or more")
+    return int(text)
+
+
+def _largest_first(buffers: pd.DataFrame) -> pd.DataFrame:
+    """Begin and end of a buffer side by side; those of size 0 come last."""
+    return buffers.sort_values(["size_bytes", "buffer_id", "time_ns"], ascending=[False, True, True])
 
 
 def _known_pass(tables: Tables, pass_id: int) -> int:
@@ -74,45 +106,63 @@ def _verify(folder: Path, made: Run, as_json: bool) -> int:
     return 1 if made.verdict == "not usable" else 0
 
 
-def _stats(made: Run, tables: Tables) -> dict[str, object]:
-    trace = made.facts["trace"]
-    return {
-        **{f"rows of {name}": len(table) for name, table in tables.items()},
-        **{f"trace {k}": v for k, v in trace.items()},
-    }
+def _named(group: str, values: Mapping[str, object]) -> dict[str, object]:
+    return {f"{group} {key}": value for key, value in values.items()}
 
 
-def _overview(made: Run, tables: Tables) -> dict[str, object]:
-    """Key figures in reading order; load and warm-up are outside all of them."""
+def _figures(made: Run, tables: Tables) -> dict[str, Any]:
+    """Key figures as plain numbers, None when not recorded; load and warm-up are outside all of them."""
     ids = measured(tables)["pass_id"]
     ops = op_rows(tables, ids)
     summary = summarise(tables, ops, ranges(tables, ids))
     model = made.facts["model"]
-    weights = " (random weights)" if model["random_weights"] else ""
     return {
         "run": f"{made.experiment}/{made.name}",
-        "model": f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
-        "passes": _passes(tables),
-        "prompt": _rate(summary.prompt_tokens, summary.prompt_rate),
-        "generation": _rate(summary.generated_tokens, summary.generate_rate),
-        "ops per token": summary.ops_per_token,
-        **_bytes_per_token(summary),
-        "file read at least once": _share(summary),
-        **_time_by_op(ops),
-        "peak of buffers": _mib(_peak(tables["buffers"])),
-        "tracing cost": _percent(made.facts["trace"].get("overhead_share")),
+        "model": {key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")},
+        "passes": {str(kind): int(n) for kind, n in tables["passes"]["kind"].value_counts().items() if n},
+        "prompt_tokens": summary.prompt_tokens,
+        "prompt_ns": summary.prompt_ns,
+        "tokens_per_second_prompt": summary.prompt_rate,
+        "generated_tokens": summary.generated_tokens,
+        "generate_ns": summary.generate_ns,
+        "tokens_per_second_generate": summary.generate_rate,
+        "ops_per_token": summary.ops_per_token,
+        **{f"{memory}_bytes_per_token": n for memory, n in summary.generate_token_bytes.items()},
+        "file_bytes": summary.file_bytes or None,
+        "touched_bytes": summary.touched_bytes,
+        "touched_share": summary.touched_share,
+        "time_by_op_ns": _time_by_op(ops),
+        "peak_buffer_bytes": total_peak(tables),
+        "tracing_cost_share": made.facts["trace"].get("overhead_share"),
         "verdict": made.verdict,
-        **{
-            f"{check.state}: {check.key}": f"{check.found} (limit: {check.limit})"
-            for check in made.checks
-            if check.state in ("failed", "warning")
-        },
+        "checks": [asdict(check) for check in made.checks if check.state in ("failed", "warning")],
     }
 
 
-def _passes(tables: Tables) -> str:
-    counts = tables["passes"]["kind"].value_counts()
-    return ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
+def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
+    """The key figures in words, in reading order."""
+    model = figures["model"]
+    weights = " (random weights)" if model["random_weights"] else ""
+    times = figures["time_by_op_ns"]
+    return {
+        "run": figures["run"],
+        "model": f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
+        "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
+        "prompt": _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"]),
+        "generation": _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
+        "ops per token": figures["ops_per_token"],
+        **{f"{m} bytes touched per token": _mib(figures[f"{m}_bytes_per_token"]) for m in MEMORY_KINDS},
+        "file read at least once": _share(figures["touched_share"], figures["file_bytes"]),
+        **{
+            f"time in {op}, prompt and generation": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%}"
+            for op, ns in list(times.items())[:8]
+            if ns
+        },
+        "peak of buffers": _mib(figures["peak_buffer_bytes"]),
+        "tracing cost": _percent(figures["tracing_cost_share"]),
+        "verdict": figures["verdict"],
+        **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
+    }
 
 
 def _rate(tokens: int | None, rate: float | None) -> str | None:
@@ -121,33 +171,15 @@ def _rate(tokens: int | None, rate: float | None) -> str | None:
     return f"{tokens} tokens" + (f", {rate:.1f} tokens/s" if rate is not None else "")
 
 
-def _bytes_per_token(summary: Summary) -> dict[str, str | None]:
-    return {f"{memory} bytes touched per token": _mib(n) for memory, n in summary.generate_token_bytes.items()}
+def _share(share: float | None, size: int | None) -> str | None:
+    return None if share is None else f"{share:.1%} of {_mib(size)}"
 
 
-def _share(summary: Summary) -> str | None:
-    share = summary.touched_share
-    return None if share is None else f"{share:.1%} of {_mib(summary.file_bytes)}"
-
-
-def _time_by_op(ops: pd.DataFrame) -> dict[str, str]:
-    """Wall time by op kind, largest first, with shares."""
+def _time_by_op(ops: pd.DataFrame) -> dict[str, int]:
+    """Wall time by op kind, largest first."""
     known = ops[ops["duration_ns"].notna()]
     sums = known.groupby("op", observed=True)["duration_ns"].sum().sort_values(ascending=False)
-    total = float(sums.sum())
-    return {
-        f"time in {op}, prompt and generation": f"{ns / 1e6:.3f} ms, {ns / total:.1%}"
-        for op, ns in sums.head(8).items()
-        if total
-    }
-
-
-def _peak(buffers: pd.DataFrame) -> int | None:
-    buffers = buffers[buffers["usage"] != "mapped"]
-    if buffers.empty:
-        return None
-    change = buffers["size_bytes"].where(buffers["event"] == "alloc", -buffers["size_bytes"])
-    return int(change.cumsum().max())
+    return {str(op): int(ns) for op, ns in sums.items()}
 
 
 def _mib(size: int | None) -> str | None:
@@ -158,9 +190,9 @@ def _percent(share: float | None) -> str | None:
     return None if share is None else f"{share:.2%}"
 
 
-def _print_pairs(pairs: dict[str, object], as_json: bool) -> None:
+def _print_pairs(pairs: Mapping[str, object], figures: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(pairs, indent=1, default=str))
+        print(json.dumps(figures, indent=1, allow_nan=False))
         return
     width = max(map(len, pairs))
     for name, value in pairs.items():
