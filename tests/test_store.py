@@ -25,6 +25,16 @@ def stored(folder: Path) -> Path:
         return store.place_numbered(part, folder, lambda n: store.write_run_file(part, RUN))
 
 
+def test_large_numbers_beside_nulls_come_back_whole(tmp_path: Path) -> None:
+    """2**53 ns of CLOCK_MONOTONIC are 104 days; float64 would round what comes after."""
+    made = hard_case()
+    late = made["passes"]["end_ns"] + 2**53 + 1
+    late.iloc[0] = pd.NA
+    made["passes"] = made["passes"].assign(end_ns=late)
+    store.write_tables(tmp_path, made, "test")
+    assert store.read_tables(tmp_path, ("passes",))["passes"]["end_ns"].tolist() == late.tolist()
+
+
 def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
     folder = stored(tmp_path)
     assert folder.name == "001"

@@ -30,6 +30,11 @@ from tracegen import tables as contract
 from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.model import Check, Run
 
+# Without these a column with nulls passes through float64, which holds whole numbers up to 2**53 only.
+_WHOLE_NUMBERS = {
+    pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()
+}  # fmt: skip
+
 SCHEMA = 1
 RUN_FILE = "run.json"
 
@@ -180,7 +185,8 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error
-        made[name] = contract.frame(name, {c: stored[c].to_pandas() for c in stored.column_names})
+        columns = {c: stored[c].to_pandas(types_mapper=_WHOLE_NUMBERS.get) for c in stored.column_names}
+        made[name] = contract.frame(name, columns)
     return made
 
 
