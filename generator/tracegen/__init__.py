@@ -1,6 +1,6 @@
 """tracegen: what a model really does to memory and disk, as pages a thesis can cite.
 
-In a notebook, `tracegen.load("experiments/demo/runs/001")` gives a run's tables.
+In a notebook, `tracegen.load("demo")` gives a run's tables, `tracegen.load("demo@v1")` those of a version.
 """
 
 from __future__ import annotations
@@ -9,17 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tracegen.loaded import LoadedRun
+    from tracegen.loaded import LoadedRun, LoadedVersion
 
 __version__ = "0.1.0"
 
 
-def load(run: str | Path) -> LoadedRun:
-    """The tables of a stored run as DataFrames, and `accesses` as the join that people want.
+def load(address: str | Path) -> LoadedRun | LoadedVersion:
+    """The tables of a stored run or of a published version as DataFrames.
 
-    `run` is a run's folder, `NAME/run-003`, or `NAME` for its newest run. Raises
-    StoreError when the folder is not whole.
+    `address` means a run: its folder, `NAME/run-003`, or `NAME` for its newest
+    run; or a version: its folder, or `NAME@v1`. Each table is an attribute
+    (`loaded.passes`, `loaded.ops`, …); `loaded.accesses` joins them into one row
+    per operand of every op. `loaded.run` says what was run, `loaded.document`
+    what the version says of itself.
+
+    Rows, columns and keys are those of the data dictionary (tables.py): times
+    are integer nanoseconds on one clock (`_ns`), sizes and offsets are bytes, null is
+    "not recorded". A version holds what was published of its run: paths are file
+    names, and a private run has no token ids.
+
+    Raises SettingsError when there is no such run or version, StoreError when its
+    folder is not whole, and on access to a table that the version does not hold.
     """
-    from tracegen.loaded import load_run  # pandas loads only when it is used
+    from tracegen.loaded import load as load_address  # pandas loads only when it is used
 
-    return load_run(run)
+    return load_address(str(address))

@@ -1,34 +1,52 @@
-"""A stored run in a notebook: `tracegen.load(run)`."""
+"""A stored run or a published version in a notebook: `tracegen.load(…)`."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from tracegen import store
 from tracegen.analysis.accesses import accesses
-from tracegen.errors import SettingsError
+from tracegen.bundle import VERSION_FILE, read_bundle
+from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Run
 from tracegen.tables import BY_NAME
 
 EXPERIMENTS = Path("experiments")
+DOWNLOADS = "data/tables"  # below a version's folder
+_VERSION = re.compile(r"(?P<experiment>.+)(?:@v|/versions/v?)(?P<number>\d+)/?")
+
+
+class LoadedTables(dict[str, pd.DataFrame]):
+    """Tables by name; one that is not there is a StoreError saying which are."""
+
+    def __init__(self, source: str, tables: Mapping[str, pd.DataFrame]) -> None:
+        """Take the tables of `source`."""
+        super().__init__(tables)
+        self._source = source
+
+    def __missing__(self, name: str) -> pd.DataFrame:
+        """Raise StoreError: the tables hold no `name`."""
+        raise StoreError(f"{self._source} holds no table {name!r}; it holds: {', '.join(self) or 'none'}")
 
 
 @dataclass(frozen=True)
-class LoadedRun:
-    """A run and its tables; each table is an attribute: `loaded.passes`, `loaded.ops`, …"""
+class Loaded:
+    """What was loaded; each table of tables.py is an attribute: `loaded.passes`, `loaded.ops`, …"""
 
-    run: Run
-    tables: dict[str, pd.DataFrame]
+    tables: LoadedTables
 
     def __getattr__(self, name: str) -> pd.DataFrame:
         """A table of tables.py by its name."""
         if name in BY_NAME:
             return self.tables[name]
-        raise AttributeError(f"a run has no table {name!r}; there are: {', '.join(BY_NAME)}")
+        raise AttributeError(f"there is no table {name!r}; there are: {', '.join(BY_NAME)}")
 
     @cached_property
     def accesses(self) -> pd.DataFrame:
@@ -36,10 +54,72 @@ class LoadedRun:
         return accesses(self.tables)
 
 
+@dataclass(frozen=True)
+class LoadedRun(Loaded):
+    """A run and all its tables."""
+
+    run: Run
+
+
+@dataclass(frozen=True)
+class LoadedVersion(Loaded):
+    """A version, the tables of its downloads, and what its `version.json` says: runs, verdict, message, values, …"""
+
+    citation: str
+    document: Mapping[str, Any]
+
+
+def load(address: str) -> LoadedRun | LoadedVersion:
+    """Load what a path, `NAME`, `NAME/run-003` or `NAME@v1` means: see `tracegen.load`."""
+    folder = version_folder(address)
+    return load_run(address) if folder is None else load_version(folder)
+
+
 def load_run(run: str | Path) -> LoadedRun:
     """Load a stored run. Raises StoreError or SettingsError."""
     folder = run_folder(str(run))
-    return LoadedRun(store.read_run(folder), store.read_tables(folder / "tables"))
+    made = store.read_run(folder)
+    tables = store.read_tables(folder / "tables")
+    return LoadedRun(LoadedTables(f"{made.experiment}/{made.name}", tables), made)
+
+
+def load_version(folder: Path) -> LoadedVersion:
+    """Load the tables that a version's downloads hold.
+
+    Raises StoreError when one of them is missing, or is not as it was published.
+    """
+    document = read_bundle(folder).document
+    citation = document.get("citation")
+    if not citation:
+        raise SettingsError(f"{folder}: is the draft of a run, not a version; load the run")
+    listed = {name: document["manifest"].get(f"{DOWNLOADS}/{name}.parquet") for name in BY_NAME}
+    held = {name: entry for name, entry in listed.items() if entry is not None}
+    for name, entry in held.items():
+        path = folder / DOWNLOADS / f"{name}.parquet"
+        if not path.is_file() or store.sha256_of(path) != entry["sha256"]:
+            raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+    tables = store.read_tables(folder / DOWNLOADS, tuple(held)) if held else {}
+    return LoadedVersion(LoadedTables(citation, tables), citation, document)
+
+
+def version_folder(given: str, experiments: Path = EXPERIMENTS) -> Path | None:
+    """The folder that a version's path or `NAME@vN` means; None when it is no address of a version.
+
+    Raises SettingsError when there is no such version, saying which there are.
+    """
+    path = Path(given)
+    if (path / VERSION_FILE).is_file():
+        return path
+    match = _VERSION.fullmatch(given)
+    if not match:
+        return None
+    name = Path(match["experiment"])
+    versions = (name if name.is_dir() else experiments / name) / "versions"
+    folder = versions / str(int(match["number"]))
+    if not (folder / VERSION_FILE).is_file():
+        known = ", ".join(f"v{path.name}" for path in store.run_folders_in(versions))
+        raise SettingsError(f"{given}: there is no such version; {versions} has {known or 'none'}")
+    return folder
 
 
 def run_folder(given: str, experiments: Path = EXPERIMENTS) -> Path:
@@ -52,7 +132,8 @@ def run_folder(given: str, experiments: Path = EXPERIMENTS) -> Path:
         return path
     if "@" in given or "versions" in path.parts:
         raise SettingsError(
-            f"{given}: is a version; this takes runs, as NAME or NAME/run-003. A version opens in the site"
+            f"{given}: is a version; this takes runs, as NAME or NAME/run-003. A version opens in the site; "
+            "`tracegen.load` gives its tables"
         )
     name, _, number = given.partition("/")
     experiment = path if (path / "runs").is_dir() else experiments / name
