@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from mkdocs.livereload import LiveReloadServer
 
 from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, render
 from tests.test_bundle import files_of
-from tracegen import site
-from tracegen.commands.build import build_site
+from tracegen import site, store
+from tracegen.commands.build import build_site, loaded
 from tracegen.errors import CheckError, SettingsError, StoreError, TracegenError
 
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
@@ -197,3 +199,36 @@ def test_the_projects_own_site_builds_without_experiments(tmp_path: Path) -> Non
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "index.md").write_bytes((root / "journal" / "index.md").read_bytes())
     assert build_site(tmp_path / "mkdocs.yml", strict=True).is_file()
+
+
+def test_serve_waits_until_a_run_is_whole(tmp_path: Path) -> None:
+    """What a run writes into its hidden folder makes no new site; the rename that ends it does."""
+    (tmp_path / "experiments" / "sample" / "runs").mkdir(parents=True)
+    config = loaded(a_project(tmp_path), strict=False)
+    plugin = config.plugins["tracegen"]
+    server = LiveReloadServer(lambda: None, "127.0.0.1", 0, str(tmp_path / "site"), polling_interval=0.02)
+    watching = server.observer
+    assert plugin.on_serve(server, config=config, builder=lambda: None) is None
+    assert server.observer is watching
+    server.observer.start()
+    try:
+        with store.whole_folder(tmp_path / "experiments" / "sample" / "runs" / "001") as part:
+            for name in ("one", "two"):
+                (part / name).write_text(name)
+                time.sleep(0.2)
+            (part / "one").unlink()
+            time.sleep(0.2)
+            assert not server._want_rebuild
+        assert wanted(server)
+        (tmp_path / "experiments" / "sample" / "experiment.toml").write_text("")
+        assert wanted(server)
+    finally:
+        server.shutdown(wait=False)
+
+
+def wanted(server: LiveReloadServer) -> bool:
+    """Whether the server comes to want a new site; forgets it again."""
+    with server._rebuild_cond:
+        found = server._rebuild_cond.wait_for(lambda: server._want_rebuild, timeout=10)
+        server._want_rebuild = False
+    return found

@@ -7,6 +7,7 @@ a build that must stop leaves the old site as it was.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +20,9 @@ from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
-from tracegen import journal, privacy, resources, site, site_files
+from tracegen import journal, privacy, resources, site, site_files, store
 from tracegen.bundle import CHROME
 from tracegen.errors import SettingsError, TracegenError
 
@@ -117,7 +119,37 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         """Watch runs, settings, ledgers and templates beside the journal."""
         for folder in (_root(config) / self.config.experiments_dir, resources.folder("templates")):
             if folder.is_dir():
-                server.watch(str(folder))
+                watch_whole(server, folder)
+
+
+class WholeFolders(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is not followed
+    """Passes on what happens below `folder`, but nothing inside a folder that is still being written."""
+
+    def __init__(self, folder: Path, inner: FileSystemEventHandler) -> None:
+        """Pass on to `inner`."""
+        self._folder, self._inner = folder, inner
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """Pass the event on unless all it names is unfinished: the rename that ends the writing passes."""
+        paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
+        if not all(store.is_part(path.relative_to(self._folder)) for path in paths):
+            self._inner.dispatch(event)
+
+
+def watch_whole(server: LiveReloadServer, folder: Path) -> None:
+    """`server.watch(folder)`, blind to folders that are still being written (`store.part_folder`)."""
+    folder, observer = folder.resolve(), server.observer
+
+    class Filtered:
+        @staticmethod
+        def schedule(handler: FileSystemEventHandler, path: str, *, recursive: bool) -> object:
+            return observer.schedule(WholeFolders(folder, handler), path, recursive=recursive)
+
+    server.observer = Filtered  # MkDocs makes its handler inside watch() and offers no filter
+    try:
+        server.watch(str(folder))
+    finally:
+        server.observer = observer
 
 
 def _refuse_collisions(made: site.Site, journal_folder: Path) -> None:

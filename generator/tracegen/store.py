@@ -84,6 +84,11 @@ def part_folder(parent: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def is_part(path: Path) -> bool:
+    """Whether the path lies in, or is, a folder that is still being written."""
+    return any(name.startswith(".") and name.endswith(".part") for name in path.parts)
+
+
 def place_numbered(part: Path, parent: Path, finish: Callable[[int], None]) -> Path:
     """Give `part` the next free number in `parent`; `finish(number)` writes what names it.
 
