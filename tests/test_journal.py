@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import markdown
@@ -103,3 +104,45 @@ def test_unknown_references_are_marked_and_named(known: journal.References, text
 def test_the_same_unknown_reference_twice(known: journal.References) -> None:
     _, problems = shown(known, "[[a@v1]]\n\nx\n\n[[a@v1]]\n")
     assert [problem.line for problem in problems] == [1, 5]
+
+
+@pytest.fixture(scope="module")
+def sample() -> journal.References:
+    """The version that comes with tracegen: its operations page carries pass 2, a chunk carries all."""
+    folder = Path(__file__).parents[1] / "experiments" / "sample"
+    return journal.references(publish.read_published(folder, HashCache(Path("no-cache"))))
+
+
+@pytest.mark.parametrize("anchor", ["pass=2&node=6", "pass=3&node=6", "pass=9", "pass=2"])
+@pytest.mark.parametrize("page", ["", "/operations"])
+def test_an_op_of_any_pass(sample: journal.References, page: str, anchor: str) -> None:
+    html, problems = shown(sample, f"[[sample@v1{page}#{anchor}|an op]]")
+    address = f"../experiments/sample/v1/operations/index.html#{anchor}".replace("&", "&amp;")
+    assert (html, problems) == (f'<p><a href="{address}">an op</a></p>', [])
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "operations#pass=3&node=4",  # only reshapes: no row
+        "operations#pass=3&node=9999",
+        "operations#pass=77&node=6",
+        "operations#pass=0",  # the load
+        "memory#pass=3&node=6",
+    ],
+)
+def test_an_op_that_is_not_there(sample: journal.References, reference: str) -> None:
+    _, (problem,) = shown(sample, f"[[sample@v1/{reference}]]")
+    assert problem.reason.startswith(f"sample@v1 lists no op at {reference.partition('#')[2]!r}")
+
+
+def test_only_the_chunk_of_the_pass_is_read(tmp_path: Path) -> None:
+    state = '{"passes": [{"id": 1, "chunk": "000"}, {"id": 2, "chunk": "001"}, {"id": 3, "chunk": "../../x"}]}'
+    report = a_report(extra=f'<script type="application/json" id="tg-operations">{state}</script>')
+    chunks = {"data/ops/000.js": b'tracegenChunk([{"id":1,"node":[4]}]);\n', "data/ops/001.js": b"of another form"}
+    a_version(tmp_path, report=replace(report, files={**report.files, **chunks}))
+    known = journal.references(publish.read_published(tmp_path / "sample", HashCache(Path("no-cache"))))
+    for reference in ("pass=2&node=4", "pass=3&node=4", "pass=1&node=5"):
+        assert len(shown(known, f"[[sample@v1#{reference}]]")[1]) == 1
+    (tmp_path / "sample" / "versions" / "1" / "data" / "ops" / "001.js").unlink()
+    assert shown(known, "[[sample@v1#pass=1&node=4]]")[1] == []

@@ -2,6 +2,7 @@
 
     [[sample@v1]]                           a link to the version
     [[sample@v1/memory#fig-heatmap|text]]   a link to a page, an anchor, with its own text
+    [[sample@v1#pass=3&node=12]]            a link to an op
     {{ sample@v1:touched_share }}           a published value, as its page words it
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
@@ -15,7 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape, unescape
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
@@ -26,6 +29,8 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
+from tracegen.bundle import Bundle
+from tracegen.pages import op_address
 from tracegen.publish import Published
 
 SCHEME = "tracegen:/"
@@ -103,8 +108,9 @@ def resolve(known: References, reference: str) -> Target:
     if figure:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
-        wanted = f'id="{escape(anchor)}"'.encode()
-        pages = [page for page in pages if wanted in one.bundle.body(page["path"])]
+        pages = [page for page in pages if _shows(one.bundle, page, anchor)]
+        if not pages and op_address.parse(anchor):
+            raise UnknownReferenceError(f"{match['citation']} lists no op at {anchor!r}; see its operations page")
         if not pages:
             keys = ", ".join(_anchor(f) for f in document["figures"]) or "none"
             raise UnknownReferenceError(f"{match['citation']} has no anchor {anchor!r}; its figures are {keys}")
@@ -145,6 +151,28 @@ def _anchor(figure: Mapping[str, str]) -> str:
     """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
     key = figure["key"]
     return key if key.startswith("fig-") else f"fig-{key}"
+
+
+def _shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
+    """Whether the page has an element with this id, or loads the op that the anchor is the address of."""
+    body = bundle.body(page["path"])
+    if f'id="{escape(anchor)}"'.encode() in body:
+        return True
+    op = op_address.parse(anchor)
+    if op is None or page["key"] != "operations":
+        return False
+    pass_id, node = op
+    chunk = op_address.chunk_of(body, pass_id)
+    entry = bundle.document["manifest"].get(chunk)
+    if chunk is None or entry is None:
+        return False
+    nodes = _nodes(bundle.folder / chunk, entry["sha256"]).get(pass_id, frozenset())
+    return bool(nodes) if node is None else node in nodes
+
+
+@lru_cache(maxsize=8)  # one chunk answers for all the references to its passes
+def _nodes(path: Path, sha256: str) -> Mapping[int, frozenset[int]]:
+    return op_address.nodes_of(path.read_bytes())
 
 
 def _holds(pages: list[Mapping[str, str]], key: str) -> bool:

@@ -11,6 +11,7 @@ import pandas as pd
 from tracegen.analysis.accesses import SELECTING
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
+from tracegen.pages.op_address import CHUNK_CALL, CHUNKS
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 1_000_000
 COLUMNS = ("begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "disk_bytes", "copied_bytes", "buffer_bytes")
@@ -53,13 +54,13 @@ def write_chunks(context: Context, passes: pd.DataFrame) -> dict[int, str]:
         if not text:
             continue
         if pending and (len(pending) >= PASSES_PER_CHUNK or size + len(text) > BYTES_PER_CHUNK):
-            _write(context, f"{number:03d}", "tracegenChunk", f"[{','.join(pending)}]")
+            _write(context, f"{number:03d}", CHUNK_CALL, f"[{','.join(pending)}]")
             pending, size, number = [], 0, number + 1
         pending.append(text)
         size += len(text)
         where[int(p["pass_id"])] = f"{number:03d}"
     if pending:
-        _write(context, f"{number:03d}", "tracegenChunk", f"[{','.join(pending)}]")
+        _write(context, f"{number:03d}", CHUNK_CALL, f"[{','.join(pending)}]")
     return where
 
 
@@ -122,7 +123,7 @@ def _write_static(context: Context, passes: pd.DataFrame) -> None:
 
 
 def _write(context: Context, name: str, call: str, text: str) -> None:
-    context.files.add(f"data/ops/{name}.js", f"{call}({text});\n")
+    context.files.add(f"{CHUNKS}/{name}.js", f"{call}({text});\n")
 
 
 def script_json(data: object) -> str:
