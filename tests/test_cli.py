@@ -69,6 +69,17 @@ def test_the_readme_names_verbs_and_options_that_exist() -> None:
             assert option in action.choices[line.split()[0]]._option_string_actions, (line, option)  # type: ignore[index]
 
 
+def test_the_readme_has_a_row_for_each_verb() -> None:
+    """`| `tracegen VERB …` | what it does; `--option` |`, and the parser knows the options."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `tracegen ([a-z-]+)[^`]*` \| (.+) \|$", text, re.MULTILINE))
+    assert set(rows) == {command.NAME for command in COMMANDS}
+    (action,) = [a for a in parser()._actions if a.dest == "verb"]
+    for verb, does in rows.items():
+        known = action.choices[verb]._option_string_actions  # type: ignore[index]
+        assert set(re.findall(r"`(--[a-z-]+)`", does)) <= set(known), verb
+
+
 def test_make_targets_of_the_readme_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"\bmake ([a-z]+)\b", (ROOT / "README.md").read_text())) - {"alone"}
