@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from html import escape
 from json import dumps
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tracegen.errors import StoreError
 from tracegen.model import Run
 from tracegen.pages.page import Report
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HOST_KEYS = frozenset({"host_name", "hostname", "node", "nodename", "fqdn", "machine_id"})
 USER_KEYS = frozenset({"user", "user_name", "username", "login", "home", "email"})
@@ -110,6 +111,8 @@ def public_tables(run: Run, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.
     made = dict(tables)
     if not is_private(run.facts):
         return made
+    import pandas as pd  # not needed to build a site of what is published
+
     if "tokens" in made:
         made["tokens"] = made["tokens"].assign(token_id=pd.array([pd.NA] * len(made["tokens"]), dtype="Int32"))
     if {"touches", "passes", "graph_nodes"} <= set(made):

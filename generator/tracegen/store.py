@@ -6,6 +6,8 @@
         tables/*.parquet    the tables of tables.py, stamped with the reader's version
 
 A folder is written beside its place, flushed, and renamed: it is whole or absent.
+pandas and pyarrow load when a table is read or written: a site of what is published
+needs neither, and they take longer to load than all else that it imports.
 """
 
 from __future__ import annotations
@@ -20,20 +22,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from tracegen import tables as contract
 from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.model import Check, Run
 
-# Without these a column with nulls passes through float64, which holds whole numbers up to 2**53 only.
-_WHOLE_NUMBERS = {
-    pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()
-}  # fmt: skip
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = 1
 RUN_FILE = "run.json"
@@ -113,6 +108,8 @@ def place_numbered(part: Path, parent: Path, finish: Callable[[int], None]) -> P
 
 def compress(path: Path) -> None:
     """Replace a file by `NAME.zst`."""
+    import pyarrow as pa
+
     target = path.with_name(path.name + ".zst")
     with path.open("rb") as source, pa.output_stream(str(target), compression="zstd") as packed:
         shutil.copyfileobj(source, packed, 1 << 20)
@@ -171,6 +168,11 @@ def verify_manifest(folder: Path, manifest: Mapping[str, Mapping[str, object]], 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_version: str) -> None:
     """Write every table as `NAME.parquet`; the reader's version goes into the file's metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from tracegen import tables as contract
+
     folder.mkdir(parents=True, exist_ok=True)
     for name in contract.BY_NAME:
         table = pa.Table.from_pandas(contract.check(name, tables[name]), preserve_index=False)
@@ -181,6 +183,19 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_versio
 
 def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str, pd.DataFrame]:
     """Read tables (all, or those named). Raises StoreError for a missing or broken file."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from tracegen import tables as contract
+
+    # Else a column with nulls passes through float64, which holds whole numbers up to 2**53 only.
+    whole = {
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.uint64(): pd.UInt64Dtype(),
+    }
     made = {}
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
@@ -190,7 +205,7 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error
-        columns = {c: stored[c].to_pandas(types_mapper=_WHOLE_NUMBERS.get) for c in stored.column_names}
+        columns = {c: stored[c].to_pandas(types_mapper=whole.get) for c in stored.column_names}
         made[name] = contract.frame(name, columns)
     return made
 
