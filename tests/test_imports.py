@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("verdict",),
     ("pages", "export", "bundle", "privacy", "loaded", "measure"),
     ("publish",),
-    ("site_files", "journal"),
+    ("site_files", "journal", "drafts"),
     ("site",),
     ("plugin", "commands"),
     ("demo", "cli"),

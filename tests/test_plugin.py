@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -23,7 +24,7 @@ LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "sour
 
 @pytest.fixture(autouse=True)
 def stand_in_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site, "_render_report", lambda: render)
+    monkeypatch.setattr(site, "gather", partial(site.gather, render=render))
 
 
 class Addresses(HTMLParser):

@@ -1,14 +1,11 @@
 """What the site shows of the experiments: every version, the newest drafts, and pages that list them.
 
 Gathered before anything is written. The bodies of versions stay in their
-bundles; drafts are rendered into a cache below `.tracegen/cache`, in the form
-of a bundle, under the hash of all that decides how they look.
+bundles, those of drafts in a cache below `.tracegen/cache` (see `drafts.py`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,27 +15,16 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from tracegen import privacy, resources, site_files, store
-from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, read_bundle, shells, write_bundle
+from tracegen import resources, site_files, store
+from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, shells, verify_bundle
 from tracegen.charts.text import printable
-from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
-from tracegen.model import Run
-from tracegen.pages.page import Report
-from tracegen.publish import LEDGER_FILE, NAME, Published, question_of, read_published
+from tracegen.drafts import Draft, Render, drawing
+from tracegen.errors import SettingsError, StoreError, TracegenError
+from tracegen.publish import LEDGER_FILE, NAME, Published, read_published
 from tracegen.site_files import ASSETS
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 OFFLINE_SEARCH = "offline_search.js"
-
-Render = Callable[..., Report]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """An unpublished run, rendered in the form of a bundle."""
-
-    run: Run
-    bundle: Bundle
 
 
 @dataclass(frozen=True)
@@ -50,6 +36,16 @@ class Entry:
     published: list[Published]
     drafts: list[Draft]
     problems: list[str]
+    older: int
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An experiment as it lies on disk; `newest` are the run folders that are shown, `older` the others."""
+
+    folder: Path
+    published: list[Published]
+    newest: list[Path]
     older: int
 
 
@@ -121,8 +117,14 @@ def gather(
     becomes a problem of its entry.
     """
     hashes = HashCache(cache / "hashes.json", trust=not verify)
-    entries = [_entry(folder, cache, drafts, known, render, hashes) for folder in _folders(experiments)]
-    hashes.save(now_ns)
+    found = [_read(folder, drafts) for folder in _folders(experiments)]
+    newest = [path for one in found for path in one.newest]
+    with drawing(newest, cache / "drafts", known, render) as drafts_drawn:
+        for published in (published for one in found for published in one.published):
+            verify_bundle(published.bundle, hashes)
+        hashes.save(now_ns)
+        drawn = drafts_drawn()
+    entries = [_entry(one, drawn) for one in found]
     pages = {page.source: page for page in _pages(entries, base)}
     return Site(base, entries, pages)
 
@@ -166,23 +168,27 @@ def _folders(experiments: Path) -> list[Path]:
     return folders
 
 
-def _entry(
-    folder: Path, cache: Path, drafts: int, known: tuple[str, ...], render: Render | None, hashes: HashCache
-) -> Entry:
-    published = read_published(folder, hashes)
+def _read(folder: Path, drafts: int) -> _Found:
+    published = read_published(folder, None)
     frozen = {number for one in published for number in one.version.runs}
     waiting = [path for path in reversed(store.run_folders(folder)) if int(path.name) not in frozen]
+    newest = waiting[: max(drafts, 0)]
+    return _Found(folder, published, newest, len(waiting) - len(newest))
+
+
+def _entry(found: _Found, drawn: Mapping[Path, Draft | TracegenError]) -> Entry:
+    folder, published = found.folder, found.published
     made, problems = [], []
-    for path in waiting[: max(drafts, 0)]:
-        try:
-            made.append(_draft(path, cache / "drafts" / folder.name, known, render))
-        except TracegenError as error:
-            problems.append(printable(f"Run {path.name}: {_relative(str(error), folder.parent)}"))
+    for path in found.newest:
+        one = drawn[path]
+        if isinstance(one, Draft):
+            made.append(one)
+        else:
+            problems.append(printable(f"Run {path.name}: {_relative(str(one), folder.parent)}"))
     question = _question(folder) or (published[0].bundle.document.get("question") if published else None)
     question = question or (made[0].bundle.document.get("question") if made else None)
-    older = len(waiting) - len(waiting[: max(drafts, 0)])
     shown = printable(question or "No question is written down.")
-    return Entry(folder.name, shown, published, made, problems, older)
+    return Entry(folder.name, shown, published, made, problems, found.older)
 
 
 def _relative(text: str, experiments: Path) -> str:
@@ -197,50 +203,6 @@ def _question(folder: Path) -> str | None:
         return None
     question = settings.get("question")
     return question if isinstance(question, str) and question.strip() else None
-
-
-def _draft(path: Path, cache: Path, known: tuple[str, ...], render: Render | None) -> Draft:
-    run = store.read_run(path)
-    digest = hashlib.sha256(resources.renderer_hash().encode())
-    digest.update(repr((path.parent.parent.name, path.name, known)).encode())
-    digest.update((path / store.RUN_FILE).read_bytes())
-    folder = cache / run.name / digest.hexdigest()[:16]
-    if folder.is_dir():
-        try:
-            return Draft(run, read_bundle(folder))
-        except StoreError:  # a cache that is broken is made anew
-            shutil.rmtree(folder, ignore_errors=True)
-    store.verify_run(path)
-    public = privacy.public_run(run, known)
-    tables = privacy.public_tables(run, store.read_tables(path / "tables"))
-    name = f"{run.experiment}/{run.name}"
-    report = (render or _render_report())(public, tables, address=name, citable=None)
-    identity = {
-        "citation": "",
-        "draft": name,
-        "experiment": run.experiment,
-        "created": run.created,
-        "message": "",
-        "runs": [run.number],
-        "verdict": run.verdict,
-        "question": question_of(public),
-    }
-    try:
-        with store.whole_folder(folder) as beside:
-            write_bundle(beside, report, identity)
-    except (StoreError, EnvironmentFailure):
-        if not folder.is_dir():  # else another build made the same one meanwhile
-            raise
-    for other in folder.parent.iterdir():
-        if other != folder and not other.name.startswith("."):
-            shutil.rmtree(other, ignore_errors=True)
-    return Draft(run, read_bundle(folder))
-
-
-def _render_report() -> Render:
-    from tracegen.pages.render import render_report  # loads pandas and altair: only when a draft is new
-
-    return render_report
 
 
 def _pages(entries: list[Entry], base: str) -> Iterator[SitePage]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +26,12 @@ class Completed:
     @property
     def ending(self) -> str:
         """`exit status 1`, `killed by SIGKILL`, `stopped after its time limit`."""
-        if self.timed_out:
-            return "stopped after its time limit"
-        if self.status < 0:
-            return f"killed by {signal.Signals(-self.status).name}"
-        return f"exit status {self.status}"
+        return "stopped after its time limit" if self.timed_out else ending(self.status)
+
+
+def ending(status: int) -> str:
+    """`exit status 1`, `killed by SIGKILL`: what a status says."""
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
 def run_program(
@@ -74,6 +77,27 @@ def run_program(
                         return Completed(status, time.monotonic() - begin, timed_out=True)
         finally:
             _stop(child)
+
+
+@contextmanager
+def started(command: Sequence[str], given: bytes) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that runs beside the block, reads what is given and prints into a pipe; it ends with the block.
+
+    Raises EnvironmentFailure when the program cannot be started.
+    """
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        try:
+            child = subprocess.Popen(list(command), stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
+        except OSError as error:
+            raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
+    try:
+        yield child
+    finally:
+        _stop(child)
+        if child.stdout:
+            child.stdout.close()
 
 
 def output_of(command: Sequence[str], timeout_s: float = 30.0) -> str | None:
