@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tracegen import privacy, resources, store
@@ -84,19 +88,30 @@ def drawing(
 
 def main() -> int:
     """Draw what standard input lists as JSON; print what is wrong with each run, or null, one a line."""
-    from tracegen.pages.render import render_report  # loads pandas and altair
-
+    fork = multiprocessing.get_context("fork")  # while there is one thread, and before pandas is loaded
     try:
-        for path, place, known in json.load(sys.stdin):
-            said = None
-            try:
-                draw(Path(path), Path(place), tuple(known), render_report)
-            except TracegenError as error:
-                said = str(error)
-            print(json.dumps(said), flush=True)
+        with ProcessPoolExecutor(1, fork, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as executor:
+            executor.submit(_start_engine)
+            from tracegen.pages.render import render_report  # loads pandas and altair
+
+            render = partial(render_report, executor=executor)
+            for path, place, known in json.load(sys.stdin):
+                said = None
+                try:
+                    draw(Path(path), Path(place), tuple(known), render)
+                except TracegenError as error:
+                    said = str(error)
+                print(json.dumps(said), flush=True)
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _start_engine() -> None:
+    """Draw the least there is: what follows finds Vega loaded."""
+    import vl_convert
+
+    vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
 
 
 def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> None:

@@ -67,9 +67,10 @@ def test_inline_colours_are_variables_and_ids_are_the_figures_own(figures: dict[
 
 
 def test_a_chart_is_the_same_bytes_twice() -> None:
-    def drawn() -> list[svg.Drawing | None]:
+    def drawn() -> list[tuple[str, str, str | None]]:
         context = Context(a_run(), scaled_case(3, 2), "demo/run-003", None)
-        return [f.drawing for f in (*overview(context)["figures"], memory(context)["heatmap"])]
+        drawings = [f.drawing for f in (*overview(context)["figures"], memory(context)["heatmap"])]
+        return [(d.svg, d.inline, d.spec) for d in drawings if d]
 
     assert drawn() == drawn()
 

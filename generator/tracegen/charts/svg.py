@@ -1,9 +1,15 @@
-"""A chart drawn: standalone SVG and PDF with fixed colours, inline SVG that follows the page."""
+"""A chart drawn: standalone SVG and PDF with fixed colours, inline SVG that follows the page.
+
+Vega's JavaScript takes a second to start and a third of the time of drawing, and holds Python up
+meanwhile: where an executor is given, another process draws, and is waited for when a drawing is asked for.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,11 +25,27 @@ GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
 
 @dataclass(frozen=True)
 class Drawing:
-    """One figure in the forms pages need; `spec` is the Vega-Lite document with its data, if a chart made it."""
+    """One figure in the forms pages need; `spec` is the Vega-Lite document with its data, if a chart made it.
 
-    svg: str
-    inline: str
+    `finished` gives the file and what stands in a page; it is called once, when one of them is asked for.
+    """
+
+    finished: Callable[[], tuple[str, str]]
     spec: str | None = None
+
+    @cached_property
+    def _forms(self) -> tuple[str, str]:
+        return self.finished()
+
+    @property
+    def svg(self) -> str:
+        """The figure as a file of its own."""
+        return self._forms[0]
+
+    @property
+    def inline(self) -> str:
+        """The figure as it stands in a page."""
+        return self._forms[1]
 
     @cached_property
     def pdf(self) -> bytes:
@@ -31,15 +53,18 @@ class Drawing:
         return to_pdf(self.svg.replace(GROUND, "", 1))
 
 
-def draw(chart: Any, key: str, alt: str) -> Drawing:
+def draw(chart: Any, key: str, alt: str, executor: Executor | None = None) -> Drawing:
     """Draw a chart; `key` makes ids unique on a page, `alt` is what is read out instead of it."""
     document = theme.themed(chart)
-    raw = vl_convert.vegalite_to_svg(document)
-    return finish(raw, key, alt, json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+    spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    if executor is None:
+        return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt), spec)
+    raw = executor.submit(vl_convert.vegalite_to_svg, document)
+    return Drawing(lambda: finish(raw.result(), key, alt), spec)
 
 
-def finish(raw: str, key: str, alt: str, spec: str | None = None) -> Drawing:
-    """Give a raw SVG its hatching, its ids and its text alternative."""
+def finish(raw: str, key: str, alt: str) -> tuple[str, str]:
+    """A raw SVG with its hatching, its ids and its text alternative: as a file, and inline."""
     body = _flattened(re.sub(r'\s(role|class|aria-[a-z]+)="[^"]*"', "", raw))
     body, hatches = _hatched(_merged(_unique_ids(body, key)), key)
     head = re.match(r"<svg([^>]*)>", body)
@@ -50,7 +75,7 @@ def finish(raw: str, key: str, alt: str, spec: str | None = None) -> Drawing:
     svg = f'<svg{attributes} role="img">{title}{GROUND}{content}\n'
     loose = re.sub(r'\s(width|height)="[^"]*"', "", attributes)
     inline = f'<svg{loose} role="img">{_variables(title + content)}'
-    return Drawing(svg, inline, spec)
+    return svg, inline
 
 
 def to_pdf(svg: str) -> bytes:

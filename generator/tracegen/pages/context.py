@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -61,14 +62,19 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class Context:
-    """A run under report. `tables` are the contract's; `files` and `figures` grow while pages are made."""
+    """A run under report. `tables` are the contract's; `files` and `figures` grow while pages are made.
+
+    `executor` draws charts meanwhile; `finish` waits for the drawings.
+    """
 
     run: Run
     tables: Mapping[str, pd.DataFrame]
     address: str
     citable: Version | None
+    executor: Executor | None = None
     files: Files = field(default_factory=Files)
     figures: list[Figure] = field(default_factory=list)
+    drawings: dict[str, Drawing] = field(default_factory=dict)
     values: dict[str, dict[str, object]] = field(default_factory=dict)
 
     @cached_property
@@ -176,16 +182,17 @@ class Context:
         reason = self.refusal(key) or empty
         if reason:
             return FigureView(key, title, caption, alt, None, reason)
-        return self.drawn(key, page, title, caption, alt, svg.draw(chart(), key, alt), data)
+        return self.drawn(key, page, title, caption, alt, svg.draw(chart(), key, alt, self.executor), data)
 
     def drawn(
         self, key: str, page: str, title: str, caption: str, alt: str, drawing: Drawing, data: pd.DataFrame
     ) -> FigureView:
-        """Keep the files of a drawing and describe it; a draft is drawn at every change and goes without PDF."""
-        path = self.files.add(f"figures/{key}.svg", drawing.svg)
+        """Keep a drawing and describe it; a draft is drawn at every change and goes without PDF."""
+        self.drawings[key] = drawing
+        path = f"figures/{key}.svg"
         links = [("SVG", path)]
         if self.citable is not None:
-            links.append(("PDF", self.files.add(f"figures/{key}.pdf", drawing.pdf)))
+            links.append(("PDF", f"figures/{key}.pdf"))
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
         links.insert(
@@ -193,6 +200,13 @@ class Context:
         )
         self.figures.append(Figure(key, title, caption, alt, page, path))
         return FigureView(key, title, caption, alt, drawing, "", tuple(links))
+
+    def finish(self) -> None:
+        """Keep the files of all drawings."""
+        for key, drawing in self.drawings.items():
+            self.files.add(f"figures/{key}.svg", drawing.svg)
+            if self.citable is not None:
+                self.files.add(f"figures/{key}.pdf", drawing.pdf)
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""

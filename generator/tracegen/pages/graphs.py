@@ -89,8 +89,7 @@ def _figure(context: Context, key: str, title: str, caption: str, inline: str, m
         return FigureView(key, title, caption, title, None, reason)
     nodes = context.tables["graph_nodes"]
     data = nodes[nodes["graph"].isin(members)][["graph", "node", "kind", "op", "name", "layer", "component", "dtype"]]
-    file = standalone(inline)
-    drawing = Drawing(file, inline)
+    drawing = Drawing(lambda: (standalone(inline), inline))
     return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data)
 
 

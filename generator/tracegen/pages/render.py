@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import asdict, fields
 
 import pandas as pd
@@ -32,14 +33,22 @@ PAGES = (
 )  # fmt: skip
 
 
-def render_report(run: Run, tables: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+def render_report(
+    run: Run,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    address: str,
+    citable: Version | None,
+    executor: Executor | None = None,
+) -> Report:
     """All pages of a run with their figures, values and files.
 
     `address` is where the report will stand below the site (`demo/v3`), `citable`
     the version it is published as, or None for a draft. `run` and `tables` must be
-    what may become public. The same input gives the same bytes.
+    what may become public. The same input gives the same bytes. `executor`, if there is
+    one, draws charts while pages are made.
     """
-    context = Context(run, tables, address, citable)
+    context = Context(run, tables, address, citable, executor)
     environment = resources.templates("pages")
     environment.filters["script_json"] = lambda data: Markup(script_json(data))
     environment.filters["inline"] = Markup  # an SVG of ours, its text escaped where it was made
@@ -47,9 +56,9 @@ def render_report(run: Run, tables: Mapping[str, pd.DataFrame], *, address: str,
     environment.finalize = _shown
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
     checks = context.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
+    views = [build(context) for *_, build in PAGES]  # all charts are under way before the first is waited for
     made = []
-    for key, title, summary, build in PAGES:
-        view = build(context)
+    for (key, title, summary, _), view in zip(PAGES, views, strict=True):
         page = Page(key, title, summary, "")
         body = environment.get_template(f"{key}.html").render(
             view=view,
@@ -62,6 +71,7 @@ def render_report(run: Run, tables: Mapping[str, pd.DataFrame], *, address: str,
             random_weights=context.flag("model", "random_weights"),
         )
         made.append(Page(key, title, summary, body))
+    context.finish()
     values = json.dumps(context.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
     context.files.add("data/values.json", values + "\n")
     question = context.fact("settings", "question")
