@@ -43,20 +43,20 @@ def chart(rows: pd.DataFrame, end_ns: int) -> Any:
         alt.Chart(data)
         .mark_rect()
         .encode(
-            x=alt.X("begin:Q", title="seconds since the trace began", axis=alt.Axis(grid=False, tickCount=8)),
-            x2="end:Q",
+            x=alt.X("begin:Q", title="seconds since the trace began", axis=dict(grid=False, tickCount=8)),
+            x2=alt.X2("end:Q"),
             y=alt.Y(
                 "low:Q",
                 title=f"{unit} allocated",
-                scale=alt.Scale(zero=True),
+                scale=dict(zero=True),
                 axis=theme.y_axis(theme.NUMBERS, tickCount=5),
             ),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             color=alt.Color(
                 "group:N",
                 title=None,
-                scale=alt.Scale(domain=order, range=[COLOURS[n] for n in order]),
-                legend=alt.Legend(offset=26),
+                scale=dict(domain=order, range=[COLOURS[n] for n in order]),
+                legend=dict(offset=26),
             ),
         )
         .properties(width=theme.plot(theme.NUMBERS), height=200)

@@ -45,11 +45,11 @@ def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, unit: s
     room = theme.NAMES if labelled else 0
     words_room = 1 + 130 / max(width - 130, 1)  # so that the longest bar leaves 130 px for its label
     base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
-        y=alt.Y("name:N", sort=order, title=None, scale=alt.Scale(domain=order),
+        y=alt.Y("name:N", sort=order, title=None, scale=dict(domain=order),
                 axis=theme.y_axis(room, ticks=False, domain=False, labels=labelled)),
         x=alt.X("time:Q", title=f"{unit} of operation wall time per token row",
-                scale=alt.Scale(domain=[0, top * words_room], nice=False), axis=alt.Axis(tickCount=5)),
+                scale=dict(domain=[0, top * words_room], nice=False), axis=dict(tickCount=5)),
     )  # fmt: skip
     bars = base.mark_bar(height=12).encode(color=alt.Color("colour:N", scale=None))
-    words = base.mark_text(align="left", dx=6).encode(text="text:N")
+    words = base.mark_text(align="left", dx=6).encode(text=alt.Text("text:N"))
     return (bars + words).properties(width=width, height=22 * len(order))

@@ -33,21 +33,21 @@ def chart(counts: pd.DataFrame) -> Any:
     x = alt.X(
         "expert:O",
         title="expert",
-        scale=alt.Scale(domain=list(range(n_experts)), paddingInner=0, paddingOuter=0),
-        axis=alt.Axis(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))),
+        scale=dict(domain=list(range(n_experts)), paddingInner=0, paddingOuter=0),
+        axis=dict(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))),
     )
     y = alt.Y(
         "layer:N",
         sort=order,
         title=None,
-        scale=alt.Scale(domain=order, paddingInner=0, paddingOuter=0),
+        scale=dict(domain=order, paddingInner=0, paddingOuter=0),
         axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
     )
     base = alt.Chart(data).encode(x=x, y=y)
     boxes = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
     drawn = boxes.encode(color=alt.Color("colour:N", scale=None))
     if width / n_experts >= READABLE:
-        drawn += base.mark_text(fontSize=12).encode(text="n_tokens:Q", color=alt.Color("ink:N", scale=None))
+        drawn += base.mark_text(fontSize=12).encode(text=alt.Text("n_tokens:Q"), color=alt.Color("ink:N", scale=None))
     grid = drawn.properties(width=width, height=ROW * len(order))
     return alt.vconcat(_key(edges), grid, spacing=16)
 
@@ -68,11 +68,11 @@ def _key(edges: list[int]) -> Any:
         }
     )
     shown["middle"] = (shown["begin"] + shown["end"]) / 2
-    x = alt.X("begin:Q", axis=None, scale=alt.Scale(domain=[0, len(shown)], nice=False))
+    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, len(shown)], nice=False))
     edge = theme.y_axis(theme.NAMES, ticks=False, domain=False)
-    lane = alt.Y(datum="tokens", type="nominal", title=None, scale=alt.Scale(domain=["tokens"]), axis=edge)
+    lane = alt.Y(datum="tokens", type="nominal", title=None, scale=dict(domain=["tokens"]), axis=edge)
     boxes = alt.Chart(shown).mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
-    drawn = boxes.encode(x=x, x2="end:Q", y=lane, color=alt.Color("colour:N", scale=None))
+    drawn = boxes.encode(x=x, x2=alt.X2("end:Q"), y=lane, color=alt.Color("colour:N", scale=None))
     words = alt.Chart(shown).mark_text(dy=17, fontSize=12, color=theme.INK["muted"][1])
-    words = words.encode(x=alt.X("middle:Q", axis=None), y=lane, text="text:N")
+    words = words.encode(x=alt.X("middle:Q", axis=None), y=lane, text=alt.Text("text:N"))
     return (drawn + words).properties(width=KEY * len(shown), height=14)

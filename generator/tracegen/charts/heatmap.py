@@ -56,7 +56,7 @@ def chart(
         "label:N",
         sort=order,
         title=None,
-        scale=alt.Scale(domain=order, paddingInner=0.12, paddingOuter=0),
+        scale=dict(domain=order, paddingInner=0.12, paddingOuter=0),
         axis=theme.y_axis(
             theme.NAMES,
             values=[n for i, n in enumerate(order) if n and i % keep == 0],
@@ -78,7 +78,7 @@ def chart(
 
 def _x(disk: Axis, **more: Any) -> Any:
     size, unit = disk.unit
-    scale = alt.Scale(domain=[0, disk.total / size], nice=False)
+    scale = dict(domain=[0, disk.total / size], nice=False)
     return alt.X("begin:Q", scale=scale, **({"title": f"place in the model file, {unit}"} | more))
 
 
@@ -91,7 +91,10 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, height: int) -> Any:
         alt.Chart(data)
         .mark_rect()
         .encode(
-            x=_x(axis, axis=alt.Axis(grid=False, tickCount=8)), x2="end:Q", y=y, color=alt.Color("colour:N", scale=None)
+            x=_x(axis, axis=dict(grid=False, tickCount=8)),
+            x2=alt.X2("end:Q"),
+            y=y,
+            color=alt.Color("colour:N", scale=None),
         )
     )
     return (marks + _gaps(axis)).properties(width=TRACK, height=height)
@@ -132,7 +135,7 @@ def _ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
 
 def _strip(bands: pd.DataFrame, axis: Axis, lane: Any) -> Any:
     columns = [c for c in ("begin", "end", "value", "colour") if c in bands]
-    return alt.Chart(bands[columns]).mark_rect().encode(x=_x(axis, axis=None), x2="end:Q", y=lane)
+    return alt.Chart(bands[columns]).mark_rect().encode(x=_x(axis, axis=None), x2=alt.X2("end:Q"), y=lane)
 
 
 def _words(bands: pd.DataFrame, lane: Any, dy: float = 0) -> Any:
@@ -140,7 +143,7 @@ def _words(bands: pd.DataFrame, lane: Any, dy: float = 0) -> Any:
     room = bands["width"] > GLYPH * bands["text"].str.len() + 4
     shown = bands.loc[room & (bands["text"] != ""), ["middle", "text"]]
     mark = alt.Chart(shown).mark_text(fontSize=12, dy=dy, color=theme.INK["ink"][1])
-    return mark.encode(x=alt.X("middle:Q", axis=None), y=lane, text="text:N")
+    return mark.encode(x=alt.X("middle:Q", axis=None), y=lane, text=alt.Text("text:N"))
 
 
 def _joined(bands: pd.DataFrame) -> pd.DataFrame:
@@ -169,7 +172,7 @@ def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
 def _lane(name: str) -> Any:
     """A band of its own for every mark of a view, its name at the left."""
     axis = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
-    return alt.Y(datum=name, type="nominal", title=None, scale=alt.Scale(domain=[name]), axis=axis)
+    return alt.Y(datum=name, type="nominal", title=None, scale=dict(domain=[name]), axis=axis)
 
 
 def _buffers(data: pd.DataFrame, y: Any, height: int) -> Any:
@@ -181,13 +184,13 @@ def _buffers(data: pd.DataFrame, y: Any, height: int) -> Any:
         alt.Chart(data[["label", "group", "touched", "rank"]])
         .mark_bar()
         .encode(
-            x=alt.X("touched:Q", title=f"touched in buffers, {unit}", axis=alt.Axis(tickCount=3)),
+            x=alt.X("touched:Q", title=f"touched in buffers, {unit}", axis=dict(tickCount=3)),
             y=alt.Y("label:N", sort=y["sort"], title=None, scale=y["scale"], axis=None),
             color=alt.Color(
                 "group:N",
                 title=None,
-                scale=alt.Scale(domain=order, range=[COLOURS[n] for n in order]),
-                legend=alt.Legend(orient="top", columns=1, offset=4),
+                scale=dict(domain=order, range=[COLOURS[n] for n in order]),
+                legend=dict(orient="top", columns=1, offset=4),
             ),
             order=alt.Order("rank:Q"),
         )
@@ -214,18 +217,18 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
         ],
         columns=["lane", "begin", "end", "colour", "text"],
     )
-    x = alt.X("begin:Q", axis=None, scale=alt.Scale(domain=[0, theme.N_STEPS], nice=False))
+    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, theme.N_STEPS], nice=False))
     edge = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
-    y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=alt.Scale(domain=lanes))
+    y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=dict(domain=lanes))
     box = (
         alt.Chart(swatches, title=f"up to … {unit} touched per cell of {_size(axis.cell_bytes)}")
         .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
-        .encode(x=x, x2="end:Q", y=y, color=alt.Color("colour:N", scale=None))
+        .encode(x=x, x2=alt.X2("end:Q"), y=y, color=alt.Color("colour:N", scale=None))
     )
     words = (
         alt.Chart(swatches[swatches["lane"] == (lanes or [""])[-1]])
         .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
-        .encode(x=alt.X("end:Q", axis=None), y=y, text="text:N")
+        .encode(x=alt.X("end:Q", axis=None), y=y, text=alt.Text("text:N"))
     )
     return (box + words).properties(width=400, height=14 * max(len(lanes), 1))
 

@@ -29,7 +29,7 @@ def chart(rows: pd.DataFrame) -> Any:
     )
     present = list(data["group"].unique())
     base = alt.Chart(data).encode(
-        color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=alt.Legend(offset=12)),
+        color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=dict(offset=12)),
         order=alt.Order("rank:Q"),
     )
     length = f"{unit} of operation wall time per token row"
@@ -41,10 +41,10 @@ def _lying(base: Any, order: list[str], length: str) -> Any:
         "layer:N",
         sort=order,
         title=None,
-        scale=alt.Scale(domain=order),
+        scale=dict(domain=order),
         axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
     )
-    x = alt.X("time:Q", title=length, axis=alt.Axis(tickCount=8))
+    x = alt.X("time:Q", title=length, axis=dict(tickCount=8))
     return base.mark_bar(height=16).encode(x=x, y=y).properties(width=theme.plot(theme.NAMES), height=26 * len(order))
 
 
@@ -53,8 +53,8 @@ def _standing(base: Any, order: list[str], length: str) -> Any:
         "layer:N",
         sort=order,
         title="layer",
-        axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
-        scale=alt.Scale(domain=order, paddingInner=0.25),
+        axis=dict(labelAngle=0, labelOverlap=True, ticks=False),
+        scale=dict(domain=order, paddingInner=0.25),
     )
     y = alt.Y("time:Q", title=length, axis=theme.y_axis(theme.NUMBERS, tickCount=5))
     return base.mark_bar().encode(x=x, y=y).properties(width=theme.plot(theme.NUMBERS), height=220)

@@ -36,17 +36,17 @@ def chart(rows: pd.DataFrame) -> Any:
             x=alt.X(
                 "begin:Q",
                 title=f"{unit} since the pass began",
-                scale=alt.Scale(domain=[0, longest / scale], nice=False),
+                scale=dict(domain=[0, longest / scale], nice=False),
             ),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y(
                 "thread:N",
                 sort=lanes,
                 title=None,
-                scale=alt.Scale(domain=lanes, paddingInner=0.2),
+                scale=dict(domain=lanes, paddingInner=0.2),
                 axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
             ),
-            color=alt.Color("kind:N", scale=alt.Scale(domain=shown, range=[palette[n] for n in shown]), title=None),
+            color=alt.Color("kind:N", scale=dict(domain=shown, range=[palette[n] for n in shown]), title=None),
         )
         .properties(width=theme.plot(theme.NAMES), height=alt.Step(34))
     )

@@ -21,24 +21,22 @@ def chart(rows: pd.DataFrame) -> Any:
         {"token": rows["produced_token"].astype(int), "time": rows["duration_ns"].astype(float) / scale}
     )
     few = len(data) <= 80
-    x = alt.X(
-        "token:O" if few else "token:Q", title="token", axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=False)
-    )
+    x = alt.X("token:O" if few else "token:Q", title="token", axis=dict(labelAngle=0, labelOverlap=True, grid=False))
     base = alt.Chart(data).encode(
         x=x,
         y=alt.Y(
             "time:Q",
             title=f"{unit} per generate pass",
             axis=theme.y_axis(theme.NUMBERS, tickCount=5),
-            scale=alt.Scale(zero=True),
+            scale=dict(zero=True),
         ),
     )
     marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
     line = pd.DataFrame({"y": [middle / scale], "text": [f"median {three(middle / scale)} {unit}"]})
-    rule = alt.Chart(line).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y="y:Q")
+    rule = alt.Chart(line).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y=alt.Y("y:Q"))
     words = (
         alt.Chart(line)
         .mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
-        .encode(y="y:Q", text="text:N")
+        .encode(y=alt.Y("y:Q"), text=alt.Text("text:N"))
     )
     return (marks + rule + words).properties(width=theme.plot(theme.NUMBERS) - MEDIAN, height=200)
