@@ -1,0 +1,87 @@
+"""Drafts are drawn by processes of their own: the same bytes, the same problems, and nothing left running."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.builders import a_run, scaled_case
+from tests.test_bundle import files_of
+from tracegen import drafts, store
+from tracegen.drafts import Draft, drawing
+from tracegen.errors import EnvironmentFailure, TracegenError
+from tracegen.pages.render import render_report
+
+
+def runs_in(experiments: Path, n: int) -> list[Path]:
+    for number in range(1, n + 1):
+        run = replace(a_run(), experiment="sample", number=number)
+        with store.whole_folder(experiments / "sample" / "runs" / f"{number:03d}") as beside:
+            store.write_tables(beside / "tables", scaled_case(1, 1), "test")
+            store.write_run_file(beside, run)
+    return store.run_folders(experiments / "sample")
+
+
+def test_processes_draw_what_this_one_would(tmp_path: Path) -> None:
+    runs = runs_in(tmp_path / "experiments", 3)
+    (runs[1] / "tables" / "ops.parquet").unlink()
+    made = []
+    for cache, render in ((tmp_path / "theirs", None), (tmp_path / "ours", render_report)):
+        with drawing(runs, cache, ("ada",), render) as wait:
+            found = wait()
+        first, broken, third = (found[path] for path in runs)
+        assert isinstance(first, Draft) and isinstance(third, Draft) and isinstance(broken, TracegenError)
+        made.append((files_of(cache), first.run, str(broken)))
+    assert made[0] == made[1]
+    assert "ops.parquet: is missing" in made[0][2]
+
+
+def test_what_is_in_the_cache_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_in(tmp_path / "experiments", 1)
+    with drawing(runs, tmp_path / "cache", ()) as wait:
+        first = wait()
+    monkeypatch.setattr(drafts, "_START", "raise SystemExit(1)")
+    with drawing(runs, tmp_path / "cache", ()) as wait:
+        assert wait() == first
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL"), ("print('null')\nprint('null')", "exit status 0")],
+)
+def test_a_process_that_ends_badly_stops_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, said: str
+) -> None:
+    monkeypatch.setattr(drafts, "_START", code)
+    with (
+        pytest.raises(EnvironmentFailure, match=f"runs/001: could not be drawn: {said}"),
+        drawing(runs_in(tmp_path / "experiments", 1), tmp_path / "cache", ()) as wait,
+    ):
+        wait()
+
+
+def test_ctrl_c_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = tmp_path / "pid"
+    monkeypatch.setattr(
+        drafts,
+        "_START",
+        f"import os, time; f = open({str(pid)!r}, 'w'); f.write(str(os.getpid())); f.close(); time.sleep(60)",
+    )
+    runs = runs_in(tmp_path / "experiments", 1)
+    with pytest.raises(KeyboardInterrupt), drawing(runs, tmp_path / "cache", ()):
+        while not (pid.exists() and pid.read_text()):
+            time.sleep(0.02)
+        raise KeyboardInterrupt
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_a_drawing_that_is_interrupted_leaves_nothing_half_written(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), drawing(runs_in(tmp_path / "experiments", 2), tmp_path / "cache", ()):
+        time.sleep(1.5)
+        raise KeyboardInterrupt
+    assert not list((tmp_path / "cache").rglob("*.part"))
