@@ -68,7 +68,7 @@ def drawing(
             except TracegenError as error:
                 errors[path] = error
         missing = []
-    n = min(len(missing), len(os.sched_getaffinity(0)))
+    n = min(len(missing), os.cpu_count() or 1)
     shares = [missing[i::n] for i in range(n)]
     with ExitStack() as stack:
         command = [sys.executable, "-c", _START, *sys.path]
