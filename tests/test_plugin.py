@@ -18,6 +18,7 @@ from tests.test_bundle import files_of
 from tracegen import site, store
 from tracegen.commands.build import build_site, loaded
 from tracegen.errors import CheckError, SettingsError, StoreError, TracegenError
+from tracegen.pages.page import OUTLINE
 
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 
@@ -119,8 +120,10 @@ def test_two_builds_are_the_same(tmp_path: Path) -> None:
 def test_search_knows_the_summaries_and_not_the_bodies(tmp_path: Path) -> None:
     built = build_site(a_full_project(tmp_path), strict=True).parent
     index = (built / "search" / "search_index.json").read_text()
-    found = [entry["location"] for entry in json.loads(index)["docs"] if "The memory of it." in entry["text"]]
-    assert {address.split("/")[2] for address in found if address.count("/") > 2} == {"v2", "run-003"}
+    announced = OUTLINE[1][2]  # what every draft's memory page says before it is drawn
+    for summary, folder in (("The memory of it.", "v2"), (announced, "run-003")):
+        found = [entry["location"] for entry in json.loads(index)["docs"] if summary in entry["text"]]
+        assert {address.split("/")[2] for address in found if address.count("/") > 2} == {folder}
     assert "kept  as it is" not in index
     assert (built / "search" / "search_index.js").read_text() == f"var __index = {index}"
 
@@ -172,6 +175,18 @@ def test_a_draft_that_cannot_be_shown_fails_a_strict_build(tmp_path: Path, capsy
     with pytest.raises(CheckError):
         build_site(config, strict=True)
     assert "Run 003: sample/runs/003/tables/ops.parquet: is missing" in capsys.readouterr().err
+
+
+def test_a_draft_that_cannot_be_shown_has_no_page_and_is_not_found(tmp_path: Path) -> None:
+    config = a_full_project(tmp_path)
+    a_run_folder(tmp_path / "experiments", a_run(number=4))
+    (tmp_path / "experiments" / "sample" / "runs" / "004" / "tables" / "ops.parquet").write_bytes(b"")
+    built = build_site(config).parent
+    index = (built / "search" / "search_index.json").read_text()
+    assert (built / "experiments/sample/run-003/index.html").is_file() and "run-003" in index
+    assert not (built / "experiments/sample/run-004").exists() and "run-004" not in index
+    assert "Run 004: " in (built / "experiments/sample/index.html").read_text()
+    assert (built / "search" / "search_index.js").read_text() == f"var __index = {index}"
 
 
 def test_a_page_of_the_journal_in_our_place(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 Drawing loads pandas, altair and an engine for JavaScript, and takes longer than the rest of a build
 that shows one new run. So it has processes of its own, one for each core at most: they are begun
-before the published files are read and checked, and waited for afterwards. A draft is kept under the
-hash of all that decides how it looks.
+before the published files are read and checked, and waited for when a page of a draft is written.
+A draft is kept under the hash of all that decides how it looks.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import multiprocessing
@@ -15,11 +16,11 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from tracegen import privacy, resources, store
@@ -44,46 +45,68 @@ class Draft:
     bundle: Bundle
 
 
-@contextmanager
-def drawing(
-    runs: Iterable[Path], cache: Path, known: tuple[str, ...], render: Render | None = None
-) -> Iterator[Callable[[], Mapping[Path, Draft | TracegenError]]]:
-    """Draw the runs that are not in the cache while the block goes on; no process outlives it.
+class Drawing:
+    """Drafts that are being drawn. No process outlives `close`, the `with` block, or this process."""
 
-    Yields what waits for the drafts and returns them by the run's folder: each as it is, or why there is
-    none. `render` draws in this process, at once. Raises EnvironmentFailure when a process ends badly.
-    """
-    places: dict[Path, Path] = {}
-    errors: dict[Path, TracegenError] = {}
-    for path in runs:
-        try:
-            places[path] = _place(path, cache, known)
-        except TracegenError as error:
-            errors[path] = error
-    missing = [path for path, place in places.items() if not _usable(place)]
-    if render is not None:
-        for path in missing:
+    def __init__(
+        self, paths: Iterable[Path], cache: Path, known: tuple[str, ...], render: Render | None = None
+    ) -> None:
+        """Begin to draw the run folders at `paths` that are not in the cache; `render` draws here, at once."""
+        self.runs: dict[Path, Run] = {}  # those whose run.json can be read
+        self._errors: dict[Path, TracegenError] = {}
+        self._places: dict[Path, Path] = {}
+        for path in paths:
             try:
-                draw(path, places[path], known, render)
+                self.runs[path] = store.read_run(path)
+                self._places[path] = _place(path, self.runs[path], cache, known)
             except TracegenError as error:
-                errors[path] = error
-        missing = []
-    n = min(len(missing), os.cpu_count() or 1)
-    shares = [missing[i::n] for i in range(n)]
-    with ExitStack() as stack:
+                self._errors[path] = error
+        missing = [path for path, place in self._places.items() if not _usable(place)]
+        if render is not None:
+            for path in missing:
+                try:
+                    draw(path, self._places[path], known, render)
+                except TracegenError as error:
+                    self._errors[path] = error
+            missing = []
+        n = min(len(missing), os.cpu_count() or 1)
+        self._shares = [missing[i::n] for i in range(n)]
+        self._stack = ExitStack()
+        atexit.register(self.close)
         command = [sys.executable, "-c", _START, *sys.path]
-        jobs = [json.dumps([[str(path), str(places[path]), known] for path in share]) for share in shares]
-        children = [stack.enter_context(started(command, job.encode())) for job in jobs]
+        jobs = [json.dumps([[str(path), str(self._places[path]), known] for path in share]) for share in self._shares]
+        self._children = [self._stack.enter_context(started(command, job.encode())) for job in jobs]
 
-        def wait() -> Mapping[Path, Draft | TracegenError]:
-            for child, share in zip(children, shares, strict=True):
-                answers = [json.loads(line) for line in child.stdout or ()]
-                if child.wait() != 0 or len(answers) != len(share):
-                    raise EnvironmentFailure(f"{share[0]}: could not be drawn: {ending(child.returncode)}")
-                errors.update({p: TracegenError(said) for p, said in zip(share, answers, strict=True) if said})
-            return errors | {path: _draft(path, place) for path, place in places.items() if path not in errors}
+    def __enter__(self) -> Drawing:
+        """Close at the end of the block."""
+        return self
 
-        yield wait
+    def __exit__(self, *raised: object) -> None:
+        """Stop what still draws."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop what still draws."""
+        self._stack.close()
+        atexit.unregister(self.close)
+
+    @cached_property
+    def drawn(self) -> Mapping[Path, Draft | TracegenError]:
+        """Every draft by its run's folder, or why there is none; waits for all of them."""
+        errors = dict(self._errors)
+        for child, share in zip(self._children, self._shares, strict=True):
+            answers = [json.loads(line) for line in child.stdout or ()][: len(share)]
+            errors |= {path: TracegenError(said) for path, said in zip(share, answers, strict=False) if said}
+            if child.wait() != 0 or len(answers) != len(share):
+                said = f"could not be drawn: {ending(child.returncode)}"
+                errors |= {path: EnvironmentFailure(f"{path}: {said}") for path in share[len(answers) :]}
+        return errors | {path: self._draft(path) for path in self.runs if path not in errors}
+
+    def _draft(self, path: Path) -> Draft | TracegenError:
+        try:
+            return Draft(self.runs[path], read_bundle(self._places[path]))
+        except TracegenError as error:
+            return error
 
 
 def main() -> int:
@@ -143,9 +166,8 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
             shutil.rmtree(other, ignore_errors=True)
 
 
-def _place(path: Path, cache: Path, known: tuple[str, ...]) -> Path:
+def _place(path: Path, run: Run, cache: Path, known: tuple[str, ...]) -> Path:
     """Where the cache holds the draft of this run, or will."""
-    run = store.read_run(path)
     digest = hashlib.sha256(resources.renderer_hash().encode())
     digest.update(repr((path.parent.parent.name, path.name, known)).encode())
     digest.update((path / store.RUN_FILE).read_bytes())
@@ -159,10 +181,3 @@ def _usable(place: Path) -> bool:
     except StoreError:
         shutil.rmtree(place, ignore_errors=True)
         return False
-
-
-def _draft(path: Path, place: Path) -> Draft | TracegenError:
-    try:
-        return Draft(store.read_run(path), read_bundle(place))
-    except TracegenError as error:
-        return error

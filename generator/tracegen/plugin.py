@@ -59,8 +59,6 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             _refuse_collisions(self.site, Path(config.docs_dir))
         except TracegenError as error:
             raise PluginError(str(error)) from error
-        for problem in self.site.problems:
-            log.warning(problem)
         config.theme.dirs.insert(0, str(resources.folder("templates") / "theme"))
         config.extra_css.append(self.site.own[CHROME][0])
         # Material loads these before its own script; other themes know no such list
@@ -122,7 +120,15 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     @event_priority(-100)  # after the search plugin has written its index
     def on_post_build(self, config: MkDocsConfig) -> None:
         """Copy figures, data and assets of the bundles, and the search index once more as a script."""
+        for problem in self.site.problems:
+            log.warning(problem)
         site.write_files(self.site, Path(config.site_dir))
+        self.site.drawing.close()
+
+    def on_build_error(self, error: Exception) -> None:
+        """Stop drawing drafts."""
+        if hasattr(self, "site"):
+            self.site.drawing.close()
 
     def on_serve(self, server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
         """Watch runs, settings, ledgers and templates beside the journal."""

@@ -1,13 +1,15 @@
 """What the site shows of the experiments: every version, the newest drafts, and pages that list them.
 
-Gathered before anything is written. The bodies of versions stay in their
-bundles, those of drafts in a cache below `.tracegen/cache` (see `drafts.py`).
+What is published is read and checked before anything is written. The bodies of
+versions stay in their bundles; those of drafts lie in a cache below
+`.tracegen/cache`, and may still be drawn while the other pages are made (`drafts.py`).
 """
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -18,9 +20,10 @@ from markupsafe import Markup, escape
 from tracegen import resources, site_files, store
 from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, shells, verify_bundle
 from tracegen.charts.text import printable
-from tracegen.drafts import Draft, Render, drawing
+from tracegen.drafts import Draft, Drawing, Render
 from tracegen.errors import SettingsError, StoreError, TracegenError
-from tracegen.publish import LEDGER_FILE, NAME, Published, read_published
+from tracegen.pages.page import OUTLINE, Page
+from tracegen.publish import LEDGER_FILE, NAME, Published, question_of, read_published
 from tracegen.site_files import ASSETS
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
@@ -29,29 +32,37 @@ OFFLINE_SEARCH = "offline_search.js"
 
 @dataclass(frozen=True)
 class Entry:
-    """One experiment as the site lists it; versions and drafts newest first."""
+    """One experiment as the site lists it; versions and drafts newest first.
+
+    `runs` are the folders of runs that drafts are made of, `older` counts the others.
+    """
 
     name: str
     question: str
     published: list[Published]
-    drafts: list[Draft]
-    problems: list[str]
+    runs: list[Path]
     older: int
+    drawing: Drawing
 
+    @property
+    def drafts(self) -> list[Draft]:
+        """The drafts that could be drawn; waits for them."""
+        return [one for path in self.runs if isinstance(one := self.drawing.drawn[path], Draft)]
 
-@dataclass(frozen=True)
-class _Found:
-    """An experiment as it lies on disk; `newest` are the run folders that are shown, `older` the others."""
-
-    folder: Path
-    published: list[Published]
-    newest: list[Path]
-    older: int
+    @property
+    def problems(self) -> list[str]:
+        """Why a draft is missing, one line each; waits for them."""
+        failed = [(path, one) for path in self.runs if isinstance(one := self.drawing.drawn[path], TracegenError)]
+        # without the part of paths that belongs to this machine only
+        return [printable(f"Run {p.name}: {str(e).replace(f'{p.parents[2]}/', '')}") for p, e in failed]
 
 
 @dataclass(frozen=True)
 class SitePage:
-    """A page that exists in no docs_dir: where it goes, what nav and search see, how its content is had."""
+    """A page that exists in no docs_dir: where it goes, what nav and search see, how its content is had.
+
+    `content` is empty when there is to be no page after all.
+    """
 
     path: str
     title: str
@@ -79,6 +90,7 @@ class Site:
     base: str
     entries: list[Entry]
     pages: Mapping[str, SitePage]
+    drawing: Drawing
 
     @property
     def bundles(self) -> dict[str, Bundle]:
@@ -114,19 +126,30 @@ def gather(
 
     `verify` hashes every published file anew. Raises StoreError when a
     published version is missing or changed; a draft that cannot be shown
-    becomes a problem of its entry.
+    becomes a problem of its entry. `site.drawing` must be closed.
     """
     hashes = HashCache(cache / "hashes.json", trust=not verify)
-    found = [_read(folder, drafts) for folder in _folders(experiments)]
-    newest = [path for one in found for path in one.newest]
-    with drawing(newest, cache / "drafts", known, render) as drafts_drawn:
-        for published in (published for one in found for published in one.published):
-            verify_bundle(published.bundle, hashes)
+    folders = _folders(experiments)
+    published = [read_published(folder, None) for folder in folders]
+    waiting = [_unpublished(folder, versions) for folder, versions in zip(folders, published, strict=True)]
+    newest = [paths[: max(drafts, 0)] for paths in waiting]
+    drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render)
+    try:
+        for versions in published:
+            for one in versions:
+                verify_bundle(one.bundle, hashes)
         hashes.save(now_ns)
-        drawn = drafts_drawn()
-    entries = [_entry(one, drawn) for one in found]
+    except BaseException:
+        drawing.close()
+        raise
+    entries = [
+        Entry(
+            folder.name, _question(folder, versions, paths, drawing), versions, paths, len(found) - len(paths), drawing
+        )
+        for folder, versions, paths, found in zip(folders, published, newest, waiting, strict=True)
+    ]
     pages = {page.source: page for page in _pages(entries, base)}
-    return Site(base, entries, pages)
+    return Site(base, entries, pages, drawing)
 
 
 def placeholder(page: SitePage) -> str:
@@ -140,19 +163,30 @@ def compose(page: SitePage, output: str) -> str:
     _, ended, after = rest.partition(PAGE_END)
     if not found or not ended:
         raise StoreError(f"{page.path}: the theme shows no page content; use a theme that has {{{{ page.content }}}}")
+    content = page.content()
+    if not content:
+        return ""  # MkDocs writes no empty page
     before = before.replace("<html", f'<html data-tracegen-assets="{page.root}{ASSETS}/"', 1)
     before = before.replace("</head>", f"{page.head(page.root)}</head>", 1)
-    return before + page.content() + after
+    return before + content + after
 
 
 def write_files(site: Site, target: Path) -> None:
-    """Bring the files of all bundles into the built site, and make its search work from a folder."""
+    """Bring the files of all bundles into the built site, and make its search work from a folder.
+
+    Search forgets the pages of drafts that could not be drawn.
+    """
     site_files.write_files(target, site.base, site.bundles)
     for name, content in site.own.values():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     index = target / "search" / "search_index.json"
+    missing = [page.path for page in site.pages.values() if site.problems and not (target / page.path).is_file()]
+    if missing and index.is_file():
+        found = json.loads(index.read_bytes())
+        found["docs"] = [doc for doc in found["docs"] if doc["location"].partition("#")[0] not in missing]
+        index.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
     if index.is_file():  # a page opened from a folder may load scripts, but may not fetch
         index.with_suffix(".js").write_bytes(b"var __index = " + index.read_bytes())
 
@@ -168,41 +202,22 @@ def _folders(experiments: Path) -> list[Path]:
     return folders
 
 
-def _read(folder: Path, drafts: int) -> _Found:
-    published = read_published(folder, None)
+def _unpublished(folder: Path, published: Sequence[Published]) -> list[Path]:
+    """The folders of the runs that no version holds, newest first."""
     frozen = {number for one in published for number in one.version.runs}
-    waiting = [path for path in reversed(store.run_folders(folder)) if int(path.name) not in frozen]
-    newest = waiting[: max(drafts, 0)]
-    return _Found(folder, published, newest, len(waiting) - len(newest))
+    return [path for path in reversed(store.run_folders(folder)) if int(path.name) not in frozen]
 
 
-def _entry(found: _Found, drawn: Mapping[Path, Draft | TracegenError]) -> Entry:
-    folder, published = found.folder, found.published
-    made, problems = [], []
-    for path in found.newest:
-        one = drawn[path]
-        if isinstance(one, Draft):
-            made.append(one)
-        else:
-            problems.append(printable(f"Run {path.name}: {_relative(str(one), folder.parent)}"))
-    question = _question(folder) or (published[0].bundle.document.get("question") if published else None)
-    question = question or (made[0].bundle.document.get("question") if made else None)
-    shown = printable(question or "No question is written down.")
-    return Entry(folder.name, shown, published, made, problems, found.older)
-
-
-def _relative(text: str, experiments: Path) -> str:
-    """The message without the part of paths that belongs to this machine only."""
-    return text.replace(f"{experiments}/", "")
-
-
-def _question(folder: Path) -> str | None:
+def _question(folder: Path, published: Sequence[Published], runs: Sequence[Path], drawing: Drawing) -> str:
+    """What the settings ask, else what the newest version or run asked."""
     try:
-        settings = tomllib.loads((folder / "experiment.toml").read_text(encoding="utf-8"))
+        asked = tomllib.loads((folder / "experiment.toml").read_text(encoding="utf-8")).get("question")
     except (OSError, ValueError):  # `tracegen run` says what is wrong with it
-        return None
-    question = settings.get("question")
-    return question if isinstance(question, str) and question.strip() else None
+        asked = None
+    candidates = [asked, *(one.bundle.document.get("question") for one in published[:1])]
+    candidates += [question_of(drawing.runs[path]) for path in runs if path in drawing.runs][:1]
+    chosen = next((text for text in candidates if isinstance(text, str) and text.strip()), None)
+    return printable(chosen or "No question is written down.")
 
 
 def _pages(entries: list[Entry], base: str) -> Iterator[SitePage]:
@@ -215,18 +230,42 @@ def _pages(entries: list[Entry], base: str) -> Iterator[SitePage]:
 
         return SitePage(path, title, summary, listed, True, lambda root: "", content)
 
-    summary = "Every experiment with its question, its published versions and its newest drafts."
-    yield listing(f"{base}/index.html", "Experiments", summary, "experiments.html", True, experiments=entries)
     for entry in entries:
-        path = f"{base}/{entry.name}/index.html"
-        yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
         for one in entry.published:
             facts = {"status": one.version.status, "reason": one.reason, "successor": one.successor}
             yield from _bundle_pages(one.bundle, base, entry.name, one.version.name, one.version.citation, facts)
-        for draft in entry.drafts:
-            facts = {"status": "draft", "reason": "", "successor": None}
-            name = f"{entry.name}/{draft.run.name}"
-            yield from _bundle_pages(draft.bundle, base, entry.name, draft.run.name, name, facts)
+    for entry in entries:  # last of all: their drafts are waited for when the first of them is written
+        path = f"{base}/{entry.name}/index.html"
+        yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
+        for folder in entry.runs:
+            if folder in entry.drawing.runs:
+                yield from _draft_pages(entry, folder, base)
+    summary = "Every experiment with its question, its published versions and its newest drafts."
+    yield listing(f"{base}/index.html", "Experiments", summary, "experiments.html", True, experiments=entries)
+
+
+def _draft_pages(entry: Entry, folder: Path, base: str) -> Iterator[SitePage]:
+    """The pages that the draft of a run will have; empty when it cannot be drawn."""
+    run = entry.drawing.runs[folder]
+    facts = {"status": "draft", "reason": "", "successor": None}
+    name = f"{entry.name}/{run.name}"
+
+    def drawn(path: str) -> SitePage | None:
+        one = entry.drawing.drawn[folder]
+        if not isinstance(one, Draft):
+            return None
+        return next(p for p in _bundle_pages(one.bundle, base, entry.name, run.name, name, facts) if p.path == path)
+
+    def page(key: str, title: str, summary: str) -> SitePage:
+        path = f"{base}/{entry.name}/{run.name}/{Page(key, title, summary, '').path}"
+        return SitePage(
+            path, f"{title} · {name}", summary, False, True,
+            lambda root: made.head(root) if (made := drawn(path)) else "",
+            lambda: made.content() if (made := drawn(path)) else "",
+        )  # fmt: skip
+
+    for outline in OUTLINE:
+        yield page(*outline)
 
 
 def _bundle_pages(

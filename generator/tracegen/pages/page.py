@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+# Every report has these pages, in this order: key, title, summary. A draft is announced before it is drawn.
+OUTLINE = (
+    ("overview", "Overview", "What was run, what was found, and how sure it is."),
+    ("memory", "Memory", "Which bytes of the model file and of the buffers each token used."),
+    ("operations", "Operations", "Every operation of every token, with its operands, bytes and times."),
+    ("graph", "Graph", "The computation graph: its blocks, and one of each kind in detail."),
+    ("provenance", "Provenance", "Settings, versions, hashes, checks and downloads."),
+)
+
 
 @dataclass(frozen=True)
 class Page:

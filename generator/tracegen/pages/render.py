@@ -20,17 +20,13 @@ from tracegen.pages.memory import memory
 from tracegen.pages.op_chunks import script_json
 from tracegen.pages.operations import operations
 from tracegen.pages.overview import overview
-from tracegen.pages.page import Page, Report
+from tracegen.pages.page import OUTLINE, Page, Report
 from tracegen.pages.provenance import provenance
 
 CHECK_COLUMNS = [field.name for field in fields(Check)]
-PAGES = (
-    ("overview", "Overview", "What was run, what was found, and how sure it is.", overview),
-    ("memory", "Memory", "Which bytes of the model file and of the buffers each token used.", memory),
-    ("operations", "Operations", "Every operation of every token, with its operands, bytes and times.", operations),
-    ("graph", "Graph", "The computation graph: its blocks, and one of each kind in detail.", graphs),
-    ("provenance", "Provenance", "Settings, versions, hashes, checks and downloads.", provenance),
-)  # fmt: skip
+BUILDERS = {
+    "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "provenance": provenance
+}  # fmt: skip
 
 
 def render_report(
@@ -56,9 +52,9 @@ def render_report(
     environment.finalize = _shown
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
     checks = context.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
-    views = [build(context) for *_, build in PAGES]  # all charts are under way before the first is waited for
+    views = [BUILDERS[key](context) for key, *_ in OUTLINE]  # all charts are under way before the first is waited for
     made = []
-    for (key, title, summary, _), view in zip(PAGES, views, strict=True):
+    for (key, title, summary), view in zip(OUTLINE, views, strict=True):
         page = Page(key, title, summary, "")
         body = environment.get_template(f"{key}.html").render(
             view=view,
