@@ -1,0 +1,100 @@
+"""What reading a long trace costs: native trace to stored tables, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench_tracer import disk_folder
+from benchmarks.result import Result
+from tracegen.capture.execute import last_lines, run_program
+from tracegen.capture.llama_cpp import TARGET, ensure_build
+from tracegen.capture.plan import command_for, environment_for
+from tracegen.demo_models import write_demo_model
+from tracegen.errors import EnvironmentFailure
+from tracegen.model import Experiment
+from tracegen.progress import Progress
+
+SECONDS_LIMIT, BYTES_LIMIT = 6.0, 1.5 * 2**30
+LAYERS, PASSES = 24, 2000
+
+READ = """
+import json, resource, sys, time
+from pathlib import Path
+from typing import Any
+begin = time.perf_counter()
+from tracegen import store
+from tracegen.readers.gguf import read_model
+from tracegen.readers.native import VERSION, ModelTables, read_trace
+from tracegen.readers.segments import segment_files
+ready = time.perf_counter()
+model = read_model(Path(sys.argv[1]))
+files = segment_files(Path(sys.argv[2]))
+trace = read_trace(files, ModelTables(model.files, model.tensors))
+read = time.perf_counter()
+store.write_tables(Path(sys.argv[3]), trace.tables, VERSION)
+stored = time.perf_counter()
+print(json.dumps({
+    "import_s": ready - begin, "read_s": read - ready, "store_s": stored - read,
+    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    "tables": sum(int(t.memory_usage(deep=True).sum()) for t in trace.tables.values()),
+    "trace": sum(len(data) for data in files.values()),
+    "rows": {name: len(trace.tables[name]) for name in ("passes", "ops", "spans", "touches")},
+}))
+"""
+
+
+def run(quick: bool) -> list[Result]:
+    passes, repeats = (200, 1) if quick else (PASSES, 3)
+    progress = Progress()
+    with tempfile.TemporaryDirectory(prefix="tracegen-bench-", dir=disk_folder()) as name:
+        work = Path(name)
+        model = work / "model.gguf"
+        write_demo_model(
+            "moe", model, n_layers=LAYERS, n_embd=64, n_ff=64, n_experts=16, n_experts_used=4, context=4096
+        )
+        progress.step(f"trace {passes} passes of {LAYERS} layers")
+        _trace(work, model, passes)
+        found = []
+        for repeat in range(repeats):
+            progress.step(f"read it, {repeat + 1} of {repeats}")
+            found.append(_read(work, model, repeat))
+        progress.done()
+    last = found[-1]
+    rows = ", ".join(f"{n:,} {table}".replace(",", "\u2009") for table, n in last["rows"].items())
+    total = statistics.median(one["read_s"] + one["store_s"] for one in found)
+    peak = max(one["peak"] for one in found)
+    bounded = not quick  # the limits are for the whole size
+    how = f"median of {repeats}; {rows}; {last['trace'] / 2**20:.0f} MiB of trace"
+    parts = f"beside {last['store_s']:.2f} s of storing; {last['import_s']:.2f} s of imports are in neither"
+    return [
+        Result("native trace to stored tables", total, "s", SECONDS_LIMIT if bounded else None, how),
+        Result("reading alone, last round", last["read_s"], "s", note=parts),
+        Result("peak memory", peak / 2**30, "GiB", BYTES_LIMIT / 2**30 if bounded else None, "of the whole process"),
+        Result("peak memory / tables", peak / last["tables"], "×", note="tables as DataFrames in memory"),
+    ]
+
+
+def _trace(work: Path, model: Path, passes: int) -> None:
+    program = ensure_build(Progress()).programs / TARGET
+    settings = Experiment("bench", "", str(model), "Once upon a time", passes, seed=1, threads=2, context=4096)
+    trace, out, err = work / "trace", work / "out.txt", work / "err.txt"
+    trace.mkdir()
+    command = command_for(settings, program, model)
+    ended = run_program(command, stdout=out, stderr=err, environment=environment_for(settings, trace))
+    if ended.status != 0:
+        raise EnvironmentFailure(f"{program.name}: {ended.ending}; its last lines:\n{last_lines(err)}")
+
+
+def _read(work: Path, model: Path, repeat: int) -> dict[str, Any]:
+    out, err = work / "read.txt", work / "read-err.txt"
+    command = [sys.executable, "-c", READ, str(model), str(work / "trace"), str(work / f"tables-{repeat}")]
+    ended = run_program(command, stdout=out, stderr=err)
+    if ended.status != 0:
+        raise EnvironmentFailure(f"reading: {ended.ending}:\n{last_lines(err)}")
+    made: dict[str, Any] = json.loads(out.read_text())
+    return made
