@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from tracegen.readers.clock import Clock
 from tracegen.readers.records import Compute
 from tracegen.readers.segments import Segment
 from tracegen.readers.units import read_units
+
+# Of the columns of Spans, in order: millions of rows, and numbers that were checked to fit.
+_SPAN_DTYPES = (
+    np.int32, np.int32, np.int32, np.int32, np.int32, np.int64, np.int64, np.int64, np.int64, np.int32
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,8 @@ def read_events(
         barrier = np.where(took > 0, ops.barrier * ((end - begin) / np.maximum(took, 1)), 0).astype(np.int64)
         pass_id, node, split = lookup.place(segment, openings.compute[ops.opening], ops.node, ops.n_fused)
         thread, pool = openings.thread[ops.opening], openings.n_threads[ops.opening]
-        spans.append((pass_id, node, thread, pool, split, begin, end, barrier, wait, ops.n_fused))
+        columns = (pass_id, node, thread, pool, split, begin, end, barrier, wait, ops.n_fused)
+        spans.append(tuple(column.astype(d) for column, d in zip(columns, _SPAN_DTYPES, strict=True)))
         where, index_node, _ = lookup.place(segment, openings.compute[copies.opening], copies.node)
         indexes.append((where, index_node, copies.what, copies.ne0, copies.n, copies.values))
         moments = units.moments
@@ -119,8 +125,8 @@ class _Lookup:
 
 
 def _joined_spans(parts: list[tuple[np.ndarray, ...]]) -> Spans:
-    columns = [np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True)]
-    return Spans(*(columns or [np.zeros(0, np.int64)] * len(fields(Spans))))
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Spans(*(columns or [np.zeros(0, d) for d in _SPAN_DTYPES]))
 
 
 def _joined_indexes(parts: list[tuple[np.ndarray, ...]]) -> Indexes:

@@ -300,7 +300,8 @@ def _order(pass_id: np.ndarray, node: np.ndarray, thread: np.ndarray) -> np.ndar
     """What sorts spans by pass, node and thread: one number each where it fits, as each thread's come in order."""
     widths = [int(column.max(initial=0)) + 1 for column in (pass_id, node, thread)]
     if math.prod(widths) < 1 << 63:
-        return np.argsort((pass_id * widths[1] + node) * widths[2] + thread, kind="stable")
+        key = (pass_id.astype(np.int64) * widths[1] + node) * widths[2] + thread
+        return np.argsort(key, kind="stable")
     return np.lexsort((thread, node, pass_id))
 
 
