@@ -17,7 +17,7 @@ import pandas as pd
 
 from tracegen import store
 from tracegen.capture.execute import Completed, last_lines, output_of, run_program
-from tracegen.capture.llama_cpp import cache_folder, traced_program
+from tracegen.capture.llama_cpp import cache_folder, has_load_mode, traced_program
 from tracegen.capture.plan import command_for, environment_for, settings_of, timings_in
 from tracegen.demo_models import KINDS, recipe_hash, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
@@ -49,7 +49,7 @@ def measure(experiment: Experiment, folder: Path, progress: Progress, program: s
         model = read_model(path)
         raw = part / "raw"
         (raw / "trace").mkdir(parents=True)
-        command = command_for(experiment, completion, path)
+        command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
         try:
             clock.begin("capture")
             ended = _capture(experiment, command, raw)

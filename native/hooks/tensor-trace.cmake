@@ -18,8 +18,12 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_process.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE)
+    # which hooks, and which llama.cpp: from the record that `tracegen llama-cpp hook` left here
+    file(STRINGS ${TENSOR_TRACE_SOURCE}/HOOKED TENSOR_TRACE_HOOKED REGEX "^(hooks|commit|changed) = ")
+    string(REPLACE ";" ", " TENSOR_TRACE_HOOKED "${TENSOR_TRACE_HOOKED}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TENSOR_TRACE_SOURCE}/HOOKED)
     set_source_files_properties(${TENSOR_TRACE_SOURCE}/facts.c TARGET_DIRECTORY ggml-base PROPERTIES COMPILE_DEFINITIONS
-        "TENSOR_TRACE_BUILD=\"${CMAKE_BUILD_TYPE} ${CMAKE_C_COMPILER_ID} native=${GGML_NATIVE} openmp=${GGML_OPENMP} shared=${BUILD_SHARED_LIBS}\"")
+        "TENSOR_TRACE_BUILD=\"${CMAKE_BUILD_TYPE} ${CMAKE_C_COMPILER_ID} native=${GGML_NATIVE} openmp=${GGML_OPENMP} shared=${BUILD_SHARED_LIBS}\";TENSOR_TRACE_HOOKED=\"${TENSOR_TRACE_HOOKED}\"")
     if (TARGET ggml-cpu)
         target_compile_definitions(ggml-cpu PRIVATE GGML_TENSOR_TRACE)
     endif()

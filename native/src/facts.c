@@ -78,6 +78,9 @@ static void note_build_and_clock(struct tt_trace * trace) {
 #ifdef TENSOR_TRACE_BUILD
     tt_info(trace, "build.flags", TENSOR_TRACE_BUILD);
 #endif
+#ifdef TENSOR_TRACE_HOOKED
+    tt_info(trace, "build.hooked", TENSOR_TRACE_HOOKED); /* which hooks, in which llama.cpp */
+#endif
     tt_measure_cost(trace, &event_ns, &clock_ns);
     snprintf(text, sizeof text, "%.2f", event_ns);
     tt_info(trace, "cost.event_ns", text);

@@ -1,15 +1,25 @@
-"""Hooks go in whole or not at all, once, and come out again."""
+"""Hooks go in whole or not at all, once, and come out again byte for byte."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tracegen.capture.hooks import Hook, apply_hooks, hook_tree, read_hooks, remove_hooks
-from tracegen.errors import SettingsError
+from tracegen import cli
+from tracegen.capture import hooked_tree
+from tracegen.capture.hooked_tree import HEADER, RECORD, SOURCES, carry_out, hook_tree, plan_hooks, plan_reverse
+from tracegen.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
+from tracegen.capture.llama_cpp import build_tree, has_load_mode, read_releases
+from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.progress import Progress
 from tracegen.resources import folder
 
+NATIVE = folder("native")
 TEXT = """int before(void) {
     return 0;
 }
@@ -21,11 +31,13 @@ int compute(int n) {
     return 0;
 }
 """
+COMPUTE = "int compute(int n) {"
 HOOKS = (
-    Hook("a.c", "work(i);", "BEGIN(i);", after=False, within="int compute(int n) {"),
-    Hook("a.c", "work(i);", "END(i);", after=True, within="int compute(int n) {"),
-    Hook("a.c", "return 0;", "DONE();", after=False, within="int compute("),
+    Hook("a.c", ("work(i);",), "BEGIN(i);", after=False, within=COMPUTE),
+    Hook("a.c", ("work(i);",), "END(i);", after=True, within=COMPUTE),
+    Hook("a.c", ("return 0;",), "DONE();", after=False, within="int compute("),
 )
+SAID_AT = "src/llama-context.cpp"
 
 
 def test_lines_go_beside_their_anchor_with_its_indent() -> None:
@@ -34,21 +46,33 @@ def test_lines_go_beside_their_anchor_with_its_indent() -> None:
     assert made.count("DONE") == 1 and made.index("DONE") > made.index("compute")
 
 
-def test_removing_gives_the_text_back() -> None:
-    assert remove_hooks("a.c", apply_hooks("a.c", TEXT, HOOKS), HOOKS) == TEXT
+@pytest.mark.parametrize(
+    "change", [str, lambda t: t.replace("\n", "\r\n"), lambda t: t.rstrip("\n"), lambda t: t + "é"]
+)
+def test_removing_gives_the_text_back(change: Callable[[str], str]) -> None:
+    text = change(TEXT)
+    made = apply_hooks("a.c", text, HOOKS)
+    assert remove_hooks("a.c", made, HOOKS) == text
+    assert ("\r\n" in text) == ("BEGIN(i);\r\n" in made)
 
 
 def test_runs_of_space_do_not_matter() -> None:
-    hook = Hook("a.c", "for (int i = 0; i < n; i++) {", "LOOP();", after=False)
+    hook = Hook("a.c", ("for (int i = 0; i < n; i++) {",), "LOOP();", after=False)
     assert "    LOOP();\n    for" in apply_hooks("a.c", TEXT, [hook])
+
+
+def test_the_first_alternative_that_is_there_counts() -> None:
+    hook = Hook("a.c", ("newest(i);", "work(i);", "return 0;"), "BEGIN(i);", after=False)
+    assert "        BEGIN(i);\n        work(i);" in apply_hooks("a.c", TEXT, [hook])
 
 
 @pytest.mark.parametrize(
     ("hook", "missing"),
     [
-        (Hook("a.c", "not here;", "X();", after=True), "not here;"),
-        (Hook("a.c", "work(i);", "X();", after=True, within="int other("), "int other("),
-        (Hook("a.c", "int before(void) {", "X();", after=True, within="int compute("), "int before(void) {"),
+        (Hook("a.c", ("not here;",), "X();", after=True), "not here;"),
+        (Hook("a.c", ("not here;", "nor here;"), "X();", after=True), "'not here;' or 'nor here;'"),
+        (Hook("a.c", ("work(i);",), "X();", after=True, within="int other("), "int other("),
+        (Hook("a.c", ("int before(void) {",), "X();", after=True, within="int compute("), "int before(void) {"),
     ],
 )
 def test_a_missing_anchor_names_file_and_text(hook: Hook, missing: str) -> None:
@@ -57,37 +81,311 @@ def test_a_missing_anchor_names_file_and_text(hook: Hook, missing: str) -> None:
     assert missing in str(caught.value)
 
 
-def tree_for(native: Path, at: Path) -> Path:
-    """A tree that has every anchor of the real hooks and nothing else."""
+def test_a_line_of_ours_that_is_there_already_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"a\.c:4: holds 'DONE\(\);' already"):
+        apply_hooks("a.c", TEXT.replace("\n\n", "\nDONE();\n"), HOOKS)
+
+
+@pytest.mark.parametrize("text", ["not = a list", "[[hook]]\nfile = 'a'\n", "[[hook"])
+def test_a_broken_list_is_said_to_be_one(text: str) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        parse_hooks(text)
+
+
+def tree_for(at: Path, which: int = 0, end: str = "\n") -> Path:
+    """A tree that has every anchor of the real hooks (of alternatives the one given) and nothing else."""
     lines: dict[str, list[str]] = {}
-    for hook in read_hooks(native / "hooks" / "llama-cpp.toml"):
-        lines.setdefault(hook.file, []).extend(filter(None, (hook.within, hook.anchor)))
+    for hook in parse_hooks((NATIVE / "hooks" / "llama-cpp.toml").read_text(encoding="utf-8")):
+        anchor = hook.anchors[min(which, len(hook.anchors) - 1)]
+        lines.setdefault(hook.file, []).extend(filter(None, (hook.within, f"  {anchor}")))
     for name, content in lines.items():
         (at / name).parent.mkdir(parents=True, exist_ok=True)
-        (at / name).write_text("\n".join(content) + "\n")
+        (at / name).write_bytes(end.join([*content, ""]).encode())
+    (at / "CMakeLists.txt").write_text("project(llama.cpp)\n")
+    (at / "ggml/include").mkdir(exist_ok=True)
     return at
 
 
-def test_a_tree_is_hooked_once(tmp_path: Path) -> None:
-    native = folder("native")
-    tree = tree_for(native, tmp_path)
-    before = {path: path.read_text() for path in tree.rglob("*") if path.is_file()}
-    changed = hook_tree(tree, native)
-    assert set(changed) == {path.relative_to(tree).as_posix() for path in before}
-    assert (tree / "ggml/include/tensor_trace.h").is_file() and (tree / "ggml/src/tensor-trace/writer.c").is_file()
-    assert hook_tree(tree, native) == ()
+def content_of(tree: Path) -> dict[str, bytes]:
+    files = (path for path in tree.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {path.relative_to(tree).as_posix(): path.read_bytes() for path in files}
 
 
-def test_one_missing_anchor_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
-    native = folder("native")
-    tree = tree_for(native, tmp_path)
-    (tree / "src/llama-context.cpp").write_text("nothing\n")
-    before = {path: path.read_text() for path in tree.rglob("*") if path.is_file()}
-    with pytest.raises(SettingsError, match=r"src/llama-context\.cpp"):
-        hook_tree(tree, native)
-    assert {path: path.read_text() for path in tree.rglob("*") if path.is_file()} == before
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tree_for(tmp_path / "llama.cpp")
+
+
+def says(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str]:
+    """Exit code and output of `tracegen llama-cpp`."""
+    code = cli.main(["llama-cpp", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+def other_hooks(at: Path) -> Path:
+    """The native folder of another version: a source less, a hook that reads otherwise, one more."""
+    for part in ("include", "src", "hooks"):
+        (at / part).mkdir(parents=True)
+        for path in (NATIVE / part).iterdir():
+            (at / part / path.name).write_bytes(path.read_bytes())
+    (at / "src" / "map.c").unlink()
+    listed = at / "hooks" / "llama-cpp.toml"
+    text = listed.read_text().replace("TENSOR_TRACE_LOAD_END();", "TENSOR_TRACE_LOADED();")
+    listed.write_text(text + f'\n[[hook]]\nfile = "{SAID_AT}"\nafter = "tail"\ninsert = "OTHER();"\n')
+    return at
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_tree_comes_back_byte_for_byte(tmp_path: Path, which: int, end: str) -> None:
+    tree = tree_for(tmp_path, which, end)
+    (tree / "src/llama.cpp").write_bytes((tree / "src/llama.cpp").read_bytes() + b"\xff no UTF-8, no last newline")
+    (tree / "src/llama.cpp").chmod(0o755)
+    before = content_of(tree)
+    plan = hook_tree(tree, NATIVE)
+    assert {change.file for change in plan.net() if not change.own} == set(before) - {"CMakeLists.txt"}
+    assert (tree / HEADER).is_file() and (tree / SOURCES / "writer.c").is_file()
+    assert (tree / "src/llama.cpp").stat().st_mode & 0o777 == 0o755
+    hooked = content_of(tree)
+    assert hook_tree(tree, NATIVE).changes == () and content_of(tree) == hooked
+    carry_out(plan_reverse(tree))
+    assert content_of(tree) == before and not (tree / SOURCES).exists()
+
+
+def test_what_the_user_changes_meanwhile_stays(tree: Path) -> None:
+    hook_tree(tree, NATIVE)
+    file = tree / SAID_AT
+    file.write_text(file.read_text() + "mine\n")
+    carry_out(plan_reverse(tree))
+    assert file.read_text().endswith("mine\n") and "TENSOR_TRACE" not in file.read_text()
+
+
+def test_hooks_of_another_version_are_replaced_and_undone(tree: Path, tmp_path: Path) -> None:
+    (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + "tail\n")
+    before = content_of(tree)
+    other = other_hooks(tmp_path / "other")
+    hook_tree(tree, other)
+    assert b"OTHER();" in content_of(tree)[SAID_AT]
+    assert plan_hooks(tree, NATIVE).state == "hooked by other hooks"
+    assert content_of(tree)[SAID_AT].count(b"OTHER") == 1
+    hook_tree(tree, NATIVE)
+    assert b"OTHER();" not in content_of(tree)[SAID_AT] and (tree / SOURCES / "map.c").exists()
+    assert plan_hooks(tree, NATIVE).state == "hooked"
+    hook_tree(tree, other)
+    assert not (tree / SOURCES / "map.c").exists()
+    carry_out(plan_reverse(tree))
+    assert content_of(tree) == before
+
+
+def test_check_says_how_a_tree_stands(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = content_of(tree)
+    code, said = says(capsys, "hook", tree, "--check")
+    assert (code, said.splitlines()[0]) == (1, f"{tree}: not hooked, and can be")
+    assert f"  would change: {SAID_AT} (+9 lines)\n" in said and content_of(tree) == before
+    code, said = says(capsys, "hook", tree)
+    assert code == 0 and "cmake -B build -DGGML_TENSOR_TRACE=ON" in said and f"--source {tree}" in said
+    code, said = says(capsys, "hook", tree, "--check")
+    assert code == 0 and said.startswith(f"{tree}: hooked (hooks ") and "would change" not in said
+    (tree / SAID_AT).write_bytes(before[SAID_AT])
+    code, said = says(capsys, "hook", tree, "--check")
+    assert code == 1 and said.startswith(f"{tree}: hooked in part (") and said.count("would change") == 1
+    assert says(capsys, "hook", tree)[0] == 0 and says(capsys, "hook", tree, "--check")[0] == 0
+    assert says(capsys, "hook", tree, "--reverse")[0] == 0
+    code, said = says(capsys, "hook", tree, "--reverse")
+    assert code == 2 and f"is not hooked: it has no {RECORD}" in said
+    (tree / SAID_AT).write_text("nothing\n")
+    code, said = says(capsys, "hook", tree, "--check")
+    assert code == 2 and f"{tree}: cannot be hooked: {SAID_AT}: the line" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["hook"], ["build", "x"], ["build", "--check"], ["hook", "x", "--plain"], ["hook", "x", "--source", "y"]],
+)
+def test_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert says(capsys, *arguments)[0] == 2
+
+
+def test_one_missing_anchor_leaves_the_tree_as_it_was(tree: Path) -> None:
+    (tree / SAID_AT).write_text("nothing\n")
+    before = content_of(tree)
+    with pytest.raises(SettingsError, match=SAID_AT):
+        hook_tree(tree, NATIVE)
+    assert content_of(tree) == before
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 8, 25])
+def test_a_write_that_fails_leaves_the_tree_as_it_was(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, hooked: bool
+) -> None:
+    if hooked:  # then it is other hooks that are replaced
+        (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + "tail\n")
+        hook_tree(tree, other_hooks(tmp_path / "other"))
+    before = content_of(tree)
+    plan = plan_hooks(tree, NATIVE)
+    n = min(n, len(plan.changes) - 1)
+    write, written = hooked_tree._write, []
+
+    def failing(path: Path, content: bytes | None) -> None:
+        written.append(path)
+        if len(written) == n + 1:
+            raise OSError(28, "No space left on device")
+        write(path, content)
+
+    monkeypatch.setattr(hooked_tree, "_write", failing)
+    with pytest.raises(EnvironmentFailure, match=r"No space left on device\); the tree is as it was"):
+        carry_out(plan)
+    assert content_of(tree) == before and (tree / SOURCES).exists() == hooked
+
+
+@pytest.mark.parametrize("n", range(0, 60, 3))
+def test_hooking_cut_at_any_file_can_be_done_again_or_undone(tree: Path, tmp_path: Path, n: int) -> None:
+    """As if the process had been killed: what has been written stays."""
+    (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + "tail\n")
+    before = content_of(tree)
+    hook_tree(tree, other_hooks(tmp_path / "other"))
+    plan = plan_hooks(tree, NATIVE)
+    for change in plan.changes[:n]:
+        hooked_tree._write(tree / change.file, change.after)
+    if (tree / RECORD).exists():
+        carry_out(plan_reverse(tree))
+        assert content_of(tree) == before
+    hook_tree(tree, NATIVE)
+    assert plan_hooks(tree, NATIVE).state == "hooked"
+    carry_out(plan_reverse(tree))
+    assert content_of(tree) == before
+
+
+def _link(tree: Path) -> None:
+    (tree / SAID_AT).rename(tree / "elsewhere.cpp")
+    (tree / SAID_AT).symlink_to(tree / "elsewhere.cpp")
+
+
+def _linked_folder(tree: Path) -> None:
+    (tree / "common").rename(tree.parent / "common")
+    (tree / "common").symlink_to(tree.parent / "common")
+
+
+def _foreign_header(tree: Path) -> None:
+    (tree / HEADER).write_text("/* mine */\n")
+
+
+def _hooked_by_hand(tree: Path) -> None:
+    (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + '#include "tensor_trace.h"\n')
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "link": (_link, "is a symbolic link"),
+    "linked folder": (_linked_folder, "is a symbolic link"),
+    "read-only file": (lambda tree: (tree / SAID_AT).chmod(0o444), "is read-only"),
+    "read-only folder": (lambda tree: (tree / "src").chmod(0o555), "is read-only"),
+    "header of another": (_foreign_header, "is there already and not tracegen's"),
+    "hooked by hand": (_hooked_by_hand, "holds '#include \"tensor_trace.h\"' already"),
+    "file missing": (lambda tree: (tree / SAID_AT).unlink(), "is missing"),
+    "folder for a file": (lambda tree: ((tree / SAID_AT).unlink(), (tree / SAID_AT).mkdir()), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(tree: Path, case: str) -> None:
+    spoil, reason = REFUSED[case]
+    spoil(tree)
+    before = content_of(tree)
+    with pytest.raises(SettingsError, match=reason):
+        hook_tree(tree, NATIVE)
+    assert content_of(tree) == before
+    (tree / "src").chmod(0o755)
+
+
+def test_a_tracer_that_was_changed_in_the_tree_is_not_lost(tree: Path) -> None:
+    hook_tree(tree, NATIVE)
+    (tree / SOURCES / "trace.c").write_text("/* better */\n")
+    for plan in (lambda: plan_hooks(tree, NATIVE), lambda: plan_reverse(tree)):
+        with pytest.raises(SettingsError, match=r"trace\.c: has changed since tracegen wrote it"):
+            plan()
+
+
+def test_files_of_others_beside_the_tracer_stay(tree: Path) -> None:
+    hook_tree(tree, NATIVE)
+    (tree / SOURCES / "notes.txt").write_text("mine\n")
+    carry_out(plan_reverse(tree))
+    assert [path.name for path in (tree / SOURCES).iterdir()] == ["notes.txt"]
+
+
+def test_a_list_that_leads_outside_is_refused(tree: Path, tmp_path: Path) -> None:
+    other = other_hooks(tmp_path / "other")
+    for place in ("../x", "/etc/x"):
+        (other / "hooks" / "llama-cpp.toml").write_text(f'[[hook]]\nfile = "{place}"\nafter = "a"\ninsert = "b"\n')
+        with pytest.raises(SettingsError, match="lies outside the tree"):
+            plan_hooks(tree, other)
+
+
+def test_a_broken_record(tree: Path) -> None:
+    hook_tree(tree, NATIVE)
+    (tree / RECORD).write_text("tracegen = 1\n")
+    with pytest.raises(SettingsError, match="lacks 'hooks'"):
+        plan_hooks(tree, NATIVE)
 
 
 def test_no_llama_cpp_at_all(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"no llama\.cpp source tree"):
-        hook_tree(tmp_path, folder("native"))
+        hook_tree(tmp_path, NATIVE)
+    with pytest.raises(SettingsError, match="is no folder"):
+        hook_tree(tmp_path / "nothing", NATIVE)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_record_says_which_commit(tree: Path) -> None:
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(tree), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def recorded() -> tuple[str, str]:
+        record = plan_hooks(tree, NATIVE).record
+        assert record is not None
+        return record.commit, record.changed
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-q", "-m", "llama.cpp")
+    commit = git("rev-parse", "HEAD")
+    hook_tree(tree, NATIVE)
+    assert recorded() == (commit, "no")
+    git("checkout", "--", SAID_AT)  # hooked anew: the hooks are no change
+    hook_tree(tree, NATIVE)
+    assert recorded() == (commit, "no")
+    carry_out(plan_reverse(tree))
+    assert git("status", "--porcelain") == ""
+    (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + "mine\n")
+    hook_tree(tree, NATIVE)
+    assert recorded() == (commit, "yes")
+
+
+def test_a_tree_without_git_is_said_to_be(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    hook_tree(tree, NATIVE)
+    assert "commit = not recorded\nchanged = not recorded\n" in (tree / RECORD).read_text()
+
+
+def test_only_a_hooked_tree_is_built(tree: Path) -> None:
+    with pytest.raises(SettingsError, match="is not hooked; first: tracegen llama-cpp hook"):
+        build_tree(tree, Progress())
+
+
+def test_the_releases_that_the_hooks_fit() -> None:
+    releases = read_releases(NATIVE)
+    assert [release.version for release in releases] == ["0.3.20", "0.3.24", "0.3.28", "0.3.36"]
+    assert len({release.sha256 for release in releases}) == 4 and all(len(r.sha256) == 64 for r in releases)
+
+
+@pytest.mark.parametrize(
+    ("program", "library", "expected"),
+    [(b"", b"--load-mode", True), (b"--no-mmap", None, False), (b"", b"--no-mmap", False), (b"#!/bin/sh", None, True)],
+)
+def test_which_option_a_program_has(tmp_path: Path, program: bytes, library: bytes | None, expected: bool) -> None:
+    (tmp_path / "llama-completion").write_bytes(program)
+    if library is not None:
+        (tmp_path / "libllama-common.so").write_bytes(library)
+    assert has_load_mode(tmp_path / "llama-completion") is expected

@@ -34,6 +34,14 @@ def test_switches() -> None:
     assert command[command.index("-fa") + 1] == "off"
 
 
+def test_older_releases_say_it_otherwise() -> None:
+    """`--load-mode` came between the releases 0.3.28 and 0.3.36 of llama-cpp-python."""
+    off = Experiment(**{**vars(EXPERIMENT), "mmap": False})
+    for experiment, option in ((EXPERIMENT, "--mmap"), (off, "--no-mmap")):
+        command = command_for(experiment, Path("p"), Path("m"), has_load_mode=False)
+        assert option in command and "--load-mode" not in command
+
+
 def test_what_tracegen_sets_nobody_else_may() -> None:
     ours = {part for part in command_for(EXPERIMENT, Path("p"), Path("m"))[1:-2] if part.startswith("-")}
     assert ours - {EXPERIMENT.prompt, "--fit", "--log-colors", "--no-escape", "--no-display-prompt"} <= set(OWN_FLAGS)

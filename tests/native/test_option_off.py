@@ -13,16 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture.hooks import read_hooks
+from tracegen.capture.hooks import parse_hooks
 from tracegen.capture.llama_cpp import Build, ensure_build
 from tracegen.progress import Progress
 from tracegen.resources import folder
 
 pytestmark = [pytest.mark.native, pytest.mark.llama]
 OURS = re.compile(r"tensor_trace|(?<![A-Za-z_])tt_[a-z]")
-HOOKED = sorted(
-    {h.file for h in read_hooks(folder("native") / "hooks" / "llama-cpp.toml") if h.file.endswith((".c", ".cpp"))}
-)
+LIST = (folder("native") / "hooks" / "llama-cpp.toml").read_text(encoding="utf-8")
+HOOKED = sorted({hook.file for hook in parse_hooks(LIST) if hook.file.endswith((".c", ".cpp"))})
 
 
 @pytest.fixture(scope="module")

@@ -1,119 +1,104 @@
-"""The hooks for llama.cpp: whole lines of ours beside one line of theirs; all of them or none."""
+"""The hooks for llama.cpp: whole lines of ours beside one line of theirs; text in, text out."""
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.store import write_text
-
-SOURCES = "ggml/src/tensor-trace"
-HEADER = "ggml/include/tensor_trace.h"
+from tracegen.errors import SettingsError
 
 
 @dataclass(frozen=True)
 class Hook:
-    """Lines to insert before or after the first line equal to `anchor` that follows `within`."""
+    """A line to insert before or after an anchor: the first line equal to it that follows `within`.
+
+    `anchors` are alternatives, for releases of llama.cpp that differ: the first that is there counts.
+    """
 
     file: str
-    anchor: str
+    anchors: tuple[str, ...]
     insert: str
     after: bool
     within: str = ""
 
 
-def read_hooks(path: Path) -> tuple[Hook, ...]:
-    """Read the list of hooks from native/hooks/*.toml."""
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))["hook"]
-    return tuple(
-        Hook(
-            file=entry["file"],
-            anchor=entry["after"] if "after" in entry else entry["before"],
-            insert=entry["insert"],
-            after="after" in entry,
-            within=entry.get("within", ""),
-        )
-        for entry in entries
+def parse_hooks(text: str) -> tuple[Hook, ...]:
+    """The hooks of a list like native/hooks/llama-cpp.toml.
+
+    Raises SettingsError when it is no such list.
+    """
+    try:
+        return tuple(_hook(entry) for entry in tomllib.loads(text)["hook"])
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise SettingsError(f"the list of hooks cannot be read: {error!r}") from error
+
+
+def _hook(entry: dict[str, str | list[str]]) -> Hook:
+    side = "after" if "after" in entry else "before"
+    anchors = entry[side]
+    return Hook(
+        file=str(entry["file"]),
+        anchors=(anchors,) if isinstance(anchors, str) else tuple(anchors),
+        insert=str(entry["insert"]),
+        after=side == "after",
+        within=str(entry.get("within", "")),
     )
 
 
 def apply_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
-    """Return `text` of `file` with its hooks inserted.
+    """Return `text` of `file` with its hooks inserted; a line of ours ends like the line beside it.
 
-    Raises SettingsError naming file and text when an anchor is missing.
+    Raises SettingsError naming file and text when an anchor is missing, or when a line of ours
+    is there already: it could not be told from ours when the hooks come out again.
     """
     lines = text.split("\n")
+    ours = _lines_of(file, hooks)
+    for number, line in enumerate(lines, 1):
+        if line.strip() in ours:
+            raise SettingsError(
+                f"{file}:{number}: holds {line.strip()!r} already, and not from `tracegen llama-cpp hook`; "
+                "take it out first"
+            )
     placed = [(_place(file, lines, hook), hook) for hook in hooks if hook.file == file]
     for index, hook in sorted(placed, key=lambda pair: pair[0], reverse=True):
-        lines[index:index] = _indented(hook, lines[index - 1 if hook.after else index])
+        lines.insert(index, _like(hook.insert, lines[index - 1 if hook.after else index]))
     return "\n".join(lines)
 
 
 def remove_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
     """Return `text` without the lines that `apply_hooks` inserted."""
-    ours = {line.strip() for hook in hooks if hook.file == file for line in hook.insert.split("\n")}
+    ours = _lines_of(file, hooks)
     return "\n".join(line for line in text.split("\n") if line.strip() not in ours)
 
 
-def hook_tree(tree: Path, native: Path) -> tuple[str, ...]:
-    """Hook the llama.cpp source tree `tree`: all files or none. Returns the files changed.
-
-    Applying twice changes nothing. Raises SettingsError for a missing file or anchor.
-    """
-    hooks = read_hooks(native / "hooks" / "llama-cpp.toml")
-    changed = {}
-    for file in dict.fromkeys(hook.file for hook in hooks):
-        try:
-            text = (tree / file).read_text(encoding="utf-8")
-        except OSError as error:
-            raise SettingsError(f"{tree / file}: is missing; {tree} is no llama.cpp source tree") from error
-        hooked = apply_hooks(file, remove_hooks(file, text, hooks), hooks)
-        if hooked != text:
-            changed[file] = hooked
-    copy_sources(tree, native)
-    for file, text in changed.items():
-        write_text(tree / file, text)
-    return tuple(changed)
-
-
-def copy_sources(tree: Path, native: Path) -> None:
-    """Put the tracer's own files into the tree, where its CMake file finds them."""
-    target = tree / SOURCES
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for folder, pattern in (("src", "*.[ch]"), ("include", "*.h"), ("hooks", "*.[ch]"), ("hooks", "*.cmake")):
-            for path in sorted((native / folder).glob(pattern)):
-                place = tree / HEADER if path.name == Path(HEADER).name else target / path.name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                if not place.exists() or place.read_bytes() != path.read_bytes():
-                    shutil.copyfile(path, place)
-    except OSError as error:
-        raise EnvironmentFailure(f"{target}: could not be written: {error}") from error
+def _lines_of(file: str, hooks: Sequence[Hook]) -> frozenset[str]:
+    return frozenset(hook.insert.strip() for hook in hooks if hook.file == file)
 
 
 def _place(file: str, lines: Sequence[str], hook: Hook) -> int:
-    """Index at which the hook's lines go in."""
+    """Index at which the hook's line goes in."""
+    plain = [" ".join(line.split()) for line in lines]
     start = 0
     if hook.within:
-        start = _find(file, lines, hook.within, 0, prefix=True) + 1
-    index = _find(file, lines, hook.anchor, start, prefix=False)
-    return index + 1 if hook.after else index
+        head = " ".join(hook.within.split())
+        start = next((i for i, line in enumerate(plain, 1) if line.startswith(head)), 0)
+        if not start:
+            raise _missing(file, [head], 0)
+    wanted = [" ".join(anchor.split()) for anchor in hook.anchors]
+    for anchor in wanted:
+        if anchor in plain[start:]:
+            return plain.index(anchor, start) + hook.after
+    raise _missing(file, wanted, start)
 
 
-def _find(file: str, lines: Sequence[str], wanted: str, start: int, *, prefix: bool) -> int:
-    wanted = " ".join(wanted.split())
-    for index in range(start, len(lines)):
-        line = " ".join(lines[index].split())
-        if line == wanted or (prefix and line.startswith(wanted)):
-            return index
+def _missing(file: str, wanted: Sequence[str], start: int) -> SettingsError:
+    texts = " or ".join(repr(text) for text in wanted)
     after = f" after line {start}" if start else ""
-    raise SettingsError(f"{file}: the line {wanted!r} is not there{after}; these hooks are made for another llama.cpp")
+    return SettingsError(f"{file}: the line {texts} is not there{after}; these hooks are made for another llama.cpp")
 
 
-def _indented(hook: Hook, beside: str) -> list[str]:
-    space = beside[: len(beside) - len(beside.lstrip())]
-    return [space + line.strip() if not line.startswith(" ") else line for line in hook.insert.split("\n")]
+def _like(insert: str, beside: str) -> str:
+    """Our line with the indent (unless it brings its own) and the ending of the line beside it."""
+    indent = "" if insert.startswith(" ") else beside[: len(beside) - len(beside.lstrip())]
+    return indent + insert + ("\r" if beside.endswith("\r") else "")

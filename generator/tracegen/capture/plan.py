@@ -9,12 +9,16 @@ from pathlib import Path
 from tracegen.model import Experiment
 
 
-def command_for(experiment: Experiment, program: Path, model: Path) -> tuple[str, ...]:
+def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_mode: bool = True) -> tuple[str, ...]:
     """The command line of llama-completion.
 
     Always without conversation mode, without llama.cpp's own fitting of settings
     (it loads the model a second time) and without the prompt in the output.
+    Older releases say `--mmap` instead of `--load-mode`.
     """
+    mapping = ["--load-mode", "mmap" if experiment.mmap else "none"]
+    if not has_load_mode:
+        mapping = ["--mmap" if experiment.mmap else "--no-mmap"]
     command = [
         str(program),
         *("-m", str(model)),
@@ -25,7 +29,7 @@ def command_for(experiment: Experiment, program: Path, model: Path) -> tuple[str
         *("-c", str(experiment.context)),
         *("-ub", str(experiment.ubatch)),
         *("-fa", experiment.flash_attention),
-        *("--load-mode", "mmap" if experiment.mmap else "none"),
+        *mapping,
         *("--fit", "off"),
         *("--log-colors", "off"),
         "-no-cnv",
