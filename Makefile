@@ -5,11 +5,11 @@ PYTHON ?= python3
 BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 
-.PHONY: help demo sample test check bench lock clean
+.PHONY: help demo sample test check bench llama-matrix lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ check: $(VENV)/ready ## lint, types, format
 
 bench: $(VENV)/ready ## the benchmark suite, with its limits
 	@$(BIN)/python -m benchmarks
+
+llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: and run)
+	@$(BIN)/python -m tests.llama_matrix $(MATRIX)
 
 lock: ## make requirements.lock anew (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

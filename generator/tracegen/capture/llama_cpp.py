@@ -10,7 +10,7 @@ import shutil
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -96,7 +96,8 @@ def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGE
         if not (folder / "source.ok").exists():
             _make_source(build, upstream, native, progress)
         if not (build.programs / target).exists():
-            _compile(build, target, progress)
+            configure(build, progress)
+            compile_targets(build, (target,), progress)
     return build
 
 
@@ -113,7 +114,8 @@ def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
     build = Build(cache_folder() / "llama.cpp" / f"own-{key}", source, "given", traced=True)
     with _alone(build.folder, progress):
         build.folder.mkdir(exist_ok=True)
-        _compile(build, target, progress)  # ninja compiles what has changed
+        configure(build, progress)
+        compile_targets(build, (target,), progress)  # ninja: those parts that have changed
     return build
 
 
@@ -221,25 +223,32 @@ def _tool(name: str) -> str:
     return found
 
 
-def _compile(build: Build, target: str, progress: Progress) -> None:
+def configure(build: Build, progress: Progress) -> None:
+    """Make or refresh the build folder. Raises EnvironmentFailure when a tool is missing or CMake fails."""
     cmake, ninja = _tool("cmake"), _tool("ninja")
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         raise EnvironmentFailure("no C++ compiler found; on Debian: apt install g++")
-    log = build.folder / "build.log"
-    environment = {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
     launcher = shutil.which("ccache")
     command = [cmake, "-S", str(build.source), "-B", str(build.folder / "build"), "-G", "Ninja",
                f"-DCMAKE_MAKE_PROGRAM={ninja}", *FLAGS, *((TRACED,) if build.traced else ())]  # fmt: skip
     if launcher:
         command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX")]
     progress.step("configure llama.cpp")
-    _run_tool(command, log, environment, build, progress)
-    progress.step("compile llama.cpp" + (" with hooks" if build.traced else " without hooks"))
-    _run_tool([ninja, "-C", str(build.folder / "build"), target], log, environment, build, progress)
+    _run_tool(command, build, progress)
     progress.done()
 
 
-def _run_tool(command: list[str], log: Path, environment: dict[str, str], build: Build, progress: Progress) -> None:
+def compile_targets(build: Build, targets: Sequence[str], progress: Progress) -> None:
+    """Compile programs or objects of a configured build. Raises EnvironmentFailure with the compiler's last lines."""
+    progress.step("compile llama.cpp" + (" with hooks" if build.traced else " without hooks"))
+    _run_tool([_tool("ninja"), "-C", str(build.folder / "build"), *targets], build, progress)
+    progress.done()
+
+
+def _run_tool(command: list[str], build: Build, progress: Progress) -> None:
+    log = build.folder / "build.log"
+    environment = {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
+
     def watch() -> None:
         counted = re.findall(rb"\[(\d+)/(\d+)\]", log.read_bytes()[-2048:])
         if counted:
