@@ -1,1 +1,1 @@
-"""From settings to a raw trace: plan (pure), execute (the only subprocess), llama_cpp (get, hook, build)."""
+"""From settings to a raw trace: plan (pure), execute (the only subprocess), llama_cpp (get, build), hooked_tree."""
