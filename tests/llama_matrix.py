@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -73,14 +74,15 @@ def _passes(run: Run) -> str:
 
 def _objects(build: Build, hooked: set[str]) -> list[str]:
     """The objects of all sources that are hooked or tracegen's; every hooked source has one."""
-    entries = json.loads((build.folder / "build" / "compile_commands.json").read_text(encoding="utf-8"))
+    folder = build.folder / "build"
+    entries = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
     made = {}
     for entry in entries:
         file = Path(entry["file"]).resolve()
         if file.is_relative_to(build.source.resolve()):
             name = file.relative_to(build.source.resolve()).as_posix()
             if name in hooked or name.startswith(f"{SOURCES}/"):
-                made[name] = str(entry["output"])
+                made[name] = os.path.relpath(Path(entry["directory"]) / entry["output"], folder)
     missing = {file for file in hooked if file.endswith((".c", ".cpp"))} - set(made)
     assert not missing, f"not compiled: {sorted(missing)}"
     return list(made.values())
