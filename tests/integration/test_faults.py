@@ -269,8 +269,11 @@ def test_ctrl_c_while_llama_cpp_runs(project: Path, demo: Path, hooked: Build) -
         patience = time.monotonic() + 60
         while not list(folder.glob("runs/.*.part/raw/trace/*.t000.tt")) and time.monotonic() < patience:
             time.sleep(0.05)
-        child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        try:
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=60)
+        finally:
+            child.kill()  # else a child that did not hear it holds the test up for good
     assert child.returncode == 130
     assert "tracegen: interrupted" in said and "Traceback" not in said
     assert runs(folder) == []
