@@ -69,3 +69,4 @@ def test_last_lines_cannot_steer_a_terminal(tmp_path: Path) -> None:
     assert last_lines(tmp_path / "log") == "one\n\\x1b[2Jtwo \ufffd"
     assert last_lines(tmp_path / "missing") == ""
     assert visible("a\u202eb\tc\n") == "a\\u202eb\tc\\n"
+    assert visible("3\u2009250") == "3\u2009250"  # as checks word their figures

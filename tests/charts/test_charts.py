@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case
-from tracegen.charts import experts, layers, svg, theme
+from tracegen.charts import experts, layers, svg, theme, timeline
 from tracegen.charts.text import three, whole_percent
 from tracegen.pages.context import Context
 from tracegen.pages.memory import memory
@@ -64,6 +64,21 @@ def test_inline_colours_are_variables_and_ids_are_the_figures_own(figures: dict[
         ids = set(re.findall(r'\bid="([^"]+)"', drawing.inline))
         assert all(name.startswith(f"{key}-") for name in ids) and not ids & seen
         seen |= ids
+
+
+def test_many_threads_have_more_spans_than_altair_takes_by_itself() -> None:
+    n = 6_000
+    rows = pd.DataFrame(
+        {
+            "thread": [i % 400 for i in range(n)],
+            "begin_ns": range(0, 10 * n, 10),
+            "end_ns": range(7, 10 * n + 7, 10),
+            "state": ["work"] * n,
+            "component": ["attention_q"] * n,
+        }
+    )
+    document = theme.themed(timeline.chart(rows))
+    assert [len(data) for data in document["datasets"].values()] == [n]
 
 
 def test_a_chart_is_the_same_bytes_twice() -> None:

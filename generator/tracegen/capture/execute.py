@@ -135,4 +135,4 @@ def last_lines(path: Path, n: int = 12) -> str:
 
 def visible(text: str) -> str:
     """Text that cannot steer a terminal: control and format characters as escapes."""
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() or c in "\t\u2009" else c.encode("unicode_escape").decode() for c in text)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import altair as alt
+
 WIDTH = 1160  # of every figure: the content column at a desktop; pages scale it a little up or down
 NAMES, NUMBERS = 128, 52  # room at the left for names or for numbers
 RIGHT = 22  # room at the right: half a tick's label and the padding
@@ -156,7 +158,8 @@ def themed(chart: Any) -> dict[str, Any]:
 
     It is not held against the Vega-Lite schema here, which takes half as long as drawing it: the tests do that.
     """
-    document: dict[str, Any] = chart.to_dict(validate=False)
+    with alt.data_transformers.disable_max_rows():  # else altair refuses more than 5,000: many threads have more spans
+        document: dict[str, Any] = chart.to_dict(validate=False)
     document["config"] = config()
     return document
 
