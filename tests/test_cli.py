@@ -27,6 +27,28 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["-n", "3"], "go with --model"),
+        (["--name", "other"], "go with --model"),
+        (["--model", "demo"], "not both"),
+        (["-m", "why"], "add --publish"),
+    ],
+)
+def test_an_experiment_is_run_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], said: str
+) -> None:
+    """Options that would not count are refused before anything runs."""
+    folder = tmp_path / "experiments" / "case"
+    folder.mkdir(parents=True)
+    (folder / "experiment.toml").write_text('question = "Q?"\nmodel = "demo"\nprompt = "p"\ntokens = 2\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "case", *more]) == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "runs").exists()
+
+
 def test_an_error_is_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ EPILOG = (
     'tracegen run --model model.gguf --prompt "Hello" -n 5'
 )
 EXPERIMENTS = Path("experiments")
+TOKENS, QUICK = 5, "quick"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", nargs="?", metavar="NAME|PATH", help="an experiment, or its experiment.toml")
     parser.add_argument("--model", metavar="FILE", help="without an experiment: a GGUF file, or demo, moe, tinyllama")
     parser.add_argument("--prompt", metavar="TEXT", help="without an experiment: the prompt")
-    parser.add_argument("-n", "--tokens", type=int, default=5, metavar="N", help="tokens to generate (default 5)")
-    parser.add_argument("--name", default="quick", help="without an experiment: its name (default quick)")
+    parser.add_argument(
+        "-n", "--tokens", type=int, metavar="N", help=f"without an experiment: tokens to generate (default {TOKENS})"
+    )
+    parser.add_argument("--name", help=f"without an experiment: its name (default {QUICK})")
     parser.add_argument("--llama-cpp", metavar="FOLDER", help="programs of another hooked llama.cpp")
     parser.add_argument("--publish", action="store_true", help="publish the run as well")
     parser.add_argument("-m", "--message", metavar="WHY", help="with --publish: why this version exists")
@@ -37,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print the verdict and where the run lies."""
     if args.publish and not args.message:
         raise SettingsError("--publish: say why with -m")
+    if args.message and not args.publish:
+        raise SettingsError("-m: says why a run is published; add --publish")
     experiment, folder = _chosen(args)
     made = measure(experiment, folder, Progress(), args.llama_cpp)
     print(_report(made))
@@ -56,11 +61,14 @@ def _chosen(args: argparse.Namespace) -> tuple[Experiment, Path]:
             "question": "What does this model do to memory and disk?",
             "model": args.model,
             "prompt": args.prompt,
-            "tokens": args.tokens,
+            "tokens": TOKENS if args.tokens is None else args.tokens,
         }
-        return experiment_from(args.name, settings, Path.cwd()), EXPERIMENTS / args.name
+        name = args.name or QUICK
+        return experiment_from(name, settings, Path.cwd()), EXPERIMENTS / name
     if args.model or args.prompt is not None:
         raise SettingsError("run: give an experiment, or --model and --prompt, not both")
+    if args.tokens is not None or args.name is not None:
+        raise SettingsError("run: -n and --name go with --model; an experiment's settings stand in its experiment.toml")
     path = experiment_file(args.experiment)
     return read_experiment(path), path.parent
 
