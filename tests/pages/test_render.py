@@ -213,6 +213,11 @@ def test_a_private_run_shows_no_text() -> None:
     assert all(secret not in page.body for page in report.pages)
     assert all(secret.encode() not in content for content in report.files.values())
     assert "private" in words(body(report, "overview"))
+    # Rows that are withheld are not rows that nobody used.
+    assert "which rows of the embedding it read is withheld" in words(body(report, "memory"))
+    assert "used by no token" not in words(body(report, "memory"))
+    for name in ("n_tensors_never_touched", "touched_share"):
+        assert report.values[name]["value"] is None
 
 
 @pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])

@@ -60,6 +60,10 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+# In a private run these would count the withheld rows as never used.
+WITHHELD = frozenset({"heatmap", "tensor-groups", "biggest-tensors", "never-touched", "bytes"})
+
+
 @dataclass
 class Context:
     """A run under report. `tables` are the contract's; `files` and `figures` grow while pages are made.
@@ -155,7 +159,9 @@ class Context:
         )
 
     def refusal(self, key: str) -> str:
-        """Why a figure is not shown: the failed checks that make it meaningless; empty when it is sound."""
+        """Why a figure is not shown: failed checks that make it meaningless, or privacy; empty when it is sound."""
+        if self.private and key in WITHHELD:
+            return "Not shown: the experiment is private, and which rows of the embedding it read is withheld."
         needs = NEEDS["graph" if key.startswith("graph-") else key]
         failed = [c for c in self.run.checks if c.state == "failed" and c.key in needs]
         return " ".join(f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed)

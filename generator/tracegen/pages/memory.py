@@ -52,7 +52,7 @@ def _heatmap(context: Context) -> FigureView:
     averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
     share = context.summary.touched_share
     title = "Which bytes of the file does each token use?"
-    if share is not None and share < 0.999 and len(context.measured):
+    if share is not None and share < 0.999 and len(context.measured) and not context.refusal("heatmap"):
         title = f"{q.percent(1 - share)} of the file is used by no token"
     caption = (
         f"Left: the model file{'s end to end, a seam between them' if boundaries else ''} from first to last byte; "
@@ -179,6 +179,9 @@ def _never(context: Context) -> TableView:
     use = context.tensor_use
     never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
     reason = context.refusal("never-touched")
+    never = never.head(0) if reason else never
+    together = q.size(int(never["size_bytes"].sum()))
+    told = f"{len(never)} of {len(use)} tensors, {together} together, that no measured pass used."
     rows = [
         cells(
             Cell(q.printable(r["name"]), code=True),
@@ -186,7 +189,7 @@ def _never(context: Context) -> TableView:
             _num(q.count(r["offset"])),
             _size(r["size_bytes"]),
         )
-        for r in ([] if reason else never.head(200).to_dict("records"))
+        for r in never.head(200).to_dict("records")
     ]
     cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
     nothing = (
@@ -199,8 +202,7 @@ def _never(context: Context) -> TableView:
     return table(
         "never-touched",
         "Which tensors were never touched?",
-        f"{len(never)} of {len(use)} tensors, {q.size(int(never['size_bytes'].sum()))} together, that no measured "
-        f"pass used.{cut} {OUTSIDE}",
+        OUTSIDE if reason else f"{told}{cut} {OUTSIDE}",
         (Head("Tensor"), Head("Component"), Head("Offset", "bytes", True), Head("Size", "MiB", True)),
         rows,
         reason or nothing,
