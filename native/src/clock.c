@@ -60,7 +60,10 @@ const char * tt_clock_choose(void) {
     tt_tsc = !fault;
     if (asked && *asked && strcmp(asked, "tsc") != 0) {
         fprintf(stderr, "tensor_trace: TENSOR_TRACE_CLOCK is %.64s; it may be tsc or monotonic\n", asked);
-    } else if (asked && *asked && fault) {
+        return tt_tsc ? "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the processor's clock can be relied on"
+                      : "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the processor's clock cannot be relied on";
+    }
+    if (asked && *asked && fault) {
         fprintf(stderr, "tensor_trace: no TENSOR_TRACE_CLOCK=tsc here: %s; monotonic it is\n", fault);
     }
     return fault ? fault : "constant_tsc, nonstop_tsc, and the kernel keeps its time by it";

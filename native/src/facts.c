@@ -81,11 +81,12 @@ static void note_build_and_clock(struct tt_trace * trace) {
 #ifdef TENSOR_TRACE_HOOKED
     tt_info(trace, "build.hooked", TENSOR_TRACE_HOOKED); /* which hooks, in which llama.cpp */
 #endif
-    tt_measure_cost(trace, &event_ns, &clock_ns);
-    snprintf(text, sizeof text, "%.2f", event_ns);
-    tt_info(trace, "cost.event_ns", text);
-    snprintf(text, sizeof text, "%.2f", clock_ns);
-    tt_info(trace, "cost.clock_ns", text);
+    if (tt_measure_cost(trace, &event_ns, &clock_ns)) { /* else the reader says that it is not known */
+        snprintf(text, sizeof text, "%.2f", event_ns);
+        tt_info(trace, "cost.event_ns", text);
+        snprintf(text, sizeof text, "%.2f", clock_ns);
+        tt_info(trace, "cost.clock_ns", text);
+    }
     tt_info(trace, "clock.events", tt_tsc ? "tsc" : "monotonic");
     tt_info(trace, "clock.why", trace->clock);
     struct timespec wall;

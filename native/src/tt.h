@@ -131,8 +131,8 @@ void tt_writer_release(struct tt_writer * writer);
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth);
 void tt_thread_end(struct tt_writer * writer);
 void tt_writers_close(struct tt_trace * trace);
-/* Nanoseconds one op event and one read of its clock cost in this folder, now; 0: not known. */
-void tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns);
+/* Nanoseconds one op event and one read of its clock cost in this folder, now; false: it could not be measured. */
+bool tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns);
 
 /* shared by trace.c and writer.c */
 struct tt_trace {

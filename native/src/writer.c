@@ -176,15 +176,14 @@ void tensor_trace_barrier_end(struct tt_writer * writer) {
 }
 
 /* The least disturbed of some rounds of events into a file of their own, which has no name: chunks are paid for. */
-void tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns) {
+bool tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns) {
     enum { ROUNDS = 5, N_NODES = 800, N_COMPUTES = 82, N = N_NODES * N_COMPUTES }; /* a round fills a chunk */
     static const char            name[] = "cost";
     const struct tt_compute_work work   = { .n_nodes = N_NODES };
     struct tt_budget             budget = { UINT64_MAX };
     struct tt_writer             writer = { 0 };
-    *event_ns = *clock_ns = 0;
     if (!tt_segment_open(&writer.segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, 0, THREAD_CHUNK, &budget)) {
-        return;
+        return false;
     }
     unlinkat(trace->folder, name, 0);
     double best_event = 1e9, best_clock = 1e9;
@@ -207,9 +206,9 @@ void tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_
         best_event = event < best_event ? event : best_event;
         best_clock = clock < best_clock ? clock : best_clock;
     }
-    if (writer.segment.header->dropped_records == 0) {
-        *event_ns = best_event;
-        *clock_ns = best_clock;
-    }
+    const bool whole = writer.segment.header->dropped_records == 0;
     tt_segment_close(&writer.segment, false);
+    *event_ns = best_event;
+    *clock_ns = best_clock;
+    return whole;
 }
