@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.accesses import accesses
+from tracegen.analysis.accesses import placed, ranges, unseen
 from tracegen.model import Check, CheckState
 
 Tables = Mapping[str, pd.DataFrame]
@@ -210,16 +210,21 @@ def _untouched(e: Evidence) -> Check:
     ids = passes.loc[passes["kind"].isin(TOKEN_PASSES), "pass_id"]
     if tensors.empty or ids.empty:
         return _check("never_touched", title, "not checked", "no token passes or no memory map", "a list")
-    rows = accesses(e.tables, ids).dropna(subset=["tensor"])
-    never = tensors[~tensors["tensor"].isin(rows.loc[rows["touched_bytes"].fillna(0) > 0, "tensor"])]
-    unseen = never["tensor"].isin(rows.loc[rows["touched_bytes"].isna(), "tensor"])
-    listed = never[unseen] if unseen.any() else never
-    names = ", ".join(listed["name"].head(8)) + (" …" if len(listed) > 8 else "")
+    rows = placed(e.tables, ids)
+    read = unseen(e.tables, rows=rows)["tensor"]
+    used = ranges(e.tables, rows=rows)
+    never = tensors[~tensors["tensor"].isin([*used.loc[used["end"] > used["begin"], "tensor"].dropna(), *read])]
+    gaps = tensors[tensors["tensor"].isin(read)]
     found = f"{len(never)} of {len(tensors)} tensors, {_count(never['size_bytes'].sum())} B"
-    if unseen.any():
-        detail = f"ops read these, and which rows or experts was not recorded: {names}"
-        return _check("never_touched", title, "warning", found, "a list, none of them read by an op", detail)
-    return _check("never_touched", title, "passed", found, "a list, none of them read by an op", names)
+    if len(gaps):
+        detail = f"ops read these, and which rows or experts was not recorded: {_some(gaps['name'])}"
+        found += f"; {_count(len(gaps))} more read, nobody saw what of them"
+        return _check("never_touched", title, "warning", found, "a list, and no gap", detail)
+    return _check("never_touched", title, "passed", found, "a list, and no gap", _some(never["name"]))
+
+
+def _some(names: pd.Series) -> str:
+    return ", ".join(names.head(8)) + (" …" if len(names) > 8 else "")
 
 
 def _buffers(e: Evidence) -> Check:

@@ -28,6 +28,14 @@ def measured_ranges(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return accesses.ranges(tables, passes.measured(tables)["pass_id"])
 
 
+def measured_unseen(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    return accesses.unseen(tables, passes.measured(tables)["pass_id"])
+
+
+def summarised(tables: dict[str, pd.DataFrame]) -> summary.Summary:
+    return summary.summarise(tables, operations.op_rows(tables), measured_ranges(tables), measured_unseen(tables))
+
+
 def test_load_and_warmup_are_not_measured() -> None:
     assert list(passes.measured(CASE)["kind"]) == ["prompt", *["generate"] * 5]
     assert passes.labels(CASE) == {
@@ -40,7 +48,7 @@ def test_touched_bytes_equal_a_count_of_single_bytes() -> None:
         (r["file"], byte) for r in measured_ranges(HARD).to_dict("records") for byte in range(r["begin"], r["end"])
     }
     assert coverage.touched_file_bytes(measured_ranges(HARD)) == len(touched) == 512 + 1024 + 4608
-    use = coverage.tensor_use(HARD, measured_ranges(HARD)).set_index("name")
+    use = coverage.tensor_use(HARD, measured_ranges(HARD), measured_unseen(HARD)).set_index("name")
     assert use["touched_bytes"].to_dict() == {
         "token_embd.weight": 4 * 128, "blk.0.ffn_gate_inp.weight": 1024, "blk.0.ffn_gate_exps.weight": 4608,
     }  # fmt: skip
@@ -64,11 +72,26 @@ def test_union(given: list[tuple[int, int]], expected: list[tuple[int, int]]) ->
 
 def test_a_tensor_that_only_warmup_touches_is_never_touched() -> None:
     tables = only(CASE, ("load", "warmup"))
-    assert (coverage.tensor_use(tables, measured_ranges(tables))["n_passes"] == 0).all()
+    assert (coverage.tensor_use(tables, measured_ranges(tables), measured_unseen(tables))["n_passes"] == 0).all()
+
+
+def test_what_nobody_saw_is_unknown_and_not_unused() -> None:
+    """The hard case without the touches of its experts: used in both prompt passes, how much of it is not known."""
+    touches = HARD["touches"]
+    tables = {**HARD, "touches": touches[touches["unit"] != "expert"].reset_index(drop=True)}
+    assert measured_unseen(HARD).empty
+    missing = measured_unseen(tables)
+    assert set(missing["source_name"]) == {"blk.0.ffn_gate_exps.weight"} and set(missing["pass_id"]) == {1, 2}
+    use = coverage.tensor_use(tables, measured_ranges(tables), missing).set_index("name")
+    experts = use.loc["blk.0.ffn_gate_exps.weight"]
+    assert experts["touched_bytes"] is pd.NA and experts["n_passes"] == 2 and experts["memory"] == "copied"
+    assert use["touched_bytes"].notna().sum() == len(use) - 1
+    s = summarised(tables)
+    assert s.touched_bytes is None and s.touched_share is None and s.n_never_touched == 0
 
 
 def test_summary_of_the_hard_case() -> None:
-    s = summary.summarise(HARD, operations.op_rows(HARD), measured_ranges(HARD))
+    s = summarised(HARD)
     assert (s.n_prompt_passes, s.n_generate_passes, s.n_outside) == (2, 0, 1)
     assert (s.prompt_tokens, s.generated_tokens, s.prompt_ns) == (5, 1, 10_000)
     assert s.prompt_rate == pytest.approx(5 / 10e-6)
@@ -79,14 +102,14 @@ def test_summary_of_the_hard_case() -> None:
 
 def test_bytes_per_token_are_the_median_over_generate_passes() -> None:
     ops = operations.op_rows(CASE)
-    s = summary.summarise(CASE, ops, measured_ranges(CASE))
+    s = summarised(CASE)
     found = [int(ops.loc[ops["pass_id"] == p, "copied_bytes"].sum()) for p in range(3, 8)]
     assert s.generate_token_bytes["copied"] == sorted(found)[2]
 
 
 def test_an_unknown_touch_makes_the_pass_unknown_not_smaller() -> None:
     tables = without(CASE, "touches")
-    s = summary.summarise(tables, operations.op_rows(tables), measured_ranges(tables))
+    s = summarised(tables)
     assert s.generate_token_bytes["copied"] is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ import pytest
 
 from tests.builders import a_run, only, scaled_case, without
 from tests.golden.hard_case import hard_case
-from tracegen import store
+from tracegen import privacy, store
 from tracegen import tables as contract
 from tracegen.model import Check, Run, Version
 from tracegen.pages.context import NEEDS
@@ -209,15 +210,25 @@ def test_a_private_run_shows_no_text() -> None:
         settings=dict(prompt=secret, private=True),
         command=["llama-completion", "-p", secret],
     )
-    report = render(scaled_case(1, 1), run)
+    report = render(privacy.public_tables(run, scaled_case(1, 1)), run)
     assert all(secret not in page.body for page in report.pages)
     assert all(secret.encode() not in content for content in report.files.values())
     assert "private" in words(body(report, "overview"))
-    # Rows that are withheld are not rows that nobody used.
-    assert "which rows of the embedding it read is withheld" in words(body(report, "memory"))
-    assert "used by no token" not in words(body(report, "memory"))
-    for name in ("n_tensors_never_touched", "touched_share"):
-        assert report.values[name]["value"] is None
+
+
+def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
+    run = a_run(text=dict(prompt="?", generated="!", token_ids=[], private=True), settings=dict(private=True))
+    report = render(privacy.public_tables(run, scaled_case(1, 1)), run)
+    said = "Which rows or experts of token_embd.weight were used is withheld, because the experiment is private."
+    for page in ("memory", "overview"):
+        assert said in words(body(report, page)) and "used by no token" not in words(body(report, page))
+    assert report.values["touched_share"]["value"] is None
+    assert report.values["n_tensors_never_touched"] == render(scaled_case(1, 1)).values["n_tensors_never_touched"]
+    use = pd.read_csv(io.BytesIO(report.files["data/tensors-use.csv"])).set_index("name")
+    assert use["touched_bytes"].isna().to_dict() == {name: name == "token_embd.weight" for name in use.index}
+    assert (use["n_passes"] > 0)["token_embd.weight"]
+    groups = pd.read_csv(io.BytesIO(report.files["data/tensor-groups.csv"])).set_index("group")
+    assert groups["touched_bytes"].isna().sum() == 1
 
 
 @pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])
@@ -252,8 +263,6 @@ def test_a_version_names_itself() -> None:
 def test_the_downloads_are_the_tables() -> None:
     tables = scaled_case(1, 1)
     report = render(tables)
-    import io
-
     for name in contract.BY_NAME:
         read = pd.read_parquet(io.BytesIO(report.files[f"data/tables/{name}.parquet"]))
         pd.testing.assert_frame_equal(read, tables[name], check_dtype=False, check_categorical=False)

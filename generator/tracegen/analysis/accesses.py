@@ -72,7 +72,9 @@ def _set_rows_writes(rows: pd.DataFrame) -> None:
         rows.loc[index, "used_bytes"] = count.get((row["graph"], row["node"]), 0) * row["unit_bytes"]
 
 
-def accesses(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+def accesses(
+    tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """One row per operand of every executed or fused op.
 
     Columns as in ACCESS_COLUMNS: `name` is the op's result, `source_name` the tensor
@@ -80,8 +82,9 @@ def accesses(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFr
     in the buffer; `size_bytes` is the container, `touched_bytes` what was used of it,
     null when the op selects units that the trace does not hold. Which rows of a runtime
     buffer a GET_ROWS read is never recorded, but how many it read follows from its shapes.
+    `rows` saves working out `placed` again.
     """
-    rows = _placed(tables, pass_ids)
+    rows = placed(tables, pass_ids) if rows is None else rows
     touches = tables["touches"].astype({"slot": "object"})
     used = touches.groupby(["pass_id", "node", "slot"], as_index=False)[["n_units"]].sum()
     rows = rows.merge(used, on=["pass_id", "node", "slot"], how="left")
@@ -92,14 +95,15 @@ def accesses(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFr
     return rows.sort_values(["pass_id", "node", "slot"], ignore_index=True)[list(ACCESS_COLUMNS)]
 
 
-def ranges(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.DataFrame | None = None) -> pd.DataFrame:
     """The contiguous byte ranges of model files that ops used, disk and copied.
 
     Columns: pass_id, node, slot, source_name, layer, component, tensor, memory, file, begin, end
     (absolute offsets in the file, end exclusive). For copied bytes the offsets say
-    where they came from: reading them reads no disk.
+    where they came from: reading them reads no disk. What an op used of rows or experts
+    that nobody recorded is in no range: see `unseen`. `rows` saves working out `placed` again.
     """
-    rows = _placed(tables, pass_ids)
+    rows = placed(tables, pass_ids) if rows is None else rows
     rows = rows[rows["file"].notna() & rows["offset"].notna()]
     whole = rows[rows["used_bytes"].notna()]
     whole = whole.assign(begin=whole["offset"], end=whole["offset"] + whole["used_bytes"])
@@ -114,8 +118,26 @@ def ranges(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFram
     return both.sort_values(["pass_id", "node", "slot", "begin"], ignore_index=True)
 
 
-def _placed(tables: Tables, pass_ids: Iterable[int] | None) -> pd.DataFrame:
-    """Operands of the ops of each pass, with the place of what they access."""
+def unseen(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The operands in model files of which an op used rows or experts, and the trace does not hold which.
+
+    Columns: pass_id, node, slot, source_name, tensor, memory. That the tensor was used is
+    known, how much of it is not. `rows` saves working out `placed` again.
+    """
+    rows = placed(tables, pass_ids) if rows is None else rows
+    rows = rows[rows["file"].notna() & rows["selects"].notna()]
+    keys = ["pass_id", "node", "slot"]
+    seen = tables["touches"][keys].astype({"slot": "object"}).drop_duplicates().assign(seen=True)
+    rows = rows.merge(seen, on=keys, how="left")
+    return rows.loc[rows["seen"].isna(), [*keys, "source_name", "tensor", "memory"]].reset_index(drop=True)
+
+
+def placed(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+    """The operands of the ops that ran in each pass, with the place of what they access.
+
+    Columns: pass_id, those of `operands`, and placement, tensor, memory, file, origin_offset,
+    buffer_id, buffer_offset, offset (in the file, else in the buffer).
+    """
     passes = tables["passes"]
     if pass_ids is not None:
         passes = passes[passes["pass_id"].isin(list(pass_ids))]

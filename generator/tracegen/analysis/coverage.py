@@ -19,22 +19,24 @@ def union(used: pd.DataFrame, key: str) -> pd.DataFrame:
     return rows.groupby(piece).agg({key: "first", "begin": "min", "end": "max"}).reset_index(drop=True)
 
 
-def tensor_use(tables: Tables, used: pd.DataFrame) -> pd.DataFrame:
+def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.DataFrame:
     """Every tensor of the files with what measured passes used of it.
 
-    Columns: those of `tensors`, and touched_bytes (union over all passes given in
-    `used`), n_passes (passes that used it), memory (disk, copied, both joined by ` + `;
-    null when never used). A byte used twice counts once.
+    `used` and `unseen` are as `accesses.ranges` and `accesses.unseen` give them, for these passes.
+    Columns: those of `tensors`, and touched_bytes (union over all passes; null when the trace
+    does not hold which rows or experts an op used), n_passes (passes that used it), memory
+    (disk, copied, both joined by ` + `; null when never used). A byte used twice counts once.
     """
     pieces = union(used, "tensor")
     touched = (pieces["end"] - pieces["begin"]).groupby(pieces["tensor"]).sum()
     tensors = tables["tensors"]
     number = tensors["tensor"]
-    distinct = used[["tensor", "pass_id"]].drop_duplicates().groupby("tensor").size()
-    kinds = used[["tensor", "memory"]].dropna().drop_duplicates().astype({"memory": "object"})
+    uses = pd.concat([rows[["tensor", "pass_id", "memory"]].astype({"memory": "object"}) for rows in (used, unseen)])
+    distinct = uses[["tensor", "pass_id"]].drop_duplicates().groupby("tensor").size()
+    kinds = uses[["tensor", "memory"]].dropna().drop_duplicates()
     memory = kinds.sort_values("memory").groupby("tensor")["memory"].agg(" + ".join)
     return tensors.assign(
-        touched_bytes=number.map(touched).fillna(0).astype("int64"),
+        touched_bytes=number.map(touched).fillna(0).astype("Int64").mask(number.isin(unseen["tensor"])),
         n_passes=number.map(distinct).fillna(0).astype("int64"),
         memory=number.map(memory).astype("object"),
     )

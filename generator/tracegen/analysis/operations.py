@@ -10,14 +10,16 @@ from tracegen.analysis.accesses import Tables, accesses
 from tracegen.tables import MEMORY_KINDS
 
 
-def op_rows(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+def op_rows(
+    tables: Tables, pass_ids: Iterable[int] | None = None, *, accessed: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """One row per computing node of each pass, in order of execution.
 
     Columns: pass_id, node, op, name, layer, component, dtype, state, fused_into,
     begin_ns (since the pass began), duration_ns (first begin to last end over all
     threads), work_ns, barrier_ns, wait_ns (sums over threads), n_threads, and
     disk_bytes, copied_bytes, buffer_bytes: what it touched in each kind of memory
-    (null when the trace does not say).
+    (null when the trace does not say). `accessed` saves working out `accesses` again.
     """
     passes = tables["passes"][["pass_id", "graph", "begin_ns"]].dropna(subset=["graph"])
     if pass_ids is not None:
@@ -33,7 +35,8 @@ def op_rows(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFra
     spans = tables["spans"]
     sums = spans.groupby(["pass_id", "node"], as_index=False)[["work_ns", "barrier_ns", "wait_ns"]].sum()
     rows = rows.merge(sums.astype(dict.fromkeys(("work_ns", "barrier_ns", "wait_ns"), "Int64")), how="left")
-    rows = rows.merge(touched_by_memory(tables, pass_ids), on=["pass_id", "node"], how="left")
+    touched = touched_by_memory(accesses(tables, pass_ids) if accessed is None else accessed)
+    rows = rows.merge(touched, on=["pass_id", "node"], how="left")
     wanted = [
         "pass_id", "node", "op", "name", "layer", "component", "dtype", "state", "fused_into",
         "begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "n_threads",
@@ -42,10 +45,9 @@ def op_rows(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFra
     return rows.sort_values(["pass_id", "node"], ignore_index=True)[wanted]
 
 
-def touched_by_memory(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
+def touched_by_memory(accessed: pd.DataFrame) -> pd.DataFrame:
     """Bytes each op touched, one column per kind of memory; null where one operand is unknown."""
-    rows = accesses(tables, pass_ids)
-    rows = rows[rows["memory"].notna()]
+    rows = accessed[accessed["memory"].notna()]
     keys = ["pass_id", "node", "memory"]
     grouped = rows.groupby(keys, observed=True)["touched_bytes"]
     sums = grouped.sum().mask(grouped.count() < grouped.size())

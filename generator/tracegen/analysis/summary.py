@@ -32,6 +32,7 @@ class Summary:
     file_bytes: int
     touched_bytes: int | None
     touched_disk_bytes: int | None
+    n_never_touched: int | None
     major_faults: int | None
     involuntary_switches: int | None
 
@@ -55,8 +56,11 @@ def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     return passes[["pass_id"]].merge(sums.reset_index(), on="pass_id", how="left")
 
 
-def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame) -> Summary:
-    """Key figures from the tables, the op rows (`op_rows`) and the file ranges of measured passes (`ranges`)."""
+def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.DataFrame) -> Summary:
+    """Key figures from the tables, the op rows, and what measured passes used of the files.
+
+    `ops`, `used` and `unseen` are as `op_rows`, `ranges` and `unseen` give them.
+    """
     passes = measured(tables)
     prompt, generate = passes[passes["kind"] == "prompt"], passes[passes["kind"] == "generate"]
     sizes = pass_bytes(passes, ops).set_index("pass_id")
@@ -66,6 +70,8 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame) -> Summary:
     counts = executed.groupby("pass_id").size()
     known = len(passes) > 0 and len(ops) > 0 and len(tables["files"]) > 0
     files = int(tables["files"]["size_bytes"].sum())
+    disk, all_seen = (used["memory"] == "disk").to_numpy(bool), known and unseen.empty
+    named = set(used["tensor"].dropna()) | set(unseen["tensor"].dropna())
     return Summary(
         n_prompt_passes=len(prompt),
         n_generate_passes=len(generate),
@@ -81,8 +87,9 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame) -> Summary:
         prompt_bytes={m: _total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
         ops_per_token=int(counts.median()) if len(counts) else None,
         file_bytes=files,
-        touched_bytes=touched_file_bytes(used) if known else None,
-        touched_disk_bytes=touched_file_bytes(used[used["memory"] == "disk"]) if known else None,
+        touched_bytes=touched_file_bytes(used) if all_seen else None,
+        touched_disk_bytes=touched_file_bytes(used[disk]) if all_seen else None,
+        n_never_touched=int((~tables["tensors"]["tensor"].isin(named)).sum()) if known else None,
         major_faults=_total(passes["major_faults"]),
         involuntary_switches=_total(passes["involuntary_switches"]),
     )

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen import store
-from tracegen.analysis.accesses import Tables, ranges
+from tracegen.analysis.accesses import Tables, accesses, placed, ranges, unseen
 from tracegen.analysis.buffers import total_peak
 from tracegen.analysis.operations import op_rows
 from tracegen.analysis.passes import measured
@@ -113,8 +113,9 @@ def _named(group: str, values: Mapping[str, object]) -> dict[str, object]:
 def _figures(made: Run, tables: Tables) -> dict[str, Any]:
     """Key figures as plain numbers, None when not recorded; load and warm-up are outside all of them."""
     ids = measured(tables)["pass_id"]
-    ops = op_rows(tables, ids)
-    summary = summarise(tables, ops, ranges(tables, ids))
+    rows = placed(tables, ids)
+    ops = op_rows(tables, ids, accessed=accesses(tables, rows=rows))
+    summary = summarise(tables, ops, ranges(tables, rows=rows), unseen(tables, rows=rows))
     model = made.facts["model"]
     return {
         "run": f"{made.experiment}/{made.name}",

@@ -60,10 +60,6 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-# In a private run these would count the withheld rows as never used.
-WITHHELD = frozenset({"heatmap", "tensor-groups", "biggest-tensors", "never-touched", "bytes"})
-
-
 @dataclass
 class Context:
     """A run under report. `tables` are the contract's; `files` and `figures` grow while pages are made.
@@ -94,17 +90,22 @@ class Context:
     @cached_property
     def ops(self) -> pd.DataFrame:
         """All op rows of all passes, warm-up included."""
-        return operations.op_rows(self.tables)
+        return operations.op_rows(self.tables, accessed=self.accessed)
+
+    @cached_property
+    def placed(self) -> pd.DataFrame:
+        """The operands of all passes with their places, warm-up included."""
+        return accesses.placed(self.tables)
 
     @cached_property
     def accessed(self) -> pd.DataFrame:
         """All accesses of all passes, warm-up included."""
-        return accesses.accesses(self.tables)
+        return accesses.accesses(self.tables, rows=self.placed)
 
     @cached_property
     def used(self) -> pd.DataFrame:
         """File ranges used, warm-up included."""
-        return accesses.ranges(self.tables)
+        return accesses.ranges(self.tables, rows=self.placed)
 
     @cached_property
     def measured_used(self) -> pd.DataFrame:
@@ -112,9 +113,15 @@ class Context:
         return self.used[self.used["pass_id"].isin(self.measured["pass_id"])]
 
     @cached_property
+    def unseen(self) -> pd.DataFrame:
+        """What measured passes used of the files while the trace does not hold which rows or experts."""
+        rows = accesses.unseen(self.tables, rows=self.placed)
+        return rows[rows["pass_id"].isin(self.measured["pass_id"])]
+
+    @cached_property
     def summary(self) -> summary.Summary:
         """The key figures."""
-        return summary.summarise(self.tables, self.ops, self.measured_used)
+        return summary.summarise(self.tables, self.ops, self.measured_used, self.unseen)
 
     @cached_property
     def timed(self) -> pd.DataFrame:
@@ -129,7 +136,7 @@ class Context:
     @cached_property
     def tensor_use(self) -> pd.DataFrame:
         """Every tensor with what measured passes used of it."""
-        return coverage.tensor_use(self.tables, self.measured_used)
+        return coverage.tensor_use(self.tables, self.measured_used, self.unseen)
 
     def fact(self, *path: str) -> Any:
         """A fact by its path, or None when any step is absent."""
@@ -158,10 +165,18 @@ class Context:
             f"model ({found.found}; limit {found.limit})."
         )
 
+    @property
+    def gaps(self) -> str:
+        """What must stand beside every figure of bytes used when some of them are unknown; else empty."""
+        names = [printable(name) for name in self.unseen["source_name"].drop_duplicates()]
+        if not names:
+            return ""
+        why = "withheld, because the experiment is private" if self.private else "not recorded"
+        which = ", ".join(names[:4]) + (f" and {len(names) - 4} more tensors" if len(names) > 4 else "")
+        return f"Which rows or experts of {which} were used is {why}."
+
     def refusal(self, key: str) -> str:
-        """Why a figure is not shown: failed checks that make it meaningless, or privacy; empty when it is sound."""
-        if self.private and key in WITHHELD:
-            return "Not shown: the experiment is private, and which rows of the embedding it read is withheld."
+        """Why a figure is not shown: failed checks that make it meaningless; empty when it is sound."""
         needs = NEEDS["graph" if key.startswith("graph-") else key]
         failed = [c for c in self.run.checks if c.state == "failed" and c.key in needs]
         return " ".join(f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed)

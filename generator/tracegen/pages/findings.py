@@ -59,7 +59,6 @@ def key_figures(context: Context) -> list[KeyFigure]:
     if s.generate_token_bytes["disk"] is not None and s.generate_token_bytes["copied"] is not None:
         weights = s.generate_token_bytes["disk"] + s.generate_token_bytes["copied"]
     peak = buffers.total_peak(context.tables)
-    never = len(_never(context)) if s.touched_bytes is not None else None
     n = f"n = {q.counted(s.n_generate_passes, 'generate pass')}"
     rows = [
         (
@@ -107,15 +106,15 @@ def key_figures(context: Context) -> list[KeyFigure]:
             "of the file used at least once",
             f"{q.size(s.touched_bytes)} of {q.size(s.file_bytes)}, "
             f"by {q.counted(len(context.measured), 'measured pass')}; "
-            f"each byte counts once",
+            f"each byte counts once{f'. {context.gaps}' if context.gaps else ''}",
             sizes,
         ),
         (
             "n_tensors_never_touched",
-            never,
+            s.n_never_touched,
             "1",
-            q.count(never),
-            "tensors never touched" if never != 1 else "tensor never touched",
+            q.count(s.n_never_touched),
+            "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
             f"of {q.count(len(context.tables['tensors']))} in the file; {OUTSIDE.lower()[:-1]}",
             sizes,
         ),
@@ -153,10 +152,6 @@ def key_figures(context: Context) -> list[KeyFigure]:
     context.value("prompt_tokens", s.prompt_tokens, "1", q.count(s.prompt_tokens))
     context.value("generated_tokens", s.generated_tokens, "1", q.count(s.generated_tokens))
     return made
-
-
-def _never(context: Context) -> pd.DataFrame:
-    return context.tensor_use[context.tensor_use["n_passes"] == 0]
 
 
 def findings(context: Context, phase: str) -> list[str]:

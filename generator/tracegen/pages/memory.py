@@ -63,6 +63,7 @@ def _heatmap(context: Context) -> FigureView:
         f"n = {q.counted(len(rows) - n_outside, 'measured pass')} and {n_outside} of warm-up in "
         f"{q.counted(n_rows, 'row')}, {averaged}. "
         "Warm-up stands apart above the gap and is in no statistic; loading runs no operation and is not drawn."
+        f"{f' {context.gaps} They are not drawn.' if context.gaps else ''}"
     )
     alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)}. {title}."
     empty = (
@@ -97,9 +98,11 @@ def _groups(context: Context) -> TableView:
     for name in theme.GROUPS:
         part = use[use["group"] == name]
         if len(part):
-            size, used = int(part["size_bytes"].sum()), int(touched.get(name, 0))
-            disk = int(part.loc[part["memory"] == "disk", "touched_bytes"].sum())
-            frame.append((name, len(part), size, used, disk, used - disk))
+            size, seen = int(part["size_bytes"].sum()), not part["touched_bytes"].isna().any()
+            used = int(touched.get(name, 0)) if seen else None
+            disk = int(part.loc[part["memory"] == "disk", "touched_bytes"].sum()) if seen else None
+            copied = used - disk if used is not None and disk is not None else None
+            frame.append((name, len(part), size, used, disk, copied))
     data = pd.DataFrame(
         frame, columns=["group", "n_tensors", "size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"]
     )
@@ -112,7 +115,7 @@ def _groups(context: Context) -> TableView:
                 _size(size),
                 _size(disk),
                 _size(copied),
-                Cell(q.percent(used / size if size else None), number=True, bar=used / size if size else 0),
+                _share(used, size),
             )
         )
     head = (
@@ -127,7 +130,7 @@ def _groups(context: Context) -> TableView:
         "tensor-groups",
         "How much of each part of the model is used?",
         f"Bytes of tensors in the file, and of them those that at least one of "
-        f"{q.counted(len(context.measured), 'measured pass')} used; each byte counts once. {OUTSIDE}",
+        f"{q.counted(len(context.measured), 'measured pass')} used; each byte counts once. {_noted(context)}",
         head,
         rows,
         reason or "The trace names no tensor.",
@@ -146,11 +149,7 @@ def _biggest(context: Context) -> TableView:
             _num(q.count(r["offset"])),
             _size(r["size_bytes"]),
             str(r["memory"]) if q.known(r["memory"]) else "never used",
-            Cell(
-                q.percent(r["touched_bytes"] / r["size_bytes"] if r["size_bytes"] else None),
-                number=True,
-                bar=r["touched_bytes"] / max(r["size_bytes"], 1),
-            ),
+            _share(r["touched_bytes"], r["size_bytes"]),
         )
         for r in ([] if reason else use.head(15).to_dict("records"))
     ]
@@ -167,7 +166,7 @@ def _biggest(context: Context) -> TableView:
         "biggest-tensors",
         "Which tensors are biggest?",
         f"The {len(rows)} largest of {len(use)} tensors; offset in the tensor's own file; share of bytes used by a "
-        f"measured pass. The CSV has all. {OUTSIDE}",
+        f"measured pass. The CSV has all. {_noted(context)}",
         head,
         rows,
         reason or "The trace names no tensor.",
@@ -248,10 +247,23 @@ def _peaks(context: Context) -> TableView:
     )
 
 
+def _noted(context: Context) -> str:
+    return f"{OUTSIDE} {context.gaps}".strip()
+
+
 def _num(text: str) -> Cell:
     return Cell(text, number=True)
 
 
+def _share(used: Any, size: int) -> Cell:
+    """Which part of `size` bytes was used, with its bar; none when that is unknown."""
+    if not q.known(used) or not size:
+        return Cell(q.UNKNOWN, number=True)
+    return Cell(q.percent(used / size), number=True, bar=used / size)
+
+
 def _size(value: Any) -> Cell:
+    if not q.known(value):
+        return Cell(q.UNKNOWN, number=True)
     mib = float(value) / 2**20
     return Cell(q.decimal(mib, 3 if 0 < mib < 1 else 2), number=True, exact=f"{q.count(value)} bytes")
