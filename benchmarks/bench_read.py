@@ -22,31 +22,6 @@ from tracegen.progress import Progress
 SECONDS_LIMIT, BYTES_LIMIT = 6.0, 1.5 * 2**30
 LAYERS, PASSES = 24, 2000
 
-READ = """
-import json, resource, sys, time
-from pathlib import Path
-from typing import Any
-begin = time.perf_counter()
-from tracegen import store
-from tracegen.readers.gguf import read_model
-from tracegen.readers.native import VERSION, ModelTables, read_trace
-from tracegen.readers.segments import segment_files
-ready = time.perf_counter()
-model = read_model(Path(sys.argv[1]))
-files = segment_files(Path(sys.argv[2]))
-trace = read_trace(files, ModelTables(model.files, model.tensors))
-read = time.perf_counter()
-store.write_tables(Path(sys.argv[3]), trace.tables, VERSION)
-stored = time.perf_counter()
-print(json.dumps({
-    "import_s": ready - begin, "read_s": read - ready, "store_s": stored - read,
-    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    "tables": sum(int(t.memory_usage(deep=True).sum()) for t in trace.tables.values()),
-    "trace": sum(len(data) for data in files.values()),
-    "rows": {name: len(trace.tables[name]) for name in ("passes", "ops", "spans", "touches")},
-}))
-"""
-
 
 def run(quick: bool) -> list[Result]:
     passes, repeats = (200, 1) if quick else (PASSES, 3)
@@ -92,7 +67,8 @@ def _trace(work: Path, model: Path, passes: int) -> None:
 
 def _read(work: Path, model: Path, repeat: int) -> dict[str, Any]:
     out, err = work / "read.txt", work / "read-err.txt"
-    command = [sys.executable, "-c", READ, str(model), str(work / "trace"), str(work / f"tables-{repeat}")]
+    tables = str(work / f"tables-{repeat}")
+    command = [sys.executable, "-m", "benchmarks.read_once", str(model), str(work / "trace"), tables]
     ended = run_program(command, stdout=out, stderr=err)
     if ended.status != 0:
         raise EnvironmentFailure(f"reading: {ended.ending}:\n{last_lines(err)}")

@@ -109,22 +109,26 @@ def _instructions(program: Path, work: Path) -> list[Result]:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return []
-    totals = {}
-    for part in ("measured_ops", "measured_clock_reads"):
-        out = work / f"{part}.callgrind"
-        found = _run_op_cost(
-            program, work, "instructions", valgrind, "--tool=callgrind", "--collect-atstart=no",
-            f"--toggle-collect={part}", f"--callgrind-out-file={out}",
-        )  # fmt: skip
-        summary = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)
-        totals[part] = int(summary[1]) / found["n"] if summary else float("nan")
-    read = totals["measured_clock_reads"]
+    event, read = (instructions(program, work, valgrind, part) for part in ("measured_ops", "measured_clock_reads"))
     how = "callgrind, clock reads included; the kernel's part is not counted"
     return [
-        Result("instructions per op event", totals["measured_ops"], "", note=how),
+        Result("instructions per op event", event, "", note=how),
         Result("instructions per clock read", read, "", note="a system call under callgrind, the vDSO otherwise"),
-        Result("instructions of ours per op event", totals["measured_ops"] - 2 * read, ""),
+        Result("instructions of ours per op event", event - 2 * read, ""),
     ]
+
+
+def instructions(program: Path, work: Path, valgrind: str, part: str) -> float:
+    """Instructions of a part of `op_cost` (the name of a function), divided by how often it did what it measures."""
+    out = work / f"{part}.callgrind"
+    found = _run_op_cost(
+        program, work, "instructions", valgrind, "--tool=callgrind", "--collect-atstart=no",
+        f"--toggle-collect={part}", f"--callgrind-out-file={out}",
+    )  # fmt: skip
+    total = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)
+    if total is None:
+        raise EnvironmentFailure(f"{out}: callgrind wrote no total; is this valgrind whole?")
+    return int(total[1]) / found["n"]
 
 
 def _tokens(work: Path, pairs: int, progress: Progress) -> list[Result]:

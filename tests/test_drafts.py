@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case
@@ -15,6 +18,8 @@ from tests.test_bundle import files_of
 from tracegen import drafts, store
 from tracegen.drafts import Draft, Drawing
 from tracegen.errors import TracegenError
+from tracegen.model import Run
+from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 
 
@@ -39,6 +44,21 @@ def test_processes_draw_what_this_one_would(tmp_path: Path) -> None:
         made.append((files_of(cache), first.run, str(broken)))
     assert made[0] == made[1]
     assert "ops.parquet: is missing" in made[0][2]
+
+
+def test_a_fault_in_drawing_one_run_leaves_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = runs_in(tmp_path / "experiments", 2)
+
+    def render(run: Run, tables: Mapping[str, pd.DataFrame], **more: Any) -> Report:
+        if run.number == 1:
+            raise ZeroDivisionError("division by zero")
+        return render_report(run, tables, **more)
+
+    with Drawing([first, second], tmp_path / "cache", (), render) as drawing:
+        found = drawing.drawn
+    said = "runs/001: could not be drawn, which is a fault of tracegen: ZeroDivisionError: division by zero"
+    assert str(found[first]).endswith(said) and isinstance(found[second], Draft)
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_what_is_in_the_cache_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

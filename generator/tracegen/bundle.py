@@ -74,7 +74,7 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
         **identity,
         "title": report.title,
         "generator": f"tracegen {resources.package_version()}",
-        "pages": [{"key": p.key, "title": p.title, "summary": p.summary, "path": p.path} for p in report.pages],
+        "pages": [page.described for page in report.pages],
         "figures": [asdict(figure) for figure in report.figures],
         "values": {name: dict(value) for name, value in sorted(report.values.items())},
         "assets": _asset_paths(report),

@@ -16,6 +16,7 @@ import os
 import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -63,11 +64,8 @@ class Drawing:
                 self._errors[path] = error
         missing = [path for path, place in self._places.items() if not _usable(place)]
         if render is not None:
-            for path in missing:
-                try:
-                    draw(path, self._places[path], known, render)
-                except TracegenError as error:
-                    self._errors[path] = error
+            said = {path: attempt(path, self._places[path], known, render) for path in missing}
+            self._errors |= {path: TracegenError(problem) for path, problem in said.items() if problem}
             missing = []
         n = min(len(missing), os.cpu_count() or 1)
         self._shares = [missing[i::n] for i in range(n)]
@@ -119,12 +117,7 @@ def main() -> int:
 
             render = partial(render_report, executor=executor)
             for path, place, known in json.load(sys.stdin):
-                said = None
-                try:
-                    draw(Path(path), Path(place), tuple(known), render)
-                except TracegenError as error:
-                    said = str(error)
-                print(json.dumps(said), flush=True)
+                print(json.dumps(attempt(Path(path), Path(place), tuple(known), render)), flush=True)
     except KeyboardInterrupt:
         return 130
     return 0
@@ -135,6 +128,18 @@ def _start_engine() -> None:
     import vl_convert
 
     vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
+
+
+def attempt(path: Path, place: Path, known: tuple[str, ...], render: Render) -> str | None:
+    """Draw a run as `draw` does; returns what went wrong, so that one bad run does not take the others along."""
+    try:
+        draw(path, place, known, render)
+    except TracegenError as error:
+        return str(error)
+    except Exception as error:
+        traceback.print_exc()
+        return f"{path}: could not be drawn, which is a fault of tracegen: {type(error).__name__}: {error}"
+    return None
 
 
 def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> None:

@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -48,6 +48,11 @@ class Entry:
     def drafts(self) -> list[Draft]:
         """The drafts that could be drawn; waits for them."""
         return [one for path in self.runs if isinstance(one := self.drawing.drawn[path], Draft)]
+
+    def bundle(self, run: Path) -> Bundle | None:
+        """The draft of the run in this folder, None when it could not be drawn; waits for it."""
+        one = self.drawing.drawn[run]
+        return one.bundle if isinstance(one, Draft) else None
 
     @property
     def problems(self) -> list[str]:
@@ -182,8 +187,8 @@ def write_files(site: Site, target: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     index = target / "search" / "search_index.json"
-    missing = [page.path for page in site.pages.values() if site.problems and not (target / page.path).is_file()]
-    if missing and index.is_file():
+    if site.problems and index.is_file():
+        missing = {page.path for page in site.pages.values() if not (target / page.path).is_file()}
         found = json.loads(index.read_bytes())
         found["docs"] = [doc for doc in found["docs"] if doc["location"].partition("#")[0] not in missing]
         index.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
@@ -233,71 +238,67 @@ def _pages(entries: list[Entry], base: str) -> Iterator[SitePage]:
     for entry in entries:
         for one in entry.published:
             facts = {"status": one.version.status, "reason": one.reason, "successor": one.successor}
-            yield from _bundle_pages(one.bundle, base, entry.name, one.version.name, one.version.citation, facts)
+            address = f"{entry.name}/{one.version.name}"
+            yield from _report_pages(
+                one.bundle.pages, partial(_itself, one.bundle), base, address, one.version.citation, facts
+            )
     for entry in entries:  # last of all: their drafts are waited for when the first of them is written
         path = f"{base}/{entry.name}/index.html"
         yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
+        facts = {"status": "draft", "reason": "", "successor": None}
+        outline = [Page(*announced, body="").described for announced in OUTLINE]
         for folder in entry.runs:
             if folder in entry.drawing.runs:
-                yield from _draft_pages(entry, folder, base)
+                name = f"{entry.name}/{entry.drawing.runs[folder].name}"
+                yield from _report_pages(outline, partial(entry.bundle, folder), base, name, name, facts)
     summary = "Every experiment with its question, its published versions and its newest drafts."
     yield listing(f"{base}/index.html", "Experiments", summary, "experiments.html", True, experiments=entries)
 
 
-def _draft_pages(entry: Entry, folder: Path, base: str) -> Iterator[SitePage]:
-    """The pages that the draft of a run will have; empty when it cannot be drawn."""
-    run = entry.drawing.runs[folder]
-    facts = {"status": "draft", "reason": "", "successor": None}
-    name = f"{entry.name}/{run.name}"
-
-    def drawn(path: str) -> SitePage | None:
-        one = entry.drawing.drawn[folder]
-        if not isinstance(one, Draft):
-            return None
-        return next(p for p in _bundle_pages(one.bundle, base, entry.name, run.name, name, facts) if p.path == path)
-
-    def page(key: str, title: str, summary: str) -> SitePage:
-        path = f"{base}/{entry.name}/{run.name}/{Page(key, title, summary, '').path}"
-        return SitePage(
-            path, f"{title} · {name}", summary, False, True,
-            lambda root: made.head(root) if (made := drawn(path)) else "",
-            lambda: made.content() if (made := drawn(path)) else "",
-        )  # fmt: skip
-
-    for outline in OUTLINE:
-        yield page(*outline)
+def _itself(bundle: Bundle) -> Bundle:
+    return bundle
 
 
-def _bundle_pages(
-    bundle: Bundle, base: str, experiment: str, folder: str, name: str, facts: Mapping[str, Any]
+def _report_pages(
+    outline: Sequence[Mapping[str, str]],
+    bundle: Callable[[], Bundle | None],
+    base: str,
+    address: str,
+    name: str,
+    facts: Mapping[str, Any],
 ) -> Iterator[SitePage]:
-    document = bundle.document
+    """The pages of a version or a draft; `bundle` is asked when they are written, they are empty when it has none."""
     before = shells().get_template("before_body.html")
-    assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in document["assets"].items() if n != CHROME}
-    for page in bundle.pages:
-        yield SitePage(
-            f"{base}/{experiment}/{folder}/{page['path']}",
-            f"{page['title']} · {name}",
-            page["summary"],
-            False,
-            facts["status"] in ("current", "draft"),
-            lambda root: _head(loading(assets, root)),
-            lambda page=page: (  # type: ignore[misc]
-                '<div class="tracegen">\n'
-                + before.render(
-                    pages=bundle.pages,
-                    current=page["key"],
-                    up="../" * page["path"].count("/"),
-                    to_experiment="../" * (page["path"].count("/") + 1),
-                    experiment=experiment,
-                    name=name,
-                    verdict=document["verdict"],
-                    **facts,
-                )
-                + bundle.body(page["path"]).decode()
-                + "\n</div>"
-            ),
+    experiment = address.partition("/")[0]
+
+    def head(root: str) -> str:
+        made = bundle()
+        if made is None:
+            return ""
+        assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in made.document["assets"].items() if n != CHROME}
+        return _head(loading(assets, root))
+
+    def content(page: Mapping[str, str]) -> str:
+        made = bundle()
+        if made is None:
+            return ""
+        up = page["path"].count("/")
+        shown = before.render(
+            pages=made.pages,
+            current=page["key"],
+            up="../" * up,
+            to_experiment="../" * (up + 1),
+            experiment=experiment,
+            name=name,
+            verdict=made.document["verdict"],
+            **facts,
         )
+        return f'<div class="tracegen">\n{shown}{made.body(page["path"]).decode()}\n</div>'
+
+    searched = facts["status"] in ("current", "draft")
+    for page in outline:
+        path, title = f"{base}/{address}/{page['path']}", f"{page['title']} · {name}"
+        yield SitePage(path, title, page["summary"], False, searched, head, partial(content, page))
 
 
 def _head(load: Mapping[str, Any]) -> str:

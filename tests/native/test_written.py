@@ -72,7 +72,7 @@ def test_ticks_of_the_processor_tell_the_same_time(tools: Path, tmp_path: Path) 
     """Where the time stamp counter is a clock: every span lies in its pass, as noted by CLOCK_MONOTONIC."""
     trace = read_trace(segment_files(write(tools, tmp_path, clock="tsc")))
     if trace.facts["clock"] != "tsc":
-        pytest.skip(f"no time stamp counter: {trace.facts['clock_why']}")
+        pytest.skip("this machine's time stamp counter is no clock")
     spans, passes = trace.tables["spans"], trace.tables["passes"].set_index("pass_id")
     assert len(spans) == 36
     assert (spans["begin_ns"] >= spans["pass_id"].map(passes["begin_ns"])).all()

@@ -34,6 +34,11 @@ class Page:
         return "index.html" if self.key == "overview" else f"{self.key}/index.html"
 
     @property
+    def described(self) -> dict[str, str]:
+        """What a bundle says of the page: all but its body."""
+        return {"key": self.key, "title": self.title, "summary": self.summary, "path": self.path}
+
+    @property
     def up(self) -> str:
         """What leads from the page's folder to the bundle's root: empty or `../`."""
         return "" if self.key == "overview" else "../"
