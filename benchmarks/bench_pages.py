@@ -49,7 +49,7 @@ def _graph(repeats: int) -> Result:
 def _sample() -> Result:
     with tempfile.TemporaryDirectory(prefix="tracegen-bench-") as name:
         log = Path(name) / "log.txt"
-        command = [sys.executable, "-m", "tracegen.cli", "sample", str(Path(name) / "sample")]
+        command = [sys.executable, "-m", "tracegen", "sample", str(Path(name) / "sample")]
         ended = run_program(command, stdout=log, stderr=log)
         if ended.status != 0:
             raise EnvironmentFailure(f"tracegen sample: {ended.ending}:\n{last_lines(log)}")

@@ -26,6 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("site",),
     ("plugin", "commands"),
     ("demo", "cli"),
+    ("__main__",),
 )
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
 # Rooms that must not know each other, whatever their floors.

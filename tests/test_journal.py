@@ -58,6 +58,7 @@ def shown(known: journal.References, text: str, path: str = "notes/entry.html") 
         ),
         ("`[[sample@v2]]`", "<code>[[sample@v2]]</code>"),
         ("[[1]] and {{ x }}", "[[1]] and {{ x }}"),
+        ("[[samples]] and {{ config:site_name }}", "[[samples]] and {{ config:site_name }}"),
     ],
 )
 def test_inline(known: journal.References, text: str, html: str) -> None:
@@ -86,6 +87,9 @@ def test_hostile_text_is_text(known: journal.References) -> None:
         ("[[sample@v9]]", "no published version; published are sample@v2, sample@v1"),
         ("[[other@v1]]", "nothing of 'other' is published"),
         ("[[sample@latest]]", "a reference is NAME@vN"),
+        ("[[sample]]", "a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; published are sample@v2, sample@v1"),
+        ("[[sample#fig-memory|the map]]", "a reference is NAME@vN"),
+        ("{{ sample:touched_share }}", "a reference is NAME@vN"),
         ("[[sample@v2/nothing]]", "has no page 'nothing'; it has overview, memory"),
         ("[[sample@v2#fig-nothing]]", "has no anchor 'fig-nothing'; its figures are fig-overview"),
         ("[[sample@v2/graph#fig-memory]]", "has no anchor 'fig-memory'"),

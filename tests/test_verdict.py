@@ -13,7 +13,8 @@ from tracegen.model import verdict_of
 from tracegen.verdict import Evidence, checks_of, overhead_share
 
 TRACE: dict[str, Any] = {
-    "dropped": 0, "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
+    "dropped": 0, "dropped_why": None,
+    "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
     "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
     "event_cost_ns": 50.0, "clock_read_ns": 20.0,
 }  # fmt: skip

@@ -365,7 +365,7 @@ def test_the_sample_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     if not (Path(__file__).parents[1] / "experiments" / "sample" / "versions" / "1").is_dir():
         pytest.skip("experiments/sample/versions/1 is not there yet")
     folder = tmp_path / "sample"
-    command = [sys.executable, "-m", "tracegen.cli", "sample", str(folder)]
+    command = [sys.executable, "-m", "tracegen", "sample", str(folder)]
     environment = {**os.environ, "PATH": str(tmp_path)}  # no compiler, no git
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 0, done.stderr

@@ -73,7 +73,3 @@ def _say(message: str) -> None:
     """A message quotes paths, settings and logs: what they hold must not steer the terminal."""
     lines = (visible(line) for line in message.split("\n"))
     print("tracegen:", "\n".join(lines), file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -33,9 +33,11 @@ from tracegen.bundle import Bundle
 from tracegen.pages import op_address
 from tracegen.publish import Published
 
+Found = tuple[Element, int, int] | tuple[None, None, None]  # what Python-Markdown takes from a pattern
+
 SCHEME = "tracegen:/"
-_LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]*@[^\[\]|\n]*)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
-_VALUE = r"\{\{\s*(?P<citation>[\w.@-]*@[\w.-]*):(?P<value>[^{}\n]*?)\s*\}\}"
+_LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
+_VALUE = r"\{\{\s*(?P<citation>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
 _FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
 _REFERENCE = re.compile(r"(?P<citation>[\w.-]+@v\d+)(?:/(?P<page>[a-z][a-z0-9-]*))?(?:#(?P<anchor>[^\s#]+))?")
 _MARKED = re.compile(r'<mark class="tracegen-unknown" title="(?P<reason>[^"]*)">(?P<literal>.*?)</mark>', re.DOTALL)
@@ -97,7 +99,10 @@ def resolve(known: References, reference: str) -> Target:
     """Where `sample@v1/memory#fig-heatmap` leads. Raises UnknownReferenceError."""
     match = _REFERENCE.fullmatch(reference.strip())
     if not match:
-        raise UnknownReferenceError("a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR")
+        name = re.split("[@/#]", reference.strip(), maxsplit=1)[0]
+        raise UnknownReferenceError(
+            f"a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; {_published_of(known, name)}"
+        )
     one = _version(known, match["citation"])
     document, anchor = one.bundle.document, match["anchor"] or ""
     pages = [page for page in one.bundle.pages if match["page"] in (None, page["key"])]
@@ -116,6 +121,12 @@ def resolve(known: References, reference: str) -> Target:
             raise UnknownReferenceError(f"{match['citation']} has no anchor {anchor!r}; its figures are {keys}")
     root = f"{SCHEME}{known.base}/{one.version.experiment}/{one.version.name}"
     return Target(one, pages[0], anchor, figure, root)
+
+
+def is_ours(known: References, reference: str) -> bool:
+    """Whether double brackets or braces are meant for us: they name a version, or an experiment without its version."""
+    name = re.split("[/#]", reference.strip(), maxsplit=1)[0]
+    return "@" in name or any(name == one.version.experiment for one in known.published.values())
 
 
 def settle(html: str, *, path: str, source: str) -> tuple[str, list[Problem]]:
@@ -140,11 +151,14 @@ def withdrawn(published: Published) -> str:
 
 def _version(known: References, citation: str) -> Published:
     if citation not in known.published:
-        name = citation.partition("@")[0]
-        others = [c for c in known.published if c.partition("@")[0] == name]
-        there = f"published are {', '.join(others)}" if others else f"nothing of {name!r} is published"
+        there = _published_of(known, citation.partition("@")[0])
         raise UnknownReferenceError(f"{citation} is no published version; {there}")
     return known.published[citation]
+
+
+def _published_of(known: References, name: str) -> str:
+    others = [c for c in known.published if c.partition("@")[0] == name]
+    return f"published are {', '.join(others)}" if others else f"nothing of {name!r} is published"
 
 
 def _anchor(figure: Mapping[str, str]) -> str:
@@ -190,7 +204,9 @@ class _LinkProcessor(InlineProcessor):
         super().__init__(_LINK, md)
         self.known = known
 
-    def handleMatch(self, m: re.Match[str], data: str) -> tuple[Element, int, int]:  # type: ignore[override]  # noqa: N802
+    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+        if not is_ours(self.known, m["reference"]):
+            return None, None, None
         try:
             target = resolve(self.known, m["reference"])
         except UnknownReferenceError as error:
@@ -205,7 +221,9 @@ class _ValueProcessor(InlineProcessor):
         super().__init__(_VALUE, md)
         self.known = known
 
-    def handleMatch(self, m: re.Match[str], data: str) -> tuple[Element, int, int]:  # type: ignore[override]  # noqa: N802
+    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+        if not is_ours(self.known, m["citation"]):
+            return None, None, None
         try:
             target = resolve(self.known, m["citation"])
             value = _value(target, m["value"].strip())

@@ -25,7 +25,7 @@ from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
 from tracegen.readers.gguf import Model, read_model
 from tracegen.readers.native import VERSION, ModelTables, NativeTrace, read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.readers.segments import NO_SPACE, WHY_DROPPED, segment_files
 from tracegen.resources import package_version
 from tracegen.tables import frame
 from tracegen.verdict import Evidence, checks_of, overhead_share
@@ -58,6 +58,7 @@ def measure(experiment: Experiment, folder: Path, progress: Progress, program: s
             store.write_text(raw / "model.json", json.dumps(model_document(model), indent=1) + "\n")
             clock.begin("read")
             trace = read_trace(segment_files(raw / "trace"), ModelTables(model.files, model.tensors))
+            _refuse_a_full_disk(trace, raw)
             clock.begin("check")
             log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace")
             timings = timings_in(log)
@@ -133,10 +134,22 @@ def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path) -> Com
         failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError
         raise failure(f"{name}: {ended.ending}; its last lines:\n{last_lines(err)}")
     if not any((raw / "trace").iterdir()):
+        told = [line for line in last_lines(err, 1000).splitlines() if line.startswith("tensor_trace: nothing")]
+        if told:
+            raise EnvironmentFailure(f"{name}: {told[0].removeprefix('tensor_trace: ')}; mend that and run again")
         raise EnvironmentFailure(
             f"{name}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"
         )
     return ended
+
+
+def _refuse_a_full_disk(trace: NativeTrace, raw: Path) -> None:
+    """What was recorded is then cut at random: nothing that a page could show."""
+    if trace.facts["dropped"] and WHY_DROPPED[NO_SPACE] in str(trace.facts["dropped_why"]):
+        raise EnvironmentFailure(
+            f"{raw / 'trace'}: the disk became full while llama.cpp was traced, {trace.facts['dropped']} records were "
+            "dropped; make room and run again"
+        )
 
 
 def _keep_failed(part: Path, failed: Path) -> Path | None:
@@ -275,8 +288,8 @@ def _facts(
             **{
                 name: facts[name]
                 for name in (
-                    "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "unsealed_chunks",
-                    "environment", "clock", "clock_why", "clock_anchor", "mapped_files", "n_weights",
+                    "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
+                    "unsealed_chunks", "environment", "clock", "clock_why", "clock_anchor", "mapped_files", "n_weights",
                     "n_weights_mapped",
                 )
             },

@@ -26,6 +26,11 @@ class Progress:
         if self._terminal:
             self._write(f"{label} …")
 
+    def say(self, text: str) -> None:
+        """Say at once what is waited for, on a terminal or not."""
+        self.done()
+        self._send(f"{text}\n")
+
     def update(self, done: int, total: int, unit: str = "") -> None:
         """Say that `done` of `total` are through; cheap enough to call often."""
         now = time.monotonic()

@@ -51,8 +51,8 @@ def _count(number: float) -> str:
 
 
 def _dropped(e: Evidence) -> Check:
-    dropped = int(e.trace["dropped"])
-    return _check("dropped_events", "No event was dropped", dropped == 0, _count(dropped), "0")
+    dropped, why = int(e.trace["dropped"]), e.trace["dropped_why"] or ""
+    return _check("dropped_events", "No event was dropped", dropped == 0, _count(dropped), "0", why)
 
 
 def _complete(e: Evidence) -> Check:

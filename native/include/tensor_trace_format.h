@@ -19,7 +19,8 @@
  *           bytes it covers, so what a killed process leaves is a readable prefix.
  *           A sealed chunk is final and carries the CRC-32 (IEEE) of its payload;
  *           a chunk that was never sealed belongs to a process that did not end well.
- *           What did not fit is counted in the file header, never overwritten.
+ *           What did not fit is counted in the file header, never overwritten; the
+ *           header says why too: a limit (of the trace or a disk quota), no space, another error.
  *
  * MAIN      records of struct tt_record (16 bytes: type, length, time), then the
  *           payload of that type, padded to 8 bytes; `length` counts all of it.
@@ -59,6 +60,7 @@
 #define TT_NONE         0xffffffffu  /* no node, no buffer, no pass */
 
 enum tt_segment_kind { TT_SEGMENT_MAIN = 0, TT_SEGMENT_THREAD = 1 };
+enum tt_dropped_why { TT_DROPPED_UNKNOWN = 0, TT_DROPPED_LIMIT = 1, TT_DROPPED_NO_SPACE = 2, TT_DROPPED_ERROR = 3 };
 enum tt_clock_kind { TT_CLOCK_MONOTONIC = 0, TT_CLOCK_TSC = 1 };
 
 struct tt_file_header {
@@ -74,6 +76,8 @@ struct tt_file_header {
     uint32_t crc;             /* of the bytes before it */
     uint64_t dropped_records; /* may still grow: outside the checksum */
     uint64_t dropped_bytes;
+    uint32_t dropped_why;     /* enum tt_dropped_why, of the first time that there was no room */
+    uint32_t reserved2;
 };
 
 struct tt_chunk_header {
@@ -296,7 +300,7 @@ enum tt_index_kind {
 };
 
 #define TT_ASSERT_SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
-TT_ASSERT_SIZE(tt_file_header, 80);
+TT_ASSERT_SIZE(tt_file_header, 88);
 TT_ASSERT_SIZE(tt_chunk_header, 64);
 TT_ASSERT_SIZE(tt_record, 16);
 TT_ASSERT_SIZE(tt_file_map, 32);

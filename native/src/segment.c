@@ -47,6 +47,15 @@ static void * map(int fd, off_t at, size_t bytes) {
     return made;
 }
 
+void tt_segment_explain(struct tt_segment * segment, int fault) {
+    if (segment->header) {
+        const uint32_t why  = fault == EDQUOT ? TT_DROPPED_LIMIT
+            : fault == ENOSPC || fault == EFBIG ? TT_DROPPED_NO_SPACE : TT_DROPPED_ERROR;
+        uint32_t       none = TT_DROPPED_UNKNOWN;
+        __atomic_compare_exchange_n(&segment->header->dropped_why, &none, why, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+}
+
 static void * extend(struct tt_segment * segment, size_t bytes) {
     const off_t at = (off_t) segment->file_bytes;
     if (!take(segment->budget, bytes)) {
@@ -116,6 +125,7 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
     const size_t usual  = pages(segment->chunk_bytes), size = wanted > usual ? wanted : usual;
     struct tt_chunk_header * chunk = extend(segment, size);
     if (!chunk) {
+        tt_segment_explain(segment, errno);
         return false;
     }
     leave_chunk(segment);

@@ -66,6 +66,8 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget);
 /* Make room for `bytes` without a seam; false: there is none, and nothing was written. */
 bool tt_segment_reserve(struct tt_segment * segment, size_t bytes);
+/* Keep for the reader why there was no room; the first reason (an errno) is the one that counts. */
+void tt_segment_explain(struct tt_segment * segment, int fault);
 void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t bytes);
 void tt_segment_close(struct tt_segment * segment, bool in_use);
 

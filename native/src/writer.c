@@ -3,6 +3,7 @@
 
 #include "tensor_trace.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,9 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
                             THREAD_CHUNK, &trace->budget)) {
             trace->n_segments++;
         } else {
+            const int fault = errno;
             writer->segment.header = trace->main.header; /* what it drops is counted there */
+            tt_segment_explain(&writer->segment, fault);
         }
         writer->trace  = trace;
         writer->next   = trace->writers;

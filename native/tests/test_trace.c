@@ -105,7 +105,7 @@ static void a_spent_budget_drops_and_counts(void) {
     const struct chunks         chunks = chunks_of(&file, NULL, NULL);
     const struct tt_file_header header = header_of(&file);
     CHECK(chunks.valid && chunks.n == 2 && chunks.committed == 8008);
-    CHECK(header.dropped_records == 4 && header.dropped_bytes == 4000);
+    CHECK(header.dropped_records == 4 && header.dropped_bytes == 4000 && header.dropped_why == TT_DROPPED_LIMIT);
     free(file.data);
     folder_remove(folder);
 }
@@ -134,7 +134,7 @@ static void a_full_disk_drops_and_counts(void) {
     const struct chunks         chunks = chunks_of(&file, NULL, NULL);
     const struct tt_file_header header = header_of(&file);
     CHECK(chunks.valid && chunks.n == 2 && chunks.n_sealed == 2 && chunks.committed == 8000);
-    CHECK(header.dropped_records == 4 && header.dropped_bytes == 4000);
+    CHECK(header.dropped_records == 4 && header.dropped_bytes == 4000 && header.dropped_why == TT_DROPPED_NO_SPACE);
     free(file.data);
     folder_remove(folder);
 }
@@ -170,6 +170,7 @@ static void a_full_file_system_drops_and_counts(void) {
     umount(folder);
     rmdir(folder);
     CHECK(opened && kept == 12 && chunks.valid && chunks.committed == 12000 && header.dropped_records == 28);
+    CHECK(header.dropped_why == TT_DROPPED_NO_SPACE);
     CHECK(!second && why == ENOSPC && !left_behind);
 }
 

@@ -33,6 +33,7 @@ static void print_layout(void) {
     FIELD(tt_file_header, run_id); FIELD(tt_file_header, number); FIELD(tt_file_header, os_thread);
     FIELD(tt_file_header, open_ns); FIELD(tt_file_header, reserved); FIELD(tt_file_header, clock);
     FIELD(tt_file_header, crc); FIELD(tt_file_header, dropped_records); FIELD(tt_file_header, dropped_bytes);
+    FIELD(tt_file_header, dropped_why); FIELD(tt_file_header, reserved2);
     WHOLE(tt_chunk_header);
     FIELD(tt_chunk_header, magic); FIELD(tt_chunk_header, sequence); FIELD(tt_chunk_header, size_bytes);
     FIELD(tt_chunk_header, committed); FIELD(tt_chunk_header, sealed); FIELD(tt_chunk_header, crc);
@@ -601,8 +602,10 @@ static void dump_header(const struct tt_file_header * header, const uint8_t * da
     for (int i = 0; i < 16; i++) {
         printf("%02x", header->run_id[i]);
     }
-    printf(" os_thread=%" PRIu32 " open_ns=%" PRIu64 " clock=%s crc=%s dropped_records=%" PRIu64 " dropped_bytes=%" PRIu64 "\n",
-           header->os_thread, header->open_ns, header->clock == TT_CLOCK_TSC ? "tsc" : "monotonic", whole ? "right" : "wrong", header->dropped_records, header->dropped_bytes);
+    printf(" os_thread=%" PRIu32 " open_ns=%" PRIu64 " clock=%s crc=%s dropped_records=%" PRIu64
+           " dropped_bytes=%" PRIu64 " dropped_why=%" PRIu32 "\n",
+           header->os_thread, header->open_ns, header->clock == TT_CLOCK_TSC ? "tsc" : "monotonic", whole ? "right" : "wrong",
+           header->dropped_records, header->dropped_bytes, header->dropped_why);
     if (!whole) {
         stop(offsetof(struct tt_file_header, crc), "the header has a wrong checksum");
     }

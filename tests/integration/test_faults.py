@@ -257,6 +257,32 @@ def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, project: Path, demo:
     assert status == 1
     assert "failed: No event was dropped" in said
     assert runs(folder) == ["001"]
+    checks = json.loads((folder / "runs" / "001" / "run.json").read_text())["checks"]
+    (told,) = [check["detail"] for check in checks if check["key"] == "dropped_events"]
+    assert told == "the limit of the trace or a disk quota was reached"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [("1500k", "the disk became full while llama.cpp was traced"), ("64k", "nothing is recorded")],
+)
+def test_a_disk_that_becomes_full_while_tracing(
+    tracegen: Tracegen, project: Path, demo: Path, size: str, said: str
+) -> None:
+    folder = experiment(project, model=str(demo), tokens=50)
+    text = (folder / "experiment.toml").read_text()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+    if subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("this machine lets nobody mount")
+    try:
+        (folder / "experiment.toml").write_text(text)
+        status, told = tracegen("run", "case")
+        assert status == 3 and said in told
+        assert runs(folder) == [] and "Traceback" not in told
+        assert "what was captured is kept in" in told
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 # Ctrl-C
@@ -264,7 +290,7 @@ def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, project: Path, demo:
 
 def test_ctrl_c_while_llama_cpp_runs(project: Path, demo: Path, hooked: Build) -> None:
     folder = experiment(project, model=str(demo), **LONG_RUN)
-    command = [sys.executable, "-m", "tracegen.cli", "run", "case", "--llama-cpp", str(hooked.programs)]
+    command = [sys.executable, "-m", "tracegen", "run", "case", "--llama-cpp", str(hooked.programs)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         patience = time.monotonic() + 60
         while not list(folder.glob("runs/.*.part/raw/trace/*.t000.tt")) and time.monotonic() < patience:
@@ -356,7 +382,7 @@ def test_a_run_file_that_is_missing_broken_or_too_new(tracegen: Tracegen, stored
 
 def test_two_runs_at_once_get_two_numbers(project: Path, demo: Path, hooked: Build) -> None:
     folder = experiment(project, model=str(demo))
-    command = [sys.executable, "-m", "tracegen.cli", "run", "case", "--llama-cpp", str(hooked.programs)]
+    command = [sys.executable, "-m", "tracegen", "run", "case", "--llama-cpp", str(hooked.programs)]
     children = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
     assert [child.wait(timeout=120) for child in children] == [0, 0]
     assert runs(folder) == ["001", "002"]

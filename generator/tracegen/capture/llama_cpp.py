@@ -131,9 +131,8 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress.step(f"wait for another tracegen that builds {folder.name}")
+            progress.say(f"wait for another tracegen that builds {folder.name}")
             fcntl.flock(lock, fcntl.LOCK_EX)
-            progress.done()
         yield
 
 

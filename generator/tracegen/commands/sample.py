@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from tracegen.commands.build import build_site
-from tracegen.errors import SettingsError
+from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.resources import sample_project
 
 NAME = "sample"
@@ -27,9 +27,13 @@ def run(args: argparse.Namespace) -> int:
     for name, source in sample_project().items():
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, place)
-        else:
-            shutil.copyfile(source, place)
+        try:
+            if source.is_dir():
+                shutil.copytree(source, place)
+            else:
+                shutil.copyfile(source, place)
+        except shutil.Error as error:  # of a whole tree: a list of (from, to, why)
+            _, to, why = error.args[0][0]
+            raise EnvironmentFailure(f"{to}: cannot be written: {why}") from error
     print(build_site(target / "mkdocs.yml"))
     return 0

@@ -28,7 +28,8 @@ def provenance(context: Context) -> dict[str, Any]:
     return {
         "command": _command(context),
         "groups": [
-            group_of("settings", "Settings", settings),
+            group_of("settings", "Settings", settings, "What was asked for; llama.cpp may round it: see its contexts."),
+            _contexts(context),
             _model(context),
             group_of("host", "Host", _sized(context.fact("host"))),
             group_of(
@@ -89,6 +90,28 @@ def _model(context: Context) -> Group:
         else ""
     )
     return group_of("model", "Model", _sized(facts), note)
+
+
+def _contexts(context: Context) -> Group:
+    """What llama.cpp made of the settings: each context with its sizes."""
+    rows = context.tables["contexts"].to_dict("records")
+    facts = tuple(
+        Fact(name if len(rows) == 1 else f"{name} of context {row['context']}", value)
+        for row in rows
+        for name, value in (
+            ("context size", _tokens_of(row["n_ctx"])),
+            ("logical batch", _tokens_of(row["n_batch"])),
+            ("ubatch", _tokens_of(row["n_ubatch"])),
+            ("K cache", text_of(row["type_k"] if q.known(row["type_k"]) else None)),
+            ("V cache", text_of(row["type_v"] if q.known(row["type_v"]) else None)),
+            ("threads for one token", q.count(row["n_threads"])),
+        )
+    )
+    return Group("contexts", "llama.cpp’s contexts", facts, "What llama.cpp used." if facts else "Not recorded.")
+
+
+def _tokens_of(count: Any) -> str:
+    return q.counted(int(count), "token") if q.known(count) else q.UNKNOWN
 
 
 def _trace(context: Context) -> Group:

@@ -64,6 +64,7 @@ def render_report(
             name=name,
             time_note=context.time_note,
             checks_csv=checks,
+            citable=citable,
             random_weights=context.flag("model", "random_weights"),
         )
         made.append(Page(key, title, summary, body))

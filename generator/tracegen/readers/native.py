@@ -23,7 +23,7 @@ from tracegen.readers.clock import clock_of
 from tracegen.readers.graph_tables import graph_tables
 from tracegen.readers.placement_table import placement_table
 from tracegen.readers.records import BUFFER_USAGES, ENCODER, OUTSIDE, WARMUP, Buffer, Pass, Records, read_records
-from tracegen.readers.segments import CLOCKS, Bytes, Segment, read_segments
+from tracegen.readers.segments import CLOCKS, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.touch_tables import touch_tables
 
 VERSION = "native-2"
@@ -330,6 +330,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "records": records.n_records,
         "dropped": sum(segment.dropped_records for segment in segments),
         "dropped_bytes": sum(segment.dropped_bytes for segment in segments),
+        "dropped_why": "; ".join(sorted({WHY_DROPPED[s.dropped_why] for s in segments if s.dropped_why})) or None,
         "ended": ended,
         "unsealed_chunks": sum(segment.n_unsealed for segment in segments),
         "open_computes": events.n_open,

@@ -19,8 +19,15 @@ PAGE = 4096
 CHUNK_MAGIC = 0x4B4E4843
 MAIN, THREAD = 0, 1
 CLOCKS = ("monotonic", "tsc")  # by their number in the header
+WHY_DROPPED = (
+    "",
+    "the limit of the trace or a disk quota was reached",
+    "the disk became full",
+    "the trace could not be written",
+)  # by their number in the header
+NO_SPACE = 2
 
-_FILE_HEADER = struct.Struct("<8sII16sIIQQIIQQ")
+_FILE_HEADER = struct.Struct("<8sII16sIIQQIIQQII")
 _CHUNK_HEADER = struct.Struct("<IIQQII32x")
 
 Bytes = np.ndarray
@@ -40,6 +47,7 @@ class Segment:
     n_unsealed: int
     dropped_records: int
     dropped_bytes: int
+    dropped_why: int
     size_bytes: int
 
 
@@ -98,7 +106,7 @@ def read_segment(name: str, data: Bytes) -> Segment:
         raise TraceFormatError(f"{name}: {len(data)} bytes, a segment has at least {PAGE}; the file was cut")
     head = _FILE_HEADER.unpack_from(data.data)
     magic, version, kind, run_id, number = head[:5]
-    clock, crc, dropped_records, dropped_bytes = head[8:]
+    clock, crc, dropped_records, dropped_bytes, dropped_why, _ = head[8:]
     if magic != MAGIC:
         raise TraceFormatError(f"{name}: begins with {magic!r}, not with {MAGIC!r}: no tensor trace")
     if version != VERSION:
@@ -111,6 +119,8 @@ def read_segment(name: str, data: Bytes) -> Segment:
         raise TraceFormatError(f"{name}: segment kind {kind} at byte 12 is unknown")
     if clock >= len(CLOCKS):
         raise TraceFormatError(f"{name}: clock {clock} at byte 56 is unknown")
+    if dropped_why >= len(WHY_DROPPED):
+        raise TraceFormatError(f"{name}: reason {dropped_why} at byte 80 is unknown")
     parts, unsealed, sequence = [], 0, 0
     at = PAGE
     while at < len(data):
@@ -123,7 +133,18 @@ def read_segment(name: str, data: Bytes) -> Segment:
         at += size
     payload = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.uint8)
     return Segment(
-        name, kind, number, clock, run_id.hex(), payload, sequence, unsealed, dropped_records, dropped_bytes, len(data)
+        name,
+        kind,
+        number,
+        clock,
+        run_id.hex(),
+        payload,
+        sequence,
+        unsealed,
+        dropped_records,
+        dropped_bytes,
+        dropped_why,
+        len(data),
     )
 
 
