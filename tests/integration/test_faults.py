@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,8 @@ import pytest
 from tracegen import measure as measuring
 from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.cli import main
+from tracegen.errors import EnvironmentFailure
+from tracegen.model import Experiment
 from tracegen.readers.native import read_trace
 from tracegen.readers.segments import segment_files
 
@@ -263,13 +266,8 @@ def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, project: Path, demo:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
-@pytest.mark.parametrize(
-    ("size", "said"),
-    [("1500k", "the disk became full while llama.cpp was traced"), ("64k", "nothing is recorded")],
-)
-def test_a_disk_that_becomes_full_while_tracing(
-    tracegen: Tracegen, project: Path, demo: Path, size: str, said: str
-) -> None:
+@pytest.mark.parametrize("size", ["1500k", "64k"])
+def test_a_disk_that_becomes_full_while_tracing(tracegen: Tracegen, project: Path, demo: Path, size: str) -> None:
     folder = experiment(project, model=str(demo), tokens=50)
     text = (folder / "experiment.toml").read_text()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
@@ -278,11 +276,22 @@ def test_a_disk_that_becomes_full_while_tracing(
     try:
         (folder / "experiment.toml").write_text(text)
         status, told = tracegen("run", "case")
-        assert status == 3 and said in told
+        assert status == 3 and "the disk became full while llama.cpp was traced" in told
         assert runs(folder) == [] and "Traceback" not in told
         assert "what was captured is kept in" in told
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
+    """Hooked, and without a place to write: the tracer's own words, not "no hooks"."""
+    (tmp_path / "trace").mkdir()
+    said = "tensor_trace: nothing is recorded: /full/disk: No space left on device"
+    command = ("sh", "-c", f"echo some log; echo {shlex.quote(said)} >&2; echo more >&2")
+    with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; mend"):
+        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path)
+    with pytest.raises(EnvironmentFailure, match="was not built with the hooks"):
+        measuring._capture(Experiment("case", "", "demo", "Hello", 1), ("true",), tmp_path)
 
 
 # Ctrl-C
