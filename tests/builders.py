@@ -297,7 +297,7 @@ def _passes(
     moe: bool, n_layers: int, warmup: bool,
 ) -> dict[str, list[dict[str, Any]]]:  # fmt: skip
     made: dict[str, list[dict[str, Any]]] = {k: [] for k in ("passes", "tokens", "ops", "spans", "touches", "routing")}
-    none = dict(minor_faults=0, major_faults=0, voluntary_switches=3, involuntary_switches=0)
+    none = dict(minor_faults=0, major_faults=0, voluntary_switches=3, involuntary_switches=0, read_bytes=0)
     made["passes"].append(dict(pass_id=0, kind="load", kind_basis="recorded", begin_ns=1_000, end_ns=1_900_000) | none)
     kinds = [*(["warmup"] if warmup else []), "prompt", *["generate"] * n_generate]
     clock, position = 3_000_000, 0

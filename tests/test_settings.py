@@ -34,6 +34,10 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         warmup = false
         repack = false
         mmap = false
+        prefault = false
+        page_cache = "cold"
+        processors = [1, 0]
+        nice = 5
         flash_attention = "off"
         private = true
         [limits]
@@ -55,6 +59,10 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         warmup=False,
         repack=False,
         mmap=False,
+        prefault=False,
+        page_cache="cold",
+        processors=(1, 0),
+        nice=5,
         flash_attention="off",
         private=True,
         timeout_s=60,

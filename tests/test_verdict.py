@@ -13,7 +13,7 @@ from tracegen.model import verdict_of
 from tracegen.verdict import Evidence, checks_of, overhead_share
 
 TRACE: dict[str, Any] = {
-    "dropped": 0, "dropped_why": None,
+    "dropped": 0, "dropped_why": None, "skipped_passes": 0,
     "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
     "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
     "event_cost_ns": 50.0, "clock_read_ns": 20.0,
@@ -80,7 +80,9 @@ def test_unsealed_chunks_are_a_warning_of_checksums_and_an_early_end() -> None:
 
 
 def test_a_program_that_failed_is_not_complete() -> None:
-    assert state_of(evidence(program_ended=False), "trace_complete") == "failed"
+    assert state_of(evidence(exit_status=-9), "trace_complete") == "failed"
+    assert state_of(evidence(exit_status=1), "trace_complete") == "warning"
+    assert state_of(evidence(exit_status=130, stopped=True), "trace_complete") == "passed"
 
 
 def test_a_node_without_a_state_is_unaccounted() -> None:

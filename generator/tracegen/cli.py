@@ -10,11 +10,12 @@ from types import ModuleType
 
 from tracegen.capture.execute import visible
 from tracegen.commands import build, llama_cpp, model, publish, read, run, sample, serve, show, tensors
+from tracegen.commands import exec as exec_
 from tracegen.errors import EnvironmentFailure, TracegenError
 from tracegen.resources import package_version
 
 COMMANDS: tuple[ModuleType, ...] = (
-    run, show, publish, build, serve, read, sample, model, tensors, llama_cpp,
+    run, exec_, show, publish, build, serve, read, sample, model, tensors, llama_cpp,
 )  # fmt: skip
 
 DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages a thesis can cite."
@@ -41,8 +42,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    given, program = exec_.split(given)
     try:
-        args = parser().parse_args(arguments)
+        args = parser().parse_args(given)
+        args.program = program
     except SystemExit as stop:
         return int(stop.code or 0)
     try:

@@ -28,6 +28,10 @@ class Experiment:
     warmup: bool = True
     repack: bool = True
     mmap: bool = True
+    prefault: bool = True
+    page_cache: Literal["as is", "cold", "warm"] = "as is"
+    processors: tuple[int, ...] = ()
+    nice: int = 0
     flash_attention: Literal["auto", "on", "off"] = "auto"
     private: bool = False
     timeout_s: int = 3600

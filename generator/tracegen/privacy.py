@@ -75,6 +75,7 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
     """What cleans a value and all below it, by the rules of the run with these facts."""
     private = is_private(facts)
     texts = _texts(facts)
+    has_prompt = any(key == "prompt" for key, _ in _labelled_texts(facts))  # then its place in a command is known
     replaced = _replacer(secrets)
 
     def text(value: str) -> str:
@@ -90,6 +91,8 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
             return PRIVATE
         if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
             return []
+        if private and key == "command" and isinstance(value, (list, tuple)) and not has_prompt:
+            return [*map(text, map(str, value[:1])), *([PRIVATE] * (len(value) > 1))]  # any argument may be a text
         if isinstance(value, Mapping):
             kept = _public_environment(value) if key in ENVIRONMENT_KEYS else value
             return {text(str(k)): clean(v, str(k)) for k, v in kept.items() if not _names(key, str(k))}

@@ -64,6 +64,17 @@ KEYS: Mapping[str, _Setting] = {
     "warmup": _SWITCH,
     "repack": _SWITCH,
     "mmap": _SWITCH,
+    "prefault": _SWITCH,
+    "page_cache": _Setting('"as is", "cold" or "warm"', lambda value: value in ("as is", "cold", "warm")),
+    "processors": _Setting(
+        "a list of different processor numbers",
+        lambda value: (
+            isinstance(value, list)
+            and all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 4096 for v in value)
+            and len(set(value)) == len(value) > 0
+        ),
+    ),
+    "nice": _whole(-20, 19),
     "flash_attention": _Setting('"auto", "on" or "off"', lambda value: value in ("auto", "on", "off")),
     "private": _SWITCH,
     "limits": _Setting("a table", lambda value: isinstance(value, dict)),
@@ -146,8 +157,17 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
         "model": model if model in KINDS else str(folder / model),
         "prompt": prompt,
         "flags": tuple(mapping.get("flags", ())),  # type: ignore[arg-type]
+        "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]
     }
     return Experiment(name=name, **given, **limits)  # type: ignore[arg-type]
+
+
+def check_name(name: str) -> str:
+    """The name of an experiment, when it can be one. Raises SettingsError."""
+    problems = _name_problems(name)
+    if problems:
+        raise SettingsError(problems[0])
+    return name
 
 
 def _name_problems(name: str) -> list[str]:

@@ -139,6 +139,7 @@ PASSES = Table(
         _c("major_faults", "Int64", "page faults that read a disk, whole process"),
         _c("voluntary_switches", "Int64", "context switches given up (waits)"),
         _c("involuntary_switches", "Int64", "context switches forced (preempted)"),
+        _c("read_bytes", "Int64", "read from storage because of the process, read-ahead included", "bytes"),
         _c("claimed_token_id", "Int64", "the token number a foreign trace claims"),
         _c("claimed_phase", "string?", "the phase a foreign trace claims"),
     ),

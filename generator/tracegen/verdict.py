@@ -31,8 +31,9 @@ class Evidence:
     n_experts: int | None = None
     data_begin: tuple[int, ...] = ()
     tokens_asked: int | None = None
-    warmup: bool = True
-    program_ended: bool = True
+    warmup: bool | None = None
+    exit_status: int = 0
+    stopped: bool = False
 
 
 def checks_of(evidence: Evidence) -> tuple[Check, ...]:
@@ -56,16 +57,19 @@ def _dropped(e: Evidence) -> Check:
 
 
 def _complete(e: Evidence) -> Check:
-    """A killed process leaves a readable prefix; a page made of it must say so."""
+    """A killed process leaves a readable prefix, and a page made of it must say so."""
     whole = bool(e.trace["ended"]) and e.trace["unsealed_chunks"] == 0 and e.trace["open_computes"] == 0
     found = (
         "closed in order"
         if whole
         else f"ends early: {e.trace['unsealed_chunks']} chunks unsealed, {e.trace['open_computes']} graphs unfinished"
     )
-    return _check(
-        "trace_complete", "The trace was closed in order", whole and e.program_ended, found, "closed in order"
-    )
+    state: CheckState = "passed" if whole else "failed"
+    if whole and e.exit_status and not e.stopped:
+        state = "warning" if e.exit_status > 0 else "failed"
+        how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
+        found += f"; the program ended {how}"
+    return _check("trace_complete", "The trace was closed in order", state, found, "closed in order")
 
 
 def _nodes(e: Evidence) -> Check:
@@ -87,10 +91,15 @@ def _threads(e: Evidence) -> Check:
     )  # fmt: skip
 
 
+def _windowed(e: Evidence) -> bool:
+    """Whether passes were left out because they lay outside the window that was asked for."""
+    return bool(e.trace["skipped_passes"])
+
+
 def _passes(e: Evidence) -> Check:
     kinds = e.tables["passes"]["kind"]
     n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
-    if runs is None:
+    if runs is None or _windowed(e):
         return _check("passes_agree", "Generate passes agree with llama.cpp", "not checked", _count(n), "n_eval")
     # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
     prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
@@ -104,7 +113,7 @@ def _tokens(e: Evidence) -> Check:
     passes = e.tables["passes"]
     n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
     title = "Prompt tokens agree with llama.cpp's counter"
-    if counted is None:
+    if counted is None or _windowed(e):
         return _check("tokens_agree", title, "not checked", _count(n), "n_p_eval")
     # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
     agree = n == counted or (n == 1 and counted in (0, 1))
@@ -134,6 +143,11 @@ def _layers(e: Evidence) -> Check:
 def _first_op(e: Evidence) -> Check:
     passes = e.tables["passes"].dropna(subset=["graph", "kind"])
     passes = passes[passes["kind"].isin(["prompt", "generate", "warmup"])]
+    if passes.empty:
+        return _check(
+            "first_op", "Each pass begins with the embedding lookup", "not checked",
+            "no warm-up, prompt or generate pass", "GET_ROWS",
+        )  # fmt: skip
     ops = e.tables["graph_nodes"]
     first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
     found = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
@@ -300,15 +314,20 @@ def _interference(e: Evidence) -> Check:
 
 
 def _kinds(e: Evidence) -> Check:
-    """Warm-up asked for is there, and none that was switched off; what has no kind is told."""
+    """Warm-up asked for is there, and none that was switched off; what has no kind is told.
+
+    Where nobody said whether there should be one, or a window left it out, only the unknown kinds count.
+    """
     kinds = e.tables["passes"]["kind"]
     n = int((kinds == "warmup").sum())
     unknown = int(kinds.isna().sum())
-    state: CheckState = "failed" if (n > 0) != e.warmup else "warning" if unknown else "passed"
+    asked = None if _windowed(e) else e.warmup
+    wrong = asked is not None and (n > 0) != asked
+    state: CheckState = "failed" if wrong else "warning" if unknown else "passed"
     return _check(
         "pass_kinds", "Load and warm-up are told from tokens", state,
         f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
-        "warm-up on" if e.warmup else "warm-up off",
+        "0 unknown" if asked is None else "warm-up on" if asked else "warm-up off",
         "a graph that evaluates no tokens, as when the KV cache is shifted, is of no known kind" if unknown else "",
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,16 @@ void tensor_trace_load_end(void) {
     const uint64_t       time   = tt_now();
     const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
     tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
+}
+
+bool tensor_trace_prefault_off(void) {
+    const char * asked = getenv("TENSOR_TRACE_PREFAULT");
+    const bool   off   = asked && strcmp(asked, "0") == 0;
+    tensor_trace_start();
+    if (off && tt_process) {
+        tt_info(tt_process, "load.prefault", "off");
+    }
+    return off;
 }
 
 void tensor_trace_file_mapped(const void * address, size_t size, int fd) {

@@ -25,6 +25,9 @@ static __thread struct { /* the pass that this thread is evaluating */
     uint32_t              pass, split, n_tokens;
     struct tt_known_graph graph;
     bool                  open, outside, graph_built, warming_up;
+    bool                  called;   /* a call told whether its passes are recorded: all of them or none */
+    bool                  skipping; /* ... and they are not */
+    bool                  skipped;  /* such a pass is going on */
 } now_in;
 static __thread struct tt_writer * my_writer;
 
@@ -67,9 +70,26 @@ static void context_event(enum tt_type type, uint32_t context, uint32_t value) {
     tt_record(tt_process, type, record, sizeof record, tt_now());
 }
 
-void tensor_trace_call(const void * context) { context_event(TT_CALL, context_number(context), 0); }
-void tensor_trace_logits(const void * context) { context_event(TT_LOGITS, context_number(context), 0); }
-void tensor_trace_sampled(int32_t token) { context_event(TT_SAMPLED, TT_NONE, (uint32_t) token); }
+void tensor_trace_call(const void * context) {
+    now_in.called   = true;
+    now_in.skipping = !tt_wanted();
+    if (!now_in.skipping) {
+        context_event(TT_CALL, context_number(context), 0);
+    }
+}
+
+void tensor_trace_logits(const void * context) {
+    if (!now_in.skipping) {
+        context_event(TT_LOGITS, context_number(context), 0);
+    }
+}
+
+void tensor_trace_sampled(int32_t token) {
+    if (!now_in.skipping) {
+        context_event(TT_SAMPLED, TT_NONE, (uint32_t) token);
+    }
+}
+
 void tensor_trace_warmup(bool begins) { now_in.warming_up = begins; }
 void tensor_trace_graph_built(void) { now_in.graph_built = true; }
 
@@ -90,8 +110,24 @@ static struct tt_known_graph graph_of_pass(uint32_t context, const struct ggml_c
     return known;
 }
 
+/* A pass outside the window: what it would have said of its graph must be asked for again. */
+static void skip_pass(uint32_t context) {
+    tt_skip_pass(tt_process);
+    if (context != TT_NONE) {
+        contexts[context].last = (struct tt_known_graph) { .number = TT_NONE };
+    }
+    now_in.skipped = true;
+}
+
 void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     const uint32_t context = context_number(ubatch->context);
+    if (!now_in.called || !ubatch->context) {
+        now_in.skipping = !tt_wanted();
+    }
+    if (now_in.skipping || !tt_enter()) {
+        skip_pass(context);
+        return;
+    }
     now_in.graph       = graph_of_pass(context, ubatch->graph);
     now_in.graph_built = false;
     now_in.pass        = tt_next_pass(tt_process);
@@ -125,6 +161,10 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
 }
 
 void tensor_trace_pass_end(int status) {
+    if (now_in.skipped) {
+        now_in.skipped = false;
+        return;
+    }
     const struct tt_moment moment = tt_moment();
     const struct tt_pass   pass   = {
         .pass = now_in.pass, .context = TT_NONE, .graph = now_in.graph.number, .placement = now_in.graph.placement,
@@ -133,6 +173,7 @@ void tensor_trace_pass_end(int status) {
     now_in.open = false;
     tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(tt_process, &moment);
+    tt_leave();
 }
 
 /* ---- computes: a graph, or the part of it that the CPU backend runs ---- */
@@ -160,8 +201,11 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
     if (graph->n_nodes == 0) {
         return;
     }
-    if (!now_in.open) {
+    if (!now_in.open && !now_in.skipped) {
         begin_outside_pass(graph);
+    }
+    if (now_in.skipped) {
+        return;
     }
     if (now_in.graph.number == TT_NONE) { /* nothing that its ops could point to */
         tt_segment_drop(&tt_process->main, 1, 0);
@@ -214,16 +258,19 @@ void tensor_trace_compute_end(struct ggml_cgraph * graph) {
 }
 
 void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth) {
-    if (!my_writer) {
-        my_writer = tt_writer_acquire(tt_process);
-        tt_release_at_exit(my_writer);
-    }
-    for (int i = 0; i < MAX_COMPUTES && my_writer; i++) {
-        if (atomic_load_explicit(&computes[i].key, memory_order_acquire) == graph) {
+    for (int i = 0; i < MAX_COMPUTES; i++) {
+        if (atomic_load_explicit(&computes[i].key, memory_order_acquire) != graph) {
+            continue;
+        }
+        if (!my_writer) {
+            my_writer = tt_writer_acquire(tt_process);
+            tt_release_at_exit(my_writer);
+        }
+        if (my_writer) {
             tt_thread_begin(my_writer, &computes[i].work, ith, nth);
             tensor_trace_self = my_writer;
-            return;
         }
+        return;
     }
 }
 

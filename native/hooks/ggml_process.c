@@ -1,6 +1,9 @@
-/* The trace of this process: started by the first hook, closed at exit, not taken along by fork. */
+/* The trace of this process: started by the first hook, ended at exit or by a signal, not taken along by fork. */
 #include "tt_ggml.h"
 
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +16,79 @@ struct tt_trace *     tt_process;
 bool                  tt_verify;
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static pthread_key_t  writer_key;
+static struct tt_window window;
+static atomic_bool      ending;
+static atomic_uint      in_flight; /* recorded passes between their begin and their end */
+static sem_t            asked;     /* by a signal, to end the trace */
 
+static void switch_to(bool on) { __atomic_store_n(&tensor_trace_on, on, __ATOMIC_RELAXED); }
+
+/* Nothing is freed: other threads may be in a hook. */
 static void finish(void) {
-    if (tt_process && tensor_trace_on) {
-        tensor_trace_on = false;
-        tt_close(tt_process);
-        tt_process = NULL;
+    if (tt_process) {
+        atomic_store(&ending, true);
+        tt_seal(tt_process);
+        switch_to(false);
     }
 }
 
-static void leave_child(void) { tensor_trace_on = false; tensor_trace_self = NULL; tt_process = NULL; }
+static void leave_child(void) { switch_to(false); tensor_trace_self = NULL; tt_process = NULL; }
+
+bool tt_wanted(void) {
+    return !atomic_load(&ending)
+        && tt_window_holds(&window, tt_now(), tt_process->n_passes, tt_process->n_passes - tt_process->n_skipped);
+}
+
+bool tt_enter(void) {
+    atomic_fetch_add(&in_flight, 1);
+    if (atomic_load(&ending)) {
+        tt_leave();
+        return false;
+    }
+    return true;
+}
+
+void tt_leave(void) { atomic_fetch_sub(&in_flight, 1); }
+
+static void ask(int number) {
+    const int kept = errno;
+    (void) number;
+    sem_post(&asked);
+    errno = kept;
+}
+
+/* Passes that have begun are recorded to their end, then the trace is closed; the program goes on. */
+static void * end_when_asked(void * nothing) {
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    while (sem_wait(&asked) != 0) { }
+    atomic_store(&ending, true);
+    while (atomic_load(&in_flight) > 0) {
+        nanosleep(&pause, NULL);
+    }
+    finish();
+    return nothing;
+}
+
+/* Only when it is asked for: a signal handler and a thread that sleeps are something to notice in a program. */
+static bool listen_to(const char * name, char error[256]) {
+    const int        number = strcmp(name, "USR1") == 0 ? SIGUSR1 : strcmp(name, "USR2") == 0 ? SIGUSR2 : 0;
+    struct sigaction action = { .sa_handler = ask, .sa_flags = SA_RESTART };
+    sigset_t         all, before;
+    pthread_t        thread;
+    if (number == 0) {
+        snprintf(error, 256, "TENSOR_TRACE_SIGNAL is %.64s; it may be USR1 or USR2", name);
+        return false;
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool made = sem_init(&asked, 0, 0) == 0 && pthread_create(&thread, NULL, end_when_asked, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!made || pthread_detach(thread) != 0 || sigaction(number, &action, NULL) != 0) {
+        snprintf(error, 256, "cannot listen to TENSOR_TRACE_SIGNAL");
+        return false;
+    }
+    return true;
+}
 
 static void release_writer(void * writer) {
     if (tt_process) {
@@ -38,8 +104,14 @@ static void start(void) {
     const char * limit = getenv("TENSOR_TRACE_MAX_BYTES");
     const char * check = getenv("TENSOR_TRACE_VERIFY");
     char         error[256];
-    tt_verify  = check && strcmp(check, "1") == 0;
-    tt_process = tt_open(folder, limit && *limit ? strtoull(limit, NULL, 10) : UINT64_MAX, error);
+    const char * number = getenv("TENSOR_TRACE_SIGNAL");
+    tt_verify = check && strcmp(check, "1") == 0;
+    if (tt_window_read(&window, tt_now(), error)) {
+        tt_process = tt_open(folder, limit && *limit ? strtoull(limit, NULL, 10) : UINT64_MAX, error);
+    }
+    if (tt_process && number && *number && !listen_to(number, error)) {
+        fprintf(stderr, "tensor_trace: %s\n", error);
+    }
     if (!tt_process) {
         fprintf(stderr, "tensor_trace: nothing is recorded: %s\n", error);
         return;
@@ -48,7 +120,7 @@ static void start(void) {
     tt_info(tt_process, "ggml.version", ggml_version());
     tt_info(tt_process, "ggml.commit", ggml_commit());
     tt_facts(tt_process);
-    tensor_trace_on = true;
+    switch_to(true);
     pthread_atfork(NULL, NULL, leave_child);
     atexit(finish);
 }
@@ -64,5 +136,6 @@ struct tt_usage tt_usage_now(void) {
         .minor_faults       = (uint64_t) usage.ru_minflt,
         .major_faults       = (uint64_t) usage.ru_majflt,
         .voluntary_switches = (uint64_t) usage.ru_nvcsw, .involuntary_switches = (uint64_t) usage.ru_nivcsw,
+        .read_bytes         = (uint64_t) usage.ru_inblock * 512,
     };
 }

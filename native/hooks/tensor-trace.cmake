@@ -5,6 +5,7 @@ if (GGML_TENSOR_TRACE)
     set(TENSOR_TRACE_SOURCE ${CMAKE_CURRENT_LIST_DIR})
     target_sources(ggml-base PRIVATE
         ${TENSOR_TRACE_SOURCE}/clock.c
+        ${TENSOR_TRACE_SOURCE}/window.c
         ${TENSOR_TRACE_SOURCE}/crc32.c
         ${TENSOR_TRACE_SOURCE}/facts.c
         ${TENSOR_TRACE_SOURCE}/graphs.c

@@ -18,6 +18,9 @@ extern struct tt_trace * tt_process TT_HIDDEN;
 extern bool              tt_verify TT_HIDDEN; /* TENSOR_TRACE_VERIFY=1 */
 TT_HIDDEN struct tt_usage tt_usage_now(void);
 TT_HIDDEN void            tt_release_at_exit(struct tt_writer * writer); /* when this thread ends */
+TT_HIDDEN bool            tt_wanted(void); /* whether passes that begin now are recorded */
+TT_HIDDEN bool            tt_enter(void);  /* a recorded pass begins; false: the trace is about to end */
+TT_HIDDEN void            tt_leave(void);
 
 /* ggml_memory.c: loads, mappings, weights, buffers */
 TT_HIDDEN uint32_t tt_last_load(void);

@@ -9,6 +9,13 @@
  *     TENSOR_TRACE_MAX_BYTES  stop recording (and count what is dropped) beyond this size
  *     TENSOR_TRACE_CLOCK      monotonic or tsc: what times the events; by default the time stamp
  *                             counter where it ticks evenly and the kernel itself relies on it
+ *     TENSOR_TRACE_AFTER      record passes from so many seconds after the start on
+ *     TENSOR_TRACE_FOR        ... and for so many seconds
+ *     TENSOR_TRACE_PASSES     N: so many passes; A-B: those with these numbers, counted from 0; the ubatches
+ *                             of one call stay together. Passes outside are counted, not recorded
+ *     TENSOR_TRACE_SIGNAL     USR1 or USR2: the signal that ends the trace while the program goes on
+ *     TENSOR_TRACE_PREFAULT   0: model files are mapped without reading them whole (no MAP_POPULATE, no
+ *                             MADV_WILLNEED): what an op touches first is read then; traced or not
  *     TENSOR_TRACE_VERIFY     1: hash every graph of every pass, also where llama.cpp
  *                             says that it is unchanged, and abort when it is not
  */
@@ -36,7 +43,7 @@ struct ggml_backend_buffer;
 struct tt_writer;
 
 /* What a hook must know before it calls: is this process traced, is this thread in a compute. */
-extern bool tensor_trace_on;
+extern bool tensor_trace_on; /* ends while others look: see TENSOR_TRACE_PROCESS */
 extern __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec")));
 
 void tensor_trace_start(void); /* once per process, by the first hook; reads the environment */
@@ -44,6 +51,7 @@ void tensor_trace_start(void); /* once per process, by the first hook; reads the
 void tensor_trace_load_begin(const char * path);
 void tensor_trace_load_end(void);
 void tensor_trace_file_mapped(const void * address, size_t size, int fd);
+bool tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT=0; noted in the trace */
 void tensor_trace_file_unmapped(const void * address, size_t size);
 void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped);
 
@@ -130,7 +138,7 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 /* A hook is a statement: no value, no control flow; arguments stay checked when it is off. */
 #define TENSOR_TRACE_CALL_IF(condition, call) \
     do { if (TENSOR_TRACE_ENABLED && TT_UNLIKELY(condition)) { call; } } while (0)
-#define TENSOR_TRACE_PROCESS(call) TENSOR_TRACE_CALL_IF(tensor_trace_on, call)
+#define TENSOR_TRACE_PROCESS(call) TENSOR_TRACE_CALL_IF(__atomic_load_n(&tensor_trace_on, __ATOMIC_RELAXED), call)
 #define TENSOR_TRACE_THREAD(call)  TENSOR_TRACE_CALL_IF(tensor_trace_self != NULL, call)
 
 /* hooks that may come first in a process */
@@ -140,6 +148,10 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
     do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_buffer_begin(buffer)); } } while (0)
 #define TENSOR_TRACE_FILE_MAPPED(address, size, fd) \
     do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_file_mapped(address, size, fd)); } } while (0)
+
+/* The one hook that changes what llama.cpp does, when it is asked to. */
+#define TENSOR_TRACE_PREFAULT(prefetch) \
+    do { if (TENSOR_TRACE_ENABLED && tensor_trace_prefault_off()) { (prefetch) = 0; } } while (0)
 
 /* llama.cpp writes its log, and the generated text with it, from a thread that it does not wait for. */
 #define TENSOR_TRACE_AT_EXIT(function) \

@@ -133,6 +133,7 @@ struct tt_file_map {
 struct tt_usage {              /* getrusage(RUSAGE_SELF): counters of the whole process */
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
+    uint64_t read_bytes;           /* that it made the kernel read from storage, read-ahead included; in steps of 512 */
 };
 
 struct tt_load {
@@ -228,7 +229,7 @@ struct tt_end {
     uint64_t wall_ns;          /* CLOCK_REALTIME beside the record's own time */
     uint64_t n_passes;
     uint64_t n_segments;
-    uint64_t reserved;
+    uint64_t n_skipped;        /* of the passes: outside the window that was asked for, not recorded */
 };
 
 /* ---- thread segments ---------------------------------------------------- */
@@ -304,7 +305,7 @@ TT_ASSERT_SIZE(tt_file_header, 88);
 TT_ASSERT_SIZE(tt_chunk_header, 64);
 TT_ASSERT_SIZE(tt_record, 16);
 TT_ASSERT_SIZE(tt_file_map, 32);
-TT_ASSERT_SIZE(tt_load, 40);
+TT_ASSERT_SIZE(tt_load, 48);
 TT_ASSERT_SIZE(tt_weight, 40);
 TT_ASSERT_SIZE(tt_context, 32);
 TT_ASSERT_SIZE(tt_buffer, 32);
@@ -312,7 +313,7 @@ TT_ASSERT_SIZE(tt_graph, 24);
 TT_ASSERT_SIZE(tt_node, 208);
 TT_ASSERT_SIZE(tt_placement, 24);
 TT_ASSERT_SIZE(tt_place, 16);
-TT_ASSERT_SIZE(tt_pass, 64);
+TT_ASSERT_SIZE(tt_pass, 72);
 TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_end, 32);

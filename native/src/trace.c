@@ -52,21 +52,40 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     return trace;
 }
 
-void tt_close(struct tt_trace * trace) {
-    if (trace->main.fd >= 0) {
-        tt_writers_close(trace);
+static void put_locked(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns) {
+    void * at = tt_record_begin_locked(trace, type, size, time_ns);
+    if (at) {
+        memcpy(at, payload, size);
+        tt_record_end_locked(trace);
+    }
+}
+
+void tt_seal(struct tt_trace * trace) {
+    pthread_mutex_lock(&trace->lock);
+    if (trace->main.fd >= 0 && !trace->sealed) {
+        tt_writers_seal(trace);
         struct timespec wall;
         clock_gettime(CLOCK_REALTIME, &wall);
         const struct tt_end end = {
             .wall_ns    = (uint64_t) wall.tv_sec * 1000000000u + (uint64_t) wall.tv_nsec,
             .n_passes   = trace->n_passes,
             .n_segments = trace->n_segments,
+            .n_skipped  = trace->n_skipped,
         };
         const struct tt_moment moment = tt_moment();
-        tt_clock(trace, &moment);
-        tt_record(trace, TT_END, &end, sizeof end, moment.ns);
+        if (tt_tsc) {
+            put_locked(trace, TT_CLOCK, &moment.ticks, sizeof moment.ticks, moment.ns);
+        }
+        put_locked(trace, TT_END, &end, sizeof end, moment.ns);
         tt_segment_close(&trace->main, false);
+        trace->sealed = true;
     }
+    pthread_mutex_unlock(&trace->lock);
+}
+
+void tt_close(struct tt_trace * trace) {
+    tt_seal(trace);
+    tt_writers_free(trace);
     if (trace->folder >= 0) {
         close(trace->folder);
     }
@@ -86,6 +105,9 @@ void * tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t
     const size_t padded = (payload + 7) / 8 * 8;
     const size_t length = sizeof(struct tt_record) + padded;
     const bool   closed = trace->full && type != TT_END;
+    if (trace->sealed) {
+        return NULL;
+    }
     if (closed || length > UINT32_MAX || !tt_segment_reserve(&trace->main, length)) {
         trace->full = true;
         tt_segment_drop(&trace->main, 1, length);
@@ -119,11 +141,9 @@ void tt_record_end(struct tt_trace * trace) {
 }
 
 void tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns) {
-    void * at = tt_record_begin(trace, type, size, time_ns);
-    if (at) {
-        memcpy(at, payload, size);
-        tt_record_end(trace);
-    }
+    pthread_mutex_lock(&trace->lock);
+    put_locked(trace, type, payload, size, time_ns);
+    pthread_mutex_unlock(&trace->lock);
 }
 
 static bool remember(struct tt_trace * trace, const char * text, uint64_t hash) {
@@ -186,6 +206,11 @@ void tt_info(struct tt_trace * trace, const char * key, const char * value) {
 
 uint32_t tt_next_pass(struct tt_trace * trace) {
     return atomic_fetch_add(&trace->n_passes, 1);
+}
+
+void tt_skip_pass(struct tt_trace * trace) {
+    atomic_fetch_add(&trace->n_passes, 1);
+    atomic_fetch_add(&trace->n_skipped, 1);
 }
 
 uint64_t tt_next_compute(struct tt_trace * trace) {

@@ -76,11 +76,18 @@ static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) 
     __atomic_store_n(&segment->chunk->committed, (uint64_t) segment->used, __ATOMIC_RELEASE);
 }
 
+/* window.c: which passes are recorded */
+struct tt_window { uint64_t begin_ns, end_ns, first, last, most; };
+bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256]); /* reads the environment */
+bool tt_window_holds(const struct tt_window * window, uint64_t now_ns, uint64_t number, uint64_t n_recorded);
+
 /* trace.c: the run as a whole, and its main segment */
 struct tt_writer;
 struct tt_trace;
 struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[256]);
-void     tt_close(struct tt_trace * trace);
+/* Write the end and the checksums. Others may still call: what comes after is neither recorded nor counted. */
+void     tt_seal(struct tt_trace * trace);
+void     tt_close(struct tt_trace * trace); /* seal and free: when nobody calls any more */
 /* A record of `payload` bytes: fill what this returns, then call tt_record_end; NULL: dropped. */
 void *   tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
 void     tt_record_end(struct tt_trace * trace);
@@ -91,6 +98,7 @@ void     tt_clock(struct tt_trace * trace, const struct tt_moment * moment); /* 
 uint32_t tt_string(struct tt_trace * trace, const char * text);
 void     tt_info(struct tt_trace * trace, const char * key, const char * value);
 uint32_t tt_next_pass(struct tt_trace * trace);
+void     tt_skip_pass(struct tt_trace * trace); /* a pass outside the window: numbered, not recorded */
 uint64_t tt_next_compute(struct tt_trace * trace);
 
 /* facts.c */
@@ -132,7 +140,8 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
 void tt_writer_release(struct tt_writer * writer);
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth);
 void tt_thread_end(struct tt_writer * writer);
-void tt_writers_close(struct tt_trace * trace);
+void tt_writers_seal(struct tt_trace * trace); /* under the lock */
+void tt_writers_free(struct tt_trace * trace);
 /* Nanoseconds one op event and one read of its clock cost in this folder, now; false: it could not be measured. */
 bool tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns);
 
@@ -144,13 +153,14 @@ struct tt_trace {
     uint8_t            run_id[16];
     int                folder;
     bool               full;       /* a record of the main segment was dropped */
+    bool               sealed;
     const char *       clock;      /* why it is the one that events are timed by */
     uint32_t           n_segments;
     struct tt_writer * writers;    /* all of this run, in use or not */
     struct tt_map      strings, graphs, placements;
     char **            texts;
     uint32_t           n_strings, texts_size, n_graphs, n_placements;
-    _Atomic uint32_t   n_passes;
+    _Atomic uint32_t   n_passes, n_skipped;
     _Atomic uint64_t   n_computes;
 };
 

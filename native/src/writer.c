@@ -17,6 +17,10 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     while (writer && atomic_load(&writer->owned)) {
         writer = writer->next;
     }
+    if (trace->sealed) {
+        pthread_mutex_unlock(&trace->lock);
+        return NULL;
+    }
     if (!writer && (writer = calloc(1, sizeof *writer)) != NULL) {
         char hex[33], name[64];
         for (int i = 0; i < 16; i++) {
@@ -48,12 +52,28 @@ void tt_writer_release(struct tt_writer * writer) {
     atomic_store(&writer->owned, false);
 }
 
-void tt_writers_close(struct tt_trace * trace) {
+/* A thread that has just left its last barrier is about to end its part: it is waited for a little. */
+static bool stays_busy(struct tt_writer * writer) {
+    enum { TRIES = 1000 };
+    const struct timespec pause = { .tv_nsec = 100000 };
+    bool busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
+    for (int i = 0; i < TRIES && busy; i++) {
+        nanosleep(&pause, NULL);
+        busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
+    }
+    return busy;
+}
+
+void tt_writers_seal(struct tt_trace * trace) {
+    for (struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
+        tt_segment_close(&writer->segment, stays_busy(writer));
+    }
+}
+
+void tt_writers_free(struct tt_trace * trace) {
     for (struct tt_writer * writer = trace->writers; writer; ) {
         struct tt_writer * next = writer->next;
-        const bool busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
-        tt_segment_close(&writer->segment, busy);
-        if (!busy) {
+        if (!atomic_load(&writer->busy)) {
             free(writer);
         }
         writer = next;

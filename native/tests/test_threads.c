@@ -225,6 +225,59 @@ static void closing_spares_a_busy_writer(void) {
     folder_remove(folder);
 }
 
+struct talker {
+    struct tt_trace * trace;
+    atomic_bool       stop;
+    atomic_uint       rounds;
+};
+
+static void * talk(void * arg) {
+    struct talker * talker = arg;
+    while (!atomic_load(&talker->stop)) {
+        char text[32];
+        snprintf(text, sizeof text, "round %u", atomic_fetch_add(&talker->rounds, 1));
+        tt_info(talker->trace, text, text);
+        const struct tt_node node = { .ne = { atomic_load(&talker->rounds) } };
+        tt_graph(talker->trace, &node, 1, 0);
+        struct tt_writer * writer = tt_writer_acquire(talker->trace);
+        if (writer) {
+            tt_writer_release(writer);
+        }
+    }
+    return NULL;
+}
+
+/* A trace may end while the program goes on: what comes later is neither written nor counted as dropped. */
+static void a_sealed_trace_takes_no_more(void) {
+    char      folder[512], error[256];
+    pthread_t threads[2];
+    folder_make(folder);
+    struct talker talker = { .trace = tt_open(folder, UINT64_MAX, error) };
+    CHECK(talker.trace);
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_create(&threads[i], NULL, talk, &talker) == 0);
+    }
+    while (atomic_load(&talker.rounds) < 200) {
+    }
+    tt_seal(talker.trace);
+    const unsigned at = atomic_load(&talker.rounds);
+    while (atomic_load(&talker.rounds) < at + 200) {
+    }
+    tt_seal(talker.trace); /* once more is once */
+    CHECK(tt_writer_acquire(talker.trace) == NULL);
+    atomic_store(&talker.stop, true);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    struct file                 file   = file_of(folder, 0);
+    const struct chunks         chunks = chunks_of(&file, NULL, NULL);
+    const struct tt_file_header header = header_of(&file);
+    CHECK(chunks.valid && chunks.n == chunks.n_sealed && header.dropped_records == 0);
+    free(file.data);
+    tt_close(talker.trace);
+    folder_remove(folder);
+}
+
 /* Room for the main segment and one thread: the other drops, and the main segment counts it. */
 static void a_writer_without_a_file_is_counted(void) {
     char folder[512], error[256], path[1024];
@@ -256,6 +309,7 @@ int main(void) {
         { "a_released_writer_is_used_again", a_released_writer_is_used_again },
         { "what_is_too_large_for_an_op_is_a_long_op", what_is_too_large_for_an_op_is_a_long_op },
         { "closing_spares_a_busy_writer", closing_spares_a_busy_writer },
+        { "a_sealed_trace_takes_no_more", a_sealed_trace_takes_no_more },
         { "a_writer_without_a_file_is_counted", a_writer_without_a_file_is_counted },
     };
     return RUN_CHECKS(checks);

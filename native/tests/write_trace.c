@@ -66,7 +66,7 @@ static uint32_t write_placement(struct tt_trace * trace, uint32_t graph) {
 }
 
 static void write_model(struct tt_trace * trace) {
-    const struct tt_usage    usage = { 100, 2, 30, 4 };
+    const struct tt_usage    usage = { 100, 2, 30, 4, 512 };
     const uint32_t           path  = tt_string(trace, "/models/small.gguf");
     const struct tt_load     load  = { .usage = usage, .path = path };
     const struct tt_file_map map   = { .address = base, .size_bytes = 1 << 18, .inode = 77, .path = path };
@@ -126,7 +126,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     const uint32_t       call[2] = { 0, 0 };
     const uint32_t       graph = write_graph(trace, n_tokens), number = tt_next_pass(trace);
     struct tt_pass       pass = {
-        .usage = { 110 + number, 2, 30, 4 }, .pass = number, .graph = graph, .placement = write_placement(trace, graph),
+        .usage = { 110 + number, 2, 30, 4, 1024 }, .pass = number, .graph = graph, .placement = write_placement(trace, graph),
         .flags = flags, .n_tokens = n_tokens, .n_sequences = 1,
     };
     tt_record(trace, TT_CALL, call, sizeof call, tt_now());
@@ -139,7 +139,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     memcpy(at, &pass, sizeof pass);
     for (uint32_t i = 0; i < n_tokens; i++) {
         const struct tt_token token = {
-            .token = (int32_t) (i ? 31 : 1), .position = (int32_t) i, .output = i + 1 == n_tokens,
+            .token = (int32_t) (i ? 31 : 1), .position = (int32_t) (n_tokens == 1 ? 2 : i), .output = i + 1 == n_tokens,
         };
         memcpy(at + sizeof pass + i * sizeof token, &token, sizeof token);
     }
@@ -169,6 +169,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
         tt_thread_end(writers[t]);
     }
     pass.usage.minor_faults += 3;
+    pass.usage.read_bytes += 4096;
     pass.context  = TT_NONE;
     pass.n_tokens = 0;
     moment = tt_moment();

@@ -45,7 +45,7 @@ static void print_layout(void) {
     FIELD(tt_file_map, path); FIELD(tt_file_map, reserved);
     WHOLE(tt_usage);
     FIELD(tt_usage, minor_faults); FIELD(tt_usage, major_faults);
-    FIELD(tt_usage, voluntary_switches); FIELD(tt_usage, involuntary_switches);
+    FIELD(tt_usage, voluntary_switches); FIELD(tt_usage, involuntary_switches); FIELD(tt_usage, read_bytes);
     WHOLE(tt_load);
     FIELD(tt_load, usage); FIELD(tt_load, load); FIELD(tt_load, path);
     WHOLE(tt_weight);
@@ -79,7 +79,7 @@ static void print_layout(void) {
     FIELD(tt_compute, compute); FIELD(tt_compute, pass); FIELD(tt_compute, split); FIELD(tt_compute, backend);
     FIELD(tt_compute, n_nodes); FIELD(tt_compute, first_node); FIELD(tt_compute, n_map);
     WHOLE(tt_end);
-    FIELD(tt_end, wall_ns); FIELD(tt_end, n_passes); FIELD(tt_end, n_segments); FIELD(tt_end, reserved);
+    FIELD(tt_end, wall_ns); FIELD(tt_end, n_passes); FIELD(tt_end, n_segments); FIELD(tt_end, n_skipped);
     WHOLE(tt_op);
     FIELD(tt_op, gap); FIELD(tt_op, took); FIELD(tt_op, barrier); FIELD(tt_op, node); FIELD(tt_op, n_fused);
     FIELD(tt_op, type);
@@ -255,8 +255,9 @@ static void dump_file_map(struct bytes * in, size_t at) {
 }
 
 static void print_usage(const struct tt_usage * usage) {
-    printf(" minor_faults=%" PRIu64 " major_faults=%" PRIu64 " voluntary_switches=%" PRIu64 " involuntary_switches=%" PRIu64,
-           usage->minor_faults, usage->major_faults, usage->voluntary_switches, usage->involuntary_switches);
+    printf(" minor_faults=%" PRIu64 " major_faults=%" PRIu64 " voluntary_switches=%" PRIu64 " involuntary_switches=%" PRIu64
+           " read_bytes=%" PRIu64, usage->minor_faults, usage->major_faults, usage->voluntary_switches,
+           usage->involuntary_switches, usage->read_bytes);
 }
 
 static void dump_load(struct bytes * in, size_t at) {

@@ -122,7 +122,7 @@ def hard_case() -> dict[str, pd.DataFrame]:
 def _load() -> dict[str, object]:
     return dict(
         pass_id=0, kind="load", kind_basis="recorded", begin_ns=1_000, end_ns=2_000, minor_faults=40,
-        major_faults=0, voluntary_switches=1, involuntary_switches=0,
+        major_faults=0, voluntary_switches=1, involuntary_switches=0, read_bytes=7680,
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _prompt(p: int) -> dict[str, object]:
         pass_id=p, context=0, call=0, ubatch=p - 1, kind="prompt", kind_basis="recorded", n_tokens=len(TOKENS[p]),
         n_sequences=1, n_outputs=p - 1, position_begin=(0, 3)[p - 1], produced_token=(None, 0)[p - 1],
         graph=p - 1, placement=p - 1, begin_ns=PASS_BEGIN[p], end_ns=PASS_BEGIN[p] + 5_000, minor_faults=2,
-        major_faults=0, voluntary_switches=0, involuntary_switches=0,
+        major_faults=0, voluntary_switches=0, involuntary_switches=0, read_bytes=0,
     )  # fmt: skip
 
 

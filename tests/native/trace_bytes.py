@@ -93,12 +93,12 @@ def pass_begin(
     minor_faults: int = 1,
     time_ns: int = 3_000,
 ) -> bytes:
-    head = struct.pack("<4Q5IiII", minor_faults, 2, 3, 4, number, NONE, graph, placement, 0, 0, n_tokens, 1)
+    head = struct.pack("<5Q5IiII", minor_faults, 2, 3, 4, 512, number, NONE, graph, placement, 0, 0, n_tokens, 1)
     return record(15, head + struct.pack("<iiiI", 7, 0, 0, 1), time_ns)
 
 
 def pass_end(number: int = 0) -> bytes:
-    return record(16, struct.pack("<4Q5IiII", 1, 2, 3, 4, number, NONE, 0, 0, 0, 0, 0, 0), 9_000)
+    return record(16, struct.pack("<5Q5IiII", 1, 2, 3, 4, 512, number, NONE, 0, 0, 0, 0, 0, 0), 9_000)
 
 
 def compute(

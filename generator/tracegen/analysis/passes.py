@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
@@ -23,8 +25,8 @@ def measured(tables: Tables) -> pd.DataFrame:
 
 
 def labels(tables: Tables) -> dict[int, str]:
-    """What pages call each pass: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`."""
-    made = {}
+    """What pages call each pass: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`; no two of a run alike."""
+    made: dict[int, str] = {}
     for row in tables["passes"].to_dict("records"):
         number = int(row["pass_id"])
         kind = "pass" if pd.isna(row["kind"]) else str(row["kind"])
@@ -32,8 +34,9 @@ def labels(tables: Tables) -> dict[int, str]:
             made[number] = {"load": "load", "warmup": "warm-up"}[kind]
         elif pd.notna(row["produced_token"]):
             made[number] = f"{'prompt → ' if kind == 'prompt' else ''}token {row['produced_token']}"
-        elif pd.notna(row["ubatch"]):
+        elif kind == "prompt" and pd.notna(row["ubatch"]):
             made[number] = f"{kind}, ubatch {row['ubatch']}"
         else:
             made[number] = f"{kind} (pass {number})"
-    return made
+    often = {label for label, n in Counter(made.values()).items() if n > 1}
+    return {number: f"{label} (pass {number})" if label in often else label for number, label in made.items()}

@@ -34,6 +34,8 @@ class Summary:
     touched_disk_bytes: int | None
     n_never_touched: int | None
     major_faults: int | None
+    read_bytes: int | None
+    read_bytes_outside: int | None
     involuntary_switches: int | None
 
     @property
@@ -61,7 +63,8 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
 
     `ops`, `used` and `unseen` are as `op_rows`, `ranges` and `unseen` give them.
     """
-    passes = measured(tables)
+    passes, every = measured(tables), tables["passes"]
+    outside = every[~every["pass_id"].isin(passes["pass_id"])]
     prompt, generate = passes[passes["kind"] == "prompt"], passes[passes["kind"] == "generate"]
     sizes = pass_bytes(passes, ops).set_index("pass_id")
     prompt_ns, generate_ns = _total(prompt["duration_ns"]), _total(generate["duration_ns"])
@@ -91,6 +94,8 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         touched_disk_bytes=touched_file_bytes(used[disk]) if all_seen else None,
         n_never_touched=int((~tables["tensors"]["tensor"].isin(named)).sum()) if known else None,
         major_faults=_total(passes["major_faults"]),
+        read_bytes=_total(passes["read_bytes"]),
+        read_bytes_outside=_total(outside["read_bytes"]),
         involuntary_switches=_total(passes["involuntary_switches"]),
     )
 

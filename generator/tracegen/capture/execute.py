@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, TextIO
 
 from tracegen.errors import EnvironmentFailure
 
@@ -43,12 +46,13 @@ def run_program(
     timeout_s: float | None = None,
     cwd: Path | None = None,
     watch: Callable[[], None] | None = None,
+    before: Callable[[], None] | None = None,
 ) -> Completed:
     """Run a program with closed standard input, its output into two files.
 
-    `watch` is called ten times a second while it runs. Ctrl-C stops the program
-    (SIGINT, after five seconds SIGKILL) and is raised again. Raises
-    EnvironmentFailure when the program cannot be started.
+    `watch` is called ten times a second while it runs, `before` in the new process before the
+    program begins. Ctrl-C stops the program (SIGINT, after five seconds SIGKILL) and is raised
+    again. Raises EnvironmentFailure when the program cannot be started.
     """
     begin = time.monotonic()
     with stdout.open("wb") as out, stderr.open("wb") as err:
@@ -61,9 +65,14 @@ def run_program(
                 env={**os.environ, **(environment or {})},
                 cwd=cwd,
                 start_new_session=True,
+                preexec_fn=before,
             )
         except OSError as error:
             raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
+        except subprocess.SubprocessError as error:
+            raise EnvironmentFailure(
+                f"{command[0]}: its processors or its priority could not be set: {error}"
+            ) from error
         try:
             while True:
                 try:
@@ -77,6 +86,89 @@ def run_program(
                         return Completed(status, time.monotonic() - begin, timed_out=True)
         finally:
             _stop(child)
+
+
+class Beside:
+    """A program that runs beside this one, its output copied to ours and into two files.
+
+    With `interactive` it shares our terminal, keyboard and Ctrl-C included; else it reads nothing from a
+    terminal, and Ctrl-C reaches us alone. Raises EnvironmentFailure when it cannot be started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        stdout: Path,
+        stderr: Path,
+        environment: Mapping[str, str],
+        interactive: bool = False,
+    ) -> None:
+        """Start it."""
+        self._begin = time.monotonic()
+        self._interactive = interactive
+        keyboard = sys.stdin is not None and sys.stdin.isatty()
+        try:
+            self._child = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL if keyboard and not interactive else None,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, **environment},
+                start_new_session=not interactive,
+            )
+        except OSError as error:
+            raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
+        pipes = ((self._child.stdout, stdout, sys.stdout), (self._child.stderr, stderr, sys.stderr))
+        self._copiers = [threading.Thread(target=_copy, args=pipe, daemon=True) for pipe in pipes]
+        for copier in self._copiers:
+            copier.start()
+
+    def wait(self, patience_s: float | None = None) -> Completed | None:
+        """How it ended; None when it still runs after `patience_s`."""
+        try:
+            status = self._child.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            return None
+        for copier in self._copiers:
+            copier.join(5.0)  # a grandchild may hold the pipe open
+        return Completed(status, time.monotonic() - self._begin)
+
+    def interrupt(self, patience_s: float = 10.0) -> Completed:
+        """SIGINT, and SIGKILL when it has not ended after `patience_s`."""
+        for number in (signal.SIGINT, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                if self._interactive:
+                    self._child.send_signal(number)
+                else:
+                    os.killpg(self._child.pid, number)
+            ended = self.wait(patience_s)
+            if ended is not None:
+                return ended
+        raise EnvironmentFailure(f"process {self._child.pid}: does not end, even after SIGKILL")
+
+    def close(self) -> None:
+        """End it at once if it still runs, and read no more of it."""
+        if self._child.poll() is None:
+            with suppress(ProcessLookupError):
+                self._child.kill() if self._interactive else os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+        for copier in self._copiers:
+            copier.join(1.0)
+        for pipe in (self._child.stdout, self._child.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def _copy(source: IO[bytes], path: Path, shown: TextIO) -> None:
+    """Copy a pipe into a file and to our own output until it ends, also when nobody reads ours any more."""
+    with path.open("wb") as stream:
+        while piece := os.read(source.fileno(), 1 << 16):
+            stream.write(piece)
+            stream.flush()
+            with suppress(OSError, ValueError):
+                shown.write(piece.decode("utf-8", "replace"))
+                shown.flush()
 
 
 @contextmanager

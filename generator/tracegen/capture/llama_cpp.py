@@ -90,8 +90,8 @@ def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGE
     """
     native = resource_folder("native")
     upstream = read_upstream(native)
-    folder = cache_folder() / "llama.cpp" / f"{upstream.version}-{_key(native, upstream, traced)}"
-    build = Build(folder, folder / "source", upstream.version, traced)
+    build = _pinned(native, upstream, traced)
+    folder = build.folder
     with _alone(folder, progress):
         if not (folder / "source.ok").exists():
             _make_source(build, upstream, native, progress)
@@ -99,6 +99,17 @@ def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGE
             configure(build, progress)
             compile_targets(build, (target,), progress)
     return build
+
+
+def pinned_programs() -> Path:
+    """Where the programs of the pinned build with hooks are, once they are built."""
+    native = resource_folder("native")
+    return _pinned(native, read_upstream(native), traced=True).programs
+
+
+def _pinned(native: Path, upstream: Upstream, traced: bool) -> Build:
+    folder = cache_folder() / "llama.cpp" / f"{upstream.version}-{_key(native, upstream, traced)}"
+    return Build(folder, folder / "source", upstream.version, traced)
 
 
 def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
@@ -270,7 +281,7 @@ def traced_program(given: str | None, progress: Progress) -> tuple[Path, str]:
     program = path / TARGET if path.is_dir() else path
     if not program.is_file() or not os.access(program, os.X_OK):
         raise SettingsError(f"{program}: is no program; give the folder of a hooked llama.cpp's programs")
-    if _lacks_hooks(program):
+    if lacks_hooks(program):
         raise SettingsError(
             f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` makes one, "
             "`tracegen llama-cpp hook` puts them into a source tree"
@@ -284,7 +295,7 @@ def has_load_mode(program: Path) -> bool:
     return any(b"--load-mode" in c for c in content) or not any(b"--no-mmap" in c for c in content)
 
 
-def _lacks_hooks(program: Path) -> bool:
+def lacks_hooks(program: Path) -> bool:
     """Whether the ggml installed with a program has no tracer; False where it is not there to be asked."""
     libraries = _libraries(program, "libggml-base")
     return bool(libraries) and not any(b"TENSOR_TRACE_DIR" in library.read_bytes() for library in libraries)

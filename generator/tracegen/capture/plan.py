@@ -49,6 +49,7 @@ def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
     return {
         "TENSOR_TRACE_DIR": str(trace),
         "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes),
+        "TENSOR_TRACE_PREFAULT": str(int(experiment.prefault)),
         "GGML_NO_BACKTRACE": "1",
     }
 
@@ -78,11 +79,11 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
     """The settings as used, for run.json."""
     names = (
         "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
-        "flash_attention", "private", "timeout_s", "max_trace_bytes",
+        "flash_attention", "page_cache", "nice", "private", "timeout_s", "max_trace_bytes",
     )  # fmt: skip
-    # llama.cpp asks for every page of what it maps (MAP_POPULATE); without a mapping there is nothing to prefault
     return {
         **{name: getattr(experiment, name) for name in names},
         "flags": list(experiment.flags),
-        "prefault": experiment.mmap,
+        "processors": list(experiment.processors),
+        "prefault": experiment.prefault and experiment.mmap,  # without a mapping there is nothing to prefault
     }

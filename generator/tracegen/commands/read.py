@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tracegen.loaded import run_folder
-from tracegen.measure import read_again
+from tracegen.recording import read_again
 
 NAME = "read"
 HELP = "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen)."

@@ -47,6 +47,16 @@ def run(args: argparse.Namespace) -> int:
     print(_report(made))
     if args.publish:
         print_published(folder, made, args.message)
+    return _status(made)
+
+
+def print_stored(made: Run) -> int:
+    """Print the verdict and where the run lies. Raises CheckError when it is not usable."""
+    print(_report(made))
+    return _status(made)
+
+
+def _status(made: Run) -> int:
     if made.verdict == "not usable":
         raise CheckError(f"{made.experiment}/{made.name}: not usable; see the failed checks above")
     return 0

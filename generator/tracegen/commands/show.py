@@ -147,7 +147,9 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     times = figures["time_by_op_ns"]
     return {
         "run": figures["run"],
-        "model": f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
+        "model": None
+        if model["file"] is None
+        else f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
         "prompt": _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"]),
         "generation": _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),

@@ -23,7 +23,9 @@ def what_ran(context: Context) -> str:
     """What llama.cpp did in this run, and what is left out."""
     s = context.summary
     model = context.fact("model", "name") or context.fact("model", "file")
-    first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}." if model else "llama.cpp ran a model."
+    more = len(context.fact("more_models") or [])
+    beside = f" and {q.counted(more, 'more model')} beside it" if more else ""
+    first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
     if s.n_generate_passes or s.n_prompt_passes:
         read = "a prompt of unknown length" if s.prompt_tokens is None else q.counted(s.prompt_tokens, "prompt token")
         second = (
@@ -33,6 +35,12 @@ def what_ran(context: Context) -> str:
         second += f"; {q.counted(s.n_other_passes, 'pass')} are of other kinds." if s.n_other_passes else "."
     else:
         second = " No pass was measured."
+    skipped = context.fact("trace", "skipped_passes")
+    if skipped:
+        second += (
+            f" Only a window was recorded: {q.counted(skipped, 'pass')} outside it left out, tokens counted from its "
+            "begin."
+        )
     if not s.n_outside:
         return first + second
     stand = "stands" if s.n_outside == 1 else "stand"
@@ -188,6 +196,12 @@ def findings(context: Context, phase: str) -> list[str]:
         made.append(
             f"Threads spend {q.percent(threads['work_ns'] / whole)} of the time in operations working; the rest is "
             f"waiting at barriers."
+        )
+    if s.read_bytes is not None:
+        made.append(
+            "No measured pass made the kernel read from storage."
+            if s.read_bytes == 0
+            else f"Measured passes made the kernel read {q.size(s.read_bytes)} from storage, read-ahead included."
         )
     if s.major_faults is not None:
         made.append(

@@ -104,7 +104,8 @@ def _about(context: Context, row: Any) -> str:
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
-        f"{tokens}, {q.duration(length)}, graph {row['graph']}, disk faults: {faults}."
+        f"{tokens}, {q.duration(length)}, graph {row['graph']}, disk faults: {faults}, "
+        f"read from storage: {q.size(row['read_bytes'])}."
     )
 
 

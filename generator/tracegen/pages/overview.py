@@ -43,7 +43,7 @@ def disk_panel(context: Context) -> TableView:
             "Weights were read into memory at load; no operation reads the file.",
         ),
         "prefault": (
-            "The whole file is read at load (MAP_POPULATE), before the first token.",
+            "llama.cpp asks for the whole file at load (MAP_POPULATE), before the first token.",
             "There is no mapping, so nothing to prefault."
             if setting["mmap"] is False
             else "Pages are read when first touched, or by read-ahead.",
@@ -70,6 +70,18 @@ def disk_panel(context: Context) -> TableView:
         if file and memory
         else ""
     )
+    for which, amount, words in (
+        ("while loading and warming up", s.read_bytes_outside, "load and warm-up passes"),
+        ("in measured passes", s.read_bytes, "prompt, generate and other passes"),
+    ):
+        meaning_of = f"What {words} made the kernel read from storage, read-ahead included; 0 when memory had it all."
+        rows.append(cells(f"Read {which}", q.size(amount), meaning_of))
+    for when, words in (("before", "before the run"), ("after", "after it")):
+        held = context.fact("conditions", "page_cache", f"{when}_bytes")
+        share = q.percent(held / file) if held is not None and file else q.UNKNOWN
+        rows.append(
+            cells(f"Page cache {words}", share, f"{q.size(held)} of the file’s pages were in memory (mincore).")
+        )
     rows.append(cells("File against RAM", ratio, f"{q.size(file or None)} of {q.size(memory)}. {fits}".strip()))
     rows.append(
         cells(
@@ -168,7 +180,9 @@ def _layers(context: Context, phase: str) -> FigureView:
 def _tokens(context: Context) -> FigureView:
     m = context.measured
     rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
-    rows = rows[["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "involuntary_switches"]]
+    rows = rows[
+        ["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "read_bytes", "involuntary_switches"]
+    ]
     prompt = q.duration(context.summary.prompt_ns)
     title = "How long does each token take?"
     if len(rows):

@@ -32,6 +32,14 @@ def provenance(context: Context) -> dict[str, Any]:
             _contexts(context),
             _model(context),
             group_of("host", "Host", _sized(context.fact("host"))),
+            *(
+                group_of(key, title, _sized(context.fact("conditions", key)))
+                for key, title in (
+                    ("page_cache", "Page cache of the model’s files"),
+                    ("storage", "Storage"),
+                    ("kernel", "Kernel"),
+                )
+            ),
             group_of(
                 "llama-cpp",
                 "llama.cpp",
@@ -89,7 +97,10 @@ def _model(context: Context) -> Group:
         if context.flag("model", "random_weights")
         else ""
     )
-    return group_of("model", "Model", _sized(facts), note)
+    more = context.fact("more_models") or []
+    for number, other in enumerate(more, 2):
+        facts |= {f"model {number}: {key}": value for key, value in other.items() if key != "metadata"}
+    return group_of("model", "Models" if more else "Model", _sized(facts), note)
 
 
 def _contexts(context: Context) -> Group:

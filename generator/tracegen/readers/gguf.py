@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,24 @@ class Model:
     n_experts: int | None
     n_experts_used: int | None
     random_weights: bool
+
+
+def join_models(models: Sequence[Model]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`files` and `tensors` of several models, numbered through, one behind the other on the disk axis."""
+    files, tensors = [], []
+    n_files = n_tensors = axis = 0
+    for number, model in enumerate(models):
+        own = model.files
+        files.append(own.assign(file=own["file"] + n_files, model=number, axis_begin=own["axis_begin"] + axis))
+        own = model.tensors
+        tensors.append(own.assign(file=own["file"] + n_files, tensor=own["tensor"] + n_tensors))
+        n_files, n_tensors = n_files + len(model.files), n_tensors + len(model.tensors)
+        axis += int(model.files["size_bytes"].sum())
+    return _joined("files", files), _joined("tensors", tensors)
+
+
+def _joined(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
+    return tables.frame(name, pd.concat(parts, ignore_index=True).to_dict("list") if parts else ())  # type: ignore[arg-type]
 
 
 def read_model(path: Path, *, hash_files: bool = False, progress: Progress | None = None) -> Model:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from tracegen.errors import TraceFormatError
 from tracegen.readers import events as ev
 from tracegen.readers.clock import clock_of
 from tracegen.readers.graph_tables import graph_tables
+from tracegen.readers.pass_kinds import kinds_of
 from tracegen.readers.placement_table import placement_table
-from tracegen.readers.records import BUFFER_USAGES, ENCODER, OUTSIDE, WARMUP, Buffer, Pass, Records, read_records
+from tracegen.readers.records import BUFFER_USAGES, OUTSIDE, Buffer, Pass, Records, read_records
 from tracegen.readers.segments import CLOCKS, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.touch_tables import touch_tables
 
@@ -32,10 +33,15 @@ _STATE: dict[str | None, int] = {None: -1, **{state: code for code, state in enu
 
 @dataclass(frozen=True)
 class ModelTables:
-    """What the reader needs of a model: its files and tensors, file 0 first."""
+    """What the reader needs of the models: their files and tensors, file 0 first.
+
+    `loads` leads from the numbers of llama.cpp's loads to those of the models; one that it
+    does not name is the load of the model with its own number.
+    """
 
     files: pd.DataFrame
     tensors: pd.DataFrame
+    loads: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     made = contract.empty()
     if model is not None:
         made["files"], made["tensors"] = model.files, model.tensors
+        _name_models(records, model.loads)
     made["contexts"] = _contexts(records)
     made["passes"] = _passes(ordered)
     made["tokens"] = _tokens(ordered)
@@ -77,8 +84,22 @@ def _check_end(segments: tuple[Segment, ...], records: Records) -> None:
         return
     if records.end_segments != len(segments):
         raise TraceFormatError(f"{main.name}: the run has {records.end_segments} segments, {len(segments)} are here")
-    if records.end_passes != len(records.passes) and main.dropped_records == 0:
-        raise TraceFormatError(f"{main.name}: the run has {records.end_passes} passes, {len(records.passes)} are here")
+    expected = (records.end_passes or 0) - (records.end_skipped or 0)
+    if expected != len(records.passes) and main.dropped_records == 0:
+        raise TraceFormatError(f"{main.name}: the run has {expected} passes, {len(records.passes)} are here")
+
+
+def loaded_models(files: Mapping[str, Bytes]) -> dict[int, str]:
+    """The path that each load of the traced program named. Raises TraceFormatError as `read_trace`."""
+    main = read_segments(files)[0]
+    return {load.number: load.path for load in read_records(main.name, main.payload).loads}
+
+
+def _name_models(records: Records, loads: Mapping[int, int]) -> None:
+    """Let weights and contexts name models: a model that was loaded twice is one."""
+    for weight in records.weights:
+        weight.load = loads.get(weight.load, weight.load)
+    records.contexts = [(context, loads.get(load, load), *rest) for context, load, *rest in records.contexts]
 
 
 def _in_order(records: Records) -> list[Pass]:
@@ -99,54 +120,9 @@ def _contexts(records: Records) -> pd.DataFrame:
     return contract.frame("contexts", rows)
 
 
-def _kinds(ordered: list[Pass]) -> list[tuple[str | None, str | None, int | None]]:
-    """(kind, basis, produced token) of each pass.
-
-    Load, warm-up and encode are recorded. A call is `prompt` until logits were read
-    in its context, then `generate` while it feeds one row of one sequence; all else
-    is `mixed`. The pass whose logits were read, warm-up aside, produced a token.
-    """
-    produced: dict[int | None, int] = {}
-    made: list[tuple[str | None, str | None, int | None]] = []
-    generating: dict[int | None, bool] = {}
-    calls: dict[tuple[int | None, int | None], list[Pass]] = {}
-    for p in ordered:
-        if not p.is_load:
-            calls.setdefault((p.context, p.call), []).append(p)
-    kind_of_call: dict[tuple[int | None, int | None], str] = {}
-    for p in ordered:
-        if p.is_load:
-            made.append(("load", "recorded", None))
-            continue
-        if p.flags & OUTSIDE:
-            made.append((None, None, None))
-            continue
-        if p.flags & (WARMUP | ENCODER):
-            made.append(("warmup" if p.flags & WARMUP else "encode", "recorded", None))
-            continue
-        key = (p.context, p.call)
-        if key not in kind_of_call:
-            whole = calls[key]
-            n_tokens = sum(len(part.tokens) for part in whole)
-            n_sequences = max(part.n_sequences for part in whole)
-            if n_sequences > 1:
-                kind_of_call[key] = "mixed"
-            elif not generating.get(p.context):
-                kind_of_call[key] = "prompt"
-            else:
-                kind_of_call[key] = "generate" if n_tokens == 1 else "mixed"
-            generating[p.context] = whole[-1].logits_read
-        token = None
-        if p.logits_read:
-            token = produced.get(p.context, 0)
-            produced[p.context] = token + 1
-        made.append((kind_of_call[key], "inferred", token))
-    return made
-
-
 def _passes(ordered: list[Pass]) -> pd.DataFrame:
     rows = []
-    for pass_id, (p, (kind, basis, produced)) in enumerate(zip(ordered, _kinds(ordered), strict=True)):
+    for pass_id, (p, (kind, basis, produced)) in enumerate(zip(ordered, kinds_of(ordered), strict=True)):
         row: dict[str, object] = dict(
             pass_id=pass_id, context=p.context, call=p.call, ubatch=p.ubatch, kind=kind, kind_basis=basis,
             produced_token=produced, graph=p.graph, placement=p.placement, begin_ns=p.begin_ns, end_ns=p.end_ns,
@@ -157,7 +133,7 @@ def _passes(ordered: list[Pass]) -> pd.DataFrame:
                 position_begin=int(p.tokens["position"][0]) if len(p.tokens) else None,
             )  # fmt: skip
         if p.end_usage is not None:
-            names = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+            names = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "read_bytes")
             row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
         rows.append(row)
     return contract.frame("passes", rows)
@@ -331,6 +307,8 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "dropped": sum(segment.dropped_records for segment in segments),
         "dropped_bytes": sum(segment.dropped_bytes for segment in segments),
         "dropped_why": "; ".join(sorted({WHY_DROPPED[s.dropped_why] for s in segments if s.dropped_why})) or None,
+        "skipped_passes": records.end_skipped,
+        "prefault_off": info.get("load.prefault") == "off",
         "ended": ended,
         "unsealed_chunks": sum(segment.n_unsealed for segment in segments),
         "open_computes": events.n_open,

@@ -25,19 +25,20 @@ TOKEN = np.dtype([("token", "<i4"), ("position", "<i4"), ("sequence", "<i4"), ("
 _RECORD = struct.Struct("<IIQ")
 _PAIR = struct.Struct("<II")
 _FILE_MAP = struct.Struct("<QQQII")
-_LOAD = struct.Struct("<QQQQII")
+_LOAD = struct.Struct("<QQQQQII")
 _WEIGHT = struct.Struct("<IIIIQQQ")
 _CONTEXT = struct.Struct("<IIIIIIII")
 _BUFFER = struct.Struct("<IIQQII")
 _GRAPH = struct.Struct("<QIIII")
 _PLACEMENT = struct.Struct("<QIIII")
-_PASS = struct.Struct("<QQQQIIIIIiII")
+_PASS = struct.Struct("<QQQQQIIIIIiII")
 _COMPUTE = struct.Struct("<QIIIIII")
 _SAMPLED = struct.Struct("<Ii")
 _END = struct.Struct("<QQQQ")
 _TICKS = struct.Struct("<Q")
 
 WARMUP, ENCODER, OUTSIDE = 1, 2, 4
+Usage = tuple[int, int, int, int, int]  # minor, major faults; voluntary, involuntary switches; bytes read
 NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64  # numbers of things, bytes and times, ends of ranges: below these
 _STATES = ("noop or leaf", "op", "off")  # by `computes`
 BUFFER_USAGES = ("any", "weights", "compute", "work")
@@ -49,7 +50,7 @@ class Pass:
 
     number: int
     begin_ns: int
-    usage: tuple[int, int, int, int]
+    usage: Usage
     flags: int = 0
     context: int | None = None
     graph: int | None = None
@@ -61,7 +62,7 @@ class Pass:
     is_load: bool = False
     path: str = ""
     end_ns: int | None = None
-    end_usage: tuple[int, int, int, int] | None = None
+    end_usage: Usage | None = None
     status: int = 0
     logits_read: bool = False
 
@@ -141,6 +142,7 @@ class Records:
     end_ns: int | None = None
     end_wall_ns: int | None = None
     end_passes: int | None = None
+    end_skipped: int | None = None
     end_segments: int | None = None
 
     def text(self, number: int) -> str:
@@ -239,10 +241,10 @@ def _take_load_end(made: Records, data: memoryview, time_ns: int) -> None:
             load.end_ns, load.end_usage = time_ns, _usage(usage)
 
 
-def _usage(counts: Sequence[int]) -> tuple[int, int, int, int]:
+def _usage(counts: Sequence[int]) -> Usage:
     _below(SIZE, usage=max(counts))
-    minor, major, voluntary, involuntary = counts
-    return minor, major, voluntary, involuntary
+    minor, major, voluntary, involuntary, read = counts
+    return minor, major, voluntary, involuntary, read
 
 
 def _take_weight(made: Records, data: memoryview, time_ns: int) -> None:
@@ -322,7 +324,7 @@ def _take_call(made: Records, data: memoryview, time_ns: int) -> None:
 
 def _take_pass_begin(made: Records, data: memoryview, time_ns: int) -> None:
     values = _PASS.unpack_from(data)
-    usage, (number, context, graph, placement, flags, _, n_tokens, n_sequences) = values[:4], values[4:]
+    usage, (number, context, graph, placement, flags, _, n_tokens, n_sequences) = values[:5], values[5:]
     _fresh(number, made.passes, "pass")
     _below(NUMBER, n_sequences=n_sequences)
     if context != NONE:
@@ -355,9 +357,10 @@ def _take_pass_begin(made: Records, data: memoryview, time_ns: int) -> None:
 
 def _take_pass_end(made: Records, data: memoryview, time_ns: int) -> None:
     values = _PASS.unpack_from(data)
-    _known(values[4], made.passes, "pass")
-    ended = made.passes[values[4]]
-    ended.end_ns, ended.end_usage, ended.status = time_ns, _usage(values[:4]), values[9]
+    number, status = values[5], values[10]
+    _known(number, made.passes, "pass")
+    ended = made.passes[number]
+    ended.end_ns, ended.end_usage, ended.status = time_ns, _usage(values[:5]), status
 
 
 def _take_compute(made: Records, data: memoryview, time_ns: int) -> None:
@@ -395,7 +398,7 @@ def _take_sampled(made: Records, data: memoryview, time_ns: int) -> None:
 
 def _take_end(made: Records, data: memoryview, time_ns: int) -> None:
     made.end_ns = time_ns
-    made.end_wall_ns, made.end_passes, made.end_segments, _ = _END.unpack_from(data)
+    made.end_wall_ns, made.end_passes, made.end_segments, made.end_skipped = _END.unpack_from(data)
 
 
 def _take_clock(made: Records, data: memoryview, time_ns: int) -> None:

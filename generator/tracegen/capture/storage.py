@@ -1,0 +1,91 @@
+"""Where the model files lie: device, file system, read-ahead, scheduler, fragments; and how the kernel swaps."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_FIEMAP, _FIEMAP_HEADER = 0xC020660B, struct.Struct("=QQIIII")  # <linux/fiemap.h>
+
+
+def storage_of(path: Path) -> dict[str, Any]:
+    """What is known of the device below a file; null where the system does not say."""
+    number = path.stat().st_dev
+    mount = _mount(number)
+    block = _block(number)
+    queue = block / "queue" if block else None
+    readahead = _number(queue, "read_ahead_kb")
+    rotational = _number(queue, "rotational")
+    return {
+        "device": mount[0] if mount else None,
+        "file_system": mount[1] if mount else None,
+        "readahead_bytes": None if readahead is None else readahead * 1024,
+        "rotational": None if rotational is None else bool(rotational),
+        "scheduler": _chosen(_text(queue, "scheduler")),
+        "fragments": fragments_of(path),
+    }
+
+
+def kernel_settings() -> dict[str, Any]:
+    """How the kernel treats memory and processor: swappiness, huge pages, frequency governor; null: not told."""
+    swappiness = _text(Path("/proc/sys/vm"), "swappiness")
+    return {
+        "swappiness": int(swappiness) if swappiness and swappiness.isdigit() else None,
+        "transparent_hugepages": _chosen(_text(Path("/sys/kernel/mm/transparent_hugepage"), "enabled")),
+        "governor": _text(Path("/sys/devices/system/cpu/cpu0/cpufreq"), "scaling_governor"),
+    }
+
+
+def fragments_of(path: Path) -> int | None:
+    """Extents of a file on its device (FIEMAP); null where the file system does not tell."""
+    request = bytearray(_FIEMAP_HEADER.pack(0, (1 << 64) - 1, 0, 0, 0, 0))  # room for none: count them
+    try:
+        with path.open("rb") as stream:
+            fcntl.ioctl(stream.fileno(), _FIEMAP, request)
+    except OSError:
+        return None
+    return int(_FIEMAP_HEADER.unpack(request)[3])
+
+
+def _mount(device: int) -> tuple[str, str] | None:
+    """(source, type) of the file system with this device number."""
+    name = f"{os.major(device)}:{os.minor(device)}"
+    for line in (_text(Path("/proc/self"), "mountinfo") or "").splitlines():
+        fields, _, rest = line.partition(" - ")
+        if fields.split()[2:3] == [name] and len(rest.split()) >= 2:
+            kind, source = rest.split()[:2]
+            return source, kind
+    return None
+
+
+def _block(device: int) -> Path | None:
+    """The folder of the block device (of the disk, for a partition) in /sys."""
+    path = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    if not path.exists():
+        return None
+    path = path.resolve()
+    return path if (path / "queue").is_dir() else path.parent if (path.parent / "queue").is_dir() else None
+
+
+def _text(folder: Path | None, name: str) -> str | None:
+    if folder is None:
+        return None
+    try:
+        return (folder / name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _number(folder: Path | None, name: str) -> int | None:
+    text = _text(folder, name)
+    return int(text) if text and text.isdigit() else None
+
+
+def _chosen(text: str | None) -> str | None:
+    """`mq-deadline kyber [none]` -> `none`."""
+    words: Sequence[str] = (text or "").split()
+    return next((word[1:-1] for word in words if word.startswith("[") and word.endswith("]")), text)

@@ -1,0 +1,207 @@
+"""`tracegen exec` as a whole: any program of a hooked llama.cpp, recorded while it does what it does, and stored."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracegen.capture.conditions import conditions_of
+from tracegen.capture.execute import Beside, Completed, last_lines
+from tracegen.capture.llama_cpp import lacks_hooks, pinned_programs
+from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.model import Run
+from tracegen.progress import Progress
+from tracegen.readers.gguf import Model, read_model
+from tracegen.readers.native import loaded_models
+from tracegen.readers.records import read_records
+from tracegen.readers.segments import read_segments, segment_files
+from tracegen.recording import Captured, Stages, record, refuse_nothing
+
+PATIENCE_S = 10.0  # for the trace to be closed, and then for the program to end
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What `tracegen exec` was asked for: the program with its arguments, and which of its passes to record.
+
+    `after_s` and `for_s` are seconds since its tracer began; `passes` is how many, or `FIRST-LAST`.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    question: str
+    after_s: float | None = None
+    for_s: float | None = None
+    passes: str | None = None
+    max_trace_bytes: int = 8 << 30
+    private: bool = False
+    interactive: bool = False
+
+
+def observe(asked: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
+    """Run the program to its end, or until Ctrl-C, and store what was recorded as a run below `folder`.
+
+    Raises SettingsError when the program is missing or has no hooks, TracegenError as `record`.
+    """
+    stages = Stages(progress)
+    stages.begin("verify")
+    command = (str(_program(asked.command[0], programs)), *asked.command[1:])
+
+    def capture(raw: Path) -> Captured:
+        stages.begin("capture")
+        progress.done()  # the program's own output comes now
+        ended, stopped = _run(asked, command, raw)
+        _refuse_failure(Path(command[0]).name, raw, ended)
+        refuse_nothing(Path(command[0]).name, raw)
+        stages.begin("memory map")
+        models, loads = _models(raw / "trace", progress)
+        return Captured(
+            settings=_settings(asked),
+            command=command,
+            status=ended.status,
+            models=models,
+            loads=loads,
+            version="given",
+            conditions=conditions_of([path for model in models for path in model.paths], None),
+            stopped=stopped,
+            counted=False,
+        )
+
+    return record(asked.name, folder, stages, capture)
+
+
+def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
+    """A program that failed before the tracer began has told why."""
+    if ended.status != 0 and not any((raw / "trace").iterdir()):
+        failure = SettingsError if ended.status > 0 else EnvironmentFailure
+        raise failure(f"{program}: {ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
+
+
+def _program(given: str, programs: str | None) -> Path:
+    """The program to run: in the folder of programs that is given, by its path, in the pinned build, on the PATH."""
+    if programs is not None:
+        candidates = [Path(programs) / given]
+    elif os.sep in given:
+        candidates = [Path(given)]
+    else:
+        found = shutil.which(given)
+        candidates = [pinned_programs() / given, *([Path(found)] if found else [])]
+    for path in candidates:
+        if path.is_file() and os.access(path, os.X_OK):
+            if lacks_hooks(path):
+                raise SettingsError(
+                    f"{path}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp hook` puts "
+                    "them into a source tree"
+                )
+            return path.absolute()
+    raise SettingsError(
+        f"{given}: there is no such program; `tracegen llama-cpp build --target {Path(given).name}` builds llama.cpp's"
+    )
+
+
+def _run(asked: Observation, command: Sequence[str], raw: Path) -> tuple[Completed, bool]:
+    """Run the program; Ctrl-C (or SIGTERM) closes the trace, then ends the program. Whether it was we who ended it."""
+    trace = raw / "trace"
+    child = Beside(
+        command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
+        environment=_environment(asked, trace.resolve()), interactive=asked.interactive,
+    )  # fmt: skip
+    with _interruptible(asked.interactive):
+        try:
+            while (ended := child.wait(0.2)) is None:
+                pass
+            return ended, False
+        except KeyboardInterrupt:
+            _close_trace(trace)
+            return child.interrupt(PATIENCE_S), True
+        finally:
+            child.close()  # Ctrl-C a second time, too
+
+
+@contextmanager
+def _interruptible(interactive: bool) -> Iterator[None]:
+    """SIGTERM is heard like Ctrl-C; an interactive program hears Ctrl-C itself, and decides what it means."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, interrupted)}
+    if interactive:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _environment(asked: Observation, trace: Path) -> dict[str, str]:
+    window = {"AFTER": asked.after_s, "FOR": asked.for_s, "PASSES": asked.passes}
+    return {
+        "TENSOR_TRACE_DIR": str(trace),
+        "TENSOR_TRACE_MAX_BYTES": str(asked.max_trace_bytes),
+        "TENSOR_TRACE_SIGNAL": "USR2",
+        "GGML_NO_BACKTRACE": "1",  # ggml's debugger would bury the reason of an abort
+        **{f"TENSOR_TRACE_{name}": "" if value is None else str(value) for name, value in window.items()},
+    }
+
+
+def _settings(asked: Observation) -> Mapping[str, object]:
+    """The settings as used, for run.json."""
+    return {
+        "question": asked.question,
+        "after_s": asked.after_s,
+        "for_s": asked.for_s,
+        "passes": asked.passes,
+        "max_trace_bytes": asked.max_trace_bytes,
+        "private": asked.private,
+    }
+
+
+def _close_trace(folder: Path) -> None:
+    """Ask the traced process to close its trace, and wait until it has: what it does later is not recorded."""
+    pid = _traced_process(folder)
+    if pid is None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGUSR2)
+        patience = time.monotonic() + PATIENCE_S
+        while time.monotonic() < patience and not _closed(folder):
+            os.kill(pid, 0)  # raises when it has ended
+            time.sleep(0.05)
+
+
+def _traced_process(folder: Path) -> int | None:
+    """The process that writes the trace; None while it has not said so."""
+    with suppress(TracegenError, OSError):
+        main = read_segments(segment_files(folder))[0]
+        return int(read_records(main.name, main.payload).info["process.id"])
+    return None
+
+
+def _closed(folder: Path) -> bool:
+    with suppress(TracegenError, OSError):
+        main = read_segments(segment_files(folder))[0]
+        return read_records(main.name, main.payload).end_ns is not None
+    return False
+
+
+def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int]]:
+    """The models that the program loaded, each once, in the order of their loads, and which load was which."""
+    paths = loaded_models(segment_files(trace))
+    numbers: dict[str, int] = {}
+    loads = {load: numbers.setdefault(path, len(numbers)) for load, path in sorted(paths.items())}
+    models = []
+    for path in numbers:
+        if not Path(path).is_file():
+            raise EnvironmentFailure(f"{path}: the program loaded it, and it is not there any more; put it back")
+        models.append(
+            read_model(Path(path), hash_files=True, progress=lambda done, total: progress.update(done, total, "B"))
+        )
+    return models, loads

@@ -1,0 +1,126 @@
+"""What each pass was for: recorded where llama.cpp says it, inferred from what its calls asked for, else null."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tracegen.readers.records import ENCODER, OUTSIDE, WARMUP, Pass
+
+MOST_DRAFTED = 64  # token rows of a call that checks a draft; a longer one may be anything
+
+Kind = tuple[str | None, str | None, int | None]  # kind, basis, produced token
+
+
+@dataclass
+class _Call:
+    """One llama_decode: the passes of its ubatches, in order."""
+
+    context: int | None
+    passes: list[Pass]
+    kind: str = "mixed"
+
+    @property
+    def n_rows(self) -> int:
+        return sum(len(p.tokens) for p in self.passes)
+
+    @property
+    def n_outputs(self) -> int:
+        return sum(int((p.tokens["output"] != 0).sum()) for p in self.passes)
+
+    @property
+    def position(self) -> int:
+        """Position of the first row; -1 when it was not recorded."""
+        rows = self.passes[0].tokens
+        return int(rows["position"][0]) if len(rows) else -1
+
+    @property
+    def logits_read(self) -> bool:
+        return self.passes[-1].logits_read
+
+
+def kinds_of(ordered: Sequence[Pass]) -> list[Kind]:
+    """(kind, basis, produced token) of each pass, in the order of their begin.
+
+    Load, warm-up and encode are recorded, a graph that no ubatch asked for has no kind.
+    A call of one sequence that asks for the logits of its last row at most is `prompt`; one that feeds a
+    single row after logits were read in its context, and is not at the begin of the sequence, is
+    `generate`. Where one context checks several rows at once and another generates beside it, the first
+    does `verify`, and all that the other does is `draft`. All else is `mixed`: several sequences, rows
+    whose logits are all asked for (perplexity, embeddings), single rows whose logits nobody reads.
+    The pass of a prompt or generate call whose logits were read produced a token; after a `verify` of the
+    same context nobody knows how many there were.
+    """
+    calls = _calls(ordered)
+    _infer(calls)
+    kind_of = {id(p): call for call in calls for p in call.passes}
+    made: list[Kind] = []
+    produced, lost = 0, set()
+    for p in ordered:
+        if p.is_load or p.flags & (OUTSIDE | WARMUP | ENCODER):
+            made.append(_recorded(p))
+            continue
+        call, token = kind_of[id(p)], None
+        if call.kind == "verify":
+            lost.add(p.context)
+        elif call.kind in ("prompt", "generate") and p.logits_read and p.context not in lost:
+            token, produced = produced, produced + 1
+        made.append((call.kind, "inferred", token))
+    return made
+
+
+def _recorded(p: Pass) -> Kind:
+    if p.is_load:
+        return "load", "recorded", None
+    if p.flags & OUTSIDE:
+        return None, None, None
+    return "warmup" if p.flags & WARMUP else "encode", "recorded", None
+
+
+def _calls(ordered: Iterable[Pass]) -> list[_Call]:
+    """The calls whose kind must be inferred, in the order of their begin."""
+    calls: dict[tuple[int | None, int | None], _Call] = {}
+    for p in ordered:
+        if not p.is_load and not p.flags & (OUTSIDE | WARMUP | ENCODER):
+            calls.setdefault((p.context, p.call), _Call(p.context, [])).passes.append(p)
+    return list(calls.values())
+
+
+def _infer(calls: list[_Call]) -> None:
+    generating: dict[int | None, bool] = {}  # whether logits of the context's last call were read
+    checks: dict[int | None, list[_Call]] = {}
+    last_read = {call.context: i for i, call in enumerate(calls) if call.logits_read}
+    for i, call in enumerate(calls):
+        before = generating.get(call.context)
+        call.kind = _kind(call, before, i <= last_read.get(call.context, -1))
+        if call.kind == "mixed" and before and _may_check(call):
+            checks.setdefault(call.context, []).append(call)
+        generating[call.context] = call.logits_read
+    drafting = {call.context for call in calls if call.kind == "generate"} - checks.keys()
+    if not (checks and drafting):
+        return
+    for call in calls:
+        if call.context in drafting and call.kind in ("prompt", "generate"):
+            call.kind = "draft"
+    for found in checks.values():
+        for call in found:
+            call.kind = "verify"
+
+
+def _kind(call: _Call, generating: bool | None, leads_to_logits: bool) -> str:
+    """`generating` is null for the first call of a context: a window may have begun in the middle."""
+    if max(p.n_sequences for p in call.passes) > 1:
+        return "mixed"
+    if call.n_rows > 1:
+        return "prompt" if call.n_outputs <= 1 else "mixed"
+    if call.position <= 0:
+        return "prompt"
+    if generating or (generating is None and call.logits_read):
+        return "generate"
+    return "prompt" if leads_to_logits else "mixed"
+
+
+def _may_check(call: _Call) -> bool:
+    """Whether the call may check a draft: a few rows of one sequence, not at its begin, all logits asked for."""
+    one = max(p.n_sequences for p in call.passes) == 1
+    return one and 1 < call.n_rows == call.n_outputs <= MOST_DRAFTED and call.position > 0

@@ -1,0 +1,352 @@
+"""What a traced program left, made into a stored run: read, check, store. The first error stops it.
+
+`tracegen run` and `tracegen exec` differ in what they start; from there on they are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tracegen import store
+from tracegen.capture.execute import last_lines, output_of
+from tracegen.capture.plan import timings_in
+from tracegen.errors import EnvironmentFailure, StoreError, TracegenError
+from tracegen.model import Run
+from tracegen.progress import Progress
+from tracegen.readers.gguf import Model, join_models
+from tracegen.readers.native import VERSION, ModelTables, NativeTrace, read_trace
+from tracegen.readers.segments import NO_SPACE, WHY_DROPPED, segment_files
+from tracegen.resources import package_version
+from tracegen.tables import frame
+from tracegen.verdict import Evidence, checks_of, overhead_share
+
+RUNS, FAILED = "runs", "failed"
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What ran and how it ended.
+
+    `models` are those it loaded, `loads` leads from llama.cpp's loads to them. `status` is the exit status,
+    negative for a signal; `stopped` says that we ended the program, after its trace. `conditions` are those of
+    device, kernel and page cache. `prompt` and `generated` are null where they are not known, `counted` says
+    whether its log holds llama.cpp's counters.
+    """
+
+    settings: Mapping[str, Any]
+    command: tuple[str, ...]
+    status: int
+    models: Sequence[Model]
+    loads: Mapping[int, int]
+    version: str
+    conditions: Mapping[str, Any]
+    stopped: bool = False
+    prompt: str | None = None
+    generated: str | None = None
+    counted: bool = True
+
+
+class Stages:
+    """Times the stages and says which one runs."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Tell `progress`."""
+        self.done: list[dict[str, object]] = []
+        self.progress = progress
+        self._name, self._begin = "", 0.0
+
+    def begin(self, name: str) -> None:
+        """The stage before it has ended."""
+        self.end()
+        self._name, self._begin = name, time.monotonic()
+        self.progress.step(name)
+
+    def end(self) -> None:
+        """The last stage has ended."""
+        if self._name:
+            self.done.append({"name": self._name, "seconds": round(time.monotonic() - self._begin, 3)})
+            self.progress.done()
+        self._name = ""
+
+
+def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Captured]) -> Run:
+    """Let `capture` fill a new raw folder, and store what it left as a run of the experiment `name` below `folder`.
+
+    Raises TracegenError at the first stage that fails; what was captured until then
+    is kept in `folder/failed/TIME/` and the message names it.
+    """
+    runs = folder / RUNS
+    with store.part_folder(runs) as part:
+        raw = part / "raw"
+        (raw / "trace").mkdir(parents=True)
+        try:
+            made = capture(raw)
+            document = model_document(made.models, made.loads)
+            store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
+            stages.begin("read")
+            trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+            _refuse_a_full_disk(trace, raw)
+            _refuse_prefault(made, trace)
+            stages.begin("check")
+            timings = _timings(raw, made.counted)
+            checks = checks_of(_evidence(trace, timings, document, made.settings, made.status, made.stopped))
+            stages.begin("store")
+            for segment in sorted((raw / "trace").glob("*.tt")):
+                store.compress(segment)
+            store.write_tables(part / "tables", trace.tables, VERSION)
+            facts = _facts(made, trace, timings)
+            stages.end()
+            run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
+        except BaseException as error:
+            kept = _keep_failed(part, folder / FAILED)
+            if isinstance(error, TracegenError | KeyboardInterrupt) and kept:
+                lead = f"{error}\n" if str(error) else ""
+                raise type(error)(f"{lead}what was captured is kept in {kept}") from error
+            raise
+        target = store.place_numbered(
+            part, runs, lambda number: store.write_run_file(part, replace(run, number=number))
+        )
+    return store.read_run(target)
+
+
+def refuse_nothing(program: str, raw: Path) -> None:
+    """Raise EnvironmentFailure when the program recorded nothing, saying why where the tracer told."""
+    if any((raw / "trace").iterdir()):
+        return
+    told = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
+    if told:
+        raise EnvironmentFailure(f"{program}: {told[0].removeprefix('tensor_trace: ')}; mend that and run again")
+    raise EnvironmentFailure(
+        f"{program}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"
+    )
+
+
+_NOTHING = "tensor_trace: nothing is recorded"
+
+
+def _refuse_a_full_disk(trace: NativeTrace, raw: Path) -> None:
+    """What was recorded is then cut at random: nothing that a page could show."""
+    if trace.facts["dropped"] and WHY_DROPPED[NO_SPACE] in str(trace.facts["dropped_why"]):
+        raise EnvironmentFailure(
+            f"{raw / 'trace'}: the disk became full while llama.cpp was traced, {trace.facts['dropped']} records were "
+            "dropped; make room and run again"
+        )
+
+
+def _refuse_prefault(made: Captured, trace: NativeTrace) -> None:
+    """A llama.cpp with older hooks reads the whole file at load, whatever was asked for."""
+    if made.settings.get("prefault") is False and made.settings.get("mmap") and not trace.facts["prefault_off"]:
+        raise EnvironmentFailure(
+            f"{Path(made.command[0]).name}: reads the whole model at load, though `prefault` is false; its hooks are "
+            "older than that setting: hook and build it again"
+        )
+
+
+def _keep_failed(part: Path, failed: Path) -> Path | None:
+    """Move what a failed run left beside the runs, so that its log can be read."""
+    if not any(part.rglob("*.txt")):
+        return None
+    target = failed / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+    try:
+        failed.mkdir(parents=True, exist_ok=True)
+        os.rename(part, target)
+    except OSError:
+        return None
+    return target
+
+
+def _timings(raw: Path, counted: bool) -> dict[str, float | int | None]:
+    """llama.cpp's counters in its log; all unknown where the log may hold those of several contexts, or of none."""
+    log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace") if counted else ""
+    return timings_in(log)
+
+
+def _evidence(
+    trace: NativeTrace,
+    timings: dict[str, float | int | None],
+    document: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    status: int,
+    stopped: bool,
+) -> Evidence:
+    models = document.get("models", [document])
+    return Evidence(
+        tables=trace.tables,
+        trace=trace.facts,
+        timings=timings,
+        n_layers=max((m["n_layers"] for m in models if m["n_layers"] is not None), default=None),
+        n_experts=max((m["n_experts"] for m in models if m["n_experts"] is not None), default=None),
+        data_begin=tuple(document["data_begin"]),
+        tokens_asked=settings.get("tokens"),
+        warmup=settings.get("warmup"),
+        exit_status=status,
+        stopped=stopped,
+    )
+
+
+def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
+    """The memory map as it is kept with the evidence: enough to read the trace without the models."""
+    files, tensors = join_models(models)
+    described = [
+        {
+            "architecture": model.architecture,
+            "name": model.name,
+            "n_layers": model.n_layers,
+            "n_experts": model.n_experts,
+            "n_experts_used": model.n_experts_used,
+            "random_weights": model.random_weights,
+            "metadata": model.metadata,
+        }
+        for model in models
+    ]
+    return {
+        "schema": store.SCHEMA,
+        "models": described,
+        "loads": {str(load): model for load, model in loads.items()},
+        "data_begin": [begin for model in models for begin in model.data_begin],
+        "files": json.loads(files.to_json(orient="records")),
+        "tensors": json.loads(tensors.to_json(orient="records")),
+    }
+
+
+def _model_tables(document: Mapping[str, Any]) -> ModelTables:
+    loads = {int(load): model for load, model in document.get("loads", {}).items()}
+    return ModelTables(frame("files", document["files"]), frame("tensors", document["tensors"]), loads)
+
+
+def read_again(folder: Path) -> Run:
+    """Make the tables and checks of a stored run anew from its evidence. Raises StoreError."""
+    run = store.read_run(folder)
+    document = store.read_json(folder / "raw" / "model.json", store.SCHEMA)
+    raw = folder / "raw"
+    _verify_evidence(folder)
+    trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+    facts = run.facts
+    timings = _timings(raw, facts.get("counted", True))
+    status, stopped = facts["exit_status"], facts.get("stopped", False)
+    checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped))
+    with store.part_folder(folder.parent) as part:
+        store.write_tables(part / "tables", trace.tables, VERSION)
+        for path in sorted((part / "tables").iterdir()):
+            os.replace(path, folder / "tables" / path.name)
+    made = replace(run, checks=checks)
+    store.write_run_file(folder, made)
+    return made
+
+
+def _verify_evidence(folder: Path) -> None:
+    document = store.read_json(folder / store.RUN_FILE, store.SCHEMA)
+    evidence = {name: entry for name, entry in document["manifest"].items() if name.startswith("raw/")}
+    if not evidence:
+        raise StoreError(f"{folder}: its manifest lists no evidence; nothing can be read anew")
+    store.verify_manifest(folder / "raw", {n.removeprefix("raw/"): e for n, e in evidence.items()}, leave_out=())
+
+
+def _facts(made: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
+    """Everything `run.json` says beside the checks and the manifest."""
+    facts = trace.facts
+    host = facts["host"]
+    assert isinstance(host, dict)
+    models = [_model_facts(model) for model in made.models] or [dict.fromkeys(_MODEL_FACTS)]
+    return {
+        "settings": dict(made.settings),
+        "command": list(made.command),
+        "exit_status": made.status,
+        "stopped": made.stopped,
+        "counted": made.counted,
+        "text": {
+            "prompt": made.prompt,
+            "generated": made.generated,
+            "token_ids": facts["sampled_tokens"],
+            "private": made.settings["private"],
+        },
+        "llama_cpp": {
+            "version": made.version,
+            "build": facts["build"],
+            "timings": dict(timings),
+            "graphs_reused": timings["graphs_reused"],
+        },
+        "conditions": dict(made.conditions),
+        "model": models[0],
+        "more_models": models[1:],
+        "host": {
+            "name": host.get("name"),
+            "cpu": host.get("cpu"),
+            "cores": int(host["processors"]) if "processors" in host else None,
+            "memory_bytes": int(host["memory_bytes"]) if "memory_bytes" in host else None,
+            "kernel": f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
+            "machine": host.get("machine"),
+        },
+        "trace": {
+            **{
+                name: facts[name]
+                for name in (
+                    "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
+                    "unsealed_chunks", "skipped_passes", "environment", "clock", "clock_why", "clock_anchor",
+                    "mapped_files", "n_weights", "n_weights_mapped",
+                )
+            },
+            "event_cost_ns": _finite(facts["event_cost_ns"]),
+            "clock_read_ns": _finite(facts["clock_read_ns"]),
+            "overhead_share": overhead_share(trace.tables, facts),
+        },
+        "versions": {
+            "tracegen": package_version(),
+            "python": platform.python_version(),
+            "pandas": pd.__version__,
+        },
+        "source": _source(),
+    }  # fmt: skip
+
+
+_MODEL_FACTS = (
+    "file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
+    "n_experts_used", "random_weights", "metadata",
+)  # fmt: skip
+
+
+def _model_facts(model: Model) -> dict[str, Any]:
+    return {
+        "file": str(model.paths[0]),
+        "sha256": _text_or_none(model.files["sha256"].iloc[0]),
+        "architecture": model.architecture,
+        "name": model.name,
+        "size_bytes": int(model.files["size_bytes"].sum()),
+        "n_files": len(model.files),
+        "n_tensors": len(model.tensors),
+        "n_layers": model.n_layers,
+        "n_experts": model.n_experts,
+        "n_experts_used": model.n_experts_used,
+        "random_weights": model.random_weights,
+        "metadata": model.metadata,
+    }
+
+
+def _finite(value: object) -> float | None:
+    return float(value) if isinstance(value, float) and math.isfinite(value) else None
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if pd.isna(value) else str(value)  # type: ignore[call-overload]
+
+
+def _source() -> dict[str, object]:
+    """Git state of the folder the command runs in; null outside a checkout."""
+    commit = output_of(["git", "rev-parse", "HEAD"])
+    changes = output_of(["git", "status", "--porcelain"])
+    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,99 @@
+"""Page cache, device and priority: what is asked for holds, or is refused before anything runs."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tracegen.capture import conditions, page_cache, storage
+from tracegen.capture.execute import run_program
+from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.model import Experiment
+
+EXPERIMENT = Experiment("x", "?", "demo", "Hello", 1)
+PAGES = 64
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of 64 pages and one byte on a disk; skips where its pages cannot be dropped (tmpfs)."""
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(PAGES * mmap.PAGESIZE + 1))
+    if storage.storage_of(path)["file_system"] in ("tmpfs", "ramfs"):
+        pytest.skip("files in memory have no page cache to drop")
+    return path
+
+
+def test_what_is_dropped_is_gone_and_what_is_filled_is_there(file: Path) -> None:
+    page_cache.drop([file])
+    assert page_cache.cached(file).cached_bytes == 0
+    page_cache.fill([file])
+    assert page_cache.cached(file).cached_bytes == file.stat().st_size
+
+
+def test_one_page_that_is_read_is_counted(file: Path) -> None:
+    """Against the kernel: read-ahead off, one page read through a mapping, and one more."""
+    page_cache.drop([file])
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
+        mapped.madvise(mmap.MADV_RANDOM)
+        for n, page in enumerate((3, 40), 1):
+            assert mapped[page * mmap.PAGESIZE] >= 0
+            assert page_cache.cached(file).cached_bytes == n * mmap.PAGESIZE
+
+
+def test_pages_that_another_process_holds_are_named(file: Path) -> None:
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
+        assert sum(mapped[:: mmap.PAGESIZE]) >= 0
+        with pytest.raises(EnvironmentFailure, match="bytes stay in the page cache; end the programs that map it"):
+            page_cache.drop([file])
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    assert page_cache.cached(tmp_path / "empty").cached_bytes == 0
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    for act in (page_cache.drop, page_cache.fill):
+        with pytest.raises(EnvironmentFailure, match="No such file"):
+            act([tmp_path / "nothing"])
+
+
+def test_the_device_is_the_one_that_df_names(file: Path) -> None:
+    found = storage.storage_of(file)
+    said = subprocess.run(["df", "--output=source,fstype", file], capture_output=True, text=True, check=True)
+    assert [found["device"], found["file_system"]] == said.stdout.splitlines()[1].split()
+
+
+def test_fragments_are_those_that_filefrag_counts(file: Path) -> None:
+    said = subprocess.run(["/usr/sbin/filefrag", file], capture_output=True, text=True)
+    if said.returncode != 0:
+        pytest.skip("no filefrag, or the file system does not tell")
+    assert storage.fragments_of(file) == int(said.stdout.split(":")[-1].split()[0])
+
+
+def test_processors_that_are_not_there() -> None:
+    with pytest.raises(SettingsError, match="processors: 4000 cannot be used here; there are 0"):
+        conditions.refuse_impossible(replace(EXPERIMENT, processors=(0, 4000)))
+
+
+def test_processors_and_priority_hold_for_the_program(tmp_path: Path) -> None:
+    one = min(os.sched_getaffinity(0))
+    asked = replace(EXPERIMENT, processors=(one,), nice=7)
+    conditions.refuse_impossible(asked)
+    out = tmp_path / "out"
+    code = "import os; print(sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0))"
+    ended = run_program(
+        ["python3", "-c", code], stdout=out, stderr=tmp_path / "err", before=conditions.before_start(asked)
+    )
+    assert ended.status == 0 and out.read_text() == f"[{one}] 7\n"
+    assert os.sched_getaffinity(0) > {one} or os.cpu_count() == 1  # ours are what they were
+
+
+def test_nothing_is_done_when_nothing_is_asked_for() -> None:
+    assert conditions.before_start(EXPERIMENT) is None

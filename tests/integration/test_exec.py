@@ -1,0 +1,238 @@
+"""Any program of a hooked build: windows, the signal that ends a trace, several contexts, sequences and models."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracegen import privacy
+from tracegen.capture.llama_cpp import TARGET, Build, ensure_build
+from tracegen.cli import main
+from tracegen.demo_models import write_demo_model
+from tracegen.loaded import LoadedRun, load_run
+from tracegen.pages.render import render_report
+from tracegen.progress import Progress
+from tracegen.readers.native import read_trace
+from tracegen.readers.segments import segment_files
+
+pytestmark = pytest.mark.llama
+
+PROMPT = "The page of the memory is read from the disk"
+COMMON = ("--seed", "1", "-t", "2", "--fit", "off")
+SPECULATE = ("--spec-type", "draft-simple", "--spec-draft-n-max", "4", "--spec-draft-n-min", "1", "--temp", "0")
+
+Exec = Callable[..., LoadedRun]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def execute(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> Exec:
+    """`tracegen exec case OPTIONS -- PROGRAM ARGUMENTS`; the run it stored. The program is built first."""
+
+    def call(program: str, *arguments: object, options: tuple[object, ...] = (), status: int = 0) -> LoadedRun:
+        ensure_build(Progress(), target=program)
+        given = ["exec", "case", *map(str, options), "--llama-cpp", str(hooked.programs), "--", program]
+        found = main([*given, *map(str, arguments)])
+        said = capfd.readouterr()
+        assert found == status, said.out + said.err
+        return load_run(sorted((project / "experiments" / "case" / "runs").iterdir())[-1])
+
+    return call
+
+
+def completion(model: Path, tokens: int, context: int = 256) -> tuple[object, ...]:
+    return "-m", model, "-p", PROMPT, "-n", tokens, *COMMON, "-c", context, "-no-cnv", "--ignore-eos"
+
+
+def accounted(loaded: LoadedRun) -> bool:
+    """Every node of every pass that was recorded is accounted for, and nothing failed."""
+    return loaded.run.verdict != "not usable" and bool(loaded.ops["state"].notna().all()) and len(loaded.ops) > 0
+
+
+def kinds(loaded: LoadedRun) -> list[str]:
+    return [str(kind) for kind in loaded.passes["kind"].fillna("none")]
+
+
+def test_a_whole_program(execute: Exec, demo: Path) -> None:
+    loaded = execute(TARGET, *completion(demo, 4))
+    assert accounted(loaded)
+    assert kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
+    facts = loaded.run.facts
+    assert facts["trace"]["skipped_passes"] == 0 and facts["text"]["generated"] is None
+    assert facts["model"]["file"] == str(demo) and facts["command"][1:3] == ["-m", str(demo)]
+
+
+def test_a_window_of_passes_is_what_the_whole_run_has_there(execute: Exec, demo: Path) -> None:
+    whole = execute(TARGET, *completion(demo, 8))
+    window = execute(TARGET, *completion(demo, 8), options=("--passes", "3-5"))
+    assert accounted(window) and kinds(window) == ["load", *["generate"] * 3]
+    assert window.run.facts["trace"]["skipped_passes"] == 9 - 3
+    # evaluation 3 is the third pass after the load: the warm-up was 0, the prompt 1
+    there = whole.passes[whole.passes["pass_id"].isin([4, 5, 6])]
+    assert list(window.passes["position_begin"].dropna()) == list(there["position_begin"])
+    columns = ["node", "op", "name", "slot", "source_name", "memory", "size_bytes", "touched_bytes"]
+    mine = window.accesses[window.accesses["pass_id"] == 1][columns].reset_index(drop=True)
+    theirs = whole.accesses[whole.accesses["pass_id"] == 4][columns].reset_index(drop=True)
+    pd.testing.assert_frame_equal(mine, theirs, check_categorical=False)
+
+
+def test_so_many_passes(execute: Exec, demo: Path) -> None:
+    loaded = execute(TARGET, *completion(demo, 8), options=("--passes", 4))
+    assert accounted(loaded) and kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate"]
+
+
+def test_the_ubatches_of_a_call_stay_together(execute: Exec, demo: Path) -> None:
+    loaded = execute(TARGET, *completion(demo, 3), "-ub", 4, options=("--passes", 2))
+    rows = loaded.passes[loaded.passes["kind"] == "prompt"]
+    assert accounted(loaded) and len(rows) > 1 and rows["ubatch"].tolist() == list(range(len(rows)))
+    assert rows["n_tokens"].sum() > 8 and "generate" not in kinds(loaded)
+
+
+def test_a_window_that_nothing_falls_into(execute: Exec, demo: Path) -> None:
+    """A run of which no pass was recorded is stored, and says so."""
+    loaded = execute(TARGET, *completion(demo, 3), options=("--after", 1000, "--for", 5), status=1)
+    assert kinds(loaded) == ["load"] and loaded.run.verdict == "not usable"
+    assert loaded.run.facts["trace"]["skipped_passes"] == 4
+
+
+def test_several_sequences_are_never_prompt_or_generate(execute: Exec, demo: Path) -> None:
+    loaded = execute("llama-parallel", "-m", demo, "-np", 3, "-ns", 3, "-n", 6, *COMMON, "-c", 8192)
+    several = loaded.passes["n_sequences"].fillna(0) > 1
+    assert accounted(loaded) and several.any()
+    assert set(loaded.passes.loc[several, "kind"]) == {"mixed"}
+    assert loaded.tokens["sequence"].nunique() >= 3
+
+
+def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: Exec, models: Path, demo: Path) -> None:
+    (draft,) = write_demo_model("demo", models / "draft.gguf", n_layers=2)
+    loaded = execute(
+        "llama-speculative-simple", "-m", demo, "-md", draft, "-p", PROMPT, "-n", 12, *COMMON, "-c", 256, *SPECULATE
+    )  # fmt: skip
+    assert accounted(loaded)
+    assert loaded.files["path"].tolist() == [demo.name, draft.name] and loaded.files["model"].tolist() == [0, 1]
+    model_of = loaded.contexts.set_index("context")["model"]
+    drafting = loaded.passes[loaded.passes["kind"] == "draft"]
+    checking = loaded.passes[loaded.passes["kind"] == "verify"]
+    assert len(drafting) and len(checking)
+    assert set(drafting["context"].map(model_of)) == {1} and set(checking["context"].map(model_of)) == {0}
+    # every weight that an op of a context used is of the model of that context
+    rows = loaded.accesses.dropna(subset=["file"]).merge(loaded.passes[["pass_id", "context"]], on="pass_id")
+    file_model = loaded.files.set_index("file")["model"]
+    assert (rows["file"].map(file_model).astype(int) == rows["context"].map(model_of).astype(int)).all()
+    assert rows["file"].nunique() == 2
+
+
+def test_one_model_loaded_twice_is_one_model(execute: Exec, demo: Path) -> None:
+    loaded = execute(
+        "llama-speculative-simple", "-m", demo, "-md", demo, "-p", PROMPT, "-n", 6, *COMMON, "-c", 256, *SPECULATE
+    )  # fmt: skip
+    assert accounted(loaded) and len(loaded.files) == 1 and set(loaded.contexts["model"].dropna()) == {0}
+    assert (loaded.passes["kind"] == "load").sum() == 2
+
+
+def test_embeddings_are_neither_prompt_nor_generate(execute: Exec, demo: Path) -> None:
+    loaded = execute("llama-embedding", "-m", demo, "-p", PROMPT, *COMMON, "-c", 256, "--pooling", "mean")
+    assert accounted(loaded) and not {"prompt", "generate"} & set(kinds(loaded))
+
+
+def test_rows_that_nobody_reads_are_not_generated_tokens(execute: Exec, demo: Path) -> None:
+    loaded = execute("llama-bench", "-m", demo, "-p", 16, "-n", 8, "-r", 1, "-t", 2)
+    assert accounted(loaded) and "generate" not in kinds(loaded)
+
+
+def test_the_pages_of_such_a_run(execute: Exec, models: Path, demo: Path) -> None:
+    (draft,) = write_demo_model("demo", models / "draft-2.gguf", n_layers=2)
+    loaded = execute(
+        "llama-speculative-simple", "-m", demo, "-md", draft, "-p", PROMPT, "-n", 8, *COMMON, "-c", 256, *SPECULATE,
+        options=("--private",),
+    )  # fmt: skip
+    run = privacy.public_run(loaded.run)
+    tables = privacy.public_tables(loaded.run, loaded.tables)
+    report = render_report(run, tables, address="case/run-001", citable=None)
+    assert len(report.pages) == 5
+    assert all(PROMPT not in page.body for page in report.pages)
+    assert all(PROMPT.encode() not in content for content in report.files.values())
+    provenance = next(page.body for page in report.pages if page.key == "provenance")
+    assert "llama-speculative-simple" in provenance and "(private)" in provenance
+
+
+def test_ctrl_c_closes_the_trace_and_stores_the_run(project: Path, hooked: Build, demo: Path) -> None:
+    command = [sys.executable, "-m", "tracegen", "exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET]
+    arguments = [*map(str, completion(demo, 100_000, 16_384))]
+    with subprocess.Popen(
+        [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as child:
+        patience = time.monotonic() + 60
+        while not list(project.glob("experiments/case/runs/.*.part/raw/trace/*.t000.tt")):
+            assert time.monotonic() < patience and child.poll() is None
+            time.sleep(0.05)
+        try:
+            child.send_signal(signal.SIGINT)
+            said, _ = child.communicate(timeout=120)
+        finally:
+            child.kill()
+    assert child.returncode == 0, said
+    loaded = load_run(project / "experiments" / "case" / "runs" / "001")
+    (check,) = [check for check in loaded.run.checks if check.key == "trace_complete"]
+    assert check.state == "passed" and loaded.run.facts["stopped"] is True
+    assert accounted(loaded) and loaded.passes["end_ns"].notna().all()
+
+
+def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Build, demo: Path) -> None:
+    """By hand, without tracegen: the trace is whole while the program goes on, and its text is what it always is."""
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    environment = {**os.environ, "TENSOR_TRACE_DIR": str(trace), "TENSOR_TRACE_SIGNAL": "USR1"}
+    command = [str(hooked.programs / TARGET), *map(str, completion(demo, 3000, 4096))]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        patience = time.monotonic() + 60
+        while not list(trace.glob("*.t000.tt")):
+            assert time.monotonic() < patience and child.poll() is None
+            time.sleep(0.01)
+        child.send_signal(signal.SIGUSR1)
+        text, _ = child.communicate(timeout=300)
+    assert child.returncode == 0
+    found = read_trace(segment_files(trace))
+    assert found.facts["ended"] and found.facts["unsealed_chunks"] == 0 and found.facts["dropped"] == 0
+    assert 0 < len(found.tables["passes"]) < 3000
+    plain = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    assert plain.stdout == text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--passes", "7-3"], "--passes: is '7-3'; give how many, or FIRST-LAST"),
+        (["--after", "-1"], "--after: is -1.0; give seconds"),
+        (["--limit", "0"], "--limit: is 0; give bytes"),
+    ],
+)
+def test_windows_that_make_no_sense(
+    project: Path, capfd: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert main(["exec", "case", *options, "--", "llama-bench"]) == 2
+    assert said in capfd.readouterr().err and not (project / "experiments").exists()
+
+
+def test_programs_that_cannot_be_traced(project: Path, plain: Build, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["exec", "case", "--", "no-such-program"]) == 2
+    assert "no-such-program: there is no such program" in capfd.readouterr().err
+    assert main(["exec", "case", "--", str(plain.programs / TARGET)]) == 2
+    assert "was not built with the hooks" in capfd.readouterr().err
+    assert main(["exec", "case", "--", "/bin/true"]) == 3
+    assert "ran but recorded nothing" in capfd.readouterr().err
+    assert main(["exec", "case"]) == 2
+    assert "name the program behind --" in capfd.readouterr().err

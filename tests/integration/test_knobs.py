@@ -1,0 +1,66 @@
+"""Settings that decide what reaches the disk: prefault and page cache, seen by the kernel's own counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracegen.capture import storage
+from tracegen.capture.llama_cpp import Build
+from tracegen.demo_models import write_demo_model
+from tracegen.loaded import LoadedRun, load_run
+from tracegen.measure import measure
+from tracegen.model import Experiment
+from tracegen.progress import Progress
+
+pytestmark = pytest.mark.llama
+
+
+@pytest.fixture(scope="module")
+def moe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A MoE large enough for read-ahead not to read all of it: 2 of 32 experts are used for a token."""
+    (path,) = write_demo_model("moe", tmp_path_factory.mktemp("models") / "wide.gguf", n_experts=32)
+    if storage.storage_of(path)["file_system"] in ("tmpfs", "ramfs"):
+        pytest.skip("files in memory have no page cache to drop")
+    return path
+
+
+def ran(hooked: Build, folder: Path, model: Path, **settings: object) -> LoadedRun:
+    experiment = Experiment("knobs", "?", str(model), "The page", 2, warmup=False, repack=False, **settings)  # type: ignore[arg-type]
+    run = measure(experiment, folder, Progress(), str(hooked.programs))
+    assert run.folder is not None and run.verdict != "not usable"
+    return load_run(run.folder)
+
+
+def cache_of(loaded: LoadedRun) -> tuple[int, int]:
+    found = loaded.run.facts["conditions"]["page_cache"]
+    return found["before_bytes"], found["after_bytes"]
+
+
+def read_in(loaded: LoadedRun, kind: str) -> int:
+    return int(loaded.passes.loc[loaded.passes["kind"] == kind, "read_bytes"].sum())
+
+
+def faults_in(loaded: LoadedRun, kind: str) -> int:
+    return int(loaded.passes.loc[loaded.passes["kind"] == kind, "major_faults"].sum())
+
+
+def test_prefault_decides_which_pass_reads_a_cold_file(hooked: Build, moe: Path, tmp_path: Path) -> None:
+    """With it the load reads the whole file, without it the prompt does, page by page; the text is the same."""
+    size = moe.stat().st_size
+    whole = ran(hooked, tmp_path, moe, page_cache="cold")
+    assert cache_of(whole) == (0, size) and whole.run.facts["settings"]["prefault"] is True
+    assert size <= read_in(whole, "load") < 1.1 * size and read_in(whole, "prompt") < 0.1 * size
+    parts = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False)
+    before, after = cache_of(parts)
+    assert before == 0 and after > 0 and parts.run.facts["settings"]["prefault"] is False
+    assert read_in(parts, "load") < 0.1 * size and faults_in(parts, "prompt") > 0
+    assert read_in(parts, "prompt") > 0.5 * after
+    assert faults_in(whole, "prompt") == 0 and parts.run.facts["text"] == whole.run.facts["text"]
+
+
+def test_a_warm_file_is_in_memory_before_the_run(hooked: Build, moe: Path, tmp_path: Path) -> None:
+    loaded = ran(hooked, tmp_path, moe, page_cache="warm", prefault=False)
+    assert cache_of(loaded)[0] == moe.stat().st_size
+    assert faults_in(loaded, "prompt") == 0 and read_in(loaded, "prompt") == 0
