@@ -23,7 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("pages", "export", "bundle", "privacy", "loaded", "recording"),
     ("measure", "observe"),
     ("publish",),
-    ("site_files", "journal", "drafts"),
+    ("site_files", "journal", "drafts", "reference"),
     ("site",),
     ("plugin", "commands"),
     ("demo", "cli"),

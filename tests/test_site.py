@@ -26,7 +26,7 @@ def never(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable
 
 def test_a_site_without_experiments(tmp_path: Path) -> None:
     empty = gathered(tmp_path)
-    assert list(empty.pages) == ["experiments/index.md"]
+    assert list(empty.pages) == ["reference/index.md", "experiments/index.md"]
     assert "No experiment has been published" in empty.pages["experiments/index.md"].content()
 
 
@@ -50,9 +50,14 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
     assert one.older == 2
     folders = ["v1", *(f"run-00{n}" for n in (8, 7, 6, 5, 4))]
     expected = {f"experiments/sample/{f}/{'' if k == 'overview' else k + '/'}index.md" for f in folders for k in KEYS}
-    assert set(made.pages) == expected | {"experiments/index.md", "experiments/sample/index.md"}
+    assert set(made.pages) == expected | {
+        "reference/index.md", "experiments/index.md", "experiments/sample/index.md",
+    }  # fmt: skip
     assert "Draft, not citable" in made.pages["experiments/sample/run-008/index.md"].content()
-    assert [page.path for page in made.pages.values() if page.listed] == ["experiments/index.html"]
+    assert [page.path for page in made.pages.values() if page.listed] == [
+        "reference/index.html",
+        "experiments/index.html",
+    ]
 
 
 def test_drafts_come_from_the_cache_until_something_changes(tmp_path: Path) -> None:

@@ -299,6 +299,7 @@ def _facts(made: Captured, trace: NativeTrace, timings: Mapping[str, float | int
             },
             "event_cost_ns": _finite(facts["event_cost_ns"]),
             "clock_read_ns": _finite(facts["clock_read_ns"]),
+            "pass_cost_ns": _finite(facts["pass_cost_ns"]),
             "overhead_share": overhead_share(trace.tables, facts),
         },
         "versions": {

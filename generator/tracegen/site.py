@@ -17,7 +17,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from tracegen import resources, site_files, store
+from tracegen import reference, resources, site_files, store
 from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, shells, verify_bundle
 from tracegen.charts.text import printable
 from tracegen.drafts import Draft, Drawing, Render
@@ -153,7 +153,7 @@ def gather(
         )
         for folder, versions, paths, found in zip(folders, published, newest, waiting, strict=True)
     ]
-    pages = {page.source: page for page in _pages(entries, base)}
+    pages = {page.source: page for page in _pages(entries, base, cache)}
     return Site(base, entries, pages, drawing)
 
 
@@ -225,15 +225,19 @@ def _question(folder: Path, published: Sequence[Published], runs: Sequence[Path]
     return printable(chosen or "No question is written down.")
 
 
-def _pages(entries: list[Entry], base: str) -> Iterator[SitePage]:
+def _pages(entries: list[Entry], base: str, cache: Path) -> Iterator[SitePage]:
     templates = shells()
 
-    def listing(path: str, title: str, summary: str, template: str, listed: bool, **values: Any) -> SitePage:
+    def own(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str]) -> SitePage:
         def content() -> str:
-            inner = templates.get_template(template).render(**values)
-            return f'<div class="tracegen tracegen-site">\n{inner}</div>'
+            return f'<div class="tracegen tracegen-site">\n{inner()}</div>'
 
         return SitePage(path, title, summary, listed, True, lambda root: "", content)
+
+    def listing(path: str, title: str, summary: str, template: str, listed: bool, **values: Any) -> SitePage:
+        return own(path, title, summary, listed, lambda: templates.get_template(template).render(**values))
+
+    yield own(reference.PATH, reference.TITLE, reference.SUMMARY, True, partial(reference.content, cache))
 
     for entry in entries:
         for one in entry.published:

@@ -67,29 +67,9 @@ __attribute__((noinline)) void measured_clock_reads(void) {
     sink = sum;
 }
 
-/* The records of one pass: usage twice, clock twice, begin, compute, end, call, logits, token. */
 __attribute__((noinline)) void measured_passes(int n) {
-    const uint32_t pair[2] = { 0, 0 };
     for (int i = 0; i < n; i++) {
-        struct rusage  usage;
-        struct tt_pass pass = { .pass = tt_next_pass(trace), .n_tokens = 1 };
-        uint8_t        begin[sizeof pass + sizeof(struct tt_token)] = { 0 };
-        tt_record(trace, TT_CALL, pair, sizeof pair, tt_now());
-        getrusage(RUSAGE_SELF, &usage);
-        pass.usage.minor_faults = (uint64_t) usage.ru_minflt;
-        memcpy(begin, &pass, sizeof pass);
-        struct tt_moment moment = tt_moment();
-        tt_clock(trace, &moment);
-        tt_record(trace, TT_PASS_BEGIN, begin, sizeof begin, moment.ns);
-        const struct tt_compute compute = { .compute = tt_next_compute(trace), .pass = pass.pass, .backend = tt_string(trace, "CPU") };
-        tt_record(trace, TT_COMPUTE, &compute, sizeof compute, tt_now());
-        getrusage(RUSAGE_SELF, &usage);
-        pass.usage.minor_faults = (uint64_t) usage.ru_minflt;
-        moment = tt_moment();
-        tt_record(trace, TT_PASS_END, &pass, sizeof pass, moment.ns);
-        tt_clock(trace, &moment);
-        tt_record(trace, TT_LOGITS, pair, sizeof pair, tt_now());
-        tt_record(trace, TT_SAMPLED, pair, sizeof pair, tt_now());
+        tt_write_pass(trace);
     }
 }
 

@@ -6,6 +6,7 @@ if (GGML_TENSOR_TRACE)
     target_sources(ggml-base PRIVATE
         ${TENSOR_TRACE_SOURCE}/clock.c
         ${TENSOR_TRACE_SOURCE}/window.c
+        ${TENSOR_TRACE_SOURCE}/cost.c
         ${TENSOR_TRACE_SOURCE}/crc32.c
         ${TENSOR_TRACE_SOURCE}/facts.c
         ${TENSOR_TRACE_SOURCE}/graphs.c

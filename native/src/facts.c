@@ -70,8 +70,8 @@ static void note_machine(struct tt_trace * trace) {
 }
 
 static void note_build_and_clock(struct tt_trace * trace) {
-    char   text[128];
-    double event_ns, clock_ns;
+    char           text[128];
+    struct tt_cost cost;
 #if defined(__VERSION__)
     tt_info(trace, "build.compiler", __VERSION__);
 #endif
@@ -81,11 +81,13 @@ static void note_build_and_clock(struct tt_trace * trace) {
 #ifdef TENSOR_TRACE_HOOKED
     tt_info(trace, "build.hooked", TENSOR_TRACE_HOOKED); /* which hooks, in which llama.cpp */
 #endif
-    if (tt_measure_cost(trace, &event_ns, &clock_ns)) { /* else the reader says that it is not known */
-        snprintf(text, sizeof text, "%.2f", event_ns);
+    if (tt_measure_cost(trace, &cost)) { /* else the reader says that it is not known */
+        snprintf(text, sizeof text, "%.2f", cost.event_ns);
         tt_info(trace, "cost.event_ns", text);
-        snprintf(text, sizeof text, "%.2f", clock_ns);
+        snprintf(text, sizeof text, "%.2f", cost.clock_ns);
         tt_info(trace, "cost.clock_ns", text);
+        snprintf(text, sizeof text, "%.1f", cost.pass_ns);
+        tt_info(trace, "cost.pass_ns", text);
     }
     tt_info(trace, "clock.events", tt_tsc ? "tsc" : "monotonic");
     tt_info(trace, "clock.why", trace->clock);

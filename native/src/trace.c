@@ -89,6 +89,11 @@ void tt_close(struct tt_trace * trace) {
     if (trace->folder >= 0) {
         close(trace->folder);
     }
+    tt_forget(trace);
+    free(trace);
+}
+
+void tt_forget(struct tt_trace * trace) {
     for (uint32_t i = 0; i < trace->n_strings; i++) {
         free(trace->texts[i]);
     }
@@ -97,7 +102,6 @@ void tt_close(struct tt_trace * trace) {
     tt_map_free(&trace->graphs);
     tt_map_free(&trace->placements);
     pthread_mutex_destroy(&trace->lock);
-    free(trace);
 }
 
 /* After a record that did not fit only the end is written: others may name what is missing. */

@@ -88,6 +88,7 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
 /* Write the end and the checksums. Others may still call: what comes after is neither recorded nor counted. */
 void     tt_seal(struct tt_trace * trace);
 void     tt_close(struct tt_trace * trace); /* seal and free: when nobody calls any more */
+void     tt_forget(struct tt_trace * trace); /* free what it remembers: names, graphs, placements */
 /* A record of `payload` bytes: fill what this returns, then call tt_record_end; NULL: dropped. */
 void *   tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
 void     tt_record_end(struct tt_trace * trace);
@@ -142,8 +143,12 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
 void tt_thread_end(struct tt_writer * writer);
 void tt_writers_seal(struct tt_trace * trace); /* under the lock */
 void tt_writers_free(struct tt_trace * trace);
-/* Nanoseconds one op event and one read of its clock cost in this folder, now; false: it could not be measured. */
-bool tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns);
+enum { TT_THREAD_CHUNK = 1 << 20 };
+
+/* cost.c: nanoseconds that an op event, a read of its clock and the records of a pass take in this folder, now */
+struct tt_cost { double event_ns, clock_ns, pass_ns; };
+bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost); /* false: it could not be measured */
+void tt_write_pass(struct tt_trace * trace); /* what is written for a pass beside its ops */
 
 /* shared by trace.c and writer.c */
 struct tt_trace {

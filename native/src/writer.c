@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREAD_CHUNK = 1 << 20, MOST_CHUNK = 16 << 20, PARTS = 16 };
+enum { MOST_CHUNK = 16 << 20, PARTS = 16 };
 
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     pthread_mutex_lock(&trace->lock);
@@ -29,7 +29,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
         const uint32_t number = trace->n_segments;
         snprintf(name, sizeof name, "%s.t%03u.tt", hex, number - 1);
         if (tt_segment_open(&writer->segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, number,
-                            THREAD_CHUNK, &trace->budget)) {
+                            TT_THREAD_CHUNK, &trace->budget)) {
             trace->n_segments++;
         } else {
             const int fault = errno;
@@ -54,10 +54,10 @@ void tt_writer_release(struct tt_writer * writer) {
 
 /* A thread that has just left its last barrier is about to end its part: it is waited for a little. */
 static bool stays_busy(struct tt_writer * writer) {
-    enum { TRIES = 1000 };
     const struct timespec pause = { .tv_nsec = 100000 };
+    const uint64_t        until = tt_now() + 100000000;
     bool busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
-    for (int i = 0; i < TRIES && busy; i++) {
+    while (busy && tt_now() < until) {
         nanosleep(&pause, NULL);
         busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
     }
@@ -196,42 +196,4 @@ void tensor_trace_barrier_end(struct tt_writer * writer) {
     if (writer->begin) {
         writer->barrier += tt_ticks() - writer->barrier_begin;
     }
-}
-
-/* The least disturbed of some rounds of events into a file of their own, which has no name: chunks are paid for. */
-bool tt_measure_cost(struct tt_trace * trace, double * event_ns, double * clock_ns) {
-    enum { ROUNDS = 5, N_NODES = 800, N_COMPUTES = 82, N = N_NODES * N_COMPUTES }; /* a round fills a chunk */
-    static const char            name[] = "cost";
-    const struct tt_compute_work work   = { .n_nodes = N_NODES };
-    struct tt_budget             budget = { UINT64_MAX };
-    struct tt_writer             writer = { 0 };
-    if (!tt_segment_open(&writer.segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, 0, THREAD_CHUNK, &budget)) {
-        return false;
-    }
-    unlinkat(trace->folder, name, 0);
-    double best_event = 1e9, best_clock = 1e9;
-    for (int round = 0; round < ROUNDS; round++) {
-        const uint64_t begin = tt_now();
-        for (int compute = 0; compute < N_COMPUTES; compute++) {
-            tt_thread_begin(&writer, &work, 1, 2);
-            for (int i = 0; i < N_NODES; i++) {
-                tensor_trace_op_begin(&writer, i);
-                tensor_trace_op_end(&writer, i);
-            }
-            tt_thread_end(&writer);
-        }
-        const uint64_t middle = tt_now();
-        for (int i = 0; i < N; i++) {
-            (void) tt_ticks();
-        }
-        const uint64_t end = tt_now();
-        const double   event = (double) (middle - begin) / N, clock = (double) (end - middle) / N;
-        best_event = event < best_event ? event : best_event;
-        best_clock = clock < best_clock ? clock : best_clock;
-    }
-    const bool whole = writer.segment.header->dropped_records == 0;
-    tt_segment_close(&writer.segment, false);
-    *event_ns = best_event;
-    *clock_ns = best_clock;
-    return whole;
 }

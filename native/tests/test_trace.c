@@ -350,16 +350,21 @@ static void the_clock_is_the_one_asked_for(void) {
 
 static void the_cost_is_measured_and_leaves_nothing_behind(void) {
     char   folder[512], path[1024], error[256];
-    double event_ns, clock_ns;
     folder_make(folder);
     struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+    struct tt_cost    cost  = { 0 };
     CHECK(trace);
-    CHECK(tt_measure_cost(trace, &event_ns, &clock_ns));
-    CHECK(clock_ns > 0 && event_ns > 2 * clock_ns && event_ns < 1e6);
+    CHECK(tt_measure_cost(trace, &cost));
+    CHECK(cost.clock_ns > 0 && cost.event_ns > 2 * cost.clock_ns && cost.event_ns < 1e6);
+    CHECK(cost.pass_ns > 8 * cost.clock_ns && cost.pass_ns < 1e8 && trace->n_passes == 0);
     CHECK(folder_entry(folder, 0, path) && !folder_entry(folder, 1, path));
-    const int taken = openat(trace->folder, "cost", O_CREAT | O_WRONLY, 0600); /* another tracer measures here */
-    CHECK(taken >= 0 && !tt_measure_cost(trace, &event_ns, &clock_ns));
-    close(taken);
+    static const char * const names[] = { "cost-events", "cost-passes" };
+    for (int i = 0; i < 2; i++) { /* another tracer measures here */
+        const int taken = openat(trace->folder, names[i], O_CREAT | O_WRONLY, 0600);
+        CHECK(taken >= 0 && !tt_measure_cost(trace, &cost));
+        close(taken);
+        unlinkat(trace->folder, names[i], 0);
+    }
     tt_close(trace);
     folder_remove(folder);
 }

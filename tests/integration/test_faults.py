@@ -13,11 +13,13 @@ import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import gguf
 import pytest
 
 from tracegen import measure as measuring
+from tracegen import recording
 from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.cli import main
 from tracegen.errors import EnvironmentFailure
@@ -316,15 +318,18 @@ def test_ctrl_c_while_llama_cpp_runs(project: Path, demo: Path, hooked: Build) -
     assert (kept / "raw" / "stderr.txt").stat().st_size
 
 
-@pytest.mark.parametrize("stage", ["traced_program", "read_trace", "checks_of", "_facts"])
+@pytest.mark.parametrize(
+    ("module", "stage"),
+    [(measuring, "traced_program"), (recording, "read_trace"), (recording, "checks_of"), (recording, "_facts")],
+)
 def test_ctrl_c_at_other_stages(
-    tracegen: Tracegen, project: Path, demo: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+    tracegen: Tracegen, project: Path, demo: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stage: str
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     folder = experiment(project, model=str(demo))
-    monkeypatch.setattr(measuring, stage, interrupted)
+    monkeypatch.setattr(module, stage, interrupted)
     status, said = tracegen("run", "case")
     assert status == 130
     assert "interrupted" in said

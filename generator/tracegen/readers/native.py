@@ -317,6 +317,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "n_barriers": int((events.spans.barrier_ns > 0).sum()),
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
+        "pass_cost_ns": _nanoseconds(info, "cost.pass_ns"),
         "clock": CLOCKS[segments[0].clock],
         "clock_why": info.get("clock.why"),
         "clock_anchor": info.get("clock.anchor"),

@@ -1,0 +1,64 @@
+"""The reference page: what a trace holds and what it cannot tell, every table and check, from the contract itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracegen import resources
+from tracegen.store import write_text
+
+PATH, TITLE = "reference/index.html", "What a trace holds"
+SUMMARY = "What is recorded and what is not, every table with its columns, and every check of a verdict."
+
+KINDS = {
+    "load": "A model is loaded. Recorded.",
+    "warmup": "llama.cpp runs the graph once before the prompt. Recorded.",
+    "prompt": "A call of one sequence that asks for the logits of its last row at most.",
+    "generate": "One row, after logits of its context were read, not at the begin of the sequence.",
+    "encode": "llama_encode. Recorded.",
+    "draft": "All that a second context does while the first one verifies.",
+    "verify": "A few rows at once, all of their logits asked for, while another context proposes them.",
+    "mixed": "All else: several sequences, rows whose logits are all asked for, rows whose logits nobody reads.",
+}
+STATES = {
+    "executed": "It ran; its times are measured on every thread.",
+    "fused": "The kernel of another node computed it.",
+    "empty": "It ran and had no elements.",
+    "noop": "It only views, reshapes or permutes: nothing is computed.",
+    "off": "Its flag says that it is not computed.",
+}
+MEMORY = {
+    "disk": "The address lies in a mapping of the model file. Whether the page was in memory is another question.",
+    "copied": "Bytes of the file that llama.cpp copied at load, repacked or as they are; reading them reads no disk.",
+    "buffer": "KV cache, intermediate results, inputs and outputs.",
+}
+
+
+def content(cache: Path) -> str:
+    """The page's HTML. It is made once for each version of the renderer: the contract loads pandas."""
+    path = cache / f"reference-{resources.renderer_hash()[:16]}.html"
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    made = render()
+    cache.mkdir(parents=True, exist_ok=True)
+    for old in cache.glob("reference-*.html"):
+        old.unlink(missing_ok=True)
+    write_text(path, made)
+    return made
+
+
+def render() -> str:
+    """The page's HTML, from the tables' contract and the checks' titles and limits."""
+    from tracegen import tables
+    from tracegen.pages.context import NEEDS
+    from tracegen.verdict import all_checks
+
+    figures = {check.key: [name for name, needs in NEEDS.items() if check.key in needs] for check in all_checks()}
+    for named, values in ((KINDS, tables.PASS_KINDS), (STATES, tables.OP_STATES), (MEMORY, tables.MEMORY_KINDS)):
+        if set(named) != set(values):
+            raise ValueError(f"the reference explains {tuple(named)}, the contract has {values}")
+    template = resources.templates("site").get_template("reference.html")
+    return template.render(
+        title=TITLE, summary=SUMMARY, tables=tables.TABLES, checks=all_checks(), figures=figures,
+        kinds=KINDS, states=STATES, memory=MEMORY, units=tables.UNITS,
+    )  # fmt: skip
