@@ -36,6 +36,7 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         mmap = false
         prefault = false
         page_cache = "cold"
+        residency = true
         processors = [1, 0]
         nice = 5
         flash_attention = "off"
@@ -61,6 +62,7 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         mmap=False,
         prefault=False,
         page_cache="cold",
+        residency=True,
         processors=(1, 0),
         nice=5,
         flash_attention="off",

@@ -30,6 +30,7 @@ class Experiment:
     mmap: bool = True
     prefault: bool = True
     page_cache: Literal["as is", "cold", "warm"] = "as is"
+    residency: bool = False
     processors: tuple[int, ...] = ()
     nice: int = 0
     flash_attention: Literal["auto", "on", "off"] = "auto"

@@ -98,6 +98,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
             _refuse_a_full_disk(trace, raw)
             _refuse_prefault(made, trace)
+            _refuse_residency(made, trace)
             stages.begin("check")
             timings = _timings(raw, made.counted)
             checks = checks_of(_evidence(trace, timings, document, made.settings, made.status, made.stopped))
@@ -150,6 +151,16 @@ def _refuse_prefault(made: Captured, trace: NativeTrace) -> None:
         raise EnvironmentFailure(
             f"{Path(made.command[0]).name}: reads the whole model at load, though `prefault` is false; its hooks are "
             "older than that setting: hook and build it again"
+        )
+
+
+def _refuse_residency(made: Captured, trace: NativeTrace) -> None:
+    """What the kernel does not tell is not guessed."""
+    refused = trace.facts["residency_refused"]
+    if made.settings.get("residency") and refused:
+        raise EnvironmentFailure(
+            f"{refused}: only who may write it is told which of its pages are in memory; copy it, or leave "
+            "`residency` out"
         )
 
 

@@ -66,6 +66,7 @@ KEYS: Mapping[str, _Setting] = {
     "mmap": _SWITCH,
     "prefault": _SWITCH,
     "page_cache": _Setting('"as is", "cold" or "warm"', lambda value: value in ("as is", "cold", "warm")),
+    "residency": _SWITCH,
     "processors": _Setting(
         "a list of different processor numbers",
         lambda value: (

@@ -39,6 +39,18 @@ void tensor_trace_load_end(void) {
     const uint64_t       time   = tt_now();
     const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
     tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
+    if (tt_watch_pages) {
+        tt_residency_write(tt_process, TT_NONE, record.load);
+    }
+}
+
+/* Only who may write a file is told by mincore which of its pages are in memory; others hear that all are. */
+static void watch_pages(const void * address, size_t size, const char * path, const struct stat * status) {
+    if (access(path, W_OK) != 0 && status->st_uid != geteuid()) {
+        tt_info(tt_process, "residency.refused", path);
+    } else if (!tt_residency_add(address, size)) {
+        tt_segment_drop(&tt_process->main, 1, 0);
+    }
 }
 
 bool tensor_trace_prefault_off(void) {
@@ -62,11 +74,17 @@ void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
         .address = (uintptr_t) address, .size_bytes = size, .inode = status.st_ino, .path = tt_string(tt_process, path),
     };
     tt_record(tt_process, TT_FILE_MAP, &record, sizeof record, tt_now());
+    if (tt_watch_pages) {
+        watch_pages(address, size, path, &status);
+    }
 }
 
 void tensor_trace_file_unmapped(const void * address, size_t size) {
     const struct tt_file_map record = { .address = (uintptr_t) address, .size_bytes = size };
     tt_record(tt_process, TT_FILE_UNMAP, &record, sizeof record, tt_now());
+    if (tt_watch_pages && !tt_residency_cut(address, size)) {
+        tt_segment_drop(&tt_process->main, 1, 0);
+    }
 }
 
 void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped) {

@@ -173,6 +173,9 @@ void tensor_trace_pass_end(int status) {
     now_in.open = false;
     tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(tt_process, &moment);
+    if (tt_watch_pages) {
+        tt_residency_write(tt_process, pass.pass, TT_NONE);
+    }
     tt_leave();
 }
 

@@ -13,7 +13,7 @@ bool tensor_trace_on = false;
 __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec"))) = NULL;
 
 struct tt_trace *     tt_process;
-bool                  tt_verify;
+bool                  tt_verify, tt_watch_pages;
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static pthread_key_t  writer_key;
 static struct tt_window window;
@@ -105,7 +105,9 @@ static void start(void) {
     const char * check = getenv("TENSOR_TRACE_VERIFY");
     char         error[256];
     const char * number = getenv("TENSOR_TRACE_SIGNAL");
-    tt_verify = check && strcmp(check, "1") == 0;
+    const char * watch  = getenv("TENSOR_TRACE_RESIDENCY");
+    tt_verify      = check && strcmp(check, "1") == 0;
+    tt_watch_pages = watch && strcmp(watch, "1") == 0;
     if (tt_window_read(&window, tt_now(), error)) {
         tt_process = tt_open(folder, limit && *limit ? strtoull(limit, NULL, 10) : UINT64_MAX, error);
     }

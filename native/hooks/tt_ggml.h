@@ -16,6 +16,7 @@
 /* ggml_process.c: the trace of this process, or NULL */
 extern struct tt_trace * tt_process TT_HIDDEN;
 extern bool              tt_verify TT_HIDDEN; /* TENSOR_TRACE_VERIFY=1 */
+extern bool              tt_watch_pages TT_HIDDEN; /* TENSOR_TRACE_RESIDENCY=1 */
 TT_HIDDEN struct tt_usage tt_usage_now(void);
 TT_HIDDEN void            tt_release_at_exit(struct tt_writer * writer); /* when this thread ends */
 TT_HIDDEN bool            tt_wanted(void); /* whether passes that begin now are recorded */

@@ -14,6 +14,7 @@
  *     TENSOR_TRACE_PASSES     N: so many passes; A-B: those with these numbers, counted from 0; the ubatches
  *                             of one call stay together. Passes outside are counted, not recorded
  *     TENSOR_TRACE_SIGNAL     USR1 or USR2: the signal that ends the trace while the program goes on
+ *     TENSOR_TRACE_RESIDENCY  1: ask after every load and pass which pages of the model files are in memory
  *     TENSOR_TRACE_PREFAULT   0: model files are mapped without reading them whole (no MAP_POPULATE, no
  *                             MADV_WILLNEED): what an op touches first is read then; traced or not
  *     TENSOR_TRACE_VERIFY     1: hash every graph of every pass, also where llama.cpp

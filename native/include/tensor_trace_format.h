@@ -114,6 +114,7 @@ enum tt_type {
     TT_SAMPLED    = 19, /* u32 context (or TT_NONE), i32 token: the token chosen from them */
     TT_END        = 20, /* struct tt_end: the trace was closed in order */
     TT_CLOCK      = 21, /* u64 ticks: what the clock of the events showed at the time of the record */
+    TT_RESIDENCY  = 22, /* struct tt_residency, then n_runs pairs of u32: first page in memory, how many pages */
 };
 
 struct tt_record {
@@ -225,6 +226,15 @@ struct tt_compute {
     uint32_t n_map;            /* ... unless a map of n_nodes numbers follows */
 };
 
+struct tt_residency {          /* pages of a mapping in memory, when a load or a pass had ended */
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t pass;             /* or TT_NONE ... */
+    uint32_t load;             /* ... and then the load that ended */
+    uint32_t page_bytes;
+    uint32_t n_runs;           /* TT_NONE: the same as the last time for this address and size */
+};
+
 struct tt_end {
     uint64_t wall_ns;          /* CLOCK_REALTIME beside the record's own time */
     uint64_t n_passes;
@@ -316,6 +326,7 @@ TT_ASSERT_SIZE(tt_place, 16);
 TT_ASSERT_SIZE(tt_pass, 72);
 TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
+TT_ASSERT_SIZE(tt_residency, 32);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);
 TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);

@@ -102,6 +102,11 @@ uint32_t tt_next_pass(struct tt_trace * trace);
 void     tt_skip_pass(struct tt_trace * trace); /* a pass outside the window: numbered, not recorded */
 uint64_t tt_next_compute(struct tt_trace * trace);
 
+/* residency.c: which pages of the mapped files are in memory; false: there are too many ranges */
+bool tt_residency_add(const void * address, size_t size);
+bool tt_residency_cut(const void * address, size_t size);
+void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
+
 /* facts.c */
 void tt_facts(struct tt_trace * trace);
 

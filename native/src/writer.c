@@ -122,7 +122,8 @@ void tt_thread_end(struct tt_writer * writer) {
     atomic_store_explicit(&writer->busy, false, memory_order_release);
 }
 
-static void copy_index(struct tt_writer * writer, int node) {
+/* Out of line: inlined, its registers would be saved for every op. */
+static __attribute__((noinline)) void copy_index(struct tt_writer * writer, int node) {
     struct tt_segment * segment = &writer->segment;
     const size_t kept = ((size_t) writer->work.n_nodes - (size_t) node) * sizeof(struct tt_long_op)
         + sizeof(struct tt_thread_end);

@@ -190,7 +190,7 @@ static void count_records(const uint8_t * payload, size_t size, void * state) {
         uint32_t         pair[2];
         memcpy(&record, payload + at, sizeof record);
         made->valid = made->valid && record.length >= sizeof record && record.length % 8 == 0 && record.length <= size - at
-            && record.type >= 1 && record.type <= TT_CLOCK && record.time_ns > 0;
+            && record.type >= 1 && record.type <= TT_RESIDENCY && record.time_ns > 0;
         if (!made->valid) {
             return;
         }
@@ -369,6 +369,60 @@ static void the_cost_is_measured_and_leaves_nothing_behind(void) {
     folder_remove(folder);
 }
 
+struct seen {
+    uint32_t n, n_runs[4], runs[4][8];
+    uint64_t size[4];
+};
+
+static void see_residency(const uint8_t * payload, size_t size, void * state) {
+    struct seen *    seen = state;
+    struct tt_record record;
+    for (size_t at = 0; at < size; at += record.length) {
+        struct tt_residency it;
+        memcpy(&record, payload + at, sizeof record);
+        if (record.type != TT_RESIDENCY || seen->n == 4) {
+            continue;
+        }
+        memcpy(&it, payload + at + sizeof record, sizeof it);
+        seen->size[seen->n]   = it.size_bytes;
+        seen->n_runs[seen->n] = it.n_runs;
+        if (it.n_runs <= 4) {
+            memcpy(seen->runs[seen->n], payload + at + sizeof record + sizeof it, 8 * it.n_runs);
+        }
+        seen->n++;
+    }
+}
+
+/* Pages of a mapping without a file come into memory when they are written: 2 to 4, then 9 as well. */
+static void pages_in_memory_are_told_and_not_repeated(void) {
+    char         folder[512], error[256];
+    const size_t page = (size_t) sysconf(_SC_PAGESIZE);
+    folder_make(folder);
+    struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+    uint8_t *         map   = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(trace && map != MAP_FAILED && tt_residency_add(map, 16 * page));
+    memset(map + 2 * page, 1, 3 * page);
+    tt_residency_write(trace, TT_NONE, 0);
+    tt_residency_write(trace, 0, TT_NONE);
+    map[9 * page] = 1;
+    tt_residency_write(trace, 1, TT_NONE);
+    CHECK(tt_residency_cut(map, 3 * page)); /* page 2 goes, what is left begins at 3 */
+    tt_residency_write(trace, 2, TT_NONE);
+    CHECK(tt_residency_cut(map + 3 * page, 13 * page));
+    tt_residency_write(trace, 3, TT_NONE); /* nothing is left */
+    tt_close(trace);
+    munmap(map, 16 * page);
+    struct seen         seen   = { 0 };
+    struct file         file   = file_of(folder, 0);
+    const struct chunks chunks = chunks_of(&file, see_residency, &seen);
+    free(file.data);
+    CHECK(chunks.valid && seen.n == 4 && seen.size[0] == 16 * page && seen.size[3] == 13 * page);
+    CHECK(seen.n_runs[0] == 1 && seen.runs[0][0] == 2 && seen.runs[0][1] == 3 && seen.n_runs[1] == TT_NONE);
+    CHECK(seen.n_runs[2] == 2 && seen.runs[2][2] == 9 && seen.runs[2][3] == 1);
+    CHECK(seen.n_runs[3] == 2 && seen.runs[3][0] == 0 && seen.runs[3][1] == 2 && seen.runs[3][2] == 6);
+    folder_remove(folder);
+}
+
 int main(void) {
     static const struct check checks[] = {
         { "segment_header_says_whose_it_is", segment_header_says_whose_it_is },
@@ -381,6 +435,7 @@ int main(void) {
         { "a_budget_too_small_for_a_header_is_an_error", a_budget_too_small_for_a_header_is_an_error },
         { "a_string_is_written_once", a_string_is_written_once },
         { "a_graph_and_a_placement_are_written_once", a_graph_and_a_placement_are_written_once },
+        { "pages_in_memory_are_told_and_not_repeated", pages_in_memory_are_told_and_not_repeated },
         { "a_full_main_segment_stays_consistent", a_full_main_segment_stays_consistent },
         { "a_killed_process_leaves_a_prefix", a_killed_process_leaves_a_prefix },
         { "the_clock_is_the_one_asked_for", the_clock_is_the_one_asked_for },

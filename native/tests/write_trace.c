@@ -93,6 +93,13 @@ static void write_model(struct tt_trace * trace) {
     }
     tt_record(trace, TT_FILE_UNMAP, &head, sizeof head, tt_now());
     tt_record(trace, TT_LOAD_END, &load, sizeof load, tt_now());
+    const struct { struct tt_residency head; uint32_t runs[2][2]; } pages = { /* of what is still mapped, but its first page */
+        .head = {
+            .address = base + 4096, .size_bytes = (1 << 18) - 4096, .pass = TT_NONE, .page_bytes = 4096, .n_runs = 2,
+        },
+        .runs = { { 0, 2 }, { 10, 1 } },
+    };
+    tt_record(trace, TT_RESIDENCY, &pages, sizeof pages, tt_now());
     const struct tt_context context = {
         .n_ctx = 64, .n_batch = 64, .n_ubatch = 64, .n_threads = N_THREADS, .type_k = tt_string(trace, "f16"),
         .type_v = tt_string(trace, "f16"),
@@ -175,6 +182,10 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     moment = tt_moment();
     tt_record(trace, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(trace, &moment);
+    const struct tt_residency pages = { /* nothing has changed */
+        .address = base + 4096, .size_bytes = (1 << 18) - 4096, .pass = number, .page_bytes = 4096, .n_runs = TT_NONE,
+    };
+    tt_record(trace, TT_RESIDENCY, &pages, sizeof pages, tt_now());
     if (!(flags & TT_PASS_WARMUP)) {
         const uint32_t sampled[2] = { TT_NONE, 7 + number };
         tt_record(trace, TT_LOGITS, call, sizeof call, tt_now());

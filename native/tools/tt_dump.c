@@ -78,6 +78,9 @@ static void print_layout(void) {
     WHOLE(tt_compute);
     FIELD(tt_compute, compute); FIELD(tt_compute, pass); FIELD(tt_compute, split); FIELD(tt_compute, backend);
     FIELD(tt_compute, n_nodes); FIELD(tt_compute, first_node); FIELD(tt_compute, n_map);
+    WHOLE(tt_residency);
+    FIELD(tt_residency, address); FIELD(tt_residency, size_bytes); FIELD(tt_residency, pass); FIELD(tt_residency, load);
+    FIELD(tt_residency, page_bytes); FIELD(tt_residency, n_runs);
     WHOLE(tt_end);
     FIELD(tt_end, wall_ns); FIELD(tt_end, n_passes); FIELD(tt_end, n_segments); FIELD(tt_end, n_skipped);
     WHOLE(tt_op);
@@ -391,6 +394,22 @@ static void dump_compute(struct bytes * in, size_t at) {
     }
 }
 
+static void dump_residency(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_residency, it);
+    print_number("pass", it.pass);
+    print_number("load", it.load);
+    printf(" address=%#" PRIx64 " size_bytes=%" PRIu64 " page_bytes=%" PRIu32, it.address, it.size_bytes, it.page_bytes);
+    print_number("n_runs", it.n_runs);
+    const size_t    n    = it.n_runs == TT_NONE ? 0 : it.n_runs;
+    const uint8_t * runs = take(in, n * 8);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t run[2];
+        memcpy(run, runs + 8 * i, sizeof run);
+        printf("\n    pages first=%" PRIu32 " n=%" PRIu32, run[0], run[1]);
+    }
+}
+
 static void dump_end(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_end, end);
@@ -425,6 +444,7 @@ static const struct { const char * name; void (*dump)(struct bytes *, size_t); }
     [TT_SAMPLED]    = { "sampled", dump_pair },
     [TT_END]        = { "end", dump_end },
     [TT_CLOCK]      = { "clock", dump_clock },
+    [TT_RESIDENCY]  = { "residency", dump_residency },
 };
 
 static void dump_records(struct bytes chunk) {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import mmap
 from pathlib import Path
 
 import pytest
 
+from tracegen.analysis.accesses import ranges
 from tracegen.capture import storage
 from tracegen.capture.llama_cpp import Build
 from tracegen.demo_models import write_demo_model
@@ -64,3 +67,42 @@ def test_a_warm_file_is_in_memory_before_the_run(hooked: Build, moe: Path, tmp_p
     loaded = ran(hooked, tmp_path, moe, page_cache="warm", prefault=False)
     assert cache_of(loaded)[0] == moe.stat().st_size
     assert faults_in(loaded, "prompt") == 0 and read_in(loaded, "prompt") == 0
+
+
+def pages_of(loaded: LoadedRun, pass_id: int) -> set[int]:
+    rows = loaded.residency[loaded.residency["pass_id"] == pass_id]
+    return {
+        page for first, n in zip(rows["first_page"], rows["n_pages"], strict=True) for page in range(first, first + n)
+    }
+
+
+def first_page_of_weights(loaded: LoadedRun) -> int:
+    return int(loaded.tensors["offset"].min()) // mmap.PAGESIZE
+
+
+def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: Path) -> None:
+    """After each pass the pages of all that its ops used of the mapping are in memory; mincore from outside agrees."""
+    loaded = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False, residency=True)
+    ids = loaded.passes["pass_id"].tolist()
+    assert loaded.residency["pass_id"].unique().tolist() == ids
+    seen = [pages_of(loaded, pass_id) for pass_id in ids]
+    assert all(before <= after for before, after in itertools.pairwise(seen)) and len(seen[0]) < len(seen[-1])
+    used = ranges(loaded.tables)
+    for pass_id, pages in zip(ids, seen, strict=True):
+        of_pass = used[(used["pass_id"] == pass_id) & (used["memory"] == "disk") & (used["end"] > used["begin"])]
+        touched = {
+            page
+            for begin, end in zip(of_pass["begin"], of_pass["end"], strict=True)
+            for page in range(begin // mmap.PAGESIZE, (end - 1) // mmap.PAGESIZE + 1)
+        }
+        assert touched <= pages
+    head = first_page_of_weights(loaded)  # llama.cpp unmaps what lies before
+    whole = [page for page in seen[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
+    outside = cache_of(loaded)[1] - len(whole) * mmap.PAGESIZE
+    assert 0 <= outside <= (head + 1) * mmap.PAGESIZE
+
+
+def test_with_prefault_the_load_leaves_the_whole_file_in_memory(hooked: Build, moe: Path, tmp_path: Path) -> None:
+    loaded = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
+    n_pages = -(-moe.stat().st_size // mmap.PAGESIZE)
+    assert pages_of(loaded, 0) == set(range(first_page_of_weights(loaded), n_pages))

@@ -31,6 +31,7 @@ from tests.native.trace_bytes import (
     placement,
     read,
     record,
+    residency,
     short_op,
     string,
     thread_begin,
@@ -90,7 +91,7 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "RECORD_BEYOND_CHUNK": (lambda: Trace(after=[struct.pack("<IIQ", 1, 4096, 1)]), "length 4096, 16 bytes are left"),
     "RECORD_CUT": (lambda: Trace(after=[bytes(8)]), "cut after 8 of 16 bytes"),
     "RECORD_TOO_SHORT": (lambda: Trace(before=[record(3, bytes(8))]), "type 3 .* is broken"),
-    "UNKNOWN_RECORD": (lambda: Trace(before=[record(22, b"")]), "type 22 is unknown"),
+    "UNKNOWN_RECORD": (lambda: Trace(before=[record(23, b"")]), "type 23 is unknown"),
     "RECORD_TIME_HUGE": (lambda: Trace(after=[record(1, bytes(8), BIG)]), "time_ns"),
     "STRING_BEYOND_RECORD": (lambda: Trace(before=[record(2, struct.pack("<II", 8, 9) + b"x")]), "string of 9 bytes"),
     "STRING_TWICE": (lambda: Trace(before=[string(3, "again")]), "string 3 is there already"),
@@ -129,6 +130,15 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "MAP_BEYOND_GRAPH": (
         lambda: Trace(run=[pass_begin(), compute(first=NONE, n_map=1, nodes=struct.pack("<I", 1))]), "beyond graph 0"
     ),
+    "PAGES_OF_NO_PASS": (lambda: Trace(after=[residency(of_pass=7)]), "pass 7 was not written"),
+    "PAGES_OF_NO_LOAD": (lambda: Trace(after=[residency(of_pass=NONE)]), "load 0 was not written"),
+    "PAGES_OF_NO_SIZE": (lambda: Trace(after=[residency(page=3000)]), "in pages of 3000"),
+    "PAGES_BEYOND_RECORD": (lambda: Trace(after=[residency(n=1 << 31)]), "2147483648 runs of pages"),
+    "PAGES_BEYOND_MAPPING": (lambda: Trace(after=[residency(((15, 2),))]), "reach beyond the mapping"),
+    "PAGES_OVERLAP": (lambda: Trace(after=[residency(((0, 4), (3, 1)))]), "overlap"),
+    "PAGES_RUN_EMPTY": (lambda: Trace(after=[residency(((3, 0),))]), "are empty"),
+    "PAGES_AS_NEVER_BEFORE": (lambda: Trace(after=[residency((), n=NONE)]), "were not told before"),
+    "PAGES_WHERE_NOTHING_IS_MAPPED": (lambda: Trace(after=[residency()]), "where no file was mapped"),
     "PASSES_MISSING": (lambda: Trace(after=[end(n_passes=3)]), "the run has 3 passes, 1 are here"),
     "COST_NO_NUMBER": (
         lambda: Trace(before=[string(8, "cost.event_ns"), record(1, struct.pack("<II", 8, 1)), *Trace().before]),

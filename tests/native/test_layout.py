@@ -28,6 +28,7 @@ STRUCTS: dict[str, struct.Struct] = {
     "tt_placement": records._PLACEMENT,
     "tt_pass": records._PASS,
     "tt_compute": records._COMPUTE,
+    "tt_residency": records._RESIDENCY,
     "tt_end": records._END,
 }
 ARRAYS: dict[str, np.dtype[np.void]] = {

@@ -13,8 +13,9 @@ import pytest
 
 from tests.native.conftest import Build, write
 from tests.native.trace_bytes import GARBAGE
-from tracegen.readers.native import NativeTrace, read_trace
+from tracegen.readers.native import ModelTables, NativeTrace, read_trace
 from tracegen.readers.segments import segment_files
+from tracegen.tables import frame
 
 pytestmark = pytest.mark.native
 
@@ -125,6 +126,15 @@ def test_touches_and_routing(trace: NativeTrace) -> None:
     routing = trace.tables["routing"]
     prompt = routing[routing["pass_id"] == 2][["layer", "row", "rank", "expert", "weight"]].values.tolist()
     assert prompt == [[0, 0, 0, 3, 0.75], [0, 0, 1, 0, 0.25], [0, 1, 0, 1, 0.5], [0, 1, 1, 3, 0.5]]
+
+
+def test_residency(written: Path, trace: NativeTrace) -> None:
+    """The mapping begins at page 1 of the file, after its first page was unmapped; the passes change nothing."""
+    file = dict(file=0, model=0, split_index=0, path="small.gguf", size_bytes=1 << 18, axis_begin=0)
+    model = ModelTables(frame("files", [file]), frame("tensors"))
+    rows = read_trace(segment_files(written), model).tables["residency"].values.tolist()
+    assert trace.tables["residency"].empty  # nobody knows the file
+    assert rows == [[pass_id, 0, first, n] for pass_id in range(4) for first, n in ((1, 2), (11, 1))]
 
 
 def test_buffers(trace: NativeTrace) -> None:

@@ -115,6 +115,14 @@ def clock(ticks: int, time_ns: int) -> bytes:
     return record(21, struct.pack("<Q", ticks), time_ns)
 
 
+def residency(
+    runs: tuple[tuple[int, int], ...] = ((0, 1),), *, of_pass: int = 0, load: int = 0, page: int = 4096,
+    size: int = 1 << 16, n: int | None = None,
+) -> bytes:  # fmt: skip
+    head = struct.pack("<QQIIII", 1 << 20, size, of_pass, load, page, len(runs) if n is None else n)
+    return record(22, head + b"".join(struct.pack("<II", *run) for run in runs), 9_500)
+
+
 def short_op(
     *, gap: int = 100, took: int = 1_000, barrier: int = 0, node: int = 0, n_fused: int = 0, kind: int = 1
 ) -> bytes:
@@ -171,6 +179,8 @@ class Trace:
 # Segments whose checksums are right and whose contents are not: what tt_dump must refuse without a wrong read.
 GARBAGE: tuple[bytes, ...] = (
     header() + chunk(record(22, b"")),
+    header() + chunk(record(23, b"")),
+    header() + chunk(residency(n=NONE - 1)),
     header() + chunk(record(21, b"")),
     header() + chunk(struct.pack("<IIQ", 1, 8, 1)),
     header() + chunk(record(2, struct.pack("<II", 0, 99))),

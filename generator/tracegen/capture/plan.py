@@ -50,6 +50,7 @@ def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
         "TENSOR_TRACE_DIR": str(trace),
         "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes),
         "TENSOR_TRACE_PREFAULT": str(int(experiment.prefault)),
+        "TENSOR_TRACE_RESIDENCY": str(int(experiment.residency)),
         "GGML_NO_BACKTRACE": "1",
     }
 
@@ -79,7 +80,7 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
     """The settings as used, for run.json."""
     names = (
         "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
-        "flash_attention", "page_cache", "nice", "private", "timeout_s", "max_trace_bytes",
+        "flash_attention", "page_cache", "residency", "nice", "private", "timeout_s", "max_trace_bytes",
     )  # fmt: skip
     return {
         **{name: getattr(experiment, name) for name in names},

@@ -24,6 +24,7 @@ from tracegen.readers.graph_tables import graph_tables
 from tracegen.readers.pass_kinds import kinds_of
 from tracegen.readers.placement_table import placement_table
 from tracegen.readers.records import BUFFER_USAGES, OUTSIDE, Buffer, Pass, Records, read_records
+from tracegen.readers.residency_table import residency_table
 from tracegen.readers.segments import CLOCKS, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.touch_tables import touch_tables
 
@@ -73,6 +74,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     made["placements"] = placement_table(records, made["files"], made["tensors"])
     made["ops"], made["spans"], accounting = _ops_and_spans(records, events, ordered)
     made |= touch_tables(events.indexes, made)
+    made["residency"] = residency_table(records, ordered, made["files"])
     facts = _facts(segments, records, events) | accounting
     return NativeTrace(made, facts)
 
@@ -308,6 +310,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "dropped_bytes": sum(segment.dropped_bytes for segment in segments),
         "dropped_why": "; ".join(sorted({WHY_DROPPED[s.dropped_why] for s in segments if s.dropped_why})) or None,
         "skipped_passes": records.end_skipped,
+        "residency_refused": info.get("residency.refused"),
         "prefault_off": info.get("load.prefault") == "off",
         "ended": ended,
         "unsealed_chunks": sum(segment.n_unsealed for segment in segments),

@@ -45,7 +45,7 @@ def _placement(
     memory = np.full(n, None, object)
     memory[address > 0] = "buffer"
     file, offset = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    numbers = _file_numbers(records, files)
+    numbers = file_numbers(records, files)
     copies = [weight for weight in records.weights if not weight.mapped and weight.size_bytes and weight.address]
     at, inside = _locate(address, [(w.address, w.size_bytes) for w in copies])
     for i in np.flatnonzero(inside).tolist():
@@ -93,7 +93,7 @@ def _locate(address: np.ndarray, ranges: list[tuple[int, int]]) -> tuple[np.ndar
     return np.array(order)[safe], inside
 
 
-def _file_numbers(records: Records, files: pd.DataFrame) -> dict[str, int]:
+def file_numbers(records: Records, files: pd.DataFrame) -> dict[str, int]:
     """Path of a mapping -> file: by the weights llama.cpp placed in it, else by name.
 
     The process sees the path behind a symbolic link, the model may be named by the link.

@@ -34,6 +34,7 @@ _PLACEMENT = struct.Struct("<QIIII")
 _PASS = struct.Struct("<QQQQQIIIIIiII")
 _COMPUTE = struct.Struct("<QIIIIII")
 _SAMPLED = struct.Struct("<Ii")
+_RESIDENCY = struct.Struct("<QQIIII")
 _END = struct.Struct("<QQQQ")
 _TICKS = struct.Struct("<Q")
 
@@ -108,6 +109,18 @@ class Mapping:
 
 
 @dataclass
+class Residency:
+    """Pages of a mapping in memory after a load or a pass: `runs` holds first page and number of pages of each run."""
+
+    pass_number: int | None
+    load: int | None
+    address: int
+    page_bytes: int
+    runs: np.ndarray
+    time_ns: int
+
+
+@dataclass
 class Compute:
     """A graph, or a part of it, that the CPU backend ran."""
 
@@ -135,6 +148,8 @@ class Records:
     placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)
     computes: dict[int, Compute] = field(default_factory=dict)
     sampled: list[int] = field(default_factory=list)
+    residency: list[Residency] = field(default_factory=list)
+    last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # of the events' clock: ticks, ns
     n_calls: dict[int, int] = field(default_factory=dict)
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
@@ -401,6 +416,31 @@ def _take_end(made: Records, data: memoryview, time_ns: int) -> None:
     made.end_wall_ns, made.end_passes, made.end_segments, made.end_skipped = _END.unpack_from(data)
 
 
+def _take_residency(made: Records, data: memoryview, time_ns: int) -> None:
+    address, size, number, load, page, n = _RESIDENCY.unpack_from(data)
+    _below(SIZE, size_bytes=size)
+    _below(ADDRESS, end=address + size)
+    if page < 512 or page & (page - 1) or size == 0:
+        raise ValueError(f"{size} bytes in pages of {page}")
+    if number != NONE:
+        _known(number, made.passes, "pass")
+    else:
+        _known(load, {one.number for one in made.loads}, "load")
+    if n == NONE:
+        if (address, size) not in made.last_runs:
+            raise ValueError("the pages of this mapping were not told before")
+    else:
+        if len(data) - _RESIDENCY.size < 8 * n:
+            raise ValueError(f"{n} runs of pages, {len(data) - _RESIDENCY.size} bytes are left")
+        runs = np.frombuffer(data, "<u4", 2 * n, _RESIDENCY.size).astype(np.int64).reshape(n, 2)
+        ends = runs.sum(axis=1)
+        if (runs[:, 1] == 0).any() or (runs[1:, 0] < ends[:-1]).any() or (n and ends[-1] > -(-size // page)):
+            raise ValueError("runs of pages are empty, overlap, or reach beyond the mapping")
+        made.last_runs[address, size] = runs
+    at_pass, at_load = (number, None) if number != NONE else (None, load)
+    made.residency.append(Residency(at_pass, at_load, address, page, made.last_runs[address, size], time_ns))
+
+
 def _take_clock(made: Records, data: memoryview, time_ns: int) -> None:
     (ticks,) = _TICKS.unpack_from(data)
     _below(SIZE, ticks=ticks)
@@ -429,4 +469,5 @@ _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     19: _take_sampled,
     20: _take_end,
     21: _take_clock,
+    22: _take_residency,
 }

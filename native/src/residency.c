@@ -1,0 +1,118 @@
+/* Which pages of the mapped model files are in memory: asked of mincore when a load or a pass has ended. */
+#include "tt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MOST_RANGES = 256 };
+
+struct range {
+    uintptr_t address;
+    size_t    size;
+    uint64_t  last; /* hash of what was found before; 0: nothing yet */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct range    ranges[MOST_RANGES];
+static size_t          n_ranges, pages_size;
+static uint8_t *       pages;
+
+static bool add(uintptr_t address, size_t size) {
+    if (size == 0 || n_ranges == MOST_RANGES) {
+        return size == 0;
+    }
+    ranges[n_ranges++] = (struct range) { .address = address, .size = size };
+    return true;
+}
+
+bool tt_residency_add(const void * address, size_t size) {
+    pthread_mutex_lock(&lock);
+    const bool added = add((uintptr_t) address, size);
+    pthread_mutex_unlock(&lock);
+    return added;
+}
+
+bool tt_residency_cut(const void * address, size_t size) {
+    const uintptr_t begin = (uintptr_t) address, end = begin + size;
+    bool            whole = true;
+    pthread_mutex_lock(&lock);
+    for (size_t i = n_ranges; i-- > 0; ) {
+        const struct range old = ranges[i];
+        const uintptr_t    old_end = old.address + old.size;
+        if (begin < old_end && old.address < end) {
+            ranges[i] = ranges[--n_ranges];
+            whole = add(old.address, begin > old.address ? begin - old.address : 0) && whole;
+            whole = add(end, end < old_end ? old_end - end : 0) && whole;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return whole;
+}
+
+static bool room_for(size_t n) {
+    if (n > pages_size) {
+        uint8_t * made = realloc(pages, n);
+        if (!made) {
+            return false;
+        }
+        pages      = made;
+        pages_size = n;
+    }
+    return true;
+}
+
+/* Stretches of pages that are in memory: how many, and with `made` first and length of each. */
+static uint32_t runs_of(size_t n_pages, uint32_t * made) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < n_pages; ) {
+        size_t end = i;
+        while (end < n_pages && (pages[end] & 1)) {
+            end++;
+        }
+        if (end > i && made) {
+            made[2 * n]     = (uint32_t) i;
+            made[2 * n + 1] = (uint32_t) (end - i);
+        }
+        n += end > i;
+        i = end > i ? end : i + 1;
+    }
+    return n;
+}
+
+static bool write_range(struct tt_trace * trace, struct range * range, uint32_t pass, uint32_t load) {
+    const size_t page = (size_t) sysconf(_SC_PAGESIZE), n_pages = (range->size + page - 1) / page;
+    if (n_pages > UINT32_MAX || !room_for(n_pages) || mincore((void *) range->address, range->size, pages) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < n_pages; i++) {
+        pages[i] &= 1; /* the other bits are undefined */
+    }
+    const uint64_t hash = tt_hash(0, pages, n_pages);
+    const bool     same = hash == range->last;
+    const uint32_t n    = same ? 0 : runs_of(n_pages, NULL);
+    const struct tt_residency record = {
+        .address = range->address, .size_bytes = range->size, .pass = pass, .load = load, .page_bytes = (uint32_t) page,
+        .n_runs = same ? TT_NONE : n,
+    };
+    uint8_t * at = tt_record_begin(trace, TT_RESIDENCY, sizeof record + (size_t) n * 8, tt_now());
+    if (!at) {
+        return true; /* counted there */
+    }
+    memcpy(at, &record, sizeof record);
+    runs_of(same ? 0 : n_pages, (uint32_t *) (void *) (at + sizeof record));
+    tt_record_end(trace);
+    range->last = hash;
+    return true;
+}
+
+void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load) {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_ranges; i++) {
+        if (!write_range(trace, &ranges[i], pass, load)) {
+            tt_segment_drop(&trace->main, 1, 0);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
