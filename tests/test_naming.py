@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracegen.naming import component_of, layer_of, place_of, settle_layers
+from tracegen.naming import component_of, layer_of, place_of, places_of, settle_layers
 from tracegen.tables import COMPONENTS
 
 WEIGHTS = {
@@ -39,6 +39,9 @@ WEIGHTS = {
     "blk.0.ffn_down_shexp.weight": "ffn_down",
     "blk.0.ssm_conv1d.weight": "recurrent",
     "blk.0.time_mix_key.weight": "recurrent",
+    "blk.0.time_mix_ln.weight": "norm",
+    "blk.0.ssm_norm.weight": "norm",
+    "blk.0.attn_q.weight.lora_a": "attention_q",
     "enc.blk.0.attn_o.weight": "attention_output",
     "output_norm.weight": "norm",
     "output.weight": "output",
@@ -158,10 +161,27 @@ def test_layer_of(name: str, layer: int | None) -> None:
         ("MUL_MAT", "node_9", ["blk.3.attn_output.weight", "kqv_out-3"], (3, "attention_output")),
         ("GET_ROWS", "node_117", ["attn_out-3", "out_ids"], (3, "other")),
         ("ADD", "", ["node_1", "node_2"], (None, "other")),
+        ("ADD", "node_33", ["node_32", "blk.0.ssm_dt.bias"], (0, "recurrent")),
+        ("ADD", "node_39", ["node_38", "token_embd_norm.bias"], (None, "norm")),
+        ("MUL_MAT", "node_9", ["blk.1.attn_q.weight.lora_a", "attn_norm-1"], (1, "attention_q")),
+        ("SSM_SCAN", "node_36", ["cache_s_l0 (reshaped)", " (view)", "node_33", "blk.0.ssm_a"], (0, "recurrent")),
+        ("GET_ROWS", "node_5", ["cache_r_l2 (reshaped)", "rs_s_copy (view)"], (2, "recurrent")),
+        ("NORM", "node_72", ["cache_s_l2"], (2, "norm")),
+        ("SOFT_MAX", "node_8", ["ffn_moe_weights-1 (reshaped)"], (1, "router")),
+        ("ADD", "node_80", ["attn_out-1", "l_out-0"], (1, "other")),
+        ("VIEW", " (view)", ["Qcur-1"], (1, "attention_q")),
+        ("ADD", "result_embd", ["node_118", "blk.1.layer_output_norm.bias"], (1, "output")),
+        ("ADD", "l_out-2", ["ffn_out-2", "blk.3.attn_norm.weight"], (2, "other")),
+        ("MUL", "result_norm", ["norm", "output_norm.weight"], (None, "norm")),
+        ("CPY", "attn_inp_kq_mask (copy)", ["Qcur-1"], (None, "attention")),
+        ("MUL_MAT", "node_7", ["attn_inp_k_rot", "Qcur-0 (reshaped)"], (0, "attention_q")),
+        ("MUL_MAT", "node_33", ["attn_inp_v_rot", "kqv_out-0 (reshaped)"], (0, "attention")),
+        ("CONCAT", "node_95", ["attn_norm-0 (view)", "ffn_norm-0 (view)"], (0, "other")),
     ],
 )
 def test_place_of_a_node(op: str, name: str, operands: list[str], place: tuple[int | None, str]) -> None:
-    assert place_of(op, name, operands) == place
+    named = [(operand, (layer_of(operand), component_of(operand))) for operand in operands]
+    assert place_of(op, name, named) == place
 
 
 @given(st.text())
@@ -175,3 +195,29 @@ def test_an_unnamed_node_between_two_of_a_layer_is_of_that_layer() -> None:
     names = ["l_out-2", "Qcur-3", "node_7", "kqv_out-3", "node_8", "ffn_inp-3", "node_9", "result_norm", "node_10"]
     layers = [2, 3, None, 3, 2, 3, 3, None, None]
     assert settle_layers(names, layers) == [2, 3, 3, 3, 3, 3, 3, None, None]
+    norms = ["norm", "ffn_out-3", "norm", " (view)", "ffn_post_norm-3", "norm", "result_norm"]
+    assert settle_layers(norms, [None, 3, None, None, 3, None, None]) == [None, 3, 3, 3, 3, None, None]
+
+
+def test_what_follows_from_a_recurrent_state_is_of_its_layer_where_the_next_layer_has_begun_between() -> None:
+    """Views and functions without a name hand on where they are; llama.cpp reads the next layer's state early."""
+    graph: list[tuple[str, str, list[int], tuple[int | None, str]]] = [
+        ("MUL_MAT", "node_0", [7, 8], (0, "recurrent")),
+        ("CPY", "cache_r_l1 (view) (copy of )", [], (1, "recurrent")),
+        ("VIEW", " (view)", [0], (0, "recurrent")),
+        ("SILU", "node_3", [2], (0, "recurrent")),
+        ("ADD", "node_4", [3, 0], (0, "recurrent")),
+        ("ADD", "l_out-0", [4, 8], (0, "other")),
+        ("RMS_NORM", "norm-1", [5], (1, "norm")),
+        ("NONE", "blk.0.ssm_in.weight", [], (0, "recurrent")),
+        ("NONE", "embd", [], (None, "embedding")),
+    ]
+    ops, names, operands, places = map(list, zip(*graph, strict=True))
+    assert places_of(ops, names, operands, n_nodes=7) == places
+
+
+def test_operands_that_come_later_or_are_not_there_are_passed_over() -> None:
+    assert places_of(["ADD", "ADD"], ["node_0", "Qcur-1"], [[1, 9], [0]], n_nodes=2) == [
+        (None, "other"),
+        (1, "attention_q"),
+    ]

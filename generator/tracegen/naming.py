@@ -11,7 +11,7 @@ Choices that a name alone does not settle:
 - gate and up stacked in one weight (`ffn_gate_up_exps`) count as up
 - `ffn_out` is the product of the down projection, `ffn_moe_out` the sum over the experts: down
 - a shared expert is always used, not chosen: it counts as dense, its gate as `router`
-- residual sums (`ffn_inp`, `l_out`) are `other`; so is an unnamed node (`node_12`), but see `place_of`
+- residual sums (`ffn_inp`, `l_out`) are `other`; so is an unnamed node (`node_12`, ` (view)`), but see `place_of`
 """
 
 from __future__ import annotations
@@ -19,13 +19,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+Place = tuple[int | None, str]  # layer, component
+
 _DERIVED = re.compile(r" \(.*")
-_UNNAMED = re.compile(r"node_[0-9]+(?: \(.*)?")
+_UNNAMED = re.compile(r"(?:node_[0-9]+)?(?: \(.*)?")
+_NORMS = ("norm", "norm_w")  # what llama.cpp calls a norm when it is not told the layer
 _BACKEND_COPY = re.compile(r"[^#]+#(?P<name>.+)#[0-9]+")
 _WEIGHT = re.compile(r"(?:.+\.)?blk\.(?P<layer>[0-9]{1,6})\.(?P<stem>.+)")
 _RESULT = re.compile(r"(?!leaf_|node_)(?P<stem>.+)-(?P<layer>[0-9]{1,6})")
 _CACHE = re.compile(r"(?P<stem>cache_\w+)_l(?P<layer>[0-9]{1,6})")
-_SUFFIX = re.compile(r"\.(?:weight|bias|scale|input_scale)$")
+_SUFFIX = re.compile(r"\.(?:weight|bias|scale|input_scale)(?:\.lora_[ab])?$")
+
+_OF_OP = {
+    "FLASH_ATTN_EXT": "attention",
+    **dict.fromkeys(("NORM", "RMS_NORM", "GROUP_NORM", "L2_NORM"), "norm"),
+    **dict.fromkeys(("SSM_CONV", "SSM_SCAN", "RWKV_WKV6", "RWKV_WKV7"), "recurrent"),
+    **dict.fromkeys(("GATED_LINEAR_ATTN", "GATED_DELTA_NET"), "recurrent"),
+}
 
 _ATTENTION_INPUT = r"(?:cross_|vis_)?attn_"
 _SHARED = r"sh(?:ared_)?exp(?:ert)?"
@@ -36,7 +46,7 @@ _RULES = tuple(
         (r"cache_[rs]|cache_ple_r|rs_\w+", "recurrent"),
         (r"cache_\w+|attn_inp_[kv]_idxs|self_[kv]_idxs", "kv_cache"),
         (r"ffn_moe_(?:logits|probs|argsort|topk|group_topk|weights)\w*", "router"),
-        (r".*norm.*", "norm"),
+        (r".*norm.*|time_mix_ln", "norm"),
         (rf"ffn_gate_inp\w*|ffn_gate_tid2eid|exp_probs_b\w*|router\w*|{_SHARED}_gate\w*", "router"),
         (rf"ffn_{_SHARED}_gate\w*", "router"),
         (rf"ffn_gate_{_SHARED}", "ffn_gate"),
@@ -80,33 +90,71 @@ def component_of(name: str) -> str:
     return next((component for rule, component in _RULES if rule.fullmatch(stem)), "other")
 
 
-def place_of(op: str, name: str, operands: Sequence[str]) -> tuple[int | None, str]:
-    """Layer and component of a graph's node; an unnamed one is placed by its op and operands.
+def places_of(ops: Sequence[str], names: Sequence[str], operands: Sequence[Sequence[int]], n_nodes: int) -> list[Place]:
+    """The places of a graph's nodes, which come first and in order of execution, and of its leaves.
 
-    `node_21` may be the FLASH_ATTN_EXT of a layer: its queries name the layer. A product
-    without a name belongs where its weight does.
+    `operands` are their numbers in the same order.
     """
-    if name and not _UNNAMED.fullmatch(name):
-        return layer_of(name), component_of(name)
-    layers = (layer_of(operand) for operand in operands)
-    weights = (component_of(operand) for operand in operands if operand.endswith(".weight"))
-    component = "attention" if op == "FLASH_ATTN_EXT" else next(weights, "other")
-    return next((layer for layer in layers if layer is not None), None), component
+    known = {i: (layer_of(names[i]), component_of(names[i])) for i in range(n_nodes, len(names))}
+    for i in range(n_nodes):
+        known[i] = place_of(ops[i], names[i], [(names[k], known[k]) for k in operands[i] if k in known])
+    layers = settle_layers(names[:n_nodes], [known[i][0] for i in range(n_nodes)])
+    return [(layers[i] if i < n_nodes else known[i][0], known[i][1]) for i in range(len(names))]
+
+
+def place_of(op: str, name: str, operands: Sequence[tuple[str, Place]]) -> Place:
+    """Layer and component of a graph's node; its op and operands tell what its name does not.
+
+    `node_21` may be the FLASH_ATTN_EXT of a layer: its queries tell the layer. Where operands
+    tell several, an op of the last of these layers reads the result of another. `result_embd`
+    may add the bias of the last layer's norm: it is of that layer.
+    """
+    unnamed = bool(_UNNAMED.fullmatch(name))
+    component = _component_by_operands(op, operands) if unnamed else component_of(name)
+    layer = layer_of(name)
+    if layer is None:
+        told = (of for operand, (of, _) in operands if of is not None and (unnamed or _is_weight(operand)))
+        layer = max(told, default=None)
+    return layer, component
+
+
+def _component_by_operands(op: str, operands: Sequence[tuple[str, Place]]) -> str:
+    """The component of an unnamed node.
+
+    A product belongs where its weight does, what follows from a recurrent state to the recurrent
+    part, and what is made of one operand where that does: positions, masks and rotations
+    (`attention`) serve the operand beside them.
+    """
+    components = [component for _, (_, component) in operands]
+    weights = [component for operand, (_, component) in operands if _is_weight(operand)]
+    if op in _OF_OP:
+        return _OF_OP[op]
+    if weights:
+        return weights[0]
+    if "recurrent" in components:
+        return "recurrent"
+    served = [component for component in components if component != "attention"] or components[:1]
+    return served[0] if len(served) == 1 else "other"
 
 
 def settle_layers(names: Sequence[str], layers: Sequence[int | None]) -> list[int | None]:
     """The layers of nodes in order of execution; an unnamed node between two of one layer is of that layer.
 
     The last layer gathers the rows that are asked for with two unnamed GET_ROWS; the
-    operand of one names the layer before.
+    operand of one names the layer before. A `norm` within a layer may not say which.
     """
-    unnamed = [bool(_UNNAMED.fullmatch(name)) for name in names]
+    unnamed = [name in _NORMS or bool(_UNNAMED.fullmatch(name)) for name in names]
     known = [None if skip else layer for layer, skip in zip(layers, unnamed, strict=True)]
     before, after = _filled(known), _filled(known[::-1])[::-1]
     return [
         b if is_unnamed and b is not None and b == a else layer
         for layer, is_unnamed, b, a in zip(layers, unnamed, before, after, strict=True)
     ]
+
+
+def _is_weight(name: str) -> bool:
+    base = _base(name)
+    return bool(_WEIGHT.fullmatch(base) or _SUFFIX.search(base))
 
 
 def _filled(layers: Sequence[int | None]) -> list[int | None]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen import tables as contract
-from tracegen.naming import place_of, settle_layers
+from tracegen.naming import places_of
 from tracegen.readers.records import NONE, Records
 
 _KINDS = np.array(["noop", "op", "op"], object)  # by `computes`: 0 noop, 1 op, 2 op that is off
@@ -56,10 +56,8 @@ def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[
     names = [records.strings[int(number)] for number in raw["name"]]
     is_leaf = np.arange(n) >= n_nodes
     op = [records.strings[int(number)] for number in raw["op"]]
-    operands = [[names[source] for source in row if source != NONE] for row in raw["src"].tolist()]
-    places = [place_of(*of_node) for of_node in zip(op, names, operands, strict=True)]
-    layers = [layer for layer, _ in places]
-    layers[:n_nodes] = settle_layers(names[:n_nodes], layers[:n_nodes])
+    operands = [[source for source in row if source != NONE] for row in raw["src"].tolist()]
+    places = places_of(op, names, operands, n_nodes)
     view = raw["view_of"].astype(np.int64)
     view_of = pd.array(np.where(view == NONE, 0, view), dtype="Int32")
     view_of[view == NONE] = pd.NA
@@ -69,7 +67,7 @@ def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[
         "kind": np.where(is_leaf, "leaf", _KINDS[np.minimum(raw["computes"], 2)]),
         "op": np.array(op, object),
         "name": np.array(names, object),
-        "layer": pd.array(layers, dtype="Int32"),
+        "layer": pd.array([layer for layer, _ in places], dtype="Int32"),
         "component": np.array([component for _, component in places], object),
         "dtype": np.array([records.strings[int(number)].upper() for number in raw["dtype"]], object),
         **{f"ne{i}": raw["ne"][:, i].astype(np.int64) for i in range(4)},
