@@ -18,8 +18,14 @@ from tracegen.demo_models import KINDS, recipe_hash, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
-from tracegen.readers.gguf import read_model
+from tracegen.readers.gguf import Model, read_model
 from tracegen.recording import Captured, Stages, record, refuse_nothing
+
+_PARTS = {
+    "mmproj": "a multimodal projector (mmproj)",
+    "adapter": "an adapter (LoRA)",
+    "imatrix": "an importance matrix",
+}
 
 
 def measure(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Run:
@@ -27,24 +33,25 @@ def measure(experiment: Experiment, folder: Path, progress: Progress, program: s
     stages = Stages(progress)
     stages.begin("verify")
     path = model_path(experiment.model, progress)
-    completion, version = traced_program(program, progress)
-    paths = read_model(path).paths  # what is no model is said before anything runs
+    model = read_model(path)  # what is no model is said before anything is built or runs
+    _refuse_parts(path, model)
     refuse_impossible(experiment)
+    completion, version = traced_program(program, progress)
     command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
 
     def capture(raw: Path) -> Captured:
         stages.begin("capture")
-        set_page_cache(experiment, paths)
-        before = cached_bytes(paths)
+        set_page_cache(experiment, model.paths)
+        before = cached_bytes(model.paths)
         ended = _capture(experiment, command, raw)
-        conditions = conditions_of(paths, before)
+        conditions = conditions_of(model.paths, before)
         stages.begin("memory map")
-        model = read_model(path, hash_files=True, progress=lambda done, total: progress.update(done, total, "B"))
+        hashed = read_model(path, hash_files=True, progress=lambda done, total: progress.update(done, total, "B"))
         return Captured(
             settings=settings_of(experiment),
             command=command,
             status=ended.status,
-            models=(model,),
+            models=(hashed,),
             loads={0: 0},
             version=version,
             conditions=conditions,
@@ -69,6 +76,13 @@ def model_path(model: str, progress: Progress) -> Path:
         write_demo_model(model, target)
         progress.done()
     return target
+
+
+def _refuse_parts(path: Path, model: Model) -> None:
+    """Raise SettingsError for a file that goes with a model and cannot run alone."""
+    kind = "mmproj" if model.architecture == "clip" else model.metadata.get("general.type")
+    if isinstance(kind, str) and kind in _PARTS:
+        raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; give the model that it was made for")
 
 
 def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path) -> Completed:

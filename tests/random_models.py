@@ -1,0 +1,454 @@
+"""Tiny models with random weights, of the architectures that people trace: files that llama.cpp loads and runs.
+
+Each architecture is a table: its metadata, and its tensors with the component that the product must
+find for them, told by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+Value = bool | int | float | str | list[int]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A tensor: its name (in a layer without `blk.N.`), its component and its shape, the length of a row first.
+
+    Vectors, and what is `plain`, are F32 whatever the type of the model; `plain` is what llama.cpp wants so.
+    """
+
+    name: str
+    component: str
+    shape: tuple[int, ...]
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model of it: metadata (keys without the architecture), the tensors of no layer, those of each layer.
+
+    `unread` are the tensors that llama.cpp loads and never reads.
+    """
+
+    name: str
+    metadata: Mapping[str, Value]
+    outside: tuple[Weight, ...]
+    layers: tuple[tuple[Weight, ...], ...]
+    unread: frozenset[str] = frozenset()
+
+    @property
+    def weights(self) -> list[Weight]:
+        """All tensors under their whole names, in the order of the file."""
+        inside = [replace(w, name=f"blk.{i}.{w.name}") for i, layer in enumerate(self.layers) for w in layer]
+        return [*self.outside, *inside]
+
+
+def write_random_model(
+    architecture: Architecture, path: Path, dtype: str = "F16", mix: Mapping[str, str] | None = None
+) -> Path:
+    """Write a model whose matrices are of `dtype`, those of the components in `mix` of another type."""
+    writer = gguf.GGUFWriter(path, architecture.name)
+    writer.add_bool("tracegen.random_weights", True)
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    for key, value in architecture.metadata.items():
+        _add_value(writer, f"{architecture.name}.{key}", value)
+    writer.add_block_count(len(architecture.layers))
+    writer.add_context_length(CONTEXT)
+    _add_vocabulary(writer)
+    types = [
+        "F32" if weight.plain or len(weight.shape) == 1 else (mix or {}).get(weight.component, dtype)
+        for weight in architecture.weights
+    ]
+    _write(writer, zip(architecture.weights, types, strict=True))
+    return path
+
+
+def write_lora(architecture: Architecture, path: Path, components: Sequence[str], rank: int = 8) -> Path:
+    """Write an adapter for the matrices of these components."""
+    writer = gguf.GGUFWriter(path, architecture.name)
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", float(rank))
+    pairs = [
+        Weight(f"{weight.name}.lora_{side}", weight.component, shape)
+        for weight in architecture.weights
+        if weight.component in components and len(weight.shape) == 2
+        for side, shape in (("a", (weight.shape[0], rank)), ("b", (rank, weight.shape[1])))
+    ]
+    _write(writer, ((pair, "F32") for pair in pairs))
+    return path
+
+
+def write_projector(path: Path) -> Path:
+    """Write what is typical of a multimodal projector (mmproj): a vision encoder, and no language model."""
+    writer = gguf.GGUFWriter(path, "clip")
+    writer.add_type("mmproj")
+    writer.add_bool("clip.has_vision_encoder", True)
+    writer.add_string("clip.projector_type", "mlp")
+    writer.add_uint32("clip.vision.block_count", 1)
+    weights = [Weight("mm.0.weight", "other", (64, 64)), Weight("v.blk.0.attn_q.weight", "attention_q", (64, 64))]
+    _write(writer, ((weight, "F16") for weight in weights))
+    return path
+
+
+# File
+
+
+def _add_value(writer: gguf.GGUFWriter, key: str, value: Value) -> None:
+    if isinstance(value, bool):
+        writer.add_bool(key, value)
+    elif isinstance(value, int):
+        writer.add_uint32(key, value)
+    elif isinstance(value, float):
+        writer.add_float32(key, value)
+    elif isinstance(value, str):
+        writer.add_string(key, value)
+    else:
+        writer.add_array(key, value)
+
+
+def _add_vocabulary(writer: gguf.GGUFWriter) -> None:
+    """A SentencePiece vocabulary of single characters and bytes."""
+    kinds = gguf.TokenType
+    characters = ["▁", *map(chr, range(0x21, 0x7F))]
+    fillers = [f"▁{number:02d}" for number in range(N_VOCAB - 259 - len(characters))]
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *characters, *fillers]
+    normal = [kinds.NORMAL] * (len(characters) + len(fillers))
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([-float(number) for number in range(N_VOCAB)])
+    writer.add_token_types([kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL, *[kinds.BYTE] * 256, *normal])
+    writer.add_token_type_count(2)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    writer.add_add_bos_token(True)
+
+
+def _write(writer: gguf.GGUFWriter, weights: Iterable[tuple[Weight, str]]) -> None:
+    rng = np.random.default_rng(1)
+    contents = []
+    for weight, name in weights:
+        dtype = gguf.GGMLQuantizationType[name]
+        content = _content(weight, dtype, rng)
+        contents.append(content)
+        writer.add_tensor_info(weight.name, weight.shape[::-1], np.dtype(np.float32), content.nbytes, raw_dtype=dtype)
+    with closing(writer):
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        for content in contents:
+            writer.write_tensor_data(content)
+
+
+# where the scales (f16) of a block lie, in bytes
+_SCALES = {
+    "Q4_0": (0,), "Q8_0": (0,), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,),
+}  # fmt: skip
+
+
+def _content(weight: Weight, dtype: gguf.GGMLQuantizationType, rng: np.random.Generator) -> NDArray[np.generic]:
+    """Small values; quantised blocks are random bits with a small scale. The weight of a norm is 1."""
+    if weight.component == "norm" and weight.name.endswith(".weight"):
+        return np.ones(weight.shape[::-1], np.float32)
+    if dtype.name in ("F32", "F16"):
+        return rng.uniform(-0.1, 0.1, weight.shape[::-1]).astype(np.float32 if dtype.name == "F32" else np.float16)
+    length, size = gguf.GGML_QUANT_SIZES[dtype]
+    assert weight.shape[0] % length == 0, f"{weight.name}: rows of {weight.shape[0]} cannot be {dtype.name}"
+    blocks = rng.integers(0, 256, (prod(weight.shape) // length, size), np.uint8)
+    if dtype.name == "MXFP4":
+        blocks[:, 0] = 127 - 6  # the exponent
+    for at in _SCALES.get(dtype.name, ()):
+        blocks[:, at : at + 2] = np.array([2**-10], np.float16).view(np.uint8)
+    return blocks
+
+
+# Architectures
+
+N_VOCAB = 384
+CONTEXT = 512
+_EPSILON = "attention.layer_norm_rms_epsilon"
+
+
+def _embeddings(embd: int, tied: bool = False) -> tuple[Weight, ...]:
+    """Of no layer; `tied`: the embedding is the output as well."""
+    output = () if tied else (Weight("output.weight", "output", (embd, N_VOCAB)),)
+    return (
+        Weight("token_embd.weight", "embedding", (embd, N_VOCAB)),
+        Weight("output_norm.weight", "norm", (embd,)),
+        *output,
+    )
+
+
+def _norms(embd: int, *names: str, bias: bool = False) -> tuple[Weight, ...]:
+    return tuple(Weight(f"{name}.{kind}", "norm", (embd,)) for name in names for kind in ("weight", "bias")[: 1 + bias])
+
+
+def _attention(embd: int, q: int, kv: int, bias: bool = False, output_bias: bool = False) -> tuple[Weight, ...]:
+    """The four matrices; `bias` of Q, K and V."""
+    inputs = (("attn_q", "attention_q", q), ("attn_k", "attention_k", kv), ("attn_v", "attention_v", kv))
+    return (
+        *(Weight(f"{name}.weight", component, (embd, n)) for name, component, n in inputs),
+        *(Weight(f"{name}.bias", component, (n,)) for name, component, n in inputs if bias),
+        Weight("attn_output.weight", "attention_output", (q, embd)),
+        *((Weight("attn_output.bias", "attention_output", (embd,)),) if output_bias else ()),
+    )
+
+
+def _feed_forward(embd: int, ff: int, suffix: str = "") -> tuple[Weight, ...]:
+    return (
+        Weight(f"ffn_gate{suffix}.weight", "ffn_gate", (embd, ff)),
+        Weight(f"ffn_up{suffix}.weight", "ffn_up", (embd, ff)),
+        Weight(f"ffn_down{suffix}.weight", "ffn_down", (ff, embd)),
+    )
+
+
+def _experts(embd: int, ff: int, n: int, bias: bool = False) -> tuple[Weight, ...]:
+    stacks = (
+        ("ffn_gate_exps", "expert_gate", embd, ff),
+        ("ffn_up_exps", "expert_up", embd, ff),
+        ("ffn_down_exps", "expert_down", ff, embd),
+    )
+    return (
+        Weight("ffn_gate_inp.weight", "router", (embd, n), plain=True),
+        *(Weight(f"{name}.weight", component, (rows, to, n)) for name, component, rows, to in stacks),
+        *((Weight("ffn_gate_inp.bias", "router", (n,)),) if bias else ()),
+        *(Weight(f"{name}.bias", component, (to, n), plain=True) for name, component, _, to in stacks if bias),
+    )
+
+
+def _attending(embd: int, ff: int, heads: int = 4, kv_heads: int = 2, **more: Value) -> dict[str, Value]:
+    """Metadata of a model that attends; keys of `more` with `__` for `.`."""
+    return {
+        "embedding_length": embd,
+        "feed_forward_length": ff,
+        "attention.head_count": heads,
+        "attention.head_count_kv": kv_heads,
+        _EPSILON: 1e-5,
+        **{key.replace("__", "."): value for key, value in more.items()},
+    }
+
+
+LLAMA = Architecture(
+    "llama",
+    _attending(256, 512, rope__dimension_count=64),
+    (*_embeddings(256), Weight("rope_freqs.weight", "attention", (32,))),
+    ((*_norms(256, "attn_norm", "ffn_norm"), *_attention(256, 256, 128), *_feed_forward(256, 512)),) * 2,
+)
+
+QWEN2 = Architecture(
+    "qwen2",
+    _attending(64, 128),
+    _embeddings(64),
+    ((*_norms(64, "attn_norm", "ffn_norm"), *_attention(64, 64, 32, bias=True), *_feed_forward(64, 128)),) * 2,
+)
+
+_QWEN3 = (*_norms(64, "attn_norm", "ffn_norm"), *_norms(32, "attn_q_norm", "attn_k_norm"), *_attention(64, 128, 64))
+_WIDE_HEADS: dict[str, Value] = {"attention.key_length": 32, "attention.value_length": 32}
+
+QWEN3 = Architecture(
+    "qwen3",
+    {**_attending(64, 128), **_WIDE_HEADS},
+    _embeddings(64, tied=True),
+    ((*_QWEN3, *_feed_forward(64, 128)),) * 2,
+)
+
+QWEN3_MOE = Architecture(
+    "qwen3moe",
+    {**_attending(64, 128, expert_count=8, expert_used_count=2, expert_feed_forward_length=96), **_WIDE_HEADS},
+    _embeddings(64),
+    ((*_QWEN3, *_experts(64, 96, 8)),) * 2,
+)
+
+GEMMA3 = Architecture(
+    "gemma3",
+    {**_attending(64, 128, attention__sliding_window=8, attention__sliding_window_pattern=2), **_WIDE_HEADS},
+    _embeddings(64, tied=True),
+    ((*_QWEN3, *_norms(64, "post_attention_norm", "post_ffw_norm"), *_feed_forward(64, 128)),) * 3,
+)
+
+PHI3 = Architecture(
+    "phi3",
+    _attending(64, 128, rope__dimension_count=16, rope__scaling__original_context_length=128),
+    (
+        *_embeddings(64),
+        Weight("rope_factors_long.weight", "attention", (8,)),
+        Weight("rope_factors_short.weight", "attention", (8,)),
+    ),
+    (
+        (
+            *_norms(64, "attn_norm", "ffn_norm"),
+            Weight("attn_qkv.weight", "attention", (64, 128)),
+            Weight("attn_output.weight", "attention_output", (64, 64)),
+            Weight("ffn_up.weight", "ffn_up", (64, 256)),  # gate and up in one
+            Weight("ffn_down.weight", "ffn_down", (128, 64)),
+        ),
+    )
+    * 2,
+    unread=frozenset({"rope_factors_short.weight"}),
+)
+
+GPT_OSS = Architecture(
+    "gpt-oss",
+    {
+        **_attending(64, 96, attention__sliding_window=8, expert_count=8, expert_used_count=2),
+        "expert_feed_forward_length": 96,
+        **_WIDE_HEADS,
+    },
+    _embeddings(64),
+    (
+        (
+            *_norms(64, "attn_norm", "post_attention_norm"),
+            *_attention(64, 128, 64, bias=True, output_bias=True),
+            Weight("attn_sinks.weight", "attention", (4,)),
+            *_experts(64, 96, 8, bias=True),
+        ),
+    )
+    * 4,
+)
+
+
+def _state_space(*parts: tuple[str, tuple[int, ...], bool]) -> tuple[Weight, ...]:
+    return tuple(Weight(name, "recurrent", shape, plain) for name, shape, plain in parts)
+
+
+MAMBA = Architecture(
+    "mamba",
+    {
+        "embedding_length": 64,
+        "feed_forward_length": 0,
+        "attention.head_count": 0,
+        _EPSILON: 1e-5,
+        "ssm.conv_kernel": 4,
+        "ssm.inner_size": 128,
+        "ssm.state_size": 16,
+        "ssm.time_step_rank": 4,
+    },
+    _embeddings(64),
+    (
+        (
+            *_norms(64, "attn_norm"),
+            *_state_space(
+                ("ssm_in.weight", (64, 256), False),
+                ("ssm_conv1d.weight", (4, 128), True),
+                ("ssm_conv1d.bias", (128,), True),
+                ("ssm_x.weight", (128, 36), False),
+                ("ssm_dt.weight", (4, 128), True),
+                ("ssm_dt.bias", (128,), True),
+                ("ssm_a", (16, 128), True),
+                ("ssm_d", (128,), True),
+                ("ssm_out.weight", (128, 64), False),
+            ),
+        ),
+    )
+    * 2,
+)
+
+_MAMBA2 = (
+    *_norms(64, "attn_norm"),
+    *_state_space(
+        ("ssm_in.weight", (64, 324), False),
+        ("ssm_conv1d.weight", (4, 192), True),
+        ("ssm_conv1d.bias", (192,), True),
+        ("ssm_dt.bias", (4,), True),
+        ("ssm_a", (1, 4), True),
+        ("ssm_d", (1, 4), True),
+        ("ssm_out.weight", (128, 64), False),
+    ),
+    Weight("ssm_norm.weight", "norm", (128, 1), plain=True),
+)
+_SHARED_AND_EXPERTS = (*_norms(64, "ffn_norm"), *_experts(64, 96, 4), *_feed_forward(64, 96, "_shexp"))
+
+GRANITE_HYBRID = Architecture(
+    "granitehybrid",
+    {
+        **_attending(64, 96, expert_count=4, expert_used_count=2, expert_shared_feed_forward_length=96),
+        "attention.head_count_kv": [0, 2, 0],
+        "rope.dimension_count": 16,
+        "ssm.conv_kernel": 4,
+        "ssm.inner_size": 128,
+        "ssm.state_size": 32,
+        "ssm.time_step_rank": 4,
+        "ssm.group_count": 1,
+    },
+    _embeddings(64),
+    (
+        (*_MAMBA2, *_SHARED_AND_EXPERTS),
+        (*_norms(64, "attn_norm"), *_attention(64, 64, 32), *_SHARED_AND_EXPERTS),
+        (*_MAMBA2, *_SHARED_AND_EXPERTS),
+    ),
+)
+
+RWKV7 = Architecture(
+    "rwkv7",
+    {
+        "embedding_length": 128,
+        "feed_forward_length": 256,
+        "attention.head_count": 0,
+        "attention.layer_norm_epsilon": 1e-5,
+        "wkv.head_size": 64,
+        "token_shift_count": 2,
+        **{f"attention.{part}_lora_rank": 32 for part in ("decay", "iclr", "value_residual_mix", "gate")},
+    },
+    (
+        *_embeddings(128),
+        Weight("output_norm.bias", "norm", (128,)),
+        *_norms(128, "token_embd_norm", bias=True),
+    ),
+    (
+        (
+            *_norms(128, "attn_norm", "attn_norm_2", "time_mix_ln", bias=True),
+            *_state_space(
+                *((f"time_mix_{name}0.weight", (128,), True) for name in "wav"),
+                *((f"time_mix_{name}1.weight", (128, 32), False) for name in "wavg"),
+                *((f"time_mix_{name}2.weight", (32, 128), False) for name in "wavg"),
+                *((f"time_mix_{name}.weight", (128,), True) for name in ("k_k", "k_a", "r_k")),
+                *((f"time_mix_{n}.weight", (128, 128), False) for n in ("key", "value", "receptance", "output")),
+                ("time_mix_lerp_fused.weight", (128, 1, 1, 6), True),
+                ("channel_mix_lerp_k.weight", (128, 1, 1), True),
+                ("channel_mix_key.weight", (128, 256), False),
+                ("channel_mix_value.weight", (256, 128), False),
+            ),
+        ),
+    )
+    * 2,
+    unread=frozenset(f"blk.0.time_mix_v{number}.weight" for number in range(3)),
+)
+
+BERT = Architecture(
+    "bert",
+    {
+        "embedding_length": 64,
+        "feed_forward_length": 128,
+        "attention.head_count": 4,
+        "attention.layer_norm_epsilon": 1e-5,
+        "attention.causal": False,
+        "pooling_type": 1,
+    },
+    (
+        Weight("token_embd.weight", "embedding", (64, N_VOCAB)),
+        Weight("token_types.weight", "embedding", (64, 2), plain=True),
+        Weight("position_embd.weight", "embedding", (64, CONTEXT), plain=True),
+        *_norms(64, "token_embd_norm", bias=True),
+    ),
+    (
+        (
+            *_attention(64, 64, 64, bias=True, output_bias=True),
+            *_norms(64, "attn_output_norm", "layer_output_norm", bias=True),
+            Weight("ffn_up.weight", "ffn_up", (64, 128)),
+            Weight("ffn_up.bias", "ffn_up", (128,)),
+            Weight("ffn_down.weight", "ffn_down", (128, 64)),
+            Weight("ffn_down.bias", "ffn_down", (64,)),
+        ),
+    )
+    * 2,
+)
