@@ -1,0 +1,219 @@
+"""Models of many architectures and types: all nodes accounted for, right layers and components, no false alarm.
+
+What a weight's component is, the tables of random_models.py say; the product reads names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests import random_models
+from tests.random_models import Architecture, write_lora, write_random_model
+from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.loaded import LoadedRun, load_run
+from tracegen.measure import measure
+from tracegen.model import Experiment
+from tracegen.observe import Observation, observe
+from tracegen.progress import Progress
+
+pytestmark = pytest.mark.llama
+
+PROMPT = "The memory of the disk"
+OF_THE_MACHINE = {"interference", "tracing_cost"}  # a busy machine may earn these warnings
+
+K_QUANTS = {
+    "embedding": "Q3_K", "attention_q": "Q2_K", "attention_k": "Q5_K", "attention_v": "Q6_K", "ffn_down": "Q6_K",
+    "output": "Q6_K",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model of an architecture, the types of its matrices, and how llama.cpp is called."""
+
+    architecture: Architecture
+    dtype: str = "F16"
+    mix: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    lora: tuple[str, ...] = ()
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.architecture.layers)
+
+
+CASES = {
+    "llama": Case(random_models.LLAMA),
+    "qwen2": Case(random_models.QWEN2, "Q8_0"),
+    "qwen3": Case(random_models.QWEN3),
+    "qwen3moe": Case(random_models.QWEN3_MOE, "Q8_0"),
+    "gemma3": Case(random_models.GEMMA3, "Q8_0"),
+    "phi3": Case(random_models.PHI3),
+    "gpt-oss": Case(
+        random_models.GPT_OSS, "Q8_0", {"expert_gate": "MXFP4", "expert_up": "MXFP4", "expert_down": "MXFP4"}
+    ),
+    "mamba": Case(random_models.MAMBA),
+    "granite-hybrid": Case(random_models.GRANITE_HYBRID, "Q8_0"),
+    "rwkv7": Case(random_models.RWKV7, "Q8_0"),
+    **{f"llama-{dtype}": Case(random_models.LLAMA, dtype) for dtype in ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "MXFP4")},
+    "llama-k-quants": Case(random_models.LLAMA, "Q4_K", K_QUANTS),
+    "quantised-kv-cache": Case(random_models.LLAMA, flags=("-ctk", "q8_0", "-ctv", "q8_0")),
+    "lora": Case(random_models.LLAMA, "Q8_0", lora=("attention_q", "ffn_down")),
+    "lora-repacked": Case(random_models.LLAMA, "Q4_0", lora=("attention_v",)),
+}
+
+
+@dataclass(frozen=True)
+class Traced:
+    case: Case
+    loaded: LoadedRun
+    nodes: pd.DataFrame
+
+
+@pytest.fixture(scope="module", params=CASES)
+def traced(request: pytest.FixtureRequest, hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    """The case, measured once: three ubatches of the prompt, three generated tokens behind it."""
+    case, folder = CASES[request.param], tmp_path_factory.mktemp(request.param)
+    model = write_random_model(case.architecture, folder / "model.gguf", case.dtype, case.mix)
+    flags = case.flags
+    if case.lora:
+        flags = ("--lora", str(write_lora(case.architecture, folder / "adapter.gguf", case.lora)))
+    experiment = Experiment(
+        name=request.param, question="Is it true?", model=str(model), prompt=PROMPT, tokens=4, ubatch=8, context=256,
+        flags=flags,
+    )  # fmt: skip
+    run = measure(experiment, folder, Progress(), str(hooked.programs))
+    assert run.folder is not None
+    loaded = load_run(run.folder)
+    return Traced(case, loaded, loaded.graph_nodes)
+
+
+def weight_operands(traced: Traced) -> pd.DataFrame:
+    """One row per weight that a node takes as it is: the node's and the weight's name, layer and component."""
+    nodes = traced.nodes
+    known = {weight.name: weight.component for weight in traced.case.architecture.weights}
+    leaves = nodes[nodes["name"].astype(str).isin(known.keys()) & (nodes["kind"] == "leaf")]
+    rows = (
+        traced.loaded.graph_edges.merge(
+            leaves[["graph", "node", "name", "layer"]].rename(columns={"node": "source"}), on=["graph", "source"]
+        )
+        .merge(
+            nodes[["graph", "node", "op", "name", "layer", "component"]].rename(columns={"node": "target"}),
+            on=["graph", "target"],
+            suffixes=("_weight", ""),
+        )
+        .astype({"name": str, "name_weight": str, "component": str, "op": str, "slot": str})
+    )
+    return rows.assign(expected=rows["name_weight"].map(known))
+
+
+def assert_no_false_alarm(loaded: LoadedRun) -> None:
+    states = {check.key: check.state for check in loaded.run.checks}
+    assert loaded.run.verdict != "not usable", states
+    assert len(loaded.ops) and loaded.ops["state"].notna().all()
+    assert "failed" not in states.values(), states
+    assert {key for key, state in states.items() if state == "warning"} <= OF_THE_MACHINE, states
+
+
+def assert_tensors_are_told(loaded: LoadedRun, architecture: Architecture) -> None:
+    """Each tensor of the file with its layer and component."""
+    tensors = loaded.tensors.set_index("name")
+    assert dict(tensors["component"].astype(str)) == {weight.name: weight.component for weight in architecture.weights}
+    for number, layer in enumerate(architecture.layers):
+        mine = tensors.index[(tensors["layer"] == number).fillna(False)]
+        assert set(mine) == {f"blk.{number}.{weight.name}" for weight in layer}
+    assert set(tensors.index[tensors["layer"].isna()]) == {weight.name for weight in architecture.outside}
+
+
+def assert_weights_lie_in_their_tensors(loaded: LoadedRun, architecture: Architecture) -> None:
+    """What a graph calls by a weight's name lies in that tensor, whole; all are used but those known not to be."""
+    names = {weight.name for weight in architecture.weights}
+    leaves = loaded.graph_nodes[loaded.graph_nodes["kind"] == "leaf"]
+    placed = loaded.placements.merge(leaves[["graph", "node", "name"]], on=["graph", "node"])
+    placed = placed[placed["name"].isin(names)].merge(
+        loaded.tensors[["tensor", "name", "offset"]], on="tensor", how="left", suffixes=("", "_tensor")
+    )
+    assert (placed["name"].astype(str) == placed["name_tensor"].astype(str)).all()
+    assert (placed["origin_offset"] == placed["offset"]).all()
+    assert set(placed["memory"]) <= {"disk", "copied"}
+    assert names - set(placed["name"].astype(str)) == architecture.unread
+
+
+def test_no_false_alarm(traced: Traced) -> None:
+    assert_no_false_alarm(traced.loaded)
+    kinds = traced.loaded.passes["kind"].tolist()
+    assert kinds == ["load", "warmup", *["prompt"] * 3, *["generate"] * 3]
+
+
+def test_layers_and_components_of_the_tensors(traced: Traced) -> None:
+    assert_tensors_are_told(traced.loaded, traced.case.architecture)
+
+
+def test_weights_lie_in_their_tensors(traced: Traced) -> None:
+    assert_weights_lie_in_their_tensors(traced.loaded, traced.case.architecture)
+
+
+def test_layers_of_the_nodes(traced: Traced) -> None:
+    """All are there, none is missing between them, and a node that takes a weight of a layer is of that layer."""
+    for _, graph in traced.nodes[traced.nodes["kind"] != "leaf"].groupby("graph"):
+        told = graph["layer"].notna()
+        assert sorted(graph["layer"].dropna().unique()) == list(range(traced.case.n_layers))
+        between = graph.loc[told.idxmax() : told[::-1].idxmax()]
+        assert set(between.loc[between["layer"].isna(), "name"]) <= {"rs_s_copy (view)"}  # which all layers share
+    rows = weight_operands(traced).dropna(subset=["layer_weight"])
+    assert len(rows) and rows[rows["layer"].ne(rows["layer_weight"]).fillna(True)].empty
+
+
+def test_components_of_the_nodes(traced: Traced) -> None:
+    """A product is of its matrix's component; only residual sums, and rows chosen of them, are of none."""
+    rows = weight_operands(traced)
+    products = rows[rows["op"].isin(["MUL_MAT", "MUL_MAT_ID"]) & (rows["slot"] == "src0")]
+    products = products[products["name"] != "result_output"]  # which may be made with the embedding
+    assert len(products) and products[products["component"] != products["expected"]].empty
+    nodes = traced.nodes[traced.nodes["kind"] != "leaf"]
+    assert set(nodes.loc[nodes["component"] == "other", "op"]) <= {"ADD", "GET_ROWS", "CONCAT", "RESHAPE", "VIEW"}
+
+
+def test_experts_are_routed_as_the_metadata_says(traced: Traced) -> None:
+    used = traced.case.architecture.metadata.get("expert_used_count")
+    routing = traced.loaded.routing
+    if used is None:
+        assert routing.empty
+        return
+    tokens = routing.merge(traced.loaded.passes[["pass_id", "kind"]], on="pass_id").query("kind != 'warmup'")
+    chosen = tokens.groupby(["pass_id", "layer", "row"])["expert"]
+    assert set(chosen.size()) == {used} and set(chosen.nunique()) == {used}
+    assert tokens["weight"].notna().all()
+    assert set(tokens["layer"]) == set(range(traced.case.n_layers))
+
+
+def test_an_adapter_is_no_part_of_the_model(traced: Traced) -> None:
+    """Its matrices are of the components that they change, in memory of their own."""
+    nodes = traced.nodes
+    found = nodes[nodes["name"].astype(str).str.contains(".lora_", regex=False)]
+    matrices = 2 * len(traced.case.lora) * traced.case.n_layers
+    assert found["name"].nunique() == matrices
+    assert set(found["component"].astype(str)) == set(traced.case.lora)
+    placed = traced.loaded.placements.merge(found[["graph", "node"]], on=["graph", "node"])
+    assert placed["tensor"].isna().all() and set(placed["memory"]) <= {"buffer"}
+
+
+def test_an_embedding_model(hooked: Build, tmp_path: Path) -> None:
+    ensure_build(Progress(), target="llama-embedding")
+    model = write_random_model(random_models.BERT, tmp_path / "model.gguf")
+    command = ("llama-embedding", "-m", str(model), "-p", PROMPT, "-t", "2", "-c", "256")
+    run = observe(Observation("case", command, "Is it true?"), tmp_path, Progress(), str(hooked.programs))
+    assert run.folder is not None
+    loaded = load_run(run.folder)
+    assert_no_false_alarm(loaded)
+    assert_tensors_are_told(loaded, random_models.BERT)
+    assert_weights_lie_in_their_tensors(loaded, random_models.BERT)
+    traced = Traced(Case(random_models.BERT), loaded, loaded.graph_nodes)
+    test_layers_of_the_nodes(traced)
+    test_components_of_the_nodes(traced)
+    assert not {"prompt", "generate"} & set(loaded.passes["kind"].dropna())
