@@ -64,12 +64,17 @@ def write_random_model(
     writer.add_block_count(len(architecture.layers))
     writer.add_context_length(CONTEXT)
     _add_vocabulary(writer)
-    types = [
-        "F32" if weight.plain or len(weight.shape) == 1 else (mix or {}).get(weight.component, dtype)
-        for weight in architecture.weights
-    ]
-    _write(writer, zip(architecture.weights, types, strict=True))
+    types = types_of(architecture, dtype, mix or {})
+    _write(writer, ((weight, types[weight.name]) for weight in architecture.weights))
     return path
+
+
+def types_of(architecture: Architecture, dtype: str, mix: Mapping[str, str]) -> dict[str, str]:
+    """The type of each tensor of such a model by name."""
+    return {
+        weight.name: "F32" if weight.plain or len(weight.shape) == 1 else mix.get(weight.component, dtype)
+        for weight in architecture.weights
+    }
 
 
 def write_lora(architecture: Architecture, path: Path, components: Sequence[str], rank: int = 8) -> Path:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests import random_models
-from tests.random_models import Architecture, write_lora, write_random_model
+from tests.random_models import Architecture, types_of, write_lora, write_random_model
 from tracegen.capture.llama_cpp import Build, ensure_build
 from tracegen.loaded import LoadedRun, load_run
 from tracegen.measure import measure
@@ -120,9 +120,11 @@ def assert_no_false_alarm(loaded: LoadedRun) -> None:
     assert {key for key, state in states.items() if state == "warning"} <= OF_THE_MACHINE, states
 
 
-def assert_tensors_are_told(loaded: LoadedRun, architecture: Architecture) -> None:
-    """Each tensor of the file with its layer and component."""
+def assert_tensors_are_told(loaded: LoadedRun, case: Case) -> None:
+    """Each tensor of the file with its type, layer and component."""
+    architecture = case.architecture
     tensors = loaded.tensors.set_index("name")
+    assert dict(tensors["dtype"].astype(str)) == types_of(architecture, case.dtype, case.mix)
     assert dict(tensors["component"].astype(str)) == {weight.name: weight.component for weight in architecture.weights}
     for number, layer in enumerate(architecture.layers):
         mine = tensors.index[(tensors["layer"] == number).fillna(False)]
@@ -151,11 +153,28 @@ def test_no_false_alarm(traced: Traced) -> None:
 
 
 def test_layers_and_components_of_the_tensors(traced: Traced) -> None:
-    assert_tensors_are_told(traced.loaded, traced.case.architecture)
+    assert_tensors_are_told(traced.loaded, traced.case)
 
 
 def test_weights_lie_in_their_tensors(traced: Traced) -> None:
     assert_weights_lie_in_their_tensors(traced.loaded, traced.case.architecture)
+
+
+def test_bytes_that_ops_used(traced: Traced) -> None:
+    """Of the embedding the rows of the pass's tokens, of stacked experts the chosen ones, else the whole tensor."""
+    loaded = traced.loaded
+    uses = loaded.accesses.merge(loaded.tensors[["tensor", "name"]], on="tensor", suffixes=("", "_tensor"))
+    rows = loaded.tokens.groupby("pass_id")["token_id"].nunique()
+    experts = loaded.routing.groupby(["pass_id", "layer"])["expert"].nunique()
+    n_experts = traced.case.architecture.metadata.get("expert_count")
+    expected = uses["size_bytes"].astype(float)
+    looked_up = uses["op"] == "GET_ROWS"
+    expected[looked_up] *= uses.loc[looked_up, "pass_id"].map(rows) / random_models.N_VOCAB
+    if isinstance(n_experts, int):
+        chosen = uses["op"].isin(["MUL_MAT_ID", "ADD_ID"])
+        at = pd.MultiIndex.from_frame(uses.loc[chosen, ["pass_id", "layer"]])
+        expected[chosen] *= experts.reindex(at).to_numpy() / n_experts
+    assert looked_up.any() and (uses["touched_bytes"].astype(float) == expected).all()
 
 
 def test_layers_of_the_nodes(traced: Traced) -> None:
@@ -192,6 +211,14 @@ def test_experts_are_routed_as_the_metadata_says(traced: Traced) -> None:
     assert set(tokens["layer"]) == set(range(traced.case.n_layers))
 
 
+def test_the_kv_cache_is_of_the_type_that_was_asked_for(traced: Traced) -> None:
+    caches = traced.nodes[(traced.nodes["kind"] == "leaf") & (traced.nodes["component"] == "kv_cache")]
+    caches = caches[caches["name"].astype(str).str.startswith("cache_")]
+    attends = [any("attn_output" in weight.name for weight in layer) for layer in traced.case.architecture.layers]
+    assert caches["name"].nunique() == 2 * sum(attends)
+    assert set(caches["dtype"]) <= {"Q8_0" if "q8_0" in traced.case.flags else "F16"}
+
+
 def test_an_adapter_is_no_part_of_the_model(traced: Traced) -> None:
     """Its matrices are of the components that they change, in memory of their own."""
     nodes = traced.nodes
@@ -209,11 +236,11 @@ def test_an_embedding_model(hooked: Build, tmp_path: Path) -> None:
     command = ("llama-embedding", "-m", str(model), "-p", PROMPT, "-t", "2", "-c", "256")
     run = observe(Observation("case", command, "Is it true?"), tmp_path, Progress(), str(hooked.programs))
     assert run.folder is not None
-    loaded = load_run(run.folder)
+    case, loaded = Case(random_models.BERT), load_run(run.folder)
     assert_no_false_alarm(loaded)
-    assert_tensors_are_told(loaded, random_models.BERT)
-    assert_weights_lie_in_their_tensors(loaded, random_models.BERT)
-    traced = Traced(Case(random_models.BERT), loaded, loaded.graph_nodes)
+    assert_tensors_are_told(loaded, case)
+    assert_weights_lie_in_their_tensors(loaded, case.architecture)
+    traced = Traced(case, loaded, loaded.graph_nodes)
     test_layers_of_the_nodes(traced)
     test_components_of_the_nodes(traced)
     assert not {"prompt", "generate"} & set(loaded.passes["kind"].dropna())
