@@ -302,6 +302,32 @@ PHI3 = Architecture(
     unread=frozenset({"rope_factors_short.weight"}),
 )
 
+_GLM = (*_norms(64, "attn_norm", "post_attention_norm"), *_attention(64, 64, 32, bias=True))
+_GLM_EXPERTS = (*_experts(64, 96, 4), Weight("exp_probs_b.bias", "router", (4,)), *_feed_forward(64, 96, "_shexp"))
+_NEXT_TOKEN = (
+    Weight("nextn.eh_proj.weight", "other", (128, 64)),
+    Weight("nextn.embed_tokens.weight", "embedding", (64, N_VOCAB)),
+    Weight("nextn.shared_head_head.weight", "output", (64, N_VOCAB)),
+    *_norms(64, "nextn.enorm", "nextn.hnorm", "nextn.shared_head_norm"),
+)
+
+GLM4_MOE = Architecture(
+    "glm4moe",
+    {
+        **_attending(64, 128, expert_count=4, expert_used_count=2, expert_shared_count=1, nextn_predict_layers=1),
+        "expert_feed_forward_length": 96,
+        "leading_dense_block_count": 1,
+        "rope.dimension_count": 16,
+    },
+    _embeddings(64),
+    (
+        (*_GLM, *_feed_forward(64, 128)),
+        (*_GLM, *_GLM_EXPERTS),
+        (*_GLM, *_GLM_EXPERTS, *_NEXT_TOKEN),
+    ),
+    unread=frozenset(f"blk.2.{weight.name}" for weight in (*_GLM, *_GLM_EXPERTS, *_NEXT_TOKEN)),
+)
+
 GPT_OSS = Architecture(
     "gpt-oss",
     {

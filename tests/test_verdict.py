@@ -125,6 +125,8 @@ def test_fewer_tokens_than_asked_for() -> None:
 def test_layers_and_experts_of_the_metadata() -> None:
     assert state_of(evidence(n_layers=2), "layers_agree") == "failed"
     assert state_of(evidence(n_layers=None), "layers_agree") == "not checked"
+    for n_layers, n_layers_ahead, state in ((2, 1, "passed"), (1, 1, "passed"), (3, 1, "failed")):
+        assert state_of(evidence(n_layers=n_layers, n_layers_ahead=n_layers_ahead), "layers_agree") == state
     assert "MUL_MAT_ID in a model without experts" in next(
         c.found for c in checks_of(evidence(n_experts=None)) if c.key == "op_mix"
     )

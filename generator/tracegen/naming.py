@@ -62,7 +62,7 @@ _RULES = tuple(
         (r"ffn_(?:down|out|dense_out|mlp)\w*|vis_down", "ffn_down"),
         (r"(?:ssm|mamba2?|time_mix|channel_mix|shortconv|kda|dnet|linear_attn)[_.].*", "recurrent"),
         (r"(?:conv|r?wkv)(?:[_.0-9].*)?", "recurrent"),
-        (r"(?:token|position|pos|inp|tok|per_layer_token)_embd\w*|embd|token_types", "embedding"),
+        (r"(?:token|position|pos|inp|tok|per_layer_token)_embd\w*|embd|embed_tokens|token_types", "embedding"),
         (r"inp_(?:tokens|scaled)|inpL", "embedding"),
         (rf"{_ATTENTION_INPUT}o(?:ut(?:put)?\w*|_proj)?|attn_proj|kqv_wo|wo", "attention_output"),
         (rf"{_ATTENTION_INPUT}q(?:_[ab])?|Qcur\w*|q(?:r|_pe|_a|_b|_rope|_nope\w*|_states)?", "attention_q"),
@@ -70,7 +70,7 @@ _RULES = tuple(
         (rf"{_ATTENTION_INPUT}v(?:_b)?|Vcur\w*|v(?:_b|_states|_cont|_trans)?", "attention_v"),
         (r"(?:\w+_)?attn(?:_.*)?|w?qkv\w*|QKVcur\w*|kqv?(?:_.*)?|kv_\w+|KQ_mask|self_kq_mask", "attention"),
         (r"(?:indexer|lid|mla)[._].*|rope_\w+|inp_(?:pos|attn_scale)|\w*fattn\w*|pos_b\w+", "attention"),
-        (r"output(?!_hc|_res)\w*|result_\w+|(?:inp_)?out_ids|cls(?:\..*)?", "output"),
+        (r"output(?!_hc|_res)\w*|result_\w+|(?:inp_)?out_ids|cls(?:\..*)?|shared_head_head", "output"),
     )
 )  # fmt: skip
 

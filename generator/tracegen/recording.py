@@ -192,11 +192,13 @@ def _evidence(
     stopped: bool,
 ) -> Evidence:
     models = document.get("models", [document])
+    n_layers, n_layers_ahead = max(map(_layers, models), default=(None, 0), key=lambda layers: layers[0] or 0)
     return Evidence(
         tables=trace.tables,
         trace=trace.facts,
         timings=timings,
-        n_layers=max((m["n_layers"] for m in models if m["n_layers"] is not None), default=None),
+        n_layers=n_layers,
+        n_layers_ahead=n_layers_ahead,
         n_experts=max((m["n_experts"] for m in models if m["n_experts"] is not None), default=None),
         data_begin=tuple(document["data_begin"]),
         tokens_asked=settings.get("tokens"),
@@ -204,6 +206,12 @@ def _evidence(
         exit_status=status,
         stopped=stopped,
     )
+
+
+def _layers(model: Mapping[str, Any]) -> tuple[int | None, int]:
+    """How many layers a model has, and how many of them predict further tokens (multi-token prediction)."""
+    ahead = model.get("metadata", {}).get(f"{model['architecture']}.nextn_predict_layers")
+    return model["n_layers"], ahead if isinstance(ahead, int) else 0
 
 
 def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:

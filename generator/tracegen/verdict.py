@@ -23,12 +23,16 @@ TOKEN_PASSES = ("prompt", "generate")
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the checks look at: the tables, what the trace says of itself, llama.cpp's counters, the model."""
+    """What the checks look at: the tables, what the trace says of itself, llama.cpp's counters, the model.
+
+    `n_layers_ahead` of the `n_layers` predict further tokens: llama.cpp runs them only to draft.
+    """
 
     tables: Tables
     trace: Mapping[str, Any]
     timings: Mapping[str, float | int | None]
     n_layers: int | None = None
+    n_layers_ahead: int = 0
     n_experts: int | None = None
     data_begin: tuple[int, ...] = ()
     tokens_asked: int | None = None
@@ -147,7 +151,9 @@ def _layers(e: Evidence) -> Check:
     title = "Layers agree with the model's metadata"
     if e.n_layers is None:
         return _check("layers_agree", title, "not checked", _count(found), "block_count")
-    return _check("layers_agree", title, found == e.n_layers, _count(found), f"block_count = {e.n_layers}")
+    agree = e.n_layers - e.n_layers_ahead <= found <= e.n_layers
+    ahead = f", the last {e.n_layers_ahead} only to draft" if e.n_layers_ahead else ""
+    return _check("layers_agree", title, agree, _count(found), f"block_count = {e.n_layers}{ahead}")
 
 
 def _first_op(e: Evidence) -> Check:

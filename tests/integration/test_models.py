@@ -42,9 +42,14 @@ class Case:
     flags: tuple[str, ...] = ()
     lora: tuple[str, ...] = ()
 
-    @property
-    def n_layers(self) -> int:
-        return len(self.architecture.layers)
+    def layers_with(self, component: str | None = None) -> list[int]:
+        """The layers that llama.cpp runs, all or those with a weight of a component."""
+        return [
+            number
+            for number, layer in enumerate(self.architecture.layers)
+            if any(f"blk.{number}.{weight.name}" not in self.architecture.unread for weight in layer)
+            and (component is None or any(weight.component == component for weight in layer))
+        ]
 
 
 CASES = {
@@ -52,6 +57,7 @@ CASES = {
     "qwen2": Case(random_models.QWEN2, "Q8_0"),
     "qwen3": Case(random_models.QWEN3),
     "qwen3moe": Case(random_models.QWEN3_MOE, "Q8_0"),
+    "glm4moe": Case(random_models.GLM4_MOE),
     "gemma3": Case(random_models.GEMMA3, "Q8_0"),
     "phi3": Case(random_models.PHI3),
     "gpt-oss": Case(
@@ -181,7 +187,7 @@ def test_layers_of_the_nodes(traced: Traced) -> None:
     """All are there, none is missing between them, and a node that takes a weight of a layer is of that layer."""
     for _, graph in traced.nodes[traced.nodes["kind"] != "leaf"].groupby("graph"):
         told = graph["layer"].notna()
-        assert sorted(graph["layer"].dropna().unique()) == list(range(traced.case.n_layers))
+        assert sorted(graph["layer"].dropna().unique()) == traced.case.layers_with()
         between = graph.loc[told.idxmax() : told[::-1].idxmax()]
         assert set(between.loc[between["layer"].isna(), "name"]) <= {"rs_s_copy (view)"}  # which all layers share
     rows = weight_operands(traced).dropna(subset=["layer_weight"])
@@ -208,14 +214,13 @@ def test_experts_are_routed_as_the_metadata_says(traced: Traced) -> None:
     chosen = tokens.groupby(["pass_id", "layer", "row"])["expert"]
     assert set(chosen.size()) == {used} and set(chosen.nunique()) == {used}
     assert tokens["weight"].notna().all()
-    assert set(tokens["layer"]) == set(range(traced.case.n_layers))
+    assert set(tokens["layer"]) == set(traced.case.layers_with("router"))
 
 
 def test_the_kv_cache_is_of_the_type_that_was_asked_for(traced: Traced) -> None:
     caches = traced.nodes[(traced.nodes["kind"] == "leaf") & (traced.nodes["component"] == "kv_cache")]
     caches = caches[caches["name"].astype(str).str.startswith("cache_")]
-    attends = [any("attn_output" in weight.name for weight in layer) for layer in traced.case.architecture.layers]
-    assert caches["name"].nunique() == 2 * sum(attends)
+    assert caches["name"].nunique() == 2 * len(traced.case.layers_with("attention_output"))
     assert set(caches["dtype"]) <= {"Q8_0" if "q8_0" in traced.case.flags else "F16"}
 
 
@@ -223,7 +228,7 @@ def test_an_adapter_is_no_part_of_the_model(traced: Traced) -> None:
     """Its matrices are of the components that they change, in memory of their own."""
     nodes = traced.nodes
     found = nodes[nodes["name"].astype(str).str.contains(".lora_", regex=False)]
-    matrices = 2 * len(traced.case.lora) * traced.case.n_layers
+    matrices = 2 * len(traced.case.lora) * len(traced.case.layers_with())
     assert found["name"].nunique() == matrices
     assert set(found["component"].astype(str)) == set(traced.case.lora)
     placed = traced.loaded.placements.merge(found[["graph", "node"]], on=["graph", "node"])
