@@ -328,6 +328,35 @@ GLM4_MOE = Architecture(
     unread=frozenset(f"blk.2.{weight.name}" for weight in (*_GLM, *_GLM_EXPERTS, *_NEXT_TOKEN)),
 )
 
+_MLA = (
+    *_norms(64, "attn_norm", "ffn_norm", "attn_kv_a_norm"),
+    *_norms(32, "attn_q_a_norm"),
+    Weight("attn_q_a.weight", "attention_q", (64, 32)),
+    Weight("attn_q_b.weight", "attention_q", (32, 192)),
+    Weight("attn_kv_a_mqa.weight", "attention", (64, 80)),  # compressed K and V in one
+    Weight("attn_k_b.weight", "attention_k", (32, 64, 4)),
+    Weight("attn_v_b.weight", "attention_v", (64, 32, 4)),
+    Weight("attn_output.weight", "attention_output", (128, 64)),
+)
+
+DEEPSEEK2 = Architecture(
+    "deepseek2",
+    {
+        **_attending(64, 128, kv_heads=1, expert_count=4, expert_used_count=2, expert_shared_count=1),
+        "expert_feed_forward_length": 96,
+        "leading_dense_block_count": 1,
+        "rope.dimension_count": 16,
+        "attention.q_lora_rank": 32,
+        "attention.kv_lora_rank": 64,
+        "attention.key_length": 80,
+        "attention.value_length": 64,
+        "attention.key_length_mla": 48,
+        "attention.value_length_mla": 32,
+    },
+    _embeddings(64),
+    ((*_MLA, *_feed_forward(64, 128)), (*_MLA, *_GLM_EXPERTS)),
+)
+
 GPT_OSS = Architecture(
     "gpt-oss",
     {
