@@ -448,6 +448,55 @@ GRANITE_HYBRID = Architecture(
     ),
 )
 
+_QWEN_EXPERTS = (
+    *_norms(64, "post_attention_norm"),
+    *_experts(64, 96, 4),
+    *_feed_forward(64, 96, "_shexp"),
+    Weight("ffn_gate_inp_shexp.weight", "router", (64,)),
+)
+
+QWEN3_NEXT = Architecture(
+    "qwen3next",
+    {
+        **_attending(64, 96, expert_count=4, expert_used_count=2, expert_shared_feed_forward_length=96),
+        **_WIDE_HEADS,
+        "expert_feed_forward_length": 96,
+        "full_attention_interval": 2,
+        "rope.dimension_count": 16,
+        "ssm.conv_kernel": 4,
+        "ssm.inner_size": 128,
+        "ssm.state_size": 32,
+        "ssm.time_step_rank": 4,
+        "ssm.group_count": 2,
+    },
+    _embeddings(64),
+    (
+        (
+            *_norms(64, "attn_norm"),
+            Weight("attn_qkv.weight", "attention", (64, 256)),
+            Weight("attn_gate.weight", "attention", (64, 128)),
+            *_state_space(
+                ("ssm_conv1d.weight", (4, 256), True),
+                ("ssm_dt.bias", (4,), True),
+                ("ssm_a", (4,), True),
+                ("ssm_ba.weight", (64, 8), False),
+                ("ssm_out.weight", (128, 64), False),
+            ),
+            *_norms(32, "ssm_norm"),
+            *_QWEN_EXPERTS,
+        ),
+        (
+            *_norms(64, "attn_norm"),
+            *_norms(32, "attn_q_norm", "attn_k_norm"),
+            Weight("attn_q.weight", "attention_q", (64, 256)),  # with a gate as wide as Q
+            Weight("attn_k.weight", "attention_k", (64, 64)),
+            Weight("attn_v.weight", "attention_v", (64, 64)),
+            Weight("attn_output.weight", "attention_output", (128, 64)),
+            *_QWEN_EXPERTS,
+        ),
+    ),
+)
+
 RWKV7 = Architecture(
     "rwkv7",
     {

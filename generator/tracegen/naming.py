@@ -107,10 +107,13 @@ def place_of(op: str, name: str, operands: Sequence[tuple[str, Place]]) -> Place
 
     `node_21` may be the FLASH_ATTN_EXT of a layer: its queries tell the layer. Where operands
     tell several, an op of the last of these layers reads the result of another. `result_embd`
-    may add the bias of the last layer's norm: it is of that layer.
+    may add the bias of the last layer's norm: it is of that layer. A name that means nothing
+    here (`z-0`) leaves the component to the weight.
     """
     unnamed = bool(_UNNAMED.fullmatch(name))
     component = _component_by_operands(op, operands) if unnamed else component_of(name)
+    if component == "other":
+        component = next((place[1] for operand, place in operands if _is_weight(operand)), component)
     layer = layer_of(name)
     if layer is None:
         told = (of for operand, (of, _) in operands if of is not None and (unnamed or _is_weight(operand)))
