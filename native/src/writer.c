@@ -48,8 +48,9 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     return writer;
 }
 
+/* The writer of a thread that ends in the middle of a compute is not given to another: its file ends there. */
 void tt_writer_release(struct tt_writer * writer) {
-    atomic_store(&writer->owned, false);
+    atomic_store(&writer->owned, atomic_load(&writer->busy));
 }
 
 /* A thread that has just left its last barrier is about to end its part: it is waited for a little. */

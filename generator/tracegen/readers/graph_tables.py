@@ -30,14 +30,9 @@ def graph_tables(records: Records) -> dict[str, pd.DataFrame]:
     }
 
 
-def _joined(parts: list[dict[str, object]]) -> dict[str, object]:
-    if not parts:
-        return {}
-    made: dict[str, object] = {}
-    for name in parts[0]:
-        columns = [part[name] for part in parts]
-        made[name] = pd.concat([pd.Series(c) for c in columns], ignore_index=True)
-    return made
+def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Arrays, not columns of pandas, of which thousands of graphs would take minutes."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
 
 
 def _topology(n_nodes: int, raw: np.ndarray, records: Records) -> str:
@@ -51,23 +46,22 @@ def _topology(n_nodes: int, raw: np.ndarray, records: Records) -> str:
     return digest.hexdigest()[:16]
 
 
-def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[str, object]:
+def _nodes(graph: int, n_nodes: int, raw: np.ndarray, records: Records) -> dict[str, np.ndarray]:
     n = len(raw)
     names = [records.strings[int(number)] for number in raw["name"]]
     is_leaf = np.arange(n) >= n_nodes
     op = [records.strings[int(number)] for number in raw["op"]]
     operands = [[source for source in row if source != NONE] for row in raw["src"].tolist()]
     places = places_of(op, names, operands, n_nodes)
-    view = raw["view_of"].astype(np.int64)
-    view_of = pd.array(np.where(view == NONE, 0, view), dtype="Int32")
-    view_of[view == NONE] = pd.NA
+    view_of = raw["view_of"].astype(object)
+    view_of[raw["view_of"] == NONE] = None
     return {
         "graph": np.full(n, graph),
         "node": np.arange(n),
         "kind": np.where(is_leaf, "leaf", _KINDS[np.minimum(raw["computes"], 2)]),
         "op": np.array(op, object),
         "name": np.array(names, object),
-        "layer": pd.array([layer for layer, _ in places], dtype="Int32"),
+        "layer": np.array([layer for layer, _ in places], object),
         "component": np.array([component for _, component in places], object),
         "dtype": np.array([records.strings[int(number)].upper() for number in raw["dtype"]], object),
         **{f"ne{i}": raw["ne"][:, i].astype(np.int64) for i in range(4)},
@@ -84,7 +78,7 @@ def _params(row: np.ndarray) -> str:
     return bytes(row.astype("<u4").tobytes()).rstrip(b"\0").hex()
 
 
-def _edges(graph: int, n_nodes: int, raw: np.ndarray) -> dict[str, object]:
+def _edges(graph: int, n_nodes: int, raw: np.ndarray) -> dict[str, np.ndarray]:
     target, slot = np.nonzero(raw["src"] != NONE)
     source = raw["src"][target, slot].astype(np.int64)
     return {

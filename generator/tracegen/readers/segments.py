@@ -77,10 +77,15 @@ def segment_files(folder: Path) -> dict[str, Bytes]:
 def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
     """Check and open the segments of one run, main segment first.
 
+    A file that a killed process had only just made is left out; the main segment must have begun.
     Raises TraceFormatError for a broken or foreign file, a missing main segment,
     or segments of different runs.
     """
-    segments = sorted((read_segment(name, data) for name, data in files.items()), key=lambda s: s.number)
+    begun = {name: data for name, data in files.items() if not _is_unbegun(data)}
+    segments = sorted((read_segment(name, data) for name, data in begun.items()), key=lambda s: s.number)
+    if not segments or segments[0].kind != MAIN:
+        for name in files.keys() - begun.keys():
+            read_segment(name, files[name])  # says what is wrong with it
     for segment in segments:
         if segment.run_id != segments[0].run_id:
             raise TraceFormatError(
@@ -98,6 +103,11 @@ def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
         if segment.clock != segments[0].clock:
             raise TraceFormatError(f"{segment.name}: counts by another clock than {segments[0].name}")
     return tuple(segments)
+
+
+def _is_unbegun(data: Bytes) -> bool:
+    """Whether the file has no bytes yet, or one page whose header lacks its checksum, which is written last."""
+    return len(data) in (0, PAGE) and not data[60:64].any()
 
 
 def read_segment(name: str, data: Bytes) -> Segment:
