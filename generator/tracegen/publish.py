@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -92,7 +93,11 @@ def publish(
             "sha256": store.sha256_of(version.folder / VERSION_FILE),
         }
         document = {"schema": SCHEMA, "experiment": version.experiment, "versions": list(ledger.values())}
-        _write_json(experiment_folder / LEDGER_FILE, document)
+        try:
+            _write_json(experiment_folder / LEDGER_FILE, document)
+        except BaseException:
+            shutil.rmtree(version.folder)  # what no ledger holds was not published
+            raise
     return version
 
 

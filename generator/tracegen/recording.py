@@ -109,16 +109,25 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             facts = _facts(made, trace, timings)
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
+            target = store.place_numbered(
+                part, runs, lambda number: store.write_run_file(part, replace(run, number=number))
+            )
         except BaseException as error:
             kept = _keep_failed(part, folder / FAILED)
-            if isinstance(error, TracegenError | KeyboardInterrupt) and kept:
-                lead = f"{error}\n" if str(error) else ""
-                raise type(error)(f"{lead}what was captured is kept in {kept}") from error
+            said = _of_the_disk(error, runs) if isinstance(error, OSError) else error
+            if isinstance(said, TracegenError | KeyboardInterrupt) and kept:
+                lead = f"{said}\n" if str(said) else ""
+                raise type(said)(f"{lead}what was captured is kept in {kept}") from error
+            if said is not error:
+                raise said from error
             raise
-        target = store.place_numbered(
-            part, runs, lambda number: store.write_run_file(part, replace(run, number=number))
-        )
     return store.read_run(target)
+
+
+def _of_the_disk(error: OSError, runs: Path) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"{error.filename or runs}: {error.strerror or error}; make room, or mend it, and run again"
+    )
 
 
 def refuse_nothing(program: str, raw: Path) -> None:

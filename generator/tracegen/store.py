@@ -107,12 +107,16 @@ def place_numbered(part: Path, parent: Path, finish: Callable[[int], None]) -> P
 
 
 def compress(path: Path) -> None:
-    """Replace a file by `NAME.zst`."""
+    """Replace a file by `NAME.zst`, or leave it alone and raise OSError."""
     import pyarrow as pa
 
     target = path.with_name(path.name + ".zst")
-    with path.open("rb") as source, pa.output_stream(str(target), compression="zstd") as packed:
-        shutil.copyfileobj(source, packed, 1 << 20)
+    try:
+        with path.open("rb") as source, pa.output_stream(str(target), compression="zstd") as packed:
+            shutil.copyfileobj(source, packed, 1 << 20)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
     path.unlink()
 
 

@@ -18,8 +18,9 @@ from types import ModuleType
 import gguf
 import pytest
 
+from tests.small_disk import filling, make_read_only, needs_root, small_disk
 from tracegen import measure as measuring
-from tracegen import recording
+from tracegen import recording, store
 from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.cli import main
 from tracegen.errors import EnvironmentFailure
@@ -224,13 +225,14 @@ def test_an_empty_trace(tracegen: Tracegen, project: Path, demo: Path, hooked: B
         assert "not usable" in said and runs(project / "experiments" / "quick") == ["001"]
 
 
-def test_a_killed_program(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
+@pytest.mark.parametrize("name", ["KILL", "ABRT", "SEGV"])
+def test_a_killed_program(tracegen: Tracegen, project: Path, demo: Path, hooked: Build, name: str) -> None:
     """The run is refused with the reason; what the program had recorded can be read to its last record."""
     folder = experiment(project, model=str(demo), **LONG_RUN)
-    kill = '(while [ -z "$(ls "$TENSOR_TRACE_DIR")" ]; do sleep 0.05; done; sleep 2; kill -9 $$) &'
+    kill = '(while [ -z "$(ls "$TENSOR_TRACE_DIR")" ]; do sleep 0.05; done; sleep 2; kill -' + name + " $$) &"
     status, said = tracegen("run", "case", program=wrapper(project, hooked, before=kill))
     assert status == 3
-    assert f"{TARGET}: killed by SIGKILL; its last lines:" in said
+    assert f"{TARGET}: killed by SIG{name}; its last lines:" in said
     assert runs(folder) == []
     (kept,) = (folder / "failed").iterdir()
     assert f"kept in {Path('experiments/case/failed') / kept.name}" in said
@@ -267,22 +269,68 @@ def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, project: Path, demo:
     assert told == "the limit of the trace or a disk quota was reached"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+@needs_root
 @pytest.mark.parametrize("size", ["1500k", "64k"])
 def test_a_disk_that_becomes_full_while_tracing(tracegen: Tracegen, project: Path, demo: Path, size: str) -> None:
     folder = experiment(project, model=str(demo), tokens=50)
     text = (folder / "experiment.toml").read_text()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    if subprocess.run(command, capture_output=True).returncode != 0:
-        pytest.skip("this machine lets nobody mount")
-    try:
+    with small_disk(folder, f"size={size}"):
         (folder / "experiment.toml").write_text(text)
         status, told = tracegen("run", "case")
         assert status == 3 and "the disk became full while llama.cpp was traced" in told
         assert runs(folder) == [] and "Traceback" not in told
         assert "what was captured is kept in" in told
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
+
+
+@needs_root
+@pytest.mark.parametrize("stage", ["compress", "write_tables", "write_run_file"])
+def test_a_disk_that_becomes_full_while_storing(
+    tracegen: Tracegen, project: Path, demo: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """No run is stored, nothing hidden stays beside it, and what was captured is kept until there is room again."""
+    folder = experiment(project, model=str(demo))
+    text = (folder / "experiment.toml").read_text()
+    with small_disk(folder, "size=64m"):
+        (folder / "experiment.toml").write_text(text)
+        with monkeypatch.context() as patch:
+            patch.setattr(store, stage, filling(folder, getattr(store, stage)))
+            status, told = tracegen("run", "case")
+        assert (status, runs(folder)) == (3, []), told
+        assert "No space left on device" in told and "Traceback" not in told
+        assert "what was captured is kept in" in told
+        (kept,) = (folder / "failed").iterdir()
+        assert not read_trace(segment_files(kept / "raw" / "trace")).tables["passes"].empty
+        (folder / "filler").unlink()
+        assert tracegen("run", "case")[0] == 0
+        assert runs(folder) == ["001"]
+
+
+@needs_root
+def test_a_read_only_disk(tracegen: Tracegen, project: Path, demo: Path) -> None:
+    folder = experiment(project, model=str(demo))
+    text = (folder / "experiment.toml").read_text()
+    with small_disk(folder, "size=1m"):
+        (folder / "experiment.toml").write_text(text)
+        make_read_only(folder)
+        status, told = tracegen("run", "case")
+        assert status == 3
+        assert "cannot be written: Read-only file system" in told and "Traceback" not in told
+
+
+def test_a_trace_directory_that_vanishes(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
+    folder = experiment(project, model=str(demo))
+    remove = 'rm -r "$TENSOR_TRACE_DIR"'
+    status, told = tracegen("run", "case", program=wrapper(project, hooked, after=remove))
+    assert (status, runs(folder)) == (3, [])
+    assert "trace" in told and "No such file or directory" in told and "Traceback" not in told
+
+
+def test_two_traced_programs_in_one_directory(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
+    folder = experiment(project, model=str(demo))
+    twice = f'"{hooked.programs / TARGET}" "$@"'
+    status, told = tracegen("run", "case", program=wrapper(project, hooked, after=twice))
+    assert (status, runs(folder)) == (2, [])
+    assert "belongs to run" in told and "what was captured is kept in" in told
 
 
 def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:

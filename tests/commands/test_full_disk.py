@@ -1,0 +1,79 @@
+"""Publishing and withdrawing on a full disk and on a read-only one: exit code 3, and everything is as it was."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from tests.small_disk import filling, make_read_only, needs_root, small_disk
+from tests.stand_in import a_run, a_run_folder, render
+from tracegen import publish
+from tracegen.bundle import HashCache
+from tracegen.cli import main
+
+pytestmark = needs_root
+
+
+@pytest.fixture(autouse=True)
+def stand_in_renderer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = types.ModuleType("tracegen.pages.render")
+    module.render_report = render  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tracegen.pages.render", module)
+    monkeypatch.chdir(tmp_path)
+
+
+def versions(experiment: Path) -> list[int]:
+    """Those that are published; nothing else lies beside them, hidden leftovers included."""
+    found = publish.read_published(experiment, HashCache(Path("none")))
+    folder = experiment / "versions"
+    assert len(list(folder.iterdir()) if folder.exists() else []) == len(found)
+    return [one.version.number for one in found]
+
+
+@pytest.mark.parametrize("stage", ["write_bundle", "_write_json"], ids=["bundle", "ledger"])
+def test_a_disk_that_is_full_while_publishing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, stage: str
+) -> None:
+    experiments = tmp_path / "experiments"
+    experiments.mkdir()
+    with small_disk(experiments, "size=4m"):
+        a_run_folder(experiments, a_run())
+        for published in ([], [1]):
+            with monkeypatch.context() as patch:
+                patch.setattr(publish, stage, filling(experiments, getattr(publish, stage)))
+                assert main(["publish", "sample", "-m", "why", "--again"]) == 3
+            said = capsys.readouterr().err
+            assert "No space left on device" in said and "Traceback" not in said
+            assert versions(experiments / "sample") == published
+            (experiments / "filler").unlink()
+            assert main(["publish", "sample", "-m", "why", "--again"]) == 0
+        assert versions(experiments / "sample") == [2, 1]
+
+
+def test_a_disk_that_is_full_while_withdrawing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    experiments = tmp_path / "experiments"
+    experiments.mkdir()
+    with small_disk(experiments, "size=4m"):
+        a_run_folder(experiments, a_run())
+        assert main(["publish", "sample", "-m", "why"]) == 0
+        before = {path: path.stat().st_mtime_ns for path in experiments.rglob("*") if path.is_file()}
+        filling(experiments, lambda: None)()
+        assert main(["publish", "sample", "--withdraw", "1", "-m", "wrong"]) == 3
+        assert "No space left on device" in capsys.readouterr().err
+        (experiments / "filler").unlink()
+        assert {path: path.stat().st_mtime_ns for path in experiments.rglob("*") if path.is_file()} == before
+
+
+def test_a_read_only_disk(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    experiments = tmp_path / "experiments"
+    experiments.mkdir()
+    with small_disk(experiments, "size=4m"):
+        a_run_folder(experiments, a_run())
+        make_read_only(experiments)
+        assert main(["publish", "sample", "-m", "why"]) == 3
+        said = capsys.readouterr().err
+        assert "Read-only file system" in said and "Traceback" not in said
+        assert versions(experiments / "sample") == []
