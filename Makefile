@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 
-.PHONY: help demo sample test check bench llama-matrix lock clean
+.PHONY: help demo sample test check bench fuzz llama-matrix lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -35,6 +35,11 @@ check: $(VENV)/ready ## lint, types, format
 
 bench: $(VENV)/ready ## the benchmark suite, with its limits
 	@$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/ready ## ten minutes of coverage-guided fuzzing for each reader (installs atheris)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	@$(BIN)/python -m tests.fuzz native 600
+	@$(BIN)/python -m tests.fuzz gguf 600
 
 llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: and run)
 	@$(BIN)/python -m tests.llama_matrix $(MATRIX)

@@ -1,14 +1,24 @@
-"""A real trace, cut at every byte and with bits flipped: tables or TraceFormatError, nothing else."""
+"""Small traces, cut at every byte and with every byte changed: tables and a verdict or TraceFormatError, no more."""
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
-from tests.native.trace_bytes import Files, chunk, read
+from tests.native.trace_bytes import Files, Trace, chunk, read
+from tracegen import tables
+from tracegen.capture.plan import timings_in
 from tracegen.errors import TraceFormatError
+from tracegen.readers.clock import clock_of
+from tracegen.readers.events import read_events
+from tracegen.readers.records import read_records
+from tracegen.readers.segments import read_segment, read_segments
+from tracegen.verdict import Evidence, checks_of
 
 pytestmark = pytest.mark.native
 SEED = 20261120
@@ -18,10 +28,10 @@ N_FLIPS = 250
 def _survives(files: Files) -> bool:
     """Whether the files gave tables; any other error than TraceFormatError fails the test."""
     try:
-        read(files)
+        trace = read(files)
     except TraceFormatError:
         return False
-    return True
+    return len(checks_of(Evidence(trace.tables, trace.facts, timings_in("")))) > 0
 
 
 def _unsealed(data: bytes, payload: bytes) -> bytes:
@@ -82,3 +92,41 @@ def _bits(files: Files, n: int) -> Iterator[tuple[str, int]]:
     for _ in range(n):
         name = chosen.choice(sorted(files))
         yield name, chosen.randrange(8 * len(_payload(files[name])))
+
+
+def test_every_byte_of_a_sealed_trace(files: Files) -> None:
+    """The checksums see each change."""
+    chosen = random.Random(SEED)
+    for name, data in files.items():
+        for byte in range(len(_payload(data))):
+            with pytest.raises(TraceFormatError, match="wrong checksum"):
+                read_segment(name, np.frombuffer(_flipped(data, 8 * (4160 + byte) + chosen.randrange(8)), np.uint8))
+
+
+def _read_events(files: Files) -> None:
+    """What comes before the tables: most of what can go wrong, in a hundredth of the time."""
+    main, *threads = read_segments({name: np.frombuffer(data, np.uint8) for name, data in files.items()})
+    records = read_records(main.name, main.payload)
+    pass_ids = {number: pass_id for pass_id, number in enumerate(records.passes)}
+    read_events(threads, records.computes, pass_ids, clock_of(main.clock, records.moments))
+
+
+def test_every_byte_of_an_unsealed_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte of the smallest trace that has an op, in four ways: most are numbers that could be so.
+
+    Tables and verdict are made of every seventh change, and with TRACEGEN_LARGE=1 of all.
+    """
+    nothing = tables.empty()
+    monkeypatch.setattr(tables, "empty", lambda: dict(nothing))  # made anew they take half the time
+    chosen, trace = random.Random(SEED), Trace(sealed=0).files()
+    step = 1 if os.environ.get("TRACEGEN_LARGE") == "1" else 7
+    for name, data in trace.items():
+        payload = _payload(data)
+        for byte in range(len(payload)):
+            for way, mask in enumerate((1, 0x80, 0xFF, chosen.randrange(2, 0x80))):
+                changed = payload[:byte] + bytes([payload[byte] ^ mask]) + payload[byte + 1 :]
+                files = {**trace, name: _unsealed(data, changed)}
+                with suppress(TraceFormatError):
+                    _read_events(files)
+                if way == 3 and byte % step == 0:
+                    _survives(files)
