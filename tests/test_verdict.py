@@ -15,6 +15,7 @@ from tracegen.verdict import Evidence, checks_of, overhead_share
 TRACE: dict[str, Any] = {
     "dropped": 0, "dropped_why": None, "skipped_passes": 0,
     "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
+    "clock_uneven_ns": 0,
     "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
     "event_cost_ns": 50.0, "clock_read_ns": 20.0, "pass_cost_ns": 100.0,
 }  # fmt: skip
@@ -63,6 +64,7 @@ def test_the_hard_case_passes_what_it_can() -> None:
         ("trace_complete", {"ended": False}),
         ("trace_complete", {"open_computes": 1}),
         ("monotone_time", {"not_monotone": 1}),
+        ("even_clock", {"clock_uneven_ns": 3 * 10**9}),
         ("zero_records", {"zero_records": 2}),
         ("threads_accounted", {"n_ops_short_of_threads": 1}),
         ("one_run_id", {"run_id": ""}),

@@ -228,6 +228,16 @@ def _monotone(e: Evidence) -> Check:
     return _check("monotone_time", "Time runs forward on every thread", n == 0, _count(n), "0 steps back")
 
 
+def _even(e: Evidence) -> Check:
+    """Times of the ops in a pass during which the machine slept cannot be told."""
+    apart = int(e.trace["clock_uneven_ns"])
+    return _check(
+        "even_clock", "The clock of the events went along with the system's", apart == 0,
+        "evenly" if apart == 0 else f"{apart / 1e9:,.2f} s apart", "10 ms and 1 % between two moments",
+        "" if apart == 0 else "the machine slept, or its time stamp counter stood; ops of that pass are timed wrongly",
+    )  # fmt: skip
+
+
 def _zero(e: Evidence) -> Check:
     n = int(e.trace["zero_records"])
     return _check("zero_records", "No empty records", n == 0, _count(n), "0")
@@ -356,6 +366,6 @@ def _kinds(e: Evidence) -> Check:
 
 
 _CHECKS = (
-    _complete, _dropped, _one_run, _checksums, _zero, _monotone, _nodes, _threads, _kinds, _passes, _tokens, _asked,
-    _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, _cost, _interference,
+    _complete, _dropped, _one_run, _checksums, _zero, _monotone, _even, _nodes, _threads, _kinds, _passes, _tokens,
+    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, _cost, _interference,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.conftest import Build
+from tests.native.trace_bytes import Trace, clock, op, read, thread_begin, thread_end
 from tracegen.capture.plan import timings_in
 from tracegen.errors import TraceFormatError
 from tracegen.readers.native import NativeTrace, read_trace
@@ -40,8 +41,8 @@ def recorded(programs: Path, kind: str, folder: Path, case: str) -> NativeTrace:
 
 
 OF_THE_TRACE = (
-    "trace_complete", "dropped_events", "one_run_id", "checksums", "zero_records", "monotone_time", "nodes_accounted",
-    "threads_accounted",
+    "trace_complete", "dropped_events", "one_run_id", "checksums", "zero_records", "monotone_time", "even_clock",
+    "nodes_accounted", "threads_accounted",
 )  # fmt: skip
 
 
@@ -155,3 +156,21 @@ def test_two_tracers_in_one_directory(tools: Path, tmp_path: Path) -> None:
         assert trace.facts["ended"] is True and len(trace.tables["spans"]) == 36
     with pytest.raises(TraceFormatError, match=r"belongs to run .*move the files of one run into a folder"):
         read_trace(files)
+
+
+def test_a_machine_that_sleeps_while_its_counter_runs_on() -> None:
+    """CLOCK_MONOTONIC stands still in sleep, the time stamp counter may not: the verdict says that times are wrong."""
+    second = 10**9
+    for asleep in (0, HOUR):
+        moments = [clock(i * second, i * second) for i in range(1, 5)]
+        moments += [clock(i * second + asleep, i * second) for i in range(5, 9)]
+        events = [thread_begin(time=2 * second), op(begin=3 * second), thread_end(time=7 * second + asleep)]
+        trace = read(Trace(clock=1, before=[*moments, *Trace().before], events=events).files())
+        assert trace.facts["clock_uneven_ns"] == asleep
+        assert complaints(trace) == ({"even_clock"} if asleep else set())
+
+
+def test_a_counter_that_begins_anew_after_sleep() -> None:
+    moments = [clock(8 * HOUR, 8 * HOUR), clock(9 * HOUR, 9 * HOUR), clock(1_000, 10 * HOUR), clock(HOUR, 11 * HOUR)]
+    with pytest.raises(TraceFormatError, match="ran backwards while time ran on; record again"):
+        read(Trace(clock=1, before=[*moments, *Trace().before]).files())

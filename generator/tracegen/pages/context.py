@@ -28,6 +28,7 @@ TIME = (
     "nodes_accounted",
     "threads_accounted",
     "monotone_time",
+    "even_clock",
     "zero_records",
     "tracing_cost",
 )

@@ -12,6 +12,7 @@ from tracegen.errors import TraceFormatError
 MONOTONIC, TSC = 0, 1
 _SLACK_NS = 1_000_000  # two threads may note their moments in either order
 _END = float(1 << 62)
+_UNEVEN_NS = 10_000_000  # what a moment that was noted late cannot explain
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,20 @@ class Clock:
             raise TraceFormatError("an event lies so far from every known moment that its time cannot be")
         made: np.ndarray = self.ns[at] + passed.astype(np.int64)
         return made
+
+    @property
+    def uneven_ns(self) -> int:
+        """How far the two clocks went apart where one of them stood: a machine that slept while its counter ran on.
+
+        In such a stretch the straight line is wrong. 0 where they went along together.
+        """
+        if self.ticks is None or self.ns is None or len(self.ticks) < 2:
+            return 0
+        ticks, ns = np.diff(self.ticks).astype(float), np.diff(self.ns).astype(float)
+        order = np.argsort(ns / ticks)  # the usual rate is that of half of the time: short stretches are told badly
+        usual = (ns / ticks)[order][np.searchsorted(np.cumsum(ns[order]), ns.sum() / 2)]
+        apart = abs(ns - ticks * usual)
+        return int(apart[apart > np.maximum(_UNEVEN_NS, ns / 100)].sum())
 
 
 def clock_of(kind: int, moments: Sequence[tuple[int, int]]) -> Clock:

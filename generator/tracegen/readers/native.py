@@ -75,7 +75,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     made["ops"], made["spans"], accounting = _ops_and_spans(records, events, ordered)
     made |= touch_tables(events.indexes, made)
     made["residency"] = residency_table(records, ordered, made["files"])
-    facts = _facts(segments, records, events) | accounting
+    facts = _facts(segments, records, events) | accounting | {"clock_uneven_ns": clock.uneven_ns}
     return NativeTrace(made, facts)
 
 
