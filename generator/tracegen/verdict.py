@@ -48,7 +48,15 @@ def checks_of(evidence: Evidence) -> tuple[Check, ...]:
 
 def all_checks() -> tuple[Check, ...]:
     """Every check as it stands for a run of which nothing was recorded: for its key, title and limit."""
-    counts = ("dropped", "skipped_passes", "unsealed_chunks", "open_computes", "not_monotone", "zero_records")
+    counts = (
+        "dropped",
+        "skipped_passes",
+        "unsealed_chunks",
+        "open_computes",
+        "not_monotone",
+        "zero_records",
+        "clock_uneven_ns",
+    )
     trace: dict[str, Any] = dict.fromkeys((*counts, "n_ops_short_of_threads", "n_segments", "n_misnamed"), 0)
     trace |= {"dropped_why": None, "ended": False, "run_id": ""}
     trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns", "pass_cost_ns"), float("nan"))
