@@ -19,7 +19,8 @@ from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
 from tracegen.readers.gguf import Model, read_model
-from tracegen.recording import Captured, Stages, record, refuse_nothing
+from tracegen.recording import Stages, record, refuse_nothing
+from tracegen.run_facts import Captured
 
 _PARTS = {
     "mmproj": "a multimodal projector (mmproj)",

@@ -21,7 +21,8 @@ from tracegen.readers.gguf import Model, read_model
 from tracegen.readers.native import loaded_models
 from tracegen.readers.records import read_records
 from tracegen.readers.segments import read_segments, segment_files
-from tracegen.recording import Captured, Stages, record, refuse_nothing
+from tracegen.recording import Stages, record, refuse_nothing
+from tracegen.run_facts import Captured
 
 PATIENCE_S = 10.0  # for the trace to be closed, and then for the program to end
 

@@ -6,55 +6,27 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from tracegen import store
-from tracegen.capture.execute import last_lines, output_of
+from tracegen.capture.execute import last_lines
 from tracegen.capture.plan import timings_in
 from tracegen.errors import EnvironmentFailure, StoreError, TracegenError
 from tracegen.model import Run
 from tracegen.progress import Progress
-from tracegen.readers.gguf import Model, join_models
 from tracegen.readers.native import VERSION, ModelTables, NativeTrace, read_trace
 from tracegen.readers.segments import NO_SPACE, WHY_DROPPED, segment_files
-from tracegen.resources import package_version
+from tracegen.run_facts import Captured, facts_of, model_document
 from tracegen.tables import frame
-from tracegen.verdict import Evidence, checks_of, overhead_share
+from tracegen.verdict import Evidence, checks_of
 
 RUNS, FAILED = "runs", "failed"
-
-
-@dataclass(frozen=True)
-class Captured:
-    """What ran and how it ended.
-
-    `models` are those it loaded, `loads` leads from llama.cpp's loads to them. `status` is the exit status,
-    negative for a signal; `stopped` says that we ended the program, after its trace. `conditions` are those of
-    device, kernel and page cache. `prompt` and `generated` are null where they are not known, `counted` says
-    whether its log holds llama.cpp's counters.
-    """
-
-    settings: Mapping[str, Any]
-    command: tuple[str, ...]
-    status: int
-    models: Sequence[Model]
-    loads: Mapping[int, int]
-    version: str
-    conditions: Mapping[str, Any]
-    stopped: bool = False
-    prompt: str | None = None
-    generated: str | None = None
-    counted: bool = True
 
 
 class Stages:
@@ -106,7 +78,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             for segment in sorted((raw / "trace").glob("*.tt")):
                 store.compress(segment)
             store.write_tables(part / "tables", trace.tables, VERSION)
-            facts = _facts(made, trace, timings)
+            facts = facts_of(made, trace, timings)
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
             target = store.place_numbered(
@@ -223,31 +195,6 @@ def _layers(model: Mapping[str, Any]) -> tuple[int | None, int]:
     return model["n_layers"], ahead if isinstance(ahead, int) else 0
 
 
-def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
-    """The memory map as it is kept with the evidence: enough to read the trace without the models."""
-    files, tensors = join_models(models)
-    described = [
-        {
-            "architecture": model.architecture,
-            "name": model.name,
-            "n_layers": model.n_layers,
-            "n_experts": model.n_experts,
-            "n_experts_used": model.n_experts_used,
-            "random_weights": model.random_weights,
-            "metadata": model.metadata,
-        }
-        for model in models
-    ]
-    return {
-        "schema": store.SCHEMA,
-        "models": described,
-        "loads": {str(load): model for load, model in loads.items()},
-        "data_begin": [begin for model in models for begin in model.data_begin],
-        "files": json.loads(files.to_json(orient="records")),
-        "tensors": json.loads(tensors.to_json(orient="records")),
-    }
-
-
 def _model_tables(document: Mapping[str, Any]) -> ModelTables:
     loads = {int(load): model for load, model in document.get("loads", {}).items()}
     return ModelTables(frame("files", document["files"]), frame("tensors", document["tensors"]), loads)
@@ -279,102 +226,6 @@ def _verify_evidence(folder: Path) -> None:
     if not evidence:
         raise StoreError(f"{folder}: its manifest lists no evidence; nothing can be read anew")
     store.verify_manifest(folder / "raw", {n.removeprefix("raw/"): e for n, e in evidence.items()}, leave_out=())
-
-
-def _facts(made: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
-    """Everything `run.json` says beside the checks and the manifest."""
-    facts = trace.facts
-    host = facts["host"]
-    assert isinstance(host, dict)
-    models = [_model_facts(model) for model in made.models] or [dict.fromkeys(_MODEL_FACTS)]
-    return {
-        "settings": dict(made.settings),
-        "command": list(made.command),
-        "exit_status": made.status,
-        "stopped": made.stopped,
-        "counted": made.counted,
-        "text": {
-            "prompt": made.prompt,
-            "generated": made.generated,
-            "token_ids": facts["sampled_tokens"],
-            "private": made.settings["private"],
-        },
-        "llama_cpp": {
-            "version": made.version,
-            "build": facts["build"],
-            "timings": dict(timings),
-            "graphs_reused": timings["graphs_reused"],
-        },
-        "conditions": dict(made.conditions),
-        "model": models[0],
-        "more_models": models[1:],
-        "host": {
-            "name": host.get("name"),
-            "cpu": host.get("cpu"),
-            "cores": int(host["processors"]) if "processors" in host else None,
-            "memory_bytes": int(host["memory_bytes"]) if "memory_bytes" in host else None,
-            "kernel": f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
-            "machine": host.get("machine"),
-        },
-        "trace": {
-            **{
-                name: facts[name]
-                for name in (
-                    "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
-                    "unsealed_chunks", "skipped_passes", "environment", "clock", "clock_why", "clock_anchor",
-                    "mapped_files", "n_weights", "n_weights_mapped",
-                )
-            },
-            "event_cost_ns": _finite(facts["event_cost_ns"]),
-            "clock_read_ns": _finite(facts["clock_read_ns"]),
-            "pass_cost_ns": _finite(facts["pass_cost_ns"]),
-            "overhead_share": overhead_share(trace.tables, facts),
-        },
-        "versions": {
-            "tracegen": package_version(),
-            "python": platform.python_version(),
-            "pandas": pd.__version__,
-        },
-        "source": _source(),
-    }  # fmt: skip
-
-
-_MODEL_FACTS = (
-    "file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
-    "n_experts_used", "random_weights", "metadata",
-)  # fmt: skip
-
-
-def _model_facts(model: Model) -> dict[str, Any]:
-    return {
-        "file": str(model.paths[0]),
-        "sha256": _text_or_none(model.files["sha256"].iloc[0]),
-        "architecture": model.architecture,
-        "name": model.name,
-        "size_bytes": int(model.files["size_bytes"].sum()),
-        "n_files": len(model.files),
-        "n_tensors": len(model.tensors),
-        "n_layers": model.n_layers,
-        "n_experts": model.n_experts,
-        "n_experts_used": model.n_experts_used,
-        "random_weights": model.random_weights,
-        "metadata": model.metadata,
-    }
-
-
-def _finite(value: object) -> float | None:
-    return float(value) if isinstance(value, float) and math.isfinite(value) else None
-
-
-def _text_or_none(value: object) -> str | None:
-    return None if pd.isna(value) else str(value)  # type: ignore[call-overload]
-
-
-def _source() -> dict[str, object]:
-    """Git state of the folder the command runs in; null outside a checkout."""
-    commit = output_of(["git", "rev-parse", "HEAD"])
-    changes = output_of(["git", "status", "--porcelain"])
-    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
 def _now() -> str:

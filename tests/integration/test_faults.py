@@ -368,7 +368,7 @@ def test_ctrl_c_while_llama_cpp_runs(project: Path, demo: Path, hooked: Build) -
 
 @pytest.mark.parametrize(
     ("module", "stage"),
-    [(measuring, "traced_program"), (recording, "read_trace"), (recording, "checks_of"), (recording, "_facts")],
+    [(measuring, "traced_program"), (recording, "read_trace"), (recording, "checks_of"), (recording, "facts_of")],
 )
 def test_ctrl_c_at_other_stages(
     tracegen: Tracegen, project: Path, demo: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stage: str
