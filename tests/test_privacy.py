@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.golden.hard_case import hard_case
 from tests.stand_in import HOSTILE, a_report, a_run
 from tracegen import privacy, tables
-from tracegen.errors import StoreError
+from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Check
 from tracegen.pages.page import Report
 
@@ -151,3 +152,25 @@ def test_router_weights_of_a_private_run_are_hidden() -> None:
     made = privacy.public_tables(run, hard_case())
     assert made["routing"]["weight"].isna().all() and made["routing"]["expert"].notna().all()
     assert hard_case()["routing"]["weight"].notna().all()
+
+
+def test_no_argument_of_a_private_run_is_shown() -> None:
+    """A system prompt may stand in any flag; the program may be named."""
+    run = a_run(private=True, prompt="the secret question", flags=["-sys", "be a secret pirate"])
+    run = replace(run, facts={**run.facts, "command": ["/opt/x/llama-cli", "-sys", "be a secret pirate"]})
+    public = privacy.public_run(run)
+    assert public.facts["command"] == ["llama-cli", privacy.PRIVATE]
+    assert public.facts["settings"]["flags"] == [privacy.PRIVATE]
+    assert "pirate" not in str(public.facts)
+
+
+def test_an_experiment_that_became_private_after_its_run(tmp_path: Path) -> None:
+    assert not privacy.asked_for(tmp_path)
+    (tmp_path / "experiment.toml").write_text("private = true\n")
+    assert privacy.asked_for(tmp_path)
+    run = a_run(private=False, prompt="the secret question")
+    assert privacy.is_private(privacy.made_private(run).facts)
+    assert "secret" not in str(privacy.public_run(privacy.made_private(run)).facts)
+    (tmp_path / "experiment.toml").write_text("private = tr")
+    with pytest.raises(SettingsError, match="may ask for privacy"):
+        privacy.asked_for(tmp_path)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 
 from tracegen.capture.execute import visible
@@ -50,8 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        status = int(args.handler(args))
-        sys.stdout.flush()
+        with _terminable():
+            status = int(args.handler(args))
+            sys.stdout.flush()
         return status
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): that is fine, but Python would complain at exit.
@@ -71,6 +75,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = f"{error.filename}: " if error.filename else ""
         _say(f"{place}{error.strerror or error}")
         return EnvironmentFailure.exit_code
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM and the end of the terminal are heard like Ctrl-C: nothing half written stays, captures are kept."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    mine = threading.current_thread() is threading.main_thread()
+    heard = [
+        number for number in (signal.SIGTERM, signal.SIGHUP) if mine and signal.getsignal(number) is signal.SIG_DFL
+    ]
+    for number in heard:
+        signal.signal(number, interrupted)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _say(message: str) -> None:

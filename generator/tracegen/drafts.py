@@ -146,6 +146,8 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
     """Check a run, render its public form and put it at `place` in the cache. Raises TracegenError."""
     run = store.read_run(path)
     store.verify_run(path)
+    if privacy.asked_for(path.parent.parent):
+        run = privacy.made_private(run)
     public = privacy.public_run(run, known)
     tables = privacy.public_tables(run, store.read_tables(path / "tables"))
     name = f"{run.experiment}/{run.name}"
@@ -174,7 +176,8 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
 def _place(path: Path, run: Run, cache: Path, known: tuple[str, ...]) -> Path:
     """Where the cache holds the draft of this run, or will."""
     digest = hashlib.sha256(resources.renderer_hash().encode())
-    digest.update(repr((path.parent.parent.name, path.name, known)).encode())
+    private = privacy.asked_for(path.parent.parent)
+    digest.update(repr((path.parent.parent.name, path.name, known, private)).encode())
     digest.update((path / store.RUN_FILE).read_bytes())
     return cache / path.parent.parent.name / run.name / digest.hexdigest()[:16]
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from tracegen.capture.conditions import conditions_of
 from tracegen.capture.execute import Beside, Completed, last_lines
 from tracegen.capture.llama_cpp import lacks_hooks, pinned_programs
@@ -19,8 +21,8 @@ from tracegen.model import Run
 from tracegen.progress import Progress
 from tracegen.readers.gguf import Model, read_model
 from tracegen.readers.native import loaded_models
-from tracegen.readers.records import read_records
-from tracegen.readers.segments import read_segments, segment_files
+from tracegen.readers.records import Records, read_records
+from tracegen.readers.segments import read_segment, segment_files
 from tracegen.recording import Stages, record, refuse_nothing
 from tracegen.run_facts import Captured
 
@@ -57,8 +59,9 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
     def capture(raw: Path) -> Captured:
         stages.begin("capture")
         progress.done()  # the program's own output comes now
-        ended, stopped = _run(asked, command, raw)
-        _refuse_failure(Path(command[0]).name, raw, ended)
+        ended, stopped = _run(asked, command, raw, progress)
+        if not stopped:
+            _refuse_failure(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw)
         stages.begin("memory map")
         models, loads = _models(raw / "trace", progress)
@@ -78,8 +81,12 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
 
 
 def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
-    """A program that failed before the tracer began has told why."""
-    if ended.status != 0 and not any((raw / "trace").iterdir()):
+    """A program that failed before the tracer began, or over a model that is not there, has told why."""
+    if ended.status == 0:
+        return
+    trace = raw / "trace"
+    loaded = loaded_models(segment_files(trace)).values() if any(trace.iterdir()) else ()
+    if not loaded or not all(Path(path).is_file() for path in loaded):
         failure = SettingsError if ended.status > 0 else EnvironmentFailure
         raise failure(f"{program}: {ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
 
@@ -106,7 +113,7 @@ def _program(given: str, programs: str | None) -> Path:
     )
 
 
-def _run(asked: Observation, command: Sequence[str], raw: Path) -> tuple[Completed, bool]:
+def _run(asked: Observation, command: Sequence[str], raw: Path, progress: Progress) -> tuple[Completed, bool]:
     """Run the program; Ctrl-C (or SIGTERM) closes the trace, then ends the program. Whether it was we who ended it."""
     trace = raw / "trace"
     child = Beside(
@@ -119,6 +126,7 @@ def _run(asked: Observation, command: Sequence[str], raw: Path) -> tuple[Complet
                 pass
             return ended, False
         except KeyboardInterrupt:
+            progress.say("close the trace and end the program …")
             _close_trace(trace)
             return child.interrupt(PATIENCE_S), True
         finally:
@@ -127,19 +135,13 @@ def _run(asked: Observation, command: Sequence[str], raw: Path) -> tuple[Complet
 
 @contextmanager
 def _interruptible(interactive: bool) -> Iterator[None]:
-    """SIGTERM is heard like Ctrl-C; an interactive program hears Ctrl-C itself, and decides what it means."""
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, interrupted)}
-    if interactive:
-        before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """An interactive program hears Ctrl-C itself, and decides what it means."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if interactive else None
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def _environment(asked: Observation, trace: Path) -> dict[str, str]:
@@ -178,19 +180,25 @@ def _close_trace(folder: Path) -> None:
             time.sleep(0.05)
 
 
-def _traced_process(folder: Path) -> int | None:
-    """The process that writes the trace; None while it has not said so."""
-    with suppress(TracegenError, OSError):
-        main = read_segments(segment_files(folder))[0]
-        return int(read_records(main.name, main.payload).info["process.id"])
+def _main_records(folder: Path) -> Records | None:
+    """What the main segment says so far. It is read, not mapped: its process may cut it meanwhile."""
+    for path in folder.glob("*.main.tt"):
+        with suppress(TracegenError, OSError):
+            main = read_segment(path.name, np.frombuffer(path.read_bytes(), np.uint8))
+            return read_records(main.name, main.payload)
     return None
 
 
+def _traced_process(folder: Path) -> int | None:
+    """The process that writes the trace; None while it has not said so."""
+    records = _main_records(folder)
+    found = records.info.get("process.id") if records else None
+    return int(found) if found and found.isdigit() else None
+
+
 def _closed(folder: Path) -> bool:
-    with suppress(TracegenError, OSError):
-        main = read_segments(segment_files(folder))[0]
-        return read_records(main.name, main.payload).end_ns is not None
-    return False
+    records = _main_records(folder)
+    return records is not None and records.end_ns is not None
 
 
 def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import getpass
 import re
 import socket
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracegen.errors import StoreError
+from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Run
 from tracegen.pages.page import Report
 
@@ -75,7 +76,6 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
     """What cleans a value and all below it, by the rules of the run with these facts."""
     private = is_private(facts)
     texts = _texts(facts)
-    has_prompt = any(key == "prompt" for key, _ in _labelled_texts(facts))  # then its place in a command is known
     replaced = _replacer(secrets)
 
     def text(value: str) -> str:
@@ -91,8 +91,9 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
             return PRIVATE
         if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
             return []
-        if private and key == "command" and isinstance(value, (list, tuple)) and not has_prompt:
-            return [*map(text, map(str, value[:1])), *([PRIVATE] * (len(value) > 1))]  # any argument may be a text
+        if private and key in ("command", "flags") and isinstance(value, (list, tuple)):
+            named = 1 if key == "command" else 0  # the program; any argument may be a text
+            return [*map(text, map(str, value[:named])), *([PRIVATE] * (len(value) > named))]
         if isinstance(value, Mapping):
             kept = _public_environment(value) if key in ENVIRONMENT_KEYS else value
             return {text(str(k)): clean(v, str(k)) for k, v in kept.items() if not _names(key, str(k))}
@@ -149,11 +150,14 @@ def public_summary(run: Run) -> list[str]:
         if value:
             lines.append(f"{label}: {_short(scrub({'value': value})['value'])}")
     if private:
-        lines.append("prompt, generated text, token ids, text per token: hidden (private = true)")
+        lines.append("prompt, generated text, token ids, text per token, arguments: hidden (private = true)")
         lines.append("shown all the same: how many tokens, how long each took, which experts it chose")
     else:
         lines += [f"{key}: {_short(value)}" for key, value in _labelled_texts(facts)]
-        lines.append("token ids and text per token (hide them with private = true in experiment.toml)")
+        command = facts.get("command")
+        if isinstance(command, (list, tuple)) and command:
+            lines.append(f"command line: {_short(' '.join(map(str, scrub({'command': list(command)})['command'])))}")
+        lines.append("token ids and text per token (hide all these with private = true in experiment.toml)")
     lines.append("all settings, versions, checks, timings, tensor names and sizes, and the tables")
     lines.append("replaced: host name, user name, absolute paths (a path keeps its last component)")
     return lines
@@ -174,6 +178,26 @@ def _names(group: str, key: str) -> str:
     if key in HOST_KEYS or (group, key) == ("host", "name"):
         return "host"
     return "user" if key in USER_KEYS else ""
+
+
+def asked_for(experiment: Path) -> bool:
+    """Whether the experiment.toml in this folder says `private = true`, now; false where there is none.
+
+    Raises SettingsError when it cannot be read: nobody knows then what it asks for.
+    """
+    path = experiment / "experiment.toml"
+    if not path.exists():
+        return False
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")).get("private") is True
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path}: cannot be read, and may ask for privacy: {error}") from error
+
+
+def made_private(run: Run) -> Run:
+    """The run as if its experiment had been private when it was recorded."""
+    settings = dict(run.facts["settings"]) if isinstance(run.facts.get("settings"), Mapping) else {}
+    return replace(run, facts={**run.facts, "settings": {**settings, "private": True}})
 
 
 def is_private(facts: Mapping[str, Any]) -> bool:

@@ -97,6 +97,11 @@ def _complete(e: Evidence) -> Check:
 def _nodes(e: Evidence) -> Check:
     state = e.tables["ops"]["state"]
     total, known = len(state), int(state.notna().sum())
+    if total == 0 and _windowed(e):
+        return _check(
+            "nodes_accounted", "Every node of every pass is accounted for", "failed",
+            f"no pass lay in the window, {_count(e.trace['skipped_passes'])} outside it", "all",
+        )  # fmt: skip
     counts = state.value_counts()
     detail = ", ".join(f"{_count(n)} {name}" for name, n in counts.items() if n)
     return _check(
@@ -157,7 +162,7 @@ def _layers(e: Evidence) -> Check:
     nodes = e.tables["graph_nodes"]
     found = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
     title = "Layers agree with the model's metadata"
-    if e.n_layers is None:
+    if e.n_layers is None or nodes.empty:
         return _check("layers_agree", title, "not checked", _count(found), "block_count")
     agree = e.n_layers - e.n_layers_ahead <= found <= e.n_layers
     ahead = f", the last {e.n_layers_ahead} only to draft" if e.n_layers_ahead else ""
@@ -183,6 +188,9 @@ def _first_op(e: Evidence) -> Check:
 
 def _op_mix(e: Evidence) -> Check:
     """An attention model multiplies, normalises and rotates; a MoE also routes."""
+    if e.tables["graph_nodes"].empty:
+        limit = "MUL_MAT and a norm; experts are routed"
+        return _check("op_mix", "The operations are those of the architecture", "not checked", "no graph", limit)
     present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
     wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if e.n_experts else set())
     wanted_norm = {"RMS_NORM", "NORM"}

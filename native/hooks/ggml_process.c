@@ -71,7 +71,8 @@ static void * end_when_asked(void * nothing) {
 
 /* Only when it is asked for: a signal handler and a thread that sleeps are something to notice in a program. */
 static bool listen_to(const char * name, char error[256]) {
-    const int        number = strcmp(name, "USR1") == 0 ? SIGUSR1 : strcmp(name, "USR2") == 0 ? SIGUSR2 : 0;
+    const char *     bare   = strncmp(name, "SIG", 3) == 0 ? name + 3 : name;
+    const int        number = strcmp(bare, "USR1") == 0 ? SIGUSR1 : strcmp(bare, "USR2") == 0 ? SIGUSR2 : 0;
     struct sigaction action = { .sa_handler = ask, .sa_flags = SA_RESTART };
     sigset_t         all, before;
     pthread_t        thread;
@@ -108,11 +109,11 @@ static void start(void) {
     const char * watch  = getenv("TENSOR_TRACE_RESIDENCY");
     tt_verify      = check && strcmp(check, "1") == 0;
     tt_watch_pages = watch && strcmp(watch, "1") == 0;
+    if (number && *number && !listen_to(number, error)) { /* first: the signal would end a program that is not traced */
+        fprintf(stderr, "tensor_trace: %s\n", error);
+    }
     if (tt_window_read(&window, tt_now(), error)) {
         tt_process = tt_open(folder, limit && *limit ? strtoull(limit, NULL, 10) : UINT64_MAX, error);
-    }
-    if (tt_process && number && *number && !listen_to(number, error)) {
-        fprintf(stderr, "tensor_trace: %s\n", error);
     }
     if (!tt_process) {
         fprintf(stderr, "tensor_trace: nothing is recorded: %s\n", error);

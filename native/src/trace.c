@@ -41,7 +41,8 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     char name[64];
     name_of(trace, "main", name);
     if (!tt_segment_open(&trace->main, trace->folder, name, trace->run_id, TT_SEGMENT_MAIN, 0, MAIN_CHUNK, &trace->budget)) {
-        snprintf(error, 256, "%.120s/%.60s: %s", folder, name, strerror(errno));
+        snprintf(error, 256, "%.120s/%.60s: %s", folder, name,
+                 errno == EDQUOT ? "the limit of the trace (TENSOR_TRACE_MAX_BYTES, --limit) or a disk quota" : strerror(errno));
         tt_close(trace);
         return NULL;
     }

@@ -225,7 +225,7 @@ static void a_budget_too_small_for_a_header_is_an_error(void) {
     char folder[512], path[1024], error[256];
     folder_make(folder);
     CHECK(tt_open(folder, 100, error) == NULL);
-    CHECK(strstr(error, "quota") && !folder_entry(folder, 0, path));
+    CHECK(strstr(error, "the limit of the trace") && !folder_entry(folder, 0, path));
     folder_remove(folder);
 }
 

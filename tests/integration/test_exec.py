@@ -108,6 +108,19 @@ def test_a_window_that_nothing_falls_into(execute: Exec, demo: Path) -> None:
     assert loaded.run.facts["trace"]["skipped_passes"] == 4
 
 
+def test_a_model_that_is_not_there(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> None:
+    ensure_build(Progress(), target=TARGET)
+    given = ["exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET, "-m", "nowhere.gguf", "-p", "x"]
+    assert main(given) == 2
+    assert "llama-completion: exit status 1; its last lines" in capfd.readouterr().err
+
+
+def test_an_experiment_that_is_private(execute: Exec, project: Path, demo: Path) -> None:
+    (project / "experiments" / "case").mkdir(parents=True)
+    (project / "experiments" / "case" / "experiment.toml").write_text("private = true\n")
+    assert privacy.is_private(execute(TARGET, *completion(demo, 2)).run.facts)
+
+
 def test_several_sequences_are_never_prompt_or_generate(execute: Exec, demo: Path) -> None:
     loaded = execute("llama-parallel", "-m", demo, "-np", 3, "-ns", 3, "-n", 6, *COMMON, "-c", 8192)
     several = loaded.passes["n_sequences"].fillna(0) > 1
@@ -169,7 +182,10 @@ def test_the_pages_of_such_a_run(execute: Exec, models: Path, demo: Path) -> Non
     assert "llama-speculative-simple" in provenance and "(private)" in provenance
 
 
-def test_ctrl_c_closes_the_trace_and_stores_the_run(project: Path, hooked: Build, demo: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_closes_the_trace_and_stores_the_run(
+    project: Path, hooked: Build, demo: Path, number: signal.Signals
+) -> None:
     command = [sys.executable, "-m", "tracegen", "exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET]
     arguments = [*map(str, completion(demo, 100_000, 16_384))]
     with subprocess.Popen(
@@ -180,7 +196,7 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(project: Path, hooked: Build
             assert time.monotonic() < patience and child.poll() is None
             time.sleep(0.05)
         try:
-            child.send_signal(signal.SIGINT)
+            child.send_signal(number)
             said, _ = child.communicate(timeout=120)
         finally:
             child.kill()

@@ -79,7 +79,8 @@ def test_kill_9_at_100_random_moments(tmp_path: Path, hooked: Build, demo: Path)
         n_passes.append(len(trace.tables["passes"]))
         assert is_whole_until_its_end(trace), number
         assert trace.facts["dropped"] == trace.facts["not_monotone"] == trace.facts["zero_records"] == 0
-        assert states(trace)["trace_complete"] == ("passed" if trace.facts["ended"] else "failed")
+        sealed = trace.facts["ended"] and trace.facts["unsealed_chunks"] == 0  # it may die while it seals
+        assert states(trace)["trace_complete"] == ("passed" if sealed else "failed")
         assert trace.facts["ended"] or child.returncode == -signal.SIGKILL
         shutil.rmtree(folder)
     assert len(set(n_passes)) > 10, "the moments are spread over load, prompt and tokens"

@@ -7,6 +7,7 @@ import math
 import re
 from pathlib import Path
 
+from tracegen import privacy
 from tracegen.commands.run import print_stored
 from tracegen.errors import SettingsError
 from tracegen.observe import Observation, observe
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     asked = Observation(
         check_name(args.name), args.program, args.question, args.after, args.for_s, args.passes, args.limit,
-        args.private, args.interactive,
+        args.private or privacy.asked_for(EXPERIMENTS / args.name), args.interactive,
     )  # fmt: skip
     return print_stored(observe(asked, EXPERIMENTS / args.name, Progress(), args.llama_cpp))
 
@@ -69,5 +70,5 @@ def _check(args: argparse.Namespace) -> None:
         raise SettingsError(f"--limit: is {args.limit}; give bytes, 1 or more")
     if args.passes is not None:
         match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", args.passes)
-        if match is None or int(match[2] or match[1]) < int(match[1]):
+        if match is None or int(match[2] or match[1]) < int(match[1]) or (not match[2] and int(match[1]) == 0):
             raise SettingsError(f"--passes: is {args.passes!r}; give how many, or FIRST-LAST")

@@ -51,6 +51,8 @@ def print_published(
 ) -> None:
     """Publish a run, and print what becomes public, the citation and the folder."""
     now = now or datetime.now(UTC)
+    if privacy.asked_for(folder):  # also when that was written after the run
+        chosen = privacy.made_private(chosen)
     publish.plan_version(folder, chosen, message, now, again=again)  # refuses before anything is printed
     print("This becomes public:")
     for line in privacy.public_summary(chosen):

@@ -121,6 +121,9 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
         "run": f"{made.experiment}/{made.name}",
         "model": {key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")},
         "passes": {str(kind): int(n) for kind, n in tables["passes"]["kind"].value_counts().items() if n},
+        "skipped_passes": made.facts["trace"].get("skipped_passes") or 0,
+        "interrupted": bool(made.facts.get("stopped")),
+        "read_bytes": summary.read_bytes,
         "prompt_tokens": summary.prompt_tokens,
         "prompt_ns": summary.prompt_ns,
         "tokens_per_second_prompt": summary.prompt_rate,
@@ -151,10 +154,13 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         if model["file"] is None
         else f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
+        **({"window": f"{n} passes outside it were not recorded"} if (n := figures["skipped_passes"]) else {}),
+        **({"ended": "interrupted, after its trace was closed"} if figures["interrupted"] else {}),
         "prompt": _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"]),
         "generation": _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
         "ops per token": figures["ops_per_token"],
         **{f"{m} bytes touched per token": _mib(figures[f"{m}_bytes_per_token"]) for m in MEMORY_KINDS},
+        "read from storage by measured passes": _mib(figures["read_bytes"]),
         "file read at least once": _share(figures["touched_share"], figures["file_bytes"]),
         **{
             f"time in {op}, prompt and generation": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%}"

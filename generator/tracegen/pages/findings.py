@@ -36,7 +36,9 @@ def what_ran(context: Context) -> str:
     else:
         second = " No pass was measured."
     skipped = context.fact("trace", "skipped_passes")
-    if skipped:
+    if context.flag("stopped"):
+        second += " The program was interrupted after its trace was closed."
+    elif skipped:
         second += (
             f" Only a window was recorded: {q.counted(skipped, 'pass')} outside it left out, tokens counted from its "
             "begin."
