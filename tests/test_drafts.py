@@ -61,6 +61,20 @@ def test_a_fault_in_drawing_one_run_leaves_the_others(tmp_path: Path, capsys: py
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_a_draft_of_an_experiment_that_became_private(tmp_path: Path) -> None:
+    """Drawn anew, without the prompt that its first drawing showed."""
+    (path,) = runs_in(tmp_path / "experiments", 1)
+    prompt = str(store.read_run(path).facts["text"]["prompt"])
+    shown = []
+    for settings in ("", "private = true\n"):
+        (tmp_path / "experiments" / "sample" / "experiment.toml").write_text(settings)
+        with Drawing([path], tmp_path / "cache", (), render_report) as drawing:
+            draft = drawing.drawn[path]
+        assert isinstance(draft, Draft)
+        shown.append(prompt.encode() in draft.bundle.body("index.html"))
+    assert shown == [True, False]
+
+
 def test_what_is_in_the_cache_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = runs_in(tmp_path / "experiments", 1)
     with Drawing(runs, tmp_path / "cache", ()) as drawing:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tracegen.capture.conditions import conditions_of
 from tracegen.capture.execute import Beside, Completed, last_lines
-from tracegen.capture.llama_cpp import lacks_hooks, pinned_programs
+from tracegen.capture.llama_cpp import lacks_hooks, pinned_build
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.model import Run
 from tracegen.progress import Progress
@@ -54,7 +54,9 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
     """
     stages = Stages(progress)
     stages.begin("verify")
-    command = (str(_program(asked.command[0], programs)), *asked.command[1:])
+    program = _program(asked.command[0], programs)
+    command = (str(program), *asked.command[1:])
+    pinned = pinned_build()
 
     def capture(raw: Path) -> Captured:
         stages.begin("capture")
@@ -71,7 +73,7 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
             status=ended.status,
             models=models,
             loads=loads,
-            version="given",
+            version=pinned.version if program.parent == pinned.programs.absolute() else "given",
             conditions=conditions_of([path for model in models for path in model.paths], None),
             stopped=stopped,
             counted=False,
@@ -99,7 +101,7 @@ def _program(given: str, programs: str | None) -> Path:
         candidates = [Path(given)]
     else:
         found = shutil.which(given)
-        candidates = [pinned_programs() / given, *([Path(found)] if found else [])]
+        candidates = [pinned_build().programs / given, *([Path(found)] if found else [])]
     for path in candidates:
         if path.is_file() and os.access(path, os.X_OK):
             if lacks_hooks(path):

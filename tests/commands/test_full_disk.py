@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from pathlib import Path
 
 import pytest
 
 from tests.small_disk import filling, make_read_only, needs_root, small_disk
-from tests.stand_in import a_run, a_run_folder, render
+from tests.stand_in import a_run, a_run_folder
 from tracegen import publish
 from tracegen.bundle import HashCache
 from tracegen.cli import main
 
-pytestmark = needs_root
-
-
-@pytest.fixture(autouse=True)
-def stand_in_renderer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    module = types.ModuleType("tracegen.pages.render")
-    module.render_report = render  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tracegen.pages.render", module)
-    monkeypatch.chdir(tmp_path)
+pytestmark = [needs_root, pytest.mark.usefixtures("stand_in_renderer")]
 
 
 def versions(experiment: Path) -> list[int]:

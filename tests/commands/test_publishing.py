@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import types
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.stand_in import a_project, a_run, a_run_folder, render
+from tests.stand_in import a_project, a_run, a_run_folder
 from tracegen import publish as publishing
 from tracegen.bundle import HashCache
 from tracegen.commands import publish, serve
 from tracegen.errors import EnvironmentFailure, SettingsError, StoreError
 from tracegen.model import Check
 
-
-@pytest.fixture(autouse=True)
-def stand_in_renderer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    module = types.ModuleType("tracegen.pages.render")
-    module.render_report = render  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tracegen.pages.render", module)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("stand_in_renderer")
 
 
 def command(module: types.ModuleType, *words: str) -> int:

@@ -210,7 +210,7 @@ def test_a_private_run_shows_no_text() -> None:
         settings=dict(prompt=secret, private=True),
         command=["llama-completion", "-p", secret],
     )
-    report = render(privacy.public_tables(run, scaled_case(1, 1)), run)
+    report = render(privacy.public_tables(run, scaled_case(1, 1)), privacy.public_run(run))
     assert all(secret not in page.body for page in report.pages)
     assert all(secret.encode() not in content for content in report.files.values())
     assert "private" in words(body(report, "overview"))

@@ -40,7 +40,8 @@ def before_start(experiment: Experiment) -> Callable[[], None] | None:
     def settle() -> None:
         if experiment.processors:
             os.sched_setaffinity(0, experiment.processors)
-        os.setpriority(os.PRIO_PROCESS, 0, experiment.nice or os.getpriority(os.PRIO_PROCESS, 0))
+        if experiment.nice:  # 0 leaves it as it is
+            os.setpriority(os.PRIO_PROCESS, 0, experiment.nice)
 
     return settle
 

@@ -101,10 +101,10 @@ def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGE
     return build
 
 
-def pinned_programs() -> Path:
-    """Where the programs of the pinned build with hooks are, once they are built."""
+def pinned_build() -> Build:
+    """The pinned build with hooks, whether it is in the cache or not."""
     native = resource_folder("native")
-    return _pinned(native, read_upstream(native), traced=True).programs
+    return _pinned(native, read_upstream(native), traced=True)
 
 
 def _pinned(native: Path, upstream: Upstream, traced: bool) -> Build:

@@ -80,11 +80,12 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
     """The settings as used, for run.json."""
     names = (
         "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
-        "flash_attention", "page_cache", "residency", "nice", "private", "timeout_s", "max_trace_bytes",
+        "flash_attention", "page_cache", "residency", "private", "timeout_s", "max_trace_bytes",
     )  # fmt: skip
     return {
         **{name: getattr(experiment, name) for name in names},
         "flags": list(experiment.flags),
-        "processors": list(experiment.processors),
+        "processors": list(experiment.processors) or "as is",
+        "nice": experiment.nice or "as is",
         "prefault": experiment.prefault and experiment.mmap,  # without a mapping there is nothing to prefault
     }

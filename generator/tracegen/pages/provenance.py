@@ -61,15 +61,9 @@ def provenance(context: Context) -> dict[str, Any]:
 
 
 def _command(context: Context) -> str:
-    """The command line, quoted for a shell; the prompt is withheld when private."""
+    """The command line, quoted for a shell; a private run comes here without its arguments."""
     words = context.fact("command")
-    if not isinstance(words, (list, tuple)) or not words:
-        return ""
-    made, hide = [], False
-    for word in words:
-        made.append("[withheld]" if hide else shlex.quote(q.printable(word)))
-        hide = context.private and str(word) in ("-p", "--prompt")
-    return " ".join(made)
+    return shlex.join(map(q.printable, words)) if isinstance(words, (list, tuple)) else ""
 
 
 def _sized(facts: Any) -> Any:

@@ -1,0 +1,20 @@
+"""What tests of commands share: a renderer that needs no charts."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from tests.stand_in import render
+
+
+@pytest.fixture
+def stand_in_renderer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pages of a few words, in an empty folder."""
+    module = types.ModuleType("tracegen.pages.render")
+    module.render_report = render  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tracegen.pages.render", module)
+    monkeypatch.chdir(tmp_path)
