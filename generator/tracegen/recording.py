@@ -102,13 +102,18 @@ def _of_the_disk(error: OSError, runs: Path) -> EnvironmentFailure:
     )
 
 
-def refuse_nothing(program: str, raw: Path) -> None:
+def refuse_nothing(program: str, raw: Path, *, attached: bool = False) -> None:
     """Raise EnvironmentFailure when the program recorded nothing, saying why where the tracer told."""
     if any((raw / "trace").iterdir()):
         return
     told = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
     if told:
         raise EnvironmentFailure(f"{program}: {told[0].removeprefix('tensor_trace: ')}; mend that and run again")
+    if attached:
+        raise EnvironmentFailure(
+            f"{program}: ran but recorded nothing; it called no llama.cpp in shared libraries (one that is linked into "
+            "the program cannot be attached to; hook and build it)"
+        )
     raise EnvironmentFailure(
         f"{program}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"
     )

@@ -72,7 +72,7 @@ static void note_machine(struct tt_trace * trace) {
 static void note_build_and_clock(struct tt_trace * trace) {
     char           text[128];
     struct tt_cost cost;
-#if defined(__VERSION__)
+#if defined(__VERSION__) && !defined(TT_ATTACH) /* attached, llama.cpp's compiler is not ours */
     tt_info(trace, "build.compiler", __VERSION__);
 #endif
 #ifdef TENSOR_TRACE_BUILD

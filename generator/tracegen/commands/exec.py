@@ -15,10 +15,11 @@ from tracegen.progress import Progress
 from tracegen.settings import check_name
 
 NAME = "exec"
-HELP = "Record any program of a hooked llama.cpp (server, bench, your own) while it runs, and store the run."
+HELP = "Record any program that uses llama.cpp (server, bench, your own) while it runs, and store the run."
 EPILOG = (
     "tracegen exec bench -- llama-bench -m model.gguf · "
-    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf. "
+    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf · "
+    "tracegen exec mine --attach -- python my_script.py. "
     "Ctrl-C closes the trace and ends the program; the run is stored then too."
 )
 EXPERIMENTS = Path("experiments")
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--question", default=QUESTION, help="what the run is to answer, for its page")
     parser.add_argument("--private", action="store_true", help="publish no texts, tokens or arguments of this run")
     parser.add_argument("--interactive", action="store_true", help="give the program keyboard and Ctrl-C")
+    parser.add_argument("--attach", action="store_true", help="its llama.cpp has no hooks: preload the tracer (Linux)")
     parser.add_argument("--llama-cpp", metavar="FOLDER", help="where the programs of a hooked llama.cpp are")
     parser.usage = "tracegen exec [options] NAME -- PROGRAM [ARGUMENT ...]"
 
@@ -57,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     asked = Observation(
         check_name(args.name), args.program, args.question, args.after, args.for_s, args.passes, args.limit,
-        args.private or privacy.asked_for(EXPERIMENTS / args.name), args.interactive,
+        args.private or privacy.asked_for(EXPERIMENTS / args.name), args.interactive, args.attach,
     )  # fmt: skip
     return print_stored(observe(asked, EXPERIMENTS / args.name, Progress(), args.llama_cpp))
 
