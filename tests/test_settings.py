@@ -36,7 +36,6 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         mmap = false
         prefault = false
         page_cache = "cold"
-        residency = true
         processors = [1, 0]
         nice = 5
         flash_attention = "off"
@@ -62,7 +61,6 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         mmap=False,
         prefault=False,
         page_cache="cold",
-        residency=True,
         processors=(1, 0),
         nice=5,
         flash_attention="off",
@@ -79,6 +77,11 @@ def test_every_field_of_an_experiment_has_a_key() -> None:
 
 def test_defaults_are_those_of_the_model(tmp_path: Path) -> None:
     assert experiment_from("a", LEAST, tmp_path) == Experiment("a", "Why?", "demo", "Hello", 4)
+
+
+def test_residency_needs_a_mapping_and_the_page_cache_does_not(tmp_path: Path) -> None:
+    assert experiment_from("a", LEAST | {"residency": True}, tmp_path).residency
+    assert experiment_from("a", LEAST | {"page_cache": "cold", "mmap": False}, tmp_path).page_cache == "cold"
 
 
 def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
@@ -114,6 +117,7 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"prompt_file": "p"}, "prompt, prompt_file: both are given; keep one"),
         ({"question": ""}, "question: is ''"),
         ({"model": 3}, "model: is 3"),
+        ({"residency": True, "mmap": False}, "residency: without mmap no page of the model is mapped"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], told: str) -> None:

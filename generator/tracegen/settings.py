@@ -148,6 +148,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
         problems += _key_problems(limits, LIMITS, "limits.")
     problems += [f"{key}: is missing; give {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
     problems += _flag_problems(mapping.get("flags"))
+    problems += _contradictions(mapping)
     prompt, prompt_problems = _prompt(mapping, folder)
     problems += prompt_problems
     if problems:
@@ -201,6 +202,14 @@ def _flag_problems(flags: object) -> list[str]:
         return []
     given = [(flag, str(flag).split("=", 1)[0].strip()) for flag in flags]
     return [f"flags: {_shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in given if name in OWN_FLAGS]
+
+
+def _contradictions(mapping: Mapping[str, object]) -> list[str]:
+    """Settings that are allowed alone and mean nothing together."""
+    problems = []
+    if mapping.get("residency") is True and mapping.get("mmap") is False:
+        problems.append("residency: without mmap no page of the model is mapped, so there is nothing to watch")
+    return problems
 
 
 def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]]:
