@@ -40,6 +40,7 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         nice = 5
         flash_attention = "off"
         private = true
+        repeat = 5
         [limits]
         timeout_s = 60
         max_trace_bytes = 2000000
@@ -65,6 +66,7 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         nice=5,
         flash_attention="off",
         private=True,
+        repeat=5,
         timeout_s=60,
         max_trace_bytes=2_000_000,
     )
@@ -102,6 +104,10 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"tokens": True}, "tokens: is true; allowed is a whole number"),
         ({"tokens": 1.5}, "tokens: is 1.5;"),
         ({"tokens": "4"}, "tokens: is '4';"),
+        ({"repeat": 0}, "repeat: is 0; allowed is a whole number from 1 to 1000"),
+        ({"repeat": True}, "repeat: is true;"),
+        ({"repeat": 2.0}, "repeat: is 2.0;"),
+        ({"repeat": 10**9}, "repeat: is 1000000000;"),
         ({"seed": -1}, "seed: is -1; allowed is a whole number from 0 to 4294967294"),
         ({"seed": 2**32 - 1}, "seed: is 4294967295;"),
         ({"threads": 0}, "threads: is 0;"),

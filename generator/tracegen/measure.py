@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from tracegen.capture.conditions import (
@@ -16,7 +17,7 @@ from tracegen.capture.llama_cpp import cache_folder, has_load_mode, traced_progr
 from tracegen.capture.plan import command_for, environment_for, settings_of
 from tracegen.demo_models import KINDS, recipe_hash, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.model import Experiment, Run
+from tracegen.model import Experiment, Repetition, Run
 from tracegen.progress import Progress
 from tracegen.readers.gguf import Model, read_model
 from tracegen.recording import Stages, record, refuse_nothing
@@ -29,7 +30,29 @@ _PARTS = {
 }
 
 
-def measure(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Run:
+def repetitions(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Run]:
+    """Run an experiment as often as it asks for, and give each stored run before the next begins.
+
+    One that is not usable does not end the series, an error does. Raises TracegenError as `measure`.
+    """
+    first = None
+    for number in range(1, experiment.repeat + 1):
+        repetition = None
+        if experiment.repeat > 1:
+            progress.say(f"run {number} of {experiment.repeat}")
+            repetition = Repetition(number, experiment.repeat, first)
+        made = measure(experiment, folder, progress, program, repetition)
+        first = first or made.name
+        yield made
+
+
+def measure(
+    experiment: Experiment,
+    folder: Path,
+    progress: Progress,
+    program: str | None = None,
+    repetition: Repetition | None = None,
+) -> Run:
     """Run an experiment once and store it below `folder`; returns the stored run. Raises TracegenError as `record`."""
     stages = Stages(progress)
     stages.begin("verify")
@@ -57,6 +80,7 @@ def measure(experiment: Experiment, folder: Path, progress: Progress, program: s
             version=version,
             conditions=conditions,
             prompt=experiment.prompt,
+            repetition=repetition,
             generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
         )
 

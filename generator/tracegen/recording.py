@@ -81,9 +81,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             facts = facts_of(made, trace, timings)
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
-            target = store.place_numbered(
-                part, runs, lambda number: store.write_run_file(part, replace(run, number=number))
-            )
+            target = store.place_numbered(part, runs, lambda number: store.write_run_file(part, _numbered(run, number)))
         except BaseException as error:
             kept = _keep_failed(part, folder / FAILED)
             said = _of_the_disk(error, runs) if isinstance(error, OSError) else error
@@ -94,6 +92,15 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
                 raise said from error
             raise
     return store.read_run(target)
+
+
+def _numbered(run: Run, number: int) -> Run:
+    """The run under its number; the first of a series gives the series its name."""
+    made = replace(run, number=number)
+    series = made.facts.get("repetition")
+    if series is None or series["first_run"] is not None:
+        return made
+    return replace(made, facts={**made.facts, "repetition": {**series, "first_run": made.name}})
 
 
 def _of_the_disk(error: OSError, runs: Path) -> EnvironmentFailure:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -78,6 +78,7 @@ KEYS: Mapping[str, _Setting] = {
     "nice": _whole(-20, 19),
     "flash_attention": _Setting('"auto", "on" or "off"', lambda value: value in ("auto", "on", "off")),
     "private": _SWITCH,
+    "repeat": _whole(1, 1000),
     "limits": _Setting("a table", lambda value: isinstance(value, dict)),
 }
 LIMITS: Mapping[str, _Setting] = {
@@ -162,6 +163,15 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
         "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]
     }
     return Experiment(name=name, **given, **limits)  # type: ignore[arg-type]
+
+
+def with_repeat(experiment: Experiment, repeat: int | None) -> Experiment:
+    """The experiment, repeated as `--repeat` asks for instead of as it is written. Raises SettingsError."""
+    if repeat is None:
+        return experiment
+    if not KEYS["repeat"].holds(repeat):
+        raise SettingsError(f"--repeat: is {repeat}; allowed is {KEYS['repeat'].allowed}")
+    return replace(experiment, repeat=repeat)
 
 
 def check_name(name: str) -> str:

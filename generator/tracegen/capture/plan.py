@@ -80,7 +80,7 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
     """The settings as used, for run.json."""
     names = (
         "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
-        "flash_attention", "page_cache", "residency", "private", "timeout_s", "max_trace_bytes",
+        "flash_attention", "page_cache", "residency", "private", "repeat", "timeout_s", "max_trace_bytes",
     )  # fmt: skip
     return {
         **{name: getattr(experiment, name) for name in names},

@@ -138,6 +138,7 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
         "time_by_op_ns": _time_by_op(ops),
         "peak_buffer_bytes": total_peak(tables),
         "tracing_cost_share": made.facts["trace"].get("overhead_share"),
+        **({"repetition": series} if (series := made.facts.get("repetition")) else {}),
         "verdict": made.verdict,
         "checks": [asdict(check) for check in made.checks if check.state in ("failed", "warning")],
     }
@@ -150,6 +151,7 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     times = figures["time_by_op_ns"]
     return {
         "run": figures["run"],
+        **({"repetition": _repetition(series)} if (series := figures.get("repetition")) else {}),
         "model": None
         if model["file"] is None
         else f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
@@ -172,6 +174,11 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         "verdict": figures["verdict"],
         **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
     }
+
+
+def _repetition(series: Mapping[str, Any]) -> str:
+    """`2 of 5; the first is run-003`."""
+    return f"{series['number']} of {series['of']}; the first is {series['first_run']}"
 
 
 def _rate(tokens: int | None, rate: float | None) -> str | None:

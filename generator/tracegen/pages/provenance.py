@@ -29,6 +29,7 @@ def provenance(context: Context) -> dict[str, Any]:
         "command": _command(context),
         "groups": [
             group_of("settings", "Settings", settings, "What was asked for; llama.cpp may round it: see its contexts."),
+            *_when_asked(context, ("repetition", "Repetition", ("repetition",))),
             _contexts(context),
             _model(context),
             group_of("host", "Host", _sized(context.fact("host"))),
@@ -82,6 +83,12 @@ def _sized(facts: Any) -> Any:
         else:
             made[name] = value
     return made
+
+
+def _when_asked(context: Context, *wanted: tuple[str, str, tuple[str, ...]]) -> list[Group]:
+    """Groups (key, title, where their facts are) that stand on the page only when the run has them."""
+    found = [(key, title, context.fact(*path)) for key, title, path in wanted]
+    return [group_of(key, title, _sized(facts)) for key, title, facts in found if facts]
 
 
 def _model(context: Context) -> Group:
