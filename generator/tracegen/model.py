@@ -34,6 +34,8 @@ class Experiment:
     processors: tuple[int, ...] = ()
     nice: int = 0
     flash_attention: Literal["auto", "on", "off"] = "auto"
+    mlock_gb: float | None = None
+    memory_limit_gb: float | None = None
     private: bool = False
     repeat: int = 1
     timeout_s: int = 3600

@@ -17,6 +17,8 @@ from tracegen.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.capture.conditions import conditions_of
 from tracegen.capture.execute import Beside, Completed, last_lines
 from tracegen.capture.llama_cpp import lacks_hooks, pinned_build
+from tracegen.capture.locked import refuse_lock
+from tracegen.capture.pressure import Pressure, under_pressure
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.model import Run
 from tracegen.progress import Progress
@@ -36,6 +38,7 @@ class Observation:
 
     `after_s` and `for_s` are seconds since its tracer began; `passes` is how many, or `FIRST-LAST`.
     `attach` is for a program whose llama.cpp has no hooks.
+    `mlock_gb` is memory (GiB) locked beside it.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Observation:
     private: bool = False
     interactive: bool = False
     attach: bool = False
+    mlock_gb: float | None = None
 
 
 def observe(asked: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
@@ -63,11 +67,17 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
     attached = preload(ensure_attach(progress)) if asked.attach else {}
     command = (str(program), *asked.command[1:])
     pinned = pinned_build()
+    if asked.mlock_gb is not None:
+        refuse_lock(asked.mlock_gb)
 
     def capture(raw: Path) -> Captured:
-        stages.begin("capture")
-        progress.done()  # the program's own output comes now
-        ended, stopped = _run(asked, command, attached, raw, progress)
+        if asked.mlock_gb is not None:
+            stages.begin("lock memory")
+        with under_pressure(asked.mlock_gb, None) as pressure:
+            stages.begin("capture")
+            progress.done()  # the program's own output comes now
+            ended, stopped = _run(asked, command, attached, raw, progress, pressure)
+            pressed = pressure.facts()
         if not stopped:
             _refuse_failure(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw, attached=asked.attach)
@@ -80,7 +90,7 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
             models=models,
             loads=loads,
             version=pinned.version if program.parent == pinned.programs.absolute() else "given",
-            conditions=conditions_of([path for model in models for path in model.paths], None),
+            conditions=conditions_of([path for model in models for path in model.paths], None, pressed),
             stopped=stopped,
             counted=False,
         )
@@ -130,13 +140,19 @@ def _program(given: str, programs: str | None, *, attach: bool) -> Path:
 
 
 def _run(
-    asked: Observation, command: Sequence[str], attached: Mapping[str, str], raw: Path, progress: Progress
+    asked: Observation,
+    command: Sequence[str],
+    attached: Mapping[str, str],
+    raw: Path,
+    progress: Progress,
+    pressure: Pressure,
 ) -> tuple[Completed, bool]:
     """Run the program; Ctrl-C (or SIGTERM) closes the trace, then ends the program. Whether it was we who ended it."""
     trace = raw / "trace"
     child = Beside(
         command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
         environment={**_environment(asked, trace.resolve()), **attached}, interactive=asked.interactive,
+        before=pressure.before,
     )  # fmt: skip
     with _interruptible(asked.interactive):
         try:
@@ -183,6 +199,7 @@ def _settings(asked: Observation) -> Mapping[str, object]:
         "max_trace_bytes": asked.max_trace_bytes,
         "private": asked.private,
         "attach": asked.attach,
+        "mlock_gb": "none" if asked.mlock_gb is None else asked.mlock_gb,
     }
 
 

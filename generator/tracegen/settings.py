@@ -46,6 +46,10 @@ _TEXT = _Setting(
     lambda value: isinstance(value, str) and bool(value.strip()) and not re.search("[\0\ud800-\udfff]", value),
 )
 _SWITCH = _Setting("true or false", lambda value: isinstance(value, bool))
+_GIB = _Setting(  # from about a MiB to a PiB; what the machine has is asked before the run
+    "a number of GiB from 0.001 to 1048576",
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0.001 <= value <= 1 << 20,
+)
 
 KEYS: Mapping[str, _Setting] = {
     "question": _TEXT,
@@ -76,6 +80,8 @@ KEYS: Mapping[str, _Setting] = {
         ),
     ),
     "nice": _whole(-20, 19),
+    "mlock_gb": _GIB,
+    "memory_limit_gb": _GIB,
     "flash_attention": _Setting('"auto", "on" or "off"', lambda value: value in ("auto", "on", "off")),
     "private": _SWITCH,
     "repeat": _whole(1, 1000),
@@ -219,6 +225,11 @@ def _contradictions(mapping: Mapping[str, object]) -> list[str]:
     problems = []
     if mapping.get("residency") is True and mapping.get("mmap") is False:
         problems.append("residency: without mmap no page of the model is mapped, so there is nothing to watch")
+    if "memory_limit_gb" in mapping and mapping.get("mmap") is not False and mapping.get("page_cache") != "cold":
+        problems.append(
+            'memory_limit_gb: needs page_cache = "cold", because pages that are in memory before the run do not count '
+            "against the limit"
+        )
     return problems
 
 

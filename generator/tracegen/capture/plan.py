@@ -87,5 +87,7 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "flags": list(experiment.flags),
         "processors": list(experiment.processors) or "as is",
         "nice": experiment.nice or "as is",
+        "mlock_gb": "none" if experiment.mlock_gb is None else experiment.mlock_gb,
+        "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
         "prefault": experiment.prefault and experiment.mmap,  # without a mapping there is nothing to prefault
     }
