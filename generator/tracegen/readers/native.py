@@ -72,7 +72,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
         if ATTACHED in records.info:
             records.weights += named_weights(records, model.files, model.tensors)
     made["contexts"] = _contexts(records)
-    made["passes"] = _passes(ordered)
+    made["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     made["tokens"] = _tokens(ordered)
     made |= graph_tables(records)
     made["buffers"] = _buffers(records)
@@ -128,7 +128,7 @@ def _contexts(records: Records) -> pd.DataFrame:
     return contract.frame("contexts", rows)
 
 
-def _passes(ordered: list[Pass]) -> pd.DataFrame:
+def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
     rows = []
     for pass_id, (p, (kind, basis, produced)) in enumerate(zip(ordered, kinds_of(ordered), strict=True)):
         row: dict[str, object] = dict(
@@ -143,6 +143,8 @@ def _passes(ordered: list[Pass]) -> pd.DataFrame:
         if p.end_usage is not None:
             names = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "read_bytes")
             row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
+            if not reads_counted:
+                del row["read_bytes"]
         rows.append(row)
     return contract.frame("passes", rows)
 
