@@ -116,6 +116,14 @@ def test_a_hooked_program_is_refused(project: Path, hooked: Build, capsys: pytes
     assert not (project / "experiments").exists()
 
 
+def test_a_cache_that_cannot_be_preloaded_from_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "my cache"))
+    assert main(["exec", "case", "--attach", "--", "true"]) == 3
+    assert "a space or colon; set XDG_CACHE_HOME" in capsys.readouterr().err
+
+
 def test_a_program_without_llama_cpp_is_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["exec", "case", "--attach", "--", "true"]) == 3
     assert "it called no llama.cpp in shared libraries" in capfd.readouterr().err

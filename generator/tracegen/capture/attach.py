@@ -17,27 +17,24 @@ from tracegen.resources import folder as resource_folder
 
 LIBRARY = "libtensor-trace.so"
 _PARTS = ("include/*.h", "src/*.h", "src/*.c", "hooks/*.h", "hooks/*.c", "attach/*.h", "attach/*.c")
-_FLAGS = [
-    "-shared",
-    "-fPIC",
-    "-O2",
-    "-g",
-    "-std=c11",
-    "-D_GNU_SOURCE",
-    "-DTT_ATTACH",
-    "-fvisibility=hidden",
-    "-pthread",
-]
+_FLAGS = (
+    "-shared", "-fPIC", "-O2", "-g", "-std=c11", "-D_GNU_SOURCE", "-DTT_ATTACH", "-fvisibility=hidden", "-pthread",
+)  # fmt: skip
 
 
 def ensure_attach(progress: Progress) -> Path:
     """The library to preload, compiled against the headers of the pinned llama.cpp when it is not in the cache.
 
     It checks in the traced process that ggml's structures lie as in those headers.
-    Raises EnvironmentFailure off Linux, when there is no C compiler or it fails, and as `ensure_source`.
+    Raises EnvironmentFailure off Linux, behind a name that LD_PRELOAD cannot take, when there is no C compiler
+    or it fails, and as `ensure_source`.
     """
     if sys.platform != "linux":
         raise EnvironmentFailure("attached tracing preloads a library, as only Linux does it; use a hooked llama.cpp")
+    if set(" :") & set(str(cache_folder())):
+        raise EnvironmentFailure(
+            f"{cache_folder()}: a library to preload cannot lie behind a name with a space or colon; set XDG_CACHE_HOME"
+        )
     native = resource_folder("native")
     folder = cache_folder() / "llama.cpp" / f"attach-{_key(native)}"
     with alone(folder, progress):
