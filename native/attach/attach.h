@@ -31,6 +31,17 @@ TT_HIDDEN void * tt_opened(const char * name);
 /* layout.c: NULL, or which structure of the process is not as in the headers we were compiled with */
 TT_HIDDEN const char * tt_other_layout(void);
 
+/* calls.c: the call that this thread is in; context NULL: none */
+struct tt_call {
+    const void * context;
+    bool         encoding;
+    uint32_t     n_sequences; /* of the whole call; 0: not known */
+    int32_t      sequence;    /* the only one */
+    int32_t      position;    /* of its next row; -1: not known */
+    int          n_splits;    /* of its pass, so far */
+};
+extern __thread struct tt_call tt_call TT_HIDDEN;
+
 /* memory.c */
 TT_HIDDEN void tt_loading(int step); /* this thread enters (1) or leaves (-1) the load of a model */
 
