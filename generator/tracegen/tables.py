@@ -430,7 +430,8 @@ def coded(name: str, column: str, codes: np.ndarray) -> pd.Categorical[Any]:
 def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Make table `name` from columns (or rows), in the contract's order and types.
 
-    A nullable column that is left out becomes all null. Raises TableError for a
+    A nullable column that is left out becomes all null. An array that has its column's type
+    already is not copied: it belongs to the table from then on. Raises TableError for a
     column that is unknown, missing, or holds values its type cannot.
     """
     table = BY_NAME[name]
@@ -456,10 +457,10 @@ def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = 
             values = given[column.name]
             if column.values:
                 _refuse_foreign_values(name, column, values)
-            made[column.name] = pd.Series(values, dtype=dtype).reset_index(drop=True)
+            made[column.name] = pd.Series(values, dtype=dtype, copy=False).reset_index(drop=True)
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error
-    return check(name, pd.DataFrame(made))
+    return check(name, pd.DataFrame(made, copy=False))
 
 
 def _refuse_foreign_values(name: str, column: Column, values: Any) -> None:

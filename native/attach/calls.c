@@ -1,7 +1,6 @@
 /* What programs ask of libllama: loads, contexts, calls with their batches, logits, a warm-up's end. */
 #include "attach.h"
 
-
 enum { MAX_KNOWN = 1024 };
 
 /* llama_batch: how it has been since it lost its default positions in 2024 */

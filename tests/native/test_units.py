@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.native.trace_bytes import chunk, header, index, op, short_op, thread_begin, thread_end
+from tracegen.readers import units
 from tracegen.readers.clock import TSC, clock_of
 from tracegen.readers.segments import read_segment
 from tracegen.readers.units import Units, read_units
@@ -71,6 +72,21 @@ def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list
     assert [(opening, *map(int, numbers)) for opening, numbers in pairs] == copies
     assert (np.diff(found.moments) >= 0).all() and found.n_open == 0
     assert set(found.ops.following.tolist()) <= set(found.moments.tolist()[1:])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(COMPUTE, max_size=5), st.integers(1, 7))
+def test_what_is_read_does_not_depend_on_how_much_is_read_at_a_time(
+    computes: list[tuple[int, int, list[tuple]]], window: int
+) -> None:
+    payload, _, _ = _encoded(computes)
+    whole = _units(payload)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(units, "WINDOW", window)
+        found = _units(payload)
+    assert found.moments.tolist() == whole.moments.tolist()
+    for column, values in vars(whole.ops).items():
+        assert getattr(found.ops, column).tolist() == values.tolist(), column
 
 
 @settings(max_examples=200, deadline=None)

@@ -8,10 +8,8 @@ what was not recorded is null, what the tracer could not write is counted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,17 +20,17 @@ from tracegen.readers import events as ev
 from tracegen.readers.clock import clock_of
 from tracegen.readers.graph_tables import graph_tables
 from tracegen.readers.named_weights import named_weights
+from tracegen.readers.op_tables import op_table, span_table
 from tracegen.readers.pass_kinds import kinds_of
 from tracegen.readers.placement_table import placement_table
 from tracegen.readers.records import BUFFER_USAGES, NONE, OUTSIDE, Buffer, Pass, Records, read_records
 from tracegen.readers.residency_table import residency_table
 from tracegen.readers.segments import CLOCKS, WHY_DROPPED, Bytes, Segment, read_segments
-from tracegen.readers.split_tables import CPU, elsewhere, split_tables
+from tracegen.readers.split_tables import split_tables
 from tracegen.readers.touch_tables import touch_tables
 
 VERSION = "native-2"
 ATTACHED = "attached"  # what the tracer says of itself when it was preloaded, and llama.cpp not hooked
-_STATE: dict[str | None, int] = {None: -1, **{state: code for code, state in enumerate(contract.OP_STATES)}}
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,10 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     made |= graph_tables(records)
     made["buffers"] = _buffers(records)
     made["placements"] = placement_table(records, made["files"], made["tensors"])
-    made["ops"], made["spans"], accounting = _ops_and_spans(records, events, ordered, pass_ids)
     made |= split_tables(records, pass_ids)
     made |= touch_tables(events.indexes, made)
+    made["spans"] = span_table(events.spans)
+    made["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     made["residency"] = residency_table(records, ordered, made["files"])
     facts = _facts(segments, records, events) | accounting | {"clock_uneven_ns": clock.uneven_ns}
     return NativeTrace(made, facts)
@@ -165,9 +164,9 @@ def _tokens(ordered: list[Pass]) -> pd.DataFrame:
         {
             "pass_id": np.repeat([i for i, _ in with_tokens], sizes),
             "row": np.concatenate([np.arange(size) for size in sizes]),
-            "token_id": _nullable(rows["token"], rows["token"] >= 0, np.int32),
-            "position": _nullable(rows["position"], rows["position"] >= 0, np.int32),
-            "sequence": _nullable(rows["sequence"], rows["sequence"] >= 0, np.int32),
+            "token_id": _known(rows["token"]),
+            "position": _known(rows["position"]),
+            "sequence": _known(rows["sequence"]),
             "output": pd.arrays.BooleanArray(rows["output"] == 1, rows["output"] == NONE),
         },
     )
@@ -194,115 +193,9 @@ def _usage(buffer: Buffer, records: Records) -> str | None:
     return BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None
 
 
-def _ops_and_spans(
-    records: Records, events: ev.Events, ordered: list[Pass], pass_ids: Mapping[int, int]
-) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
-    """The ops and spans tables, and how many ops lack a span of some thread."""
-    spans = events.spans
-    order = _order(spans.pass_id, spans.node, spans.thread)
-    pass_id, node, thread = (column[order] for column in (spans.pass_id, spans.node, spans.thread))
-    new_node = np.ones(len(order), bool)
-    new_node[1:] = (np.diff(pass_id) != 0) | (np.diff(node) != 0)
-    if (~new_node[1:] & (np.diff(thread) == 0)).any():
-        raise TraceFormatError("a thread ran a node twice in one pass; the segments do not belong together")
-    begin_ns, end_ns, barrier_ns = (column[order] for column in (spans.begin_ns, spans.end_ns, spans.barrier_ns))
-    span_table = contract.frame(
-        "spans",
-        {
-            "pass_id": pass_id,
-            "node": node,
-            "thread": thread,
-            "begin_ns": begin_ns,
-            "work_ns": end_ns - begin_ns - barrier_ns,
-            "barrier_ns": barrier_ns,
-            "wait_ns": spans.wait_ns[order],
-        },
-    )
-    rows, first_row = _op_rows(records, ordered)
-    first = np.flatnonzero(new_node)  # of the spans of each op that ran
-    at = first_row[pass_id[first]] + node[first]
-    n = len(rows["node"])
-    threads, pool, split = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
-    begin, end = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    threads[at] = np.diff(np.append(first, len(order)))
-    pool[at], split[at] = spans.pool[order][first], spans.split[order][first]
-    if len(first):
-        begin[at], end[at] = np.minimum.reduceat(begin_ns, first), np.maximum.reduceat(end_ns, first)
-    fused_into = _fused(spans, first_row[spans.pass_id] + spans.node, n)
-    ran = threads > 0
-    other = elsewhere(records, pass_ids, first_row, rows["computes"])
-    by_split = ~ran & (other.backend >= 0)
-    split[by_split] = other.split[by_split]
-    state = np.full(n, _STATE[None], np.int8)
-    state[rows["computes"] == 0] = _STATE["noop"]
-    state[rows["computes"] == 2] = _STATE["off"]
-    done = ran | by_split
-    state[done] = np.where(rows["empty"][done], _STATE["empty"], _STATE["executed"])
-    state[fused_into >= 0] = _STATE["fused"]
-    ops = contract.frame(
-        "ops",
-        {
-            "pass_id": rows["pass_id"],
-            "node": rows["node"],
-            "state": contract.coded("ops", "state", state),
-            "fused_into": _nullable(fused_into, fused_into >= 0, np.int32),
-            "backend": pd.Categorical.from_codes(
-                np.where(ran | (fused_into >= 0), 0, np.where(by_split, other.backend + 1, -1)),
-                pd.Index([CPU, *(name for name in other.names)]),
-            ),
-            "split": _nullable(split, split >= 0, np.int32),
-            "n_threads": _nullable(threads, ran, np.int32),
-            "begin_ns": _nullable(begin, ran, np.int64),
-            "end_ns": _nullable(end, ran, np.int64),
-            "time_basis": contract.coded("ops", "time_basis", np.where(ran, 0, np.where(by_split, 3, 2))),
-        },
-    )
-    accounting: dict[str, object] = {
-        "n_ops_short_of_threads": int((ran & (threads != pool)).sum()),
-        "n_ops_unexplained": int((state == _STATE[None]).sum()),
-    }
-    return ops, span_table, accounting
-
-
-def _op_rows(records: Records, ordered: list[Pass]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """One row per node of each pass, in order, with what the graph says of it; the first row of each pass."""
-    columns = ("pass_id", "node", "computes", "empty")
-    parts: dict[str, list[np.ndarray]] = {name: [np.zeros(0, np.int64)] for name in columns}
-    static = {
-        graph: (n_nodes, raw["computes"][:n_nodes], (raw["ne"][:n_nodes] == 0).any(axis=1))
-        for graph, (n_nodes, raw) in records.graphs.items()
-    }
-    sizes = np.zeros(len(ordered), np.int64)
-    for pass_id, p in enumerate(ordered):
-        if p.graph is None:
-            continue
-        sizes[pass_id], computes, empty = static[p.graph]
-        row = (np.full(sizes[pass_id], pass_id), np.arange(sizes[pass_id]), computes, empty)
-        for name, column in zip(columns, row, strict=True):
-            parts[name].append(column)
-    return {name: np.concatenate(values) for name, values in parts.items()}, np.cumsum(sizes) - sizes
-
-
-def _fused(spans: ev.Spans, at: np.ndarray, n: int) -> np.ndarray:
-    """For each op row the node whose kernel computed it, or -1."""
-    made = np.full(n, -1, np.int64)
-    for step in range(1, int(spans.n_fused.max(initial=0)) + 1):
-        chosen = spans.n_fused >= step
-        made[at[chosen] + step] = spans.node[chosen]
-    return made
-
-
-def _order(pass_id: np.ndarray, node: np.ndarray, thread: np.ndarray) -> np.ndarray:
-    """What sorts spans by pass, node and thread: one number each where it fits, as each thread's come in order."""
-    widths = [int(column.max(initial=0)) + 1 for column in (pass_id, node, thread)]
-    if math.prod(widths) < 1 << 63:
-        key = (pass_id.astype(np.int64) * widths[1] + node) * widths[2] + thread
-        return np.argsort(key, kind="stable")
-    return np.lexsort((thread, node, pass_id))
-
-
-def _nullable(values: np.ndarray, known: np.ndarray, dtype: type[np.signedinteger[Any]]) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(np.where(known, values, 0).astype(dtype), ~known)
+def _known(values: np.ndarray) -> pd.arrays.IntegerArray:
+    """int32; what is below 0 was not recorded."""
+    return pd.arrays.IntegerArray(np.where(values >= 0, values, 0).astype(np.int32), values < 0)
 
 
 def _nanoseconds(info: Mapping[str, str], key: str) -> float:

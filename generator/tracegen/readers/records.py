@@ -130,7 +130,7 @@ class Compute:
     pass_number: int
     split: int
     backend: str
-    nodes: np.ndarray  # of the pass's graph, in order; -1 is none of them
+    nodes: np.ndarray  # of the pass's graph, in order, int32; -1 is none of them
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Split:
     begin_ns: int
     end_ns: int
     by_op: bool
-    nodes: np.ndarray  # of the pass's graph, in order; -1 is none of them
+    nodes: np.ndarray  # of the pass's graph, in order, int32; -1 is none of them
 
 
 @dataclass
@@ -421,18 +421,17 @@ def _take_compute(made: Records, data: memoryview, time_ns: int) -> None:
 
 
 def _nodes_of_part(limit: int, n_nodes: int, first: int, n_map: int, rest: memoryview) -> np.ndarray:
-    """The nodes of the whole graph (`limit` of them) that a part of it holds; -1 is none of them."""
+    """The nodes of the whole graph (`limit` of them) that a part of it holds, int32; -1 is none of them."""
     if first != NONE:
         if n_map or first + n_nodes > limit:
             raise ValueError(f"a part of {n_nodes} nodes from {first} on reaches beyond the {limit} of its graph")
-        return np.arange(first, first + n_nodes)
+        return np.arange(first, first + n_nodes, dtype=np.int32)
     if n_map != n_nodes or len(rest) < 4 * n_map:
         raise ValueError(f"map of {n_map} nodes, {len(rest)} bytes are left")
-    nodes = np.frombuffer(rest, "<u4", n_map).astype(np.int64)
-    nodes[nodes == NONE] = -1
-    if (nodes >= limit).any():
+    named = np.frombuffer(rest, "<u4", n_map)
+    if ((named >= limit) & (named != NONE)).any():
         raise ValueError(f"a part maps to a node beyond the {limit} of its graph")
-    return nodes
+    return named.astype(np.int32)  # NONE, all bits set, becomes -1
 
 
 def _take_split(made: Records, data: memoryview, time_ns: int) -> None:

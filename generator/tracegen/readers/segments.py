@@ -42,13 +42,22 @@ class Segment:
     number: int
     clock: int
     run_id: str
-    payload: Bytes
+    parts: tuple[Bytes, ...]
     n_chunks: int
     n_unsealed: int
     dropped_records: int
     dropped_bytes: int
     dropped_why: int
     size_bytes: int
+
+    @property
+    def payload(self) -> Bytes:
+        """What the chunks hold, joined: a copy, made anew each time, as that of all segments at once is as large as
+        the trace.
+        """
+        if len(self.parts) == 1:
+            return self.parts[0]
+        return np.concatenate(self.parts) if self.parts else np.zeros(0, np.uint8)
 
 
 def segment_files(folder: Path) -> dict[str, Bytes]:
@@ -111,7 +120,7 @@ def _is_unbegun(data: Bytes) -> bool:
 
 
 def read_segment(name: str, data: Bytes) -> Segment:
-    """Check one segment file and join the payload of its chunks."""
+    """Check one segment file and its chunks."""
     if len(data) < PAGE:
         raise TraceFormatError(f"{name}: {len(data)} bytes, a segment has at least {PAGE}; the file was cut")
     head = _FILE_HEADER.unpack_from(data.data)
@@ -141,14 +150,13 @@ def read_segment(name: str, data: Bytes) -> Segment:
         unsealed += not sealed
         sequence += 1
         at += size
-    payload = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.uint8)
     return Segment(
         name,
         kind,
         number,
         clock,
         run_id.hex(),
-        payload,
+        tuple(parts),
         sequence,
         unsealed,
         dropped_records,

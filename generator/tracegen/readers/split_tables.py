@@ -45,20 +45,23 @@ def split_tables(records: Records, pass_ids: Mapping[int, int]) -> dict[str, pd.
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What ran on other backends than the CPU's, per row of ops: `backend` is a place in `names`, -1: it did not."""
+    """Ops that ran on other backends than the CPU's: row in the ops table, place of the backend in `names`, split."""
 
     names: tuple[str, ...]
+    at: np.ndarray
     backend: np.ndarray
     split: np.ndarray
 
 
 def elsewhere(records: Records, pass_ids: Mapping[int, int], first_row: np.ndarray, computes: np.ndarray) -> Elsewhere:
-    """The op rows (`first_row` of each pass, `computes` of each row) that splits of other backends hold."""
+    """The ops that splits of other backends hold; `first_row` of each pass, `computes` of each row of the ops table."""
     others = [s for s in records.splits.values() if not s.by_op and s.backend != CPU]
     names: Sequence[str] = sorted({s.backend for s in others})
-    backend, split = np.full(len(computes), -1, np.int64), np.full(len(computes), -1, np.int64)
+    at, backend, split = [np.zeros(0, np.int64)], [np.zeros(0, np.int8)], [np.zeros(0, np.int32)]
     for s in others:
-        at = first_row[pass_ids[s.pass_number]] + s.nodes[s.nodes >= 0]
-        at = at[computes[at] == 1]
-        backend[at], split[at] = names.index(s.backend), s.split
-    return Elsewhere(tuple(names), backend, split)
+        rows = first_row[pass_ids[s.pass_number]] + s.nodes[s.nodes >= 0]
+        rows = rows[computes[rows] == 1]
+        at.append(rows)
+        backend.append(np.full(len(rows), names.index(s.backend), np.int8))
+        split.append(np.full(len(rows), s.split, np.int32))
+    return Elsewhere(tuple(names), np.concatenate(at), np.concatenate(backend), np.concatenate(split))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tracegen.errors import TraceFormatError
 from tracegen.readers.records import NUMBER, SIZE
-from tracegen.readers.segments import Segment
+from tracegen.readers.segments import Bytes, Segment
 
 OP, THREAD_BEGIN, THREAD_END, INDEX, LONG_OP, MORE = 1, 2, 3, 4, 5, 255
 ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS = 1, 2, 3, 4, 5
+WINDOW = 1 << 17  # rows worked on at a time: about what a processor's cache holds of their columns
 EXACT = 1 << 53  # whole numbers below are exact in a float64
 
 OP_UNIT = np.dtype(
@@ -44,8 +46,8 @@ INDEX_UNITS = np.dtype(
 class Ops:
     """One row per op that the thread ran, in order; times in ticks.
 
-    `begin`, `end` and `following` (the begin of what came after it) are moments,
-    `barrier` is a duration; `opening` is the row of `Openings` it belongs to.
+    `begin`, `end` and `following` (the begin of what came after it) are moments, `barrier` is a duration, all
+    int64; `opening` is the row of `Openings` it belongs to. Node numbers are int32, numbers of fused nodes uint16.
     """
 
     opening: np.ndarray
@@ -91,11 +93,10 @@ class Units:
 
 def read_units(segment: Segment) -> Units:
     """Decode a thread segment. Raises TraceFormatError naming segment and unit."""
-    if len(segment.payload) % OP_UNIT.itemsize:
-        raise TraceFormatError(
-            f"{segment.name}: {len(segment.payload)} bytes of units of {OP_UNIT.itemsize}; the file was cut"
-        )
-    units = segment.payload.view(OP_UNIT)
+    payload = segment.payload
+    if len(payload) % OP_UNIT.itemsize:
+        raise TraceFormatError(f"{segment.name}: {len(payload)} bytes of units of {OP_UNIT.itemsize}; the file was cut")
+    units = payload.view(OP_UNIT)
     is_unit = np.ones(len(units), bool)
     index_at, index = _indexes(segment, units, is_unit)
     kind = np.where(is_unit, units["type"], 0)
@@ -103,30 +104,33 @@ def read_units(segment: Segment) -> Units:
     kind = kind[events]
     _refuse(segment, events, ~np.isin(kind, (OP, THREAD_BEGIN, THREAD_END, INDEX, LONG_OP)), "its type is unknown")
     begins_at = _wide_at(segment, units, events, kind, is_unit)
+    del is_unit
     opening, n_open = _openings(segment, events, kind)
     begin, end = _times(segment, units, events, kind)
-    is_op = (kind == OP) | (kind == LONG_OP)
     openings = _wide(units, begins_at, BEGIN_UNITS)
     outside = openings["thread"] >= openings["n_threads"]
     _refuse(segment, begins_at, outside, "a thread with a number outside its pool")
     closed = units.view(END_UNIT)["thread"][events[kind == THREAD_END]]
     other = closed != openings["thread"][opening[kind == THREAD_END]]
     _refuse(segment, events[kind == THREAD_END], other, "it closes another thread's part than was opened")
-    following = np.append(begin[1:], end[-1:])
-    node, n_fused, barrier = _op_columns(segment, units, events[is_op], kind[is_op], end[is_op] - begin[is_op])
     # No index lies before the first THREAD_BEGIN: _openings has seen to that.
     of_index = opening[np.searchsorted(events, index_at)] if len(index_at) else np.zeros(0, np.int64)
     n = index["ne0"].astype(np.int64) * index["ne1"]  # below the size of the file
     return Units(
         Openings(openings["compute"], openings["thread"].astype(np.int64), openings["n_threads"].astype(np.int64)),
-        Ops(opening[is_op], node, n_fused, begin[is_op], end[is_op], barrier, following[is_op]),
+        _ops(segment, units, events, kind, opening, begin, end),
         Copies(
             of_index, index["node"].astype(np.int64), index["what"].astype(np.int64), index["ne0"].astype(np.int64), n,
-            _numbers(segment, index_at, index, n),
+            _numbers(segment, payload, index_at, index, n),
         ),
         begin,
         n_open,
     )  # fmt: skip
+
+
+def windows(n: int) -> Iterator[slice]:
+    """`n` rows a piece at a time: what is worked out for one is small beside the columns it goes into."""
+    return (slice(first, min(first + WINDOW, n)) for first in range(0, n, WINDOW))
 
 
 def _refuse(segment: Segment, at: np.ndarray, wrong: np.ndarray, what: str) -> None:
@@ -148,7 +152,7 @@ def _indexes(segment: Segment, units: np.ndarray, is_unit: np.ndarray) -> tuple[
     ends = found + 1 >= len(units)
     heads = np.zeros(len(found), INDEX_UNITS)
     heads[~ends] = _wide(units, found[~ends], INDEX_UNITS)
-    counts = np.minimum(heads["ne0"].astype(np.uint64) * heads["ne1"], len(segment.payload)).astype(np.int64)
+    counts = np.minimum(heads["ne0"].astype(np.uint64) * heads["ne1"], units.nbytes).astype(np.int64)
     after = found + 2 + -(-counts * heads["bytes"] // OP_UNIT.itemsize)
     chosen, end = [], 0
     for row, (at, behind) in enumerate(zip(found.tolist(), after.tolist(), strict=True)):
@@ -187,30 +191,70 @@ def _wide_at(
 
 def _openings(segment: Segment, events: np.ndarray, kind: np.ndarray) -> tuple[np.ndarray, int]:
     """Of every event the number of the THREAD_BEGIN it belongs to, and how many never ended (the last may)."""
-    begins, ends = np.cumsum(kind == THREAD_BEGIN), np.cumsum(kind == THREAD_END)
-    depth = begins - ends
-    wrong = depth != (kind != THREAD_END)
-    _refuse(segment, events, wrong, "the computes of this thread do not open and close in turn")
-    return begins - 1, int(depth[-1]) if len(depth) else 0
+    is_begin = kind == THREAD_BEGIN
+    # The first depth that is neither 0 nor 1 is refused: beyond it the sum may pass what a byte holds.
+    depth = np.cumsum(is_begin.astype(np.int8) - (kind == THREAD_END), dtype=np.int8)
+    _refuse(segment, events, depth != (kind != THREAD_END), "the computes of this thread do not open and close in turn")
+    opening = np.cumsum(is_begin, dtype=np.int32 if len(kind) < NUMBER else np.int64) - 1
+    return opening, int(depth[-1]) if len(depth) else 0
 
 
 def _times(segment: Segment, units: np.ndarray, events: np.ndarray, kind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Begin and end of every event: an OP counts from the last moment, the others state theirs."""
-    stated = np.where(kind == OP, 0, units.view(END_UNIT)["time"][events])
+    """Begin and end of every event in ticks, int64."""
+    begin, end = np.empty(len(events), np.int64), np.empty(len(events), np.int64)
+    before = 0
+    for part in windows(len(events)):
+        begin[part], end[part] = _times_after(before, segment, units, events[part], kind[part])
+        before = int(end[part.stop - 1])
+    return begin, end
+
+
+def _times_after(
+    before: int, segment: Segment, units: np.ndarray, events: np.ndarray, kind: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Begin and end of `events`, the last before which ended at `before`.
+
+    An OP counts from the last moment, the others state theirs.
+    """
+    is_op = kind == OP
+    stated = np.where(is_op, 0, units.view(END_UNIT)["time"][events])
     _refuse(segment, events, stated >= SIZE, "its time cannot be")
-    begin = stated.astype(np.int64)
-    took = np.where(kind == OP, units["took"][events], 0).astype(np.int64)
+    took = np.where(is_op, units["took"][events], 0).astype(np.int64)
     is_long = kind == LONG_OP
     long_took = _wide(units, events[is_long], LONG_UNITS)["took"]
     too_long = long_took >= SIZE - stated[is_long]
     _refuse(segment, events[is_long], too_long, "it takes longer than can be")
     took[is_long] = long_took.astype(np.int64)
-    gap = np.where(kind == OP, units["gap"][events], 0).astype(np.int64)
     # Ops count on from the last stated moment: what was passed since is a difference of sums.
-    passed = np.cumsum(np.where(kind == OP, gap + took, 0))
-    last = np.maximum.accumulate(np.where(kind == OP, 0, np.arange(len(kind))))
-    end = (begin + took)[last] + passed - passed[last] if len(kind) else begin
+    passed = np.append(0, np.cumsum(np.where(is_op, units["gap"][events] + took, 0)))
+    reached = np.append(before, stated.astype(np.int64) + took)
+    last = np.maximum.accumulate(np.where(is_op, 0, np.arange(1, len(kind) + 1)))
+    end = reached[last] + passed[1:] - passed[last]
     return end - took, end
+
+
+def _ops(
+    segment: Segment,
+    units: np.ndarray,
+    events: np.ndarray,
+    kind: np.ndarray,
+    opening: np.ndarray,
+    begin: np.ndarray,
+    end: np.ndarray,
+) -> Ops:
+    """The ops among the events."""
+    chosen = np.flatnonzero((kind == OP) | (kind == LONG_OP))
+    n = len(chosen)
+    node, n_fused, barrier = np.empty(n, np.int32), np.empty(n, np.uint16), np.empty(n, np.int64)
+    op_begin, op_end = begin[chosen], end[chosen]
+    for part in windows(n):
+        at = chosen[part]
+        took = op_end[part] - op_begin[part]
+        node[part], n_fused[part], barrier[part] = _op_columns(segment, units, events[at], kind[at], took)
+    following = begin[np.minimum(chosen + 1, len(begin) - 1)]
+    if n and chosen[-1] == len(begin) - 1:
+        following[-1] = end[-1]
+    return Ops(opening[chosen], node, n_fused, op_begin, op_end, barrier, following)
 
 
 def _op_columns(
@@ -227,7 +271,7 @@ def _op_columns(
     return node, n_fused, barrier
 
 
-def _numbers(segment: Segment, at: np.ndarray, index: np.ndarray, n: np.ndarray) -> np.ndarray:
+def _numbers(segment: Segment, payload: Bytes, at: np.ndarray, index: np.ndarray, n: np.ndarray) -> np.ndarray:
     """The numbers of all indexes as float64, which holds every row number that can be."""
     made = np.zeros(int(n.sum()))
     first = np.cumsum(n) - n
@@ -239,7 +283,7 @@ def _numbers(segment: Segment, at: np.ndarray, index: np.ndarray, n: np.ndarray)
         m = n[chosen]
         inside = np.arange(int(m.sum())) - np.repeat(np.cumsum(m) - m, m)
         source = np.repeat((at[chosen] + 2) * (OP_UNIT.itemsize // int(dtype[-1])), m) + inside
-        whole = segment.payload[: len(segment.payload) // 8 * 8]
+        whole = payload[: len(payload) // 8 * 8]
         with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
             values = whole.view(dtype)[source]
         if dtype != "<f4" and len(values) and not 0 <= int(values.min()) <= int(values.max()) < EXACT:
