@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.accesses import placed, ranges, unseen
+from tracegen.analysis.coverage import tensors_read
 from tracegen.model import Check, CheckState
 from tracegen.tables import empty
 
@@ -266,10 +266,8 @@ def _untouched(e: Evidence) -> Check:
     ids = passes.loc[passes["kind"].isin(TOKEN_PASSES), "pass_id"]
     if tensors.empty or ids.empty:
         return _check("never_touched", title, "not checked", "no token passes or no memory map", "a list")
-    rows = placed(e.tables, ids)
-    read = unseen(e.tables, rows=rows)["tensor"]
-    used = ranges(e.tables, rows=rows)
-    never = tensors[~tensors["tensor"].isin([*used.loc[used["end"] > used["begin"], "tensor"].dropna(), *read])]
+    used, read = tensors_read(e.tables, ids)
+    never = tensors[~tensors["tensor"].isin(used | read)]
     gaps = tensors[tensors["tensor"].isin(read)]
     found = f"{len(never)} of {len(tensors)} tensors, {_count(never['size_bytes'].sum())} B"
     if len(gaps):
@@ -351,9 +349,9 @@ def _interference(e: Evidence) -> Check:
     if chosen.empty or chosen["involuntary_switches"].isna().all():
         return _check("interference", title, "not checked", "not recorded", "\u2264 1 involuntary switch a pass")
     per_pass = float(chosen["involuntary_switches"].mean())
-    mine = spans[spans["pass_id"].isin(chosen["pass_id"])]
-    total = float((mine["work_ns"] + mine["barrier_ns"] + mine["wait_ns"]).sum())
-    waited = float((mine["barrier_ns"] + mine["wait_ns"]).sum()) / total if total else 0.0
+    mine = spans["pass_id"].isin(chosen["pass_id"])
+    work, barrier, wait = (int(spans.loc[mine, name].sum()) for name in ("work_ns", "barrier_ns", "wait_ns"))
+    waited = (barrier + wait) / (work + barrier + wait) if work + barrier + wait else 0.0
     calm = per_pass <= WARN_SWITCHES_PER_PASS and waited <= WARN_WAIT_SHARE
     return _check(
         "interference", title, "passed" if calm else "warning",

@@ -90,6 +90,26 @@ def test_what_nobody_saw_is_unknown_and_not_unused() -> None:
     assert s.touched_bytes is None and s.touched_share is None and s.n_never_touched == 0
 
 
+@pytest.mark.parametrize("kept", ["all", "no experts", "no touches", "one pass"])
+@pytest.mark.parametrize("case", [CASE, HARD, scaled_case(3, 2, moe=False)])
+def test_tensors_read_are_those_of_all_ranges(case: dict[str, pd.DataFrame], kept: str) -> None:
+    """One pass of each graph stands for all of them, and yet nothing is missed."""
+    touches, ids = case["touches"], passes.measured(case)["pass_id"]
+    if kept == "no experts":
+        touches = touches[touches["unit"] != "expert"].reset_index(drop=True)
+    elif kept == "no touches":
+        touches = touches[:0]
+    tables, ids = {**case, "touches": touches}, ids[-1:] if kept == "one pass" else ids
+    used = accesses.ranges(tables, ids)
+    tensors = set(used.loc[used["end"] > used["begin"], "tensor"].dropna())
+    assert coverage.tensors_read(tables, ids) == (tensors, set(accesses.unseen(tables, ids)["tensor"]))
+    assert tensors
+
+
+def test_tensors_read_of_no_pass() -> None:
+    assert coverage.tensors_read(CASE, []) == (set(), set())
+
+
 def test_summary_of_the_hard_case() -> None:
     s = summarised(HARD)
     assert (s.n_prompt_passes, s.n_generate_passes, s.n_outside) == (2, 0, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
-from tracegen.analysis.accesses import Tables
+from tracegen.analysis.accesses import SELECTING, Tables, placed, ranges, unseen
 
 
 def union(used: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -40,6 +42,30 @@ def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.D
         n_passes=number.map(distinct).fillna(0).astype("int64"),
         memory=number.map(memory).astype("object"),
     )
+
+
+def tensors_read(tables: Tables, pass_ids: Iterable[int]) -> tuple[set[int], set[int]]:
+    """Numbers of the tensors of which the passes used bytes, and of those of which nobody recorded which they used.
+
+    The same as from `ranges` and `unseen` of all ops. An operand that is used whole is the same in every pass of
+    its graph and placement, of which one is looked at; only those of which units are selected differ by pass.
+    """
+    passes, nodes, ops = tables["passes"], tables["graph_nodes"], tables["ops"]
+    where = passes.loc[passes["pass_id"].isin(list(pass_ids)), ["pass_id", "graph", "placement"]].dropna()
+    ran = ops.loc[ops["state"].isin(["executed", "fused"]), ["pass_id", "node"]]
+    ran = ran.reset_index().merge(where.astype("int32"), on="pass_id").set_index("index")
+    once = ran.index[~ran.duplicated(["graph", "placement", "node"])]
+    selecting = nodes.loc[nodes["op"].isin([op for op, _ in SELECTING]), ["graph", "node"]]
+    keys = pd.MultiIndex.from_frame(selecting)
+    each = ran.index[pd.MultiIndex.from_frame(ran[["graph", "node"]]).isin(keys)]
+    whole = placed({**tables, "ops": ops.loc[once]})
+    parts = placed({**tables, "ops": ops.loc[each]})
+    whole, parts = whole[whole["selects"].isna()], parts[parts["selects"].notna()]
+    used: set[int] = set()
+    for rows in (whole, parts):
+        covered = ranges(tables, rows=rows)
+        used.update(covered.loc[covered["end"] > covered["begin"], "tensor"].dropna())
+    return used, set(unseen(tables, rows=parts)["tensor"])
 
 
 def touched_file_bytes(used: pd.DataFrame) -> int:
