@@ -1,4 +1,7 @@
-"""`python -m benchmarks.read_once MODEL TRACE TABLES`: read a trace, store its tables, print what that took as JSON."""
+"""`python -m benchmarks.read_once MODEL TRACE TABLES`: read a trace, store and check its tables; what it took as JSON.
+
+A peak is of the whole process until then: interpreter, imports, what is mapped of the trace, tables and all else.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +18,37 @@ def main(model_file: Path, trace_folder: Path, target: Path) -> None:
     from tracegen.readers.gguf import read_model
     from tracegen.readers.native import VERSION, ModelTables, read_trace
     from tracegen.readers.segments import segment_files
+    from tracegen.verdict import Evidence, checks_of
 
     ready = time.perf_counter()
+    before = _peak()
     model = read_model(model_file)
-    files = segment_files(trace_folder)
-    trace = read_trace(files, ModelTables(model.files, model.tensors))
+    trace = read_trace(segment_files(trace_folder), ModelTables(model.files, model.tensors))
     read = time.perf_counter()
     store.write_tables(target, trace.tables, VERSION)
     stored = time.perf_counter()
+    peak = _peak()
+    checks_of(Evidence(trace.tables, trace.facts, {}, model.n_layers, 0, model.n_experts, model.data_begin))
+    checked = time.perf_counter()
     found = {
         "import_s": ready - begin,
         "read_s": read - ready,
         "store_s": stored - read,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "check_s": checked - stored,
+        "peak_imports": before,
+        "peak": peak,
+        "peak_checked": _peak(),
         "tables": sum(int(table.memory_usage(deep=True).sum()) for table in trace.tables.values()),
-        "trace": sum(len(data) for data in files.values()),
+        "stored": sum(path.stat().st_size for path in target.iterdir()),
+        "trace": trace.facts["bytes"],
         "rows": {name: len(trace.tables[name]) for name in ("passes", "ops", "spans", "touches")},
     }
     print(json.dumps(found))
+
+
+def _peak() -> int:
+    """The most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":
