@@ -6,6 +6,7 @@ import json
 import threading
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +14,7 @@ from tests.golden.hard_case import hard_case
 from tracegen import store
 from tracegen.errors import EnvironmentFailure, StoreError, TableError
 from tracegen.model import Check, Run
-from tracegen.tables import BY_NAME, check, data_dictionary, frame
+from tracegen.tables import BY_NAME, check, coded, data_dictionary, frame
 
 CHECKS = (Check("k", "t", "passed", "1", "1"),)
 RUN = Run("case", 1, "2026-01-01T00:00:00Z", CHECKS, {"text": {"prompt": "naïve \u2028"}})
@@ -33,6 +34,22 @@ def test_large_numbers_beside_nulls_come_back_whole(tmp_path: Path) -> None:
     made["passes"] = made["passes"].assign(end_ns=late)
     store.write_tables(tmp_path, made, "test")
     assert store.read_tables(tmp_path, ("passes",))["passes"]["end_ns"].tolist() == late.tolist()
+
+
+def test_tables_belong_to_who_asked_for_them(tmp_path: Path) -> None:
+    """Every column can be written, and none is a view of what it was made from, which it would keep in memory."""
+    given = np.arange(6, dtype=np.int64).reshape(3, 2)
+    none = np.zeros(3, np.int32)
+    made = frame("residency", {"pass_id": none, "file": none.copy(), "first_page": given[:, 0], "n_pages": given[:, 1]})
+    codes = np.arange(3, dtype=np.int8)
+    codes.flags.writeable = False
+    nodes = {"pass_id": none, "node": np.arange(3, dtype=np.int32), "state": coded("ops", "state", codes)}
+    store.write_tables(tmp_path, hard_case(), "hand")
+    for name, table in {"residency": made, "ops": frame("ops", nodes), **store.read_tables(tmp_path)}.items():
+        for column in table.columns if len(table) > 1 else []:
+            table.loc[0, column] = table.loc[1, column]
+            assert table[column].isna()[0] or table.loc[0, column] == table.loc[1, column], f"{name}.{column}"
+    assert given.ravel().tolist() == list(range(6))
 
 
 def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -430,8 +430,8 @@ def coded(name: str, column: str, codes: np.ndarray) -> pd.Categorical[Any]:
 def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Make table `name` from columns (or rows), in the contract's order and types.
 
-    A nullable column that is left out becomes all null. An array that has its column's type
-    already is not copied: it belongs to the table from then on. Raises TableError for a
+    A nullable column that is left out becomes all null. An array of numbers of its column's type
+    that is no view is not copied: it belongs to the table from then on. Raises TableError for a
     column that is unknown, missing, or holds values its type cannot.
     """
     table = BY_NAME[name]
@@ -457,10 +457,18 @@ def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = 
             values = given[column.name]
             if column.values:
                 _refuse_foreign_values(name, column, values)
-            made[column.name] = pd.Series(values, dtype=dtype, copy=False).reset_index(drop=True)
+            series = pd.Series(values, dtype=dtype, copy=False).reset_index(drop=True)
+            made[column.name] = series if _is_own(values) else series.copy()
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error
     return check(name, pd.DataFrame(made, copy=False))
+
+
+def _is_own(values: object) -> bool:
+    """Whether they are no view: one may be read-only, or keep far more in memory than its column."""
+    if isinstance(values, pd.arrays.IntegerArray):
+        return True
+    return isinstance(values, np.ndarray) and values.flags.owndata and values.flags.writeable
 
 
 def _refuse_foreign_values(name: str, column: Column, values: Any) -> None:
