@@ -6,7 +6,6 @@ A peak is of the whole process until then: interpreter, imports, what is mapped 
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -47,8 +46,9 @@ def main(model_file: Path, trace_folder: Path, target: Path) -> None:
 
 
 def _peak() -> int:
-    """The most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """The most memory that this process has had, in bytes; `ru_maxrss` begins with that of the parent."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":
