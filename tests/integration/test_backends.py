@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracegen.capture.llama_cpp import FLAGS, TARGET, TRACED, Build, alone, cache_folder
+from tracegen.capture.llama_cpp import FLAGS, TARGET, TRACED, Build, alone
 from tracegen.capture.plan import command_for
 from tracegen.demo_models import write_demo_model
 from tracegen.loaded import LoadedRun, load_run
@@ -30,8 +30,8 @@ PROMPT = "The page of the memory is read from the disk by the expert. " * 6  # B
 def blas(hooked: Build) -> Path:
     """The hooked source built by hand with BLAS, as the README says."""
     beside = Path(sys.executable).parent
-    folder = cache_folder() / "llama.cpp" / f"{hooked.folder.name}-blas"
-    with alone(folder, Progress()):
+    folder = hooked.folder / "build-blas"  # beside the other build: the compiler cache knows the paths
+    with alone(hooked.folder, Progress()):
         if not (folder / "bin" / TARGET).exists():
             shutil.rmtree(folder, ignore_errors=True)
             launch = "-DCMAKE_{}_COMPILER_LAUNCHER=ccache"
@@ -47,7 +47,7 @@ def blas(hooked: Build) -> Path:
                 shutil.rmtree(folder, ignore_errors=True)
                 pytest.skip("no BLAS to build with; on Debian: apt install libopenblas-dev")
             assert configured.returncode == 0, said[-2000:]
-            environment = {**os.environ, "CCACHE_BASEDIR": str(hooked.folder.parent), "CCACHE_NOHASHDIR": "1"}
+            environment = {**os.environ, "CCACHE_BASEDIR": str(hooked.folder), "CCACHE_NOHASHDIR": "1"}
             subprocess.run([beside / "ninja", "-C", folder, TARGET], check=True, capture_output=True, env=environment)
     return folder / "bin"
 
