@@ -189,7 +189,7 @@ GRAPH_NODES = Table(
         *_STRIDES,
         _c("size_bytes", "int64", "extent of the result (ggml_nbytes)", "bytes"),
         _c("op_params", "string", "ggml's op parameters, hexadecimal, trailing zeros cut"),
-        _c("compute", "bool", "flagged to be computed; false: its state is `off`"),
+        _c("compute", "bool", "flagged to be computed; false: its state is off"),
         _c("view_of", "Int32", "the node whose memory it views; null: its own"),
         _c("view_offset_bytes", "int64", "offset into the viewed node", "bytes"),
     ),
@@ -197,7 +197,7 @@ GRAPH_NODES = Table(
 
 GRAPH_EDGES = Table(
     "graph_edges",
-    "An operand: `source` is read by `target` in `slot`.",
+    "An operand: the node target reads source in its slot.",
     ("graph", "target", "slot"),
     (
         _c("graph", "int32", "the graph"),

@@ -65,8 +65,8 @@ def _other_backends(context: Context) -> str:
     names = ", ".join(q.printable(name) for name in sorted(others["backend"].unique()))
     took = float((others["end_ns"] - others["begin_ns"]).sum())
     return (
-        f" {q.counted(int(by_split.sum()), 'op')} of all passes ran on {names}: not they, only the "
-        f"{q.counted(len(others), 'split')} that hold them were timed ({q.duration(took)} in all), and no time of an "
+        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {names}; only the "
+        f"{q.counted(len(others), 'split')} that hold them were timed ({q.duration(took)} in all), so no time of an "
         "operation, layer or component counts them."
     )
 
@@ -231,6 +231,6 @@ def findings(context: Context, phase: str) -> list[str]:
         made.append(
             "No measured pass had a page fault that read the disk."
             if s.major_faults == 0
-            else f"Measured passes had {q.count(s.major_faults)} page faults that read the disk."
+            else f"Measured passes had {q.counted(s.major_faults, 'page fault')} that read the disk."
         )
     return made
