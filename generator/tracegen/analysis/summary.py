@@ -21,7 +21,7 @@ class Summary:
     n_other_passes: int
     n_outside: int
     prompt_tokens: int | None
-    generated_tokens: int
+    generated_tokens: int | None
     prompt_ns: int | None
     generate_ns: int | None
     prompt_rate: float | None
@@ -81,7 +81,7 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         n_other_passes=len(passes) - len(prompt) - len(generate),
         n_outside=len(tables["passes"]) - len(passes),
         prompt_tokens=prompt_tokens,
-        generated_tokens=int(passes["produced_token"].notna().sum()),
+        generated_tokens=None if _several_tokens(passes) else int(passes["produced_token"].notna().sum()),
         prompt_ns=prompt_ns,
         generate_ns=generate_ns,
         prompt_rate=prompt_tokens / prompt_ns * 1e9 if prompt_tokens and prompt_ns else None,
@@ -98,6 +98,12 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         read_bytes_outside=_total(outside["read_bytes"]),
         involuntary_switches=_total(passes["involuntary_switches"]),
     )
+
+
+def _several_tokens(passes: pd.DataFrame) -> bool:
+    """Whether a pass may have given several tokens, or some that were thrown away: nobody knows how many."""
+    several = passes["kind"].isin(["mixed", "draft", "verify"]) & (passes["n_outputs"] > 0).fillna(True)
+    return bool(several.any())
 
 
 def _total(values: pd.Series) -> int | None:

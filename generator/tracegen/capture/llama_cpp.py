@@ -26,7 +26,9 @@ TARGET = "llama-completion"
 FLAGS = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DLLAMA_BUILD_TESTS=OFF",
-    "-DLLAMA_BUILD_SERVER=OFF",
+    "-DLLAMA_BUILD_SERVER=ON",  # to be asked for; it is compiled only then
+    "-DLLAMA_BUILD_UI=OFF",  # its pages in the browser: npm would make them,
+    "-DLLAMA_USE_PREBUILT_UI=OFF",  # or they would be downloaded
     "-DLLAMA_CURL=OFF",
 )
 TRACED = "-DGGML_TENSOR_TRACE=ON"
