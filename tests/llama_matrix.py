@@ -46,11 +46,11 @@ def try_release(upstream: Upstream, folder: Path, progress: Progress, *, run: bo
     """Unpack a release in `folder`, hook it, compile what the hooks touch, perhaps run it, and take them out."""
     build = Build(folder, folder / "source", upstream.version, traced=True)
     unpack(upstream, build.source, progress)
-    before = _hashes(build.source)
+    before = hashes_of(build.source)
     plan = hook_tree(build.source, resource_folder("native"))
     theirs = {change.file for change in plan.net() if not change.own}
     configure(build, progress)
-    objects = _objects(build, theirs)
+    objects = objects_of(build, theirs)
     compile_targets(build, objects, progress)
     log = (folder / "build.log").read_text(encoding="utf-8", errors="replace")
     warnings = sum("warning:" in line and "tensor" in line for line in log.splitlines())
@@ -61,7 +61,7 @@ def try_release(upstream: Upstream, folder: Path, progress: Progress, *, run: bo
         made = measure(demo, folder / "matrix", progress, str(build.programs))
         ran = _passes(made)
     carry_out(plan_reverse(build.source))
-    return Row(upstream.version, len(theirs), len(objects), warnings, _hashes(build.source) == before, ran)
+    return Row(upstream.version, len(theirs), len(objects), warnings, hashes_of(build.source) == before, ran)
 
 
 def _passes(run: Run) -> str:
@@ -72,7 +72,7 @@ def _passes(run: Run) -> str:
     return "; ".join([counted, *wrong])
 
 
-def _objects(build: Build, hooked: set[str]) -> list[str]:
+def objects_of(build: Build, hooked: set[str]) -> list[str]:
     """The objects of all sources that are hooked or tracegen's; every hooked source has one."""
     folder = build.folder / "build"
     entries = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
@@ -88,7 +88,7 @@ def _objects(build: Build, hooked: set[str]) -> list[str]:
     return list(made.values())
 
 
-def _hashes(tree: Path) -> dict[str, str]:
+def hashes_of(tree: Path) -> dict[str, str]:
     files = (path for path in tree.rglob("*") if path.is_file())
     return {path.relative_to(tree).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 

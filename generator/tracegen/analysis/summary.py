@@ -101,7 +101,12 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
 
 
 def _several_tokens(passes: pd.DataFrame) -> bool:
-    """Whether a pass may have given several tokens, or some that were thrown away: nobody knows how many."""
+    """Whether a pass may have given several tokens, or some that were thrown away: nobody knows how many.
+
+    Nor does anybody where no pass has a kind: graphs of ggml without llama.cpp.
+    """
+    if len(passes) and passes["kind"].isna().all():
+        return True
     several = passes["kind"].isin(["mixed", "draft", "verify"]) & (passes["n_outputs"] > 0).fillna(True)
     return bool(several.any())
 
