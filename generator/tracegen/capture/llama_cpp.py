@@ -83,15 +83,17 @@ def _pins(path: Path) -> Iterator[Upstream]:
         yield Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
 
 
-def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGET) -> Build:
+def ensure_build(
+    progress: Progress, *, traced: bool = True, target: str = TARGET, upstream: Upstream | None = None
+) -> Build:
     """The build of the pinned llama.cpp with today's hooks, made when it is not in the cache.
 
-    With `traced=False` the same source without hooks: what tests compare with.
+    With `traced=False` the same source without hooks: what tests compare with; `upstream` is another release.
     Raises EnvironmentFailure when a tool is missing, the download fails or does not
     have the pinned hash, or the compiler fails (with its last lines).
     """
     native = resource_folder("native")
-    upstream = read_upstream(native)
+    upstream = upstream or read_upstream(native)
     build = _pinned(native, upstream, traced)
     folder = build.folder
     with _alone(folder, progress):
