@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 
-from benchmarks import bench_build, bench_pages, bench_read, bench_tracer
+from benchmarks import bench_build, bench_pages, bench_read, bench_tokens, bench_tracer
 from benchmarks.result import Result, table
 from tracegen.capture.execute import output_of
 from tracegen.capture.llama_cpp import read_upstream
@@ -18,6 +18,7 @@ from tracegen.resources import folder
 
 BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("tracer", bench_tracer.run),
+    ("tokens", bench_tokens.run),
     ("read", bench_read.run),
     ("build", bench_build.run),
     ("pages", bench_pages.run),

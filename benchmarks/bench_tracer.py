@@ -1,30 +1,21 @@
-"""What an op event, a pass and a token cost when they are traced."""
+"""What an op event, the numbers copied with it, and a pass cost when they are traced."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.result import Result
 from tracegen.capture.execute import last_lines, run_program
-from tracegen.capture.llama_cpp import TARGET, ensure_build
-from tracegen.capture.plan import command_for, environment_for, timings_in
-from tracegen.demo_models import write_demo_model
 from tracegen.errors import EnvironmentFailure
-from tracegen.model import Experiment
 from tracegen.progress import Progress
 from tracegen.resources import folder
 
 READS_LIMIT = 1.3  # times the clock reads that are needed: two per op, two more per barrier inside it
 TSC_LIMIT_NS = 25.0
 EVENT_BYTES = 32
-TOKEN_LIMIT = 1.05  # upper end of the interval of the median ratio
-SEED = 1
 
 
 def run(quick: bool) -> list[Result]:
@@ -37,7 +28,7 @@ def run(quick: bool) -> list[Result]:
         progress.step("instructions of an op event")
         events += _instructions(program, work)
         progress.done()
-        return events + _tokens(work, 12 if quick else 200, progress)
+        return events
 
 
 def disk_folder() -> str:
@@ -94,6 +85,7 @@ def _events(program: Path, work: Path, rounds: int) -> list[Result]:
             ),
             Result(f"{title}: op event / 2 reads", found["op_ratio"], "×", limit, "median of the rounds' ratios"),
             Result(f"{title}: op event with a barrier inside", found["op_with_barrier_ns"], "ns", note=how),
+            Result(f"{title}: copying 8 experts of a token", found["index_ns"], "ns", note="beside its op event"),
             Result(f"{title}: the same / 4 reads", found["barrier_ratio"], "×", limit, "median of the rounds' ratios"),
         ]  # fmt: skip
     return [
@@ -129,55 +121,3 @@ def instructions(program: Path, work: Path, valgrind: str, part: str) -> float:
     if total is None:
         raise EnvironmentFailure(f"{out}: callgrind wrote no total; is this valgrind whole?")
     return int(total[1]) / found["n"]
-
-
-def _tokens(work: Path, pairs: int, progress: Progress) -> list[Result]:
-    """Time per token of one binary, tracing on and off in turn, by llama.cpp's own counters."""
-    program = ensure_build(progress).programs / TARGET
-    model = work / "demo.gguf"
-    write_demo_model("demo", model)
-    results: list[Result] = []
-    for threads in sorted({1, min(2, os.cpu_count() or 1)}):
-        settings = Experiment("bench", "", str(model), "Once upon a time", 200, seed=SEED, threads=threads)
-        times = np.zeros((pairs, 2))
-        progress.step(f"token time, {threads} thread{'s'[: threads > 1]}, {pairs} pairs")
-        for pair in range(pairs):
-            for traced in (pair % 2, 1 - pair % 2):
-                times[pair, traced] = _token_ms(settings, program, model, work, bool(traced))
-            progress.update(pair + 1, pairs, "pairs")
-        progress.done()
-        results += _ratio(times, threads)
-    return results
-
-
-def _token_ms(settings: Experiment, program: Path, model: Path, work: Path, traced: bool) -> float:
-    trace, out, err = work / "trace", work / "out.txt", work / "err.txt"
-    trace.mkdir()
-    ended = run_program(
-        command_for(settings, program, model), stdout=out, stderr=err,
-        environment=environment_for(settings, trace) if traced else {},
-    )  # fmt: skip
-    if ended.status != 0 or any(trace.iterdir()) != traced:
-        raise EnvironmentFailure(f"{program.name}: {ended.ending}; its last lines:\n{last_lines(err)}")
-    shutil.rmtree(trace)
-    timings = timings_in(err.read_text(encoding="utf-8", errors="replace"))
-    eval_ms, runs = timings["eval_ms"], timings["eval_runs"]
-    if not eval_ms or not runs:
-        raise EnvironmentFailure(f"{program.name}: printed no eval time")
-    return eval_ms / runs
-
-
-def _ratio(times: np.ndarray, threads: int) -> list[Result]:
-    ratios = times[:, 1] / times[:, 0]
-    chosen = np.random.default_rng(SEED).integers(0, len(ratios), (10_000, len(ratios)))
-    low, high = np.quantile(np.median(ratios[chosen], axis=1), (0.025, 0.975))
-    label = f"{threads} thread{'s'[: threads > 1]}"
-    off, on = np.median(times, axis=0)
-    return [
-        Result(f"token, {label}, off", off, "ms", note=f"median of {len(times)} runs, llama.cpp's eval time"),
-        Result(f"token, {label}, on", on, "ms", note="the same binary, TENSOR_TRACE_DIR set"),
-        Result(f"on / off, {label}, median", float(np.median(ratios)), "×", note=f"{len(times)} pairs, order in turn"),
-        Result(
-            f"on / off, {label}, upper end", float(high), "×", TOKEN_LIMIT, f"95 % bootstrap interval from {low:.3f}"
-        ),
-    ]

@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("verdict",),
     ("pages", "export", "bundle", "privacy", "loaded", "run_facts"),
     ("recording",),
-    ("measure", "observe"),
+    ("measure", "observe", "series"),
     ("publish",),
     ("site_files", "journal", "drafts", "reference"),
     ("site",),

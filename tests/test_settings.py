@@ -36,11 +36,13 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         mmap = false
         prefault = false
         page_cache = "cold"
-        residency = true
         processors = [1, 0]
         nice = 5
+        mlock_gb = 2
+        memory_limit_gb = 4.5
         flash_attention = "off"
         private = true
+        repeat = 5
         [limits]
         timeout_s = 60
         max_trace_bytes = 2000000
@@ -62,11 +64,13 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         mmap=False,
         prefault=False,
         page_cache="cold",
-        residency=True,
         processors=(1, 0),
         nice=5,
+        mlock_gb=2,
+        memory_limit_gb=4.5,
         flash_attention="off",
         private=True,
+        repeat=5,
         timeout_s=60,
         max_trace_bytes=2_000_000,
     )
@@ -79,6 +83,17 @@ def test_every_field_of_an_experiment_has_a_key() -> None:
 
 def test_defaults_are_those_of_the_model(tmp_path: Path) -> None:
     assert experiment_from("a", LEAST, tmp_path) == Experiment("a", "Why?", "demo", "Hello", 4)
+
+
+def test_residency_needs_a_mapping_and_the_page_cache_does_not(tmp_path: Path) -> None:
+    assert experiment_from("a", LEAST | {"residency": True}, tmp_path).residency
+    assert experiment_from("a", LEAST | {"page_cache": "cold", "mmap": False}, tmp_path).page_cache == "cold"
+
+
+def test_a_limit_to_memory_counts_a_model_that_is_read(tmp_path: Path) -> None:
+    """Without mmap its bytes are the program's own, wherever they came from."""
+    made = experiment_from("a", LEAST | {"memory_limit_gb": 4, "mmap": False}, tmp_path)
+    assert (made.memory_limit_gb, made.page_cache) == (4, "as is")
 
 
 def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
@@ -99,6 +114,26 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"tokens": True}, "tokens: is true; allowed is a whole number"),
         ({"tokens": 1.5}, "tokens: is 1.5;"),
         ({"tokens": "4"}, "tokens: is '4';"),
+        ({"repeat": 0}, "repeat: is 0; allowed is a whole number from 1 to 1000"),
+        ({"repeat": True}, "repeat: is true;"),
+        ({"repeat": 2.0}, "repeat: is 2.0;"),
+        ({"repeat": 10**9}, "repeat: is 1000000000;"),
+        *(
+            ({key: value}, f"{key}: is {shown}; allowed is a number of GiB from 0.001 to 1048576")
+            for key in ("mlock_gb", "memory_limit_gb")
+            for value, shown in (
+                (0, "0"),
+                (-1.5, "-1.5"),
+                (float("nan"), "nan"),
+                (float("inf"), "inf"),
+                (True, "true"),
+                ("4GiB", "'4GiB'"),
+                (10**7, "10000000"),
+                ([4], "[4]"),
+            )
+        ),
+        ({"memory_limit_gb": 4}, 'memory_limit_gb: needs page_cache = "cold"'),
+        ({"memory_limit_gb": 4, "page_cache": "warm"}, 'memory_limit_gb: needs page_cache = "cold"'),
         ({"seed": -1}, "seed: is -1; allowed is a whole number from 0 to 4294967294"),
         ({"seed": 2**32 - 1}, "seed: is 4294967295;"),
         ({"threads": 0}, "threads: is 0;"),
@@ -114,6 +149,7 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"prompt_file": "p"}, "prompt, prompt_file: both are given; keep one"),
         ({"question": ""}, "question: is ''"),
         ({"model": 3}, "model: is 3"),
+        ({"residency": True, "mmap": False}, "residency: without mmap no page of the model is mapped"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], told: str) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from tracegen.capture.conditions import (
     before_start,
     cached_bytes,
     conditions_of,
+    needed_bytes,
     refuse_impossible,
     set_page_cache,
 )
 from tracegen.capture.execute import Completed, last_lines, run_program
 from tracegen.capture.llama_cpp import cache_folder, has_load_mode, traced_program
 from tracegen.capture.plan import command_for, environment_for, settings_of
+from tracegen.capture.pressure import Pressure, under_pressure
 from tracegen.demo_models import KINDS, recipe_hash, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.model import Experiment, Run
+from tracegen.model import Experiment, Repetition, Run
 from tracegen.progress import Progress
 from tracegen.readers.gguf import Model, read_model
 from tracegen.recording import Stages, record, refuse_nothing
@@ -29,23 +32,50 @@ _PARTS = {
 }
 
 
-def measure(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Run:
+def repetitions(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Run]:
+    """Run an experiment as often as it asks for, and give each stored run before the next begins.
+
+    One that is not usable does not end the series, an error does. Raises TracegenError as `measure`.
+    """
+    first = None
+    for number in range(1, experiment.repeat + 1):
+        repetition = None
+        if experiment.repeat > 1:
+            progress.say(f"run {number} of {experiment.repeat}")
+            repetition = Repetition(number, experiment.repeat, first)
+        made = measure(experiment, folder, progress, program, repetition)
+        first = first or made.name
+        yield made
+
+
+def measure(
+    experiment: Experiment,
+    folder: Path,
+    progress: Progress,
+    program: str | None = None,
+    repetition: Repetition | None = None,
+) -> Run:
     """Run an experiment once and store it below `folder`; returns the stored run. Raises TracegenError as `record`."""
     stages = Stages(progress)
     stages.begin("verify")
     path = model_path(experiment.model, progress)
     model = read_model(path)  # what is no model is said before anything is built or runs
     _refuse_parts(path, model)
-    refuse_impossible(experiment)
+    model_bytes = int(model.files["size_bytes"].sum())
+    refuse_impossible(experiment, model_bytes)
     completion, version = traced_program(program, progress)
     command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
 
     def capture(raw: Path) -> Captured:
-        stages.begin("capture")
-        set_page_cache(experiment, model.paths)
-        before = cached_bytes(model.paths)
-        ended = _capture(experiment, command, raw)
-        conditions = conditions_of(model.paths, before)
+        if experiment.mlock_gb is not None:
+            stages.begin("lock memory")
+        needed = needed_bytes(experiment, model_bytes)
+        with under_pressure(experiment.mlock_gb, experiment.memory_limit_gb, needed) as pressure:
+            stages.begin("capture")
+            set_page_cache(experiment, model.paths)
+            before = cached_bytes(model.paths)
+            ended = _capture(experiment, command, raw, pressure)
+            conditions = conditions_of(model.paths, before, pressure.facts())
         stages.begin("memory map")
         hashed = read_model(path, hash_files=True, progress=lambda done, total: progress.update(done, total, "B"))
         return Captured(
@@ -57,6 +87,7 @@ def measure(experiment: Experiment, folder: Path, progress: Progress, program: s
             version=version,
             conditions=conditions,
             prompt=experiment.prompt,
+            repetition=repetition,
             generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
         )
 
@@ -86,7 +117,7 @@ def _refuse_parts(path: Path, model: Model) -> None:
         raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; give the model that it was made for")
 
 
-def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path) -> Completed:
+def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path, pressure: Pressure) -> Completed:
     """Run llama.cpp with the tracer on. Raises with its last lines when it fails.
 
     An exit status is llama.cpp's refusal of model or settings; a signal or the time limit is not its choice.
@@ -94,11 +125,12 @@ def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path) -> Com
     out, err = raw / "stdout.txt", raw / "stderr.txt"
     ended = run_program(
         command, stdout=out, stderr=err, environment=environment_for(experiment, (raw / "trace").resolve()),
-        timeout_s=experiment.timeout_s, before=before_start(experiment),
+        timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
     )  # fmt: skip
     name = Path(command[0]).name
     if ended.status != 0 or ended.timed_out:
         failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError
-        raise failure(f"{name}: {ended.ending}; its last lines:\n{last_lines(err)}")
+        why = pressure.cause(ended.status) or ended.ending
+        raise failure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
     refuse_nothing(name, raw)
     return ended

@@ -34,9 +34,21 @@ class Experiment:
     processors: tuple[int, ...] = ()
     nice: int = 0
     flash_attention: Literal["auto", "on", "off"] = "auto"
+    mlock_gb: float | None = None
+    memory_limit_gb: float | None = None
     private: bool = False
+    repeat: int = 1
     timeout_s: int = 3600
     max_trace_bytes: int = 8 << 30
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Which of how many runs of a series a run is; `first_run` names the series, null while the first has no name."""
+
+    number: int
+    of: int
+    first_run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,8 @@ class Run:
     """One execution, or one imported trace: what `run.json` says of it.
 
     `facts` holds the groups settings, command, text, llama_cpp, model, host,
-    trace, versions, source (of the experiment), stages; see `store.py`.
+    trace, versions, source (of the experiment), stages, and where it is one
+    of a series repetition; see `store.py`.
     """
 
     experiment: str

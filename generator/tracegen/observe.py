@@ -1,4 +1,4 @@
-"""`tracegen exec` as a whole: any program of a hooked llama.cpp, recorded while it does what it does, and stored."""
+"""`tracegen exec` as a whole: any program that uses llama.cpp, recorded while it does what it does, and stored."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tracegen.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.capture.conditions import conditions_of
 from tracegen.capture.execute import Beside, Completed, last_lines
 from tracegen.capture.llama_cpp import lacks_hooks, pinned_build
+from tracegen.capture.locked import refuse_lock
+from tracegen.capture.pressure import Pressure, under_pressure
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.model import Run
 from tracegen.progress import Progress
@@ -34,6 +37,8 @@ class Observation:
     """What `tracegen exec` was asked for: the program with its arguments, and which of its passes to record.
 
     `after_s` and `for_s` are seconds since its tracer began; `passes` is how many, or `FIRST-LAST`.
+    `attach` is for a program whose llama.cpp has no hooks.
+    `mlock_gb` is memory (GiB) locked beside it.
     """
 
     name: str
@@ -45,26 +50,37 @@ class Observation:
     max_trace_bytes: int = 8 << 30
     private: bool = False
     interactive: bool = False
+    attach: bool = False
+    mlock_gb: float | None = None
 
 
 def observe(asked: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
     """Run the program to its end, or until Ctrl-C, and store what was recorded as a run below `folder`.
 
-    Raises SettingsError when the program is missing or has no hooks, TracegenError as `record`.
+    Raises SettingsError when the program is missing, has no hooks, or has them and is to be attached to,
+    EnvironmentFailure when there is no library to attach, TracegenError as `record`.
     """
     stages = Stages(progress)
     stages.begin("verify")
-    program = _program(asked.command[0], programs)
+    program = _program(asked.command[0], programs, attach=asked.attach)
+    progress.done()
+    attached = preload(ensure_attach(progress)) if asked.attach else {}
     command = (str(program), *asked.command[1:])
     pinned = pinned_build()
+    if asked.mlock_gb is not None:
+        refuse_lock(asked.mlock_gb)
 
     def capture(raw: Path) -> Captured:
-        stages.begin("capture")
-        progress.done()  # the program's own output comes now
-        ended, stopped = _run(asked, command, raw, progress)
+        if asked.mlock_gb is not None:
+            stages.begin("lock memory")
+        with under_pressure(asked.mlock_gb, None) as pressure:
+            stages.begin("capture")
+            progress.done()  # the program's own output comes now
+            ended, stopped = _run(asked, command, attached, raw, progress, pressure)
+            pressed = pressure.facts()
         if not stopped:
             _refuse_failure(Path(command[0]).name, raw, ended)
-        refuse_nothing(Path(command[0]).name, raw)
+        refuse_nothing(Path(command[0]).name, raw, attached=asked.attach)
         stages.begin("memory map")
         models, loads = _models(raw / "trace", progress)
         return Captured(
@@ -74,7 +90,7 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
             models=models,
             loads=loads,
             version=pinned.version if program.parent == pinned.programs.absolute() else "given",
-            conditions=conditions_of([path for model in models for path in model.paths], None),
+            conditions=conditions_of([path for model in models for path in model.paths], None, pressed),
             stopped=stopped,
             counted=False,
         )
@@ -93,34 +109,50 @@ def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
         raise failure(f"{program}: {ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
 
 
-def _program(given: str, programs: str | None) -> Path:
-    """The program to run: in the folder of programs that is given, by its path, in the pinned build, on the PATH."""
+def _program(given: str, programs: str | None, *, attach: bool) -> Path:
+    """The program to run: in the folder of programs that is given, by its path, in the pinned build, on the PATH.
+
+    The pinned build has hooks: a program to attach to is not looked for there.
+    """
     if programs is not None:
         candidates = [Path(programs) / given]
     elif os.sep in given:
         candidates = [Path(given)]
     else:
         found = shutil.which(given)
-        candidates = [pinned_build().programs / given, *([Path(found)] if found else [])]
+        candidates = [pinned_build().programs / given] if not attach else []
+        candidates += [Path(found)] if found else []
     for path in candidates:
         if path.is_file() and os.access(path, os.X_OK):
-            if lacks_hooks(path):
+            if attach:
+                refuse_hooked(path)
+            elif lacks_hooks(path):
                 raise SettingsError(
                     f"{path}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp hook` puts "
-                    "them into a source tree"
+                    "them into a source tree, and --attach traces shared libraries without"
                 )
             return path.absolute()
+    if attach:
+        raise SettingsError(f"{given}: there is no such program")
     raise SettingsError(
         f"{given}: there is no such program; `tracegen llama-cpp build --target {Path(given).name}` builds llama.cpp's"
     )
 
 
-def _run(asked: Observation, command: Sequence[str], raw: Path, progress: Progress) -> tuple[Completed, bool]:
+def _run(
+    asked: Observation,
+    command: Sequence[str],
+    attached: Mapping[str, str],
+    raw: Path,
+    progress: Progress,
+    pressure: Pressure,
+) -> tuple[Completed, bool]:
     """Run the program; Ctrl-C (or SIGTERM) closes the trace, then ends the program. Whether it was we who ended it."""
     trace = raw / "trace"
     child = Beside(
         command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
-        environment=_environment(asked, trace.resolve()), interactive=asked.interactive,
+        environment={**_environment(asked, trace.resolve()), **attached}, interactive=asked.interactive,
+        before=pressure.before,
     )  # fmt: skip
     with _interruptible(asked.interactive):
         try:
@@ -166,6 +198,8 @@ def _settings(asked: Observation) -> Mapping[str, object]:
         "passes": asked.passes,
         "max_trace_bytes": asked.max_trace_bytes,
         "private": asked.private,
+        "attach": asked.attach,
+        "mlock_gb": "none" if asked.mlock_gb is None else asked.mlock_gb,
     }
 
 

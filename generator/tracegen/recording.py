@@ -81,9 +81,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             facts = facts_of(made, trace, timings)
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
-            target = store.place_numbered(
-                part, runs, lambda number: store.write_run_file(part, replace(run, number=number))
-            )
+            target = store.place_numbered(part, runs, lambda number: store.write_run_file(part, _numbered(run, number)))
         except BaseException as error:
             kept = _keep_failed(part, folder / FAILED)
             said = _of_the_disk(error, runs) if isinstance(error, OSError) else error
@@ -96,19 +94,33 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
     return store.read_run(target)
 
 
+def _numbered(run: Run, number: int) -> Run:
+    """The run under its number; the first of a series gives the series its name."""
+    made = replace(run, number=number)
+    series = made.facts.get("repetition")
+    if series is None or series["first_run"] is not None:
+        return made
+    return replace(made, facts={**made.facts, "repetition": {**series, "first_run": made.name}})
+
+
 def _of_the_disk(error: OSError, runs: Path) -> EnvironmentFailure:
     return EnvironmentFailure(
         f"{error.filename or runs}: {error.strerror or error}; make room, or mend it, and run again"
     )
 
 
-def refuse_nothing(program: str, raw: Path) -> None:
+def refuse_nothing(program: str, raw: Path, *, attached: bool = False) -> None:
     """Raise EnvironmentFailure when the program recorded nothing, saying why where the tracer told."""
     if any((raw / "trace").iterdir()):
         return
     told = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
     if told:
         raise EnvironmentFailure(f"{program}: {told[0].removeprefix('tensor_trace: ')}; mend that and run again")
+    if attached:
+        raise EnvironmentFailure(
+            f"{program}: ran but recorded nothing; it called no llama.cpp in shared libraries (one that is linked into "
+            "the program cannot be attached to; hook and build it)"
+        )
     raise EnvironmentFailure(
         f"{program}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"
     )

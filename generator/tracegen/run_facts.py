@@ -6,13 +6,14 @@ import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
 
 from tracegen import store
 from tracegen.capture.execute import output_of
+from tracegen.model import Repetition
 from tracegen.readers.gguf import Model, join_models
 from tracegen.readers.native import NativeTrace
 from tracegen.resources import package_version
@@ -26,7 +27,7 @@ class Captured:
     `models` are those it loaded, `loads` leads from llama.cpp's loads to them. `status` is the exit status,
     negative for a signal; `stopped` says that we ended the program, after its trace. `conditions` are those of
     device, kernel and page cache. `prompt` and `generated` are null where they are not known, `counted` says
-    whether its log holds llama.cpp's counters.
+    whether its log holds llama.cpp's counters, `repetition` which run of a series this is.
     """
 
     settings: Mapping[str, Any]
@@ -40,6 +41,7 @@ class Captured:
     prompt: str | None = None
     generated: str | None = None
     counted: bool = True
+    repetition: Repetition | None = None
 
 
 def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
@@ -75,6 +77,7 @@ def facts_of(made: Captured, trace: NativeTrace, timings: Mapping[str, float | i
     models = [_model_facts(model) for model in made.models] or [dict.fromkeys(_MODEL_FACTS)]
     return {
         "settings": dict(made.settings),
+        **({"repetition": asdict(made.repetition)} if made.repetition else {}),
         "command": list(made.command),
         "exit_status": made.status,
         "stopped": made.stopped,
@@ -108,7 +111,7 @@ def facts_of(made: Captured, trace: NativeTrace, timings: Mapping[str, float | i
                 for name in (
                     "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
                     "unsealed_chunks", "skipped_passes", "environment", "clock", "clock_why", "clock_anchor",
-                    "mapped_files", "n_weights", "n_weights_mapped",
+                    "mapped_files", "n_weights", "n_weights_mapped", "attached",
                 )
             },
             "event_cost_ns": _finite(facts["event_cost_ns"]),

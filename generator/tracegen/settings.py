@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -46,6 +46,10 @@ _TEXT = _Setting(
     lambda value: isinstance(value, str) and bool(value.strip()) and not re.search("[\0\ud800-\udfff]", value),
 )
 _SWITCH = _Setting("true or false", lambda value: isinstance(value, bool))
+_GIB = _Setting(  # from about a MiB to a PiB; what the machine has is asked before the run
+    "a number of GiB from 0.001 to 1048576",
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0.001 <= value <= 1 << 20,
+)
 
 KEYS: Mapping[str, _Setting] = {
     "question": _TEXT,
@@ -76,8 +80,11 @@ KEYS: Mapping[str, _Setting] = {
         ),
     ),
     "nice": _whole(-20, 19),
+    "mlock_gb": _GIB,
+    "memory_limit_gb": _GIB,
     "flash_attention": _Setting('"auto", "on" or "off"', lambda value: value in ("auto", "on", "off")),
     "private": _SWITCH,
+    "repeat": _whole(1, 1000),
     "limits": _Setting("a table", lambda value: isinstance(value, dict)),
 }
 LIMITS: Mapping[str, _Setting] = {
@@ -148,6 +155,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
         problems += _key_problems(limits, LIMITS, "limits.")
     problems += [f"{key}: is missing; give {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
     problems += _flag_problems(mapping.get("flags"))
+    problems += _contradictions(mapping)
     prompt, prompt_problems = _prompt(mapping, folder)
     problems += prompt_problems
     if problems:
@@ -161,6 +169,15 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
         "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]
     }
     return Experiment(name=name, **given, **limits)  # type: ignore[arg-type]
+
+
+def with_repeat(experiment: Experiment, repeat: int | None) -> Experiment:
+    """The experiment, repeated as `--repeat` asks for instead of as it is written. Raises SettingsError."""
+    if repeat is None:
+        return experiment
+    if not KEYS["repeat"].holds(repeat):
+        raise SettingsError(f"--repeat: is {repeat}; allowed is {KEYS['repeat'].allowed}")
+    return replace(experiment, repeat=repeat)
 
 
 def check_name(name: str) -> str:
@@ -201,6 +218,19 @@ def _flag_problems(flags: object) -> list[str]:
         return []
     given = [(flag, str(flag).split("=", 1)[0].strip()) for flag in flags]
     return [f"flags: {_shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in given if name in OWN_FLAGS]
+
+
+def _contradictions(mapping: Mapping[str, object]) -> list[str]:
+    """Settings that are allowed alone and mean nothing together."""
+    problems = []
+    if mapping.get("residency") is True and mapping.get("mmap") is False:
+        problems.append("residency: without mmap no page of the model is mapped, so there is nothing to watch")
+    if "memory_limit_gb" in mapping and mapping.get("mmap") is not False and mapping.get("page_cache") != "cold":
+        problems.append(
+            'memory_limit_gb: needs page_cache = "cold", because pages that are in memory before the run do not count '
+            "against the limit"
+        )
+    return problems
 
 
 def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]]:

@@ -206,6 +206,9 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
         try:
             stored = pq.read_table(path)
         except FileNotFoundError as error:
+            if contract.BY_NAME[name].added:
+                made[name] = contract.frame(name)
+                continue
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error

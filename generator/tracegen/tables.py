@@ -73,6 +73,7 @@ class Table:
     meaning: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    added: bool = False  # later than others: a run that was stored before has none, which is one without rows
 
 
 def _c(name: str, dtype: str, meaning: str, unit: str = "", values: tuple[str, ...] = ()) -> Column:
@@ -153,9 +154,9 @@ TOKENS = Table(
         _c("pass_id", "int32", "the pass"),
         _c("row", "int32", "row in the ubatch, from 0"),
         _c("token_id", "Int32", "id in the vocabulary; null when embeddings were the input"),
-        _c("position", "int32", "position in the sequence"),
-        _c("sequence", "int32", "llama.cpp's sequence number"),
-        _c("output", "bool", "whether logits were asked for this row"),
+        _c("position", "Int32", "position in the sequence"),
+        _c("sequence", "Int32", "llama.cpp's sequence number"),
+        _c("output", "boolean", "whether logits were asked for this row"),
     ),
 )
 
@@ -229,9 +230,43 @@ OPS = Table(
             "time_basis",
             "category?",
             "how the times are known",
-            values=("measured", "gap to next", "graph only"),
+            values=("measured", "gap to next", "graph only", "split"),
         ),
     ),
+)
+
+SPLITS = Table(
+    "splits",
+    "A part of a pass that the scheduler gave to one backend; empty where the CPU ran all passes whole.",
+    ("pass_id", "split"),
+    (
+        _c("pass_id", "int32", "the pass"),
+        _c("split", "int32", "number of the split in the pass, in order"),
+        _c("backend", "string", "backend that ran it"),
+        _c("n_nodes", "int32", "nodes of the graph that it holds"),
+        _c("begin_ns", "int64", "when it was given to the backend", "ns"),
+        _c("end_ns", "int64", "when the backend had finished it", "ns"),
+        _c("by_op", "bool", "whether its ops were timed one by one: only the CPU backend's are"),
+    ),
+    added=True,
+)
+
+COPIES = Table(
+    "copies",
+    "A tensor that was copied from one backend to another for a split.",
+    ("pass_id", "copy"),
+    (
+        _c("pass_id", "int32", "the pass"),
+        _c("copy", "int32", "number of the copy in the pass, in order"),
+        _c("split", "int32", "the split that reads it"),
+        _c("tensor", "string", "name of the tensor"),
+        _c("source", "string", "backend that had it"),
+        _c("target", "string", "backend of the split"),
+        _c("size_bytes", "int64", "bytes copied; of stacked experts only those that are used", "bytes"),
+        _c("begin_ns", "int64", "begin, waiting for both backends included", "ns"),
+        _c("end_ns", "int64", "end", "ns"),
+    ),
+    added=True,
 )
 
 SPANS = Table(
@@ -360,6 +395,8 @@ TABLES: tuple[Table, ...] = (
     GRAPH_EDGES,
     OPS,
     SPANS,
+    SPLITS,
+    COPIES,
     PLACEMENTS,
     TOUCHES,
     ROUTING,

@@ -107,7 +107,7 @@ static const struct ggml_tensor * root_of(const struct ggml_tensor * tensor) {
 static bool is_stored(const struct ggml_tensor * tensor) {
     const struct ggml_tensor * root = root_of(tensor);
     return root->op == GGML_OP_NONE && root->buffer
-        && (root->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS || starts_with(root->name, "cache_"));
+        && (ggml_backend_buffer_get_usage(root->buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS || starts_with(root->name, "cache_"));
 }
 
 /* Which operand of a node holds numbers to keep, and what they are; 0: none. */

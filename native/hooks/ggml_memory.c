@@ -137,13 +137,14 @@ static uint32_t remove_buffer(const void * key) {
 }
 
 static void describe(uint32_t number, struct ggml_backend_buffer * buffer, enum tt_type type) {
-    ggml_backend_buffer_type_t kind   = buffer->buft;
+    ggml_backend_buffer_type_t kind   = ggml_backend_buffer_get_type(buffer);
+    const size_t               size   = ggml_backend_buffer_get_size(buffer);
     ggml_backend_dev_t         device = kind ? ggml_backend_buft_get_device(kind) : NULL;
     const struct tt_buffer     record = {
         .buffer     = number,
-        .usage      = (uint32_t) buffer->usage,
-        .address    = buffer->size && buffer->iface.get_base ? (uintptr_t) buffer->iface.get_base(buffer) : 0,
-        .size_bytes = buffer->size,
+        .usage      = (uint32_t) ggml_backend_buffer_get_usage(buffer),
+        .address    = size ? (uintptr_t) ggml_backend_buffer_get_base(buffer) : 0,
+        .size_bytes = size,
         .name       = tt_string(tt_process, kind ? ggml_backend_buft_name(kind) : ""),
         .backend    = tt_string(tt_process, device ? ggml_backend_dev_name(device) : ""),
     };
@@ -151,7 +152,7 @@ static void describe(uint32_t number, struct ggml_backend_buffer * buffer, enum 
 }
 
 void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer) {
-    const struct tt_buffer record = { .buffer = add_buffer(buffer), .size_bytes = buffer->size };
+    const struct tt_buffer record = { .buffer = add_buffer(buffer), .size_bytes = ggml_backend_buffer_get_size(buffer) };
     tt_record(tt_process, TT_BUFFER, &record, sizeof record, tt_now());
 }
 

@@ -22,7 +22,7 @@ static uint32_t            n_contexts;
 static struct live_compute computes[MAX_COMPUTES];
 
 static __thread struct { /* the pass that this thread is evaluating */
-    uint32_t              pass, split, n_tokens;
+    uint32_t              pass, split, n_computes, n_tokens;
     struct tt_known_graph graph;
     bool                  open, outside, graph_built, warming_up;
     bool                  called;   /* a call told whether its passes are recorded: all of them or none */
@@ -46,6 +46,8 @@ static uint32_t context_number(const void * key) {
     return number;
 }
 
+static uint32_t type_name(int type) { return tt_string(tt_process, type < 0 ? "" : ggml_type_name((enum ggml_type) type)); }
+
 void tensor_trace_context(const struct tensor_trace_context * made) {
     pthread_mutex_lock(&lock);
     const uint32_t number = n_contexts < MAX_CONTEXTS ? n_contexts++ : TT_NONE;
@@ -58,9 +60,8 @@ void tensor_trace_context(const struct tensor_trace_context * made) {
         return;
     }
     const struct tt_context record = {
-        .context = number, .load = tt_last_load(), .n_ctx = made->n_ctx, .n_batch = made->n_batch, .n_ubatch = made->n_ubatch,
-        .n_threads = made->n_threads, .type_k = tt_string(tt_process, ggml_type_name((enum ggml_type) made->type_k)),
-        .type_v = tt_string(tt_process, ggml_type_name((enum ggml_type) made->type_v)),
+        .context = number, .load = made->load == TT_NONE ? tt_last_load() : made->load, .n_ctx = made->n_ctx, .n_batch = made->n_batch, .n_ubatch = made->n_ubatch,
+        .n_threads = made->n_threads, .type_k = type_name(made->type_k), .type_v = type_name(made->type_v),
     };
     tt_record(tt_process, TT_CONTEXT, &record, sizeof record, tt_now());
 }
@@ -87,6 +88,12 @@ void tensor_trace_logits(const void * context) {
 void tensor_trace_sampled(int32_t token) {
     if (!now_in.skipping) {
         context_event(TT_SAMPLED, TT_NONE, (uint32_t) token);
+    }
+}
+
+void tt_was_warmup(const void * context) {
+    if (!now_in.skipping) {
+        context_event(TT_WARMUP, context_number(context), 0);
     }
 }
 
@@ -132,6 +139,7 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     now_in.graph_built = false;
     now_in.pass        = tt_next_pass(tt_process);
     now_in.split       = 0;
+    now_in.n_computes  = 0;
     now_in.n_tokens    = ubatch->n_tokens;
     now_in.open        = true;
     struct tt_pass pass = {
@@ -154,7 +162,7 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
             .token    = ubatch->token ? ubatch->token[i] : -1,
             .position = ubatch->position ? ubatch->position[i] : -1,
             .sequence = ubatch->sequence ? ubatch->sequence[i][0] : -1,
-            .output   = ubatch->output && ubatch->output[i],
+            .output   = !ubatch->output ? 0 : ubatch->output[i] < 0 ? TT_NONE : ubatch->output[i] != 0,
         };
     }
     tt_record_end(tt_process);
@@ -181,8 +189,7 @@ void tensor_trace_pass_end(int status) {
 
 /* ---- computes: a graph, or the part of it that the CPU backend runs ---- */
 
-/* Where the compute's nodes stand in the pass's graph: from which node on, or else a map. */
-static uint32_t first_node_of(const struct ggml_cgraph * part, const struct ggml_cgraph * whole) {
+uint32_t tt_first_node(const struct ggml_cgraph * part, const struct ggml_cgraph * whole) {
     for (int first = 0; first + part->n_nodes <= whole->n_nodes; first++) {
         if (whole->nodes[first] == part->nodes[0]) {
             return memcmp(whole->nodes + first, part->nodes, (size_t) part->n_nodes * sizeof *part->nodes) == 0
@@ -191,6 +198,22 @@ static uint32_t first_node_of(const struct ggml_cgraph * part, const struct ggml
     }
     return TT_NONE;
 }
+
+void tt_map_nodes(const struct ggml_cgraph * part, const struct ggml_cgraph * whole, uint32_t * map) {
+    for (int i = 0; i < part->n_nodes; i++) {
+        map[i] = TT_NONE;
+        for (int j = 0; j < whole->n_nodes && map[i] == TT_NONE; j++) {
+            map[i] = whole->nodes[j] == part->nodes[i] ? (uint32_t) j : TT_NONE;
+        }
+    }
+}
+
+struct tt_current tt_current(void) {
+    const bool recorded = now_in.open && now_in.graph.number != TT_NONE;
+    return (struct tt_current) { recorded ? now_in.graph.graph : NULL, now_in.pass, now_in.n_computes };
+}
+
+void tt_in_split(uint32_t split) { now_in.split = split; }
 
 /* A graph that no ubatch asked for (a shift of the KV cache, say) is a pass of its own. */
 static void begin_outside_pass(struct ggml_cgraph * graph) {
@@ -214,8 +237,9 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
         tt_segment_drop(&tt_process->main, 1, 0);
         return;
     }
+    now_in.n_computes++;
     const struct ggml_cgraph * whole = now_in.graph.graph;
-    const uint32_t             first = first_node_of(graph, whole);
+    const uint32_t             first = tt_first_node(graph, whole);
     struct tt_compute record = {
         .compute = tt_next_compute(tt_process), .pass = now_in.pass, .split = now_in.split++, .backend = tt_string(tt_process, "CPU"),
         .n_nodes = (uint32_t) graph->n_nodes, .first_node = first, .n_map = first == TT_NONE ? (uint32_t) graph->n_nodes : 0,
@@ -225,12 +249,8 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
         return; /* dropped and counted; its threads then find no compute and record nothing */
     }
     memcpy(at, &record, sizeof record);
-    for (uint32_t i = 0; i < record.n_map; i++) {
-        uint32_t number = TT_NONE;
-        for (int j = 0; j < whole->n_nodes && number == TT_NONE; j++) {
-            number = whole->nodes[j] == graph->nodes[i] ? (uint32_t) j : TT_NONE;
-        }
-        memcpy(at + sizeof record + i * sizeof number, &number, sizeof number);
+    if (record.n_map) {
+        tt_map_nodes(graph, whole, (uint32_t *) (at + sizeof record));
     }
     tt_record_end(tt_process);
     const struct tt_graph_plan plan = tt_plan_of(first != TT_NONE ? now_in.graph.number : TT_NONE);
@@ -260,20 +280,29 @@ void tensor_trace_compute_end(struct ggml_cgraph * graph) {
     }
 }
 
-void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth) {
+bool tt_compute_of(const struct ggml_cgraph * graph, struct tt_compute_work * work) {
     for (int i = 0; i < MAX_COMPUTES; i++) {
-        if (atomic_load_explicit(&computes[i].key, memory_order_acquire) != graph) {
-            continue;
+        if (atomic_load_explicit(&computes[i].key, memory_order_acquire) == graph) {
+            *work = computes[i].work;
+            return true;
         }
-        if (!my_writer) {
-            my_writer = tt_writer_acquire(tt_process);
-            tt_release_at_exit(my_writer);
-        }
-        if (my_writer) {
-            tt_thread_begin(my_writer, &computes[i].work, ith, nth);
-            tensor_trace_self = my_writer;
-        }
-        return;
+    }
+    return false;
+}
+
+struct tt_writer * tt_my_writer(void) {
+    if (!my_writer && (my_writer = tt_writer_acquire(tt_process)) != NULL) {
+        tt_release_at_exit(my_writer);
+    }
+    return my_writer;
+}
+
+void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth) {
+    struct tt_compute_work work;
+    struct tt_writer *     writer;
+    if (tt_compute_of(graph, &work) && (writer = tt_my_writer()) != NULL) {
+        tt_thread_begin(writer, &work, ith, nth);
+        tensor_trace_self = writer;
     }
 }
 

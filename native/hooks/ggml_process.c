@@ -14,6 +14,7 @@ __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-
 
 struct tt_trace *     tt_process;
 bool                  tt_verify, tt_watch_pages;
+void               (* tt_write_late)(struct tt_writer * writer);
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static pthread_key_t  writer_key;
 static struct tt_window window;
@@ -27,6 +28,9 @@ static void switch_to(bool on) { __atomic_store_n(&tensor_trace_on, on, __ATOMIC
 static void finish(void) {
     if (tt_process) {
         atomic_store(&ending, true);
+        if (tt_write_late) {
+            tt_write_late(NULL);
+        }
         tt_seal(tt_process);
         switch_to(false);
     }
@@ -93,6 +97,9 @@ static bool listen_to(const char * name, char error[256]) {
 
 static void release_writer(void * writer) {
     if (tt_process) {
+        if (tt_write_late) {
+            tt_write_late(writer);
+        }
         tt_writer_release(writer);
     }
 }

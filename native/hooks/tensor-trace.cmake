@@ -18,7 +18,8 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_graphs.c
         ${TENSOR_TRACE_SOURCE}/ggml_memory.c
         ${TENSOR_TRACE_SOURCE}/ggml_passes.c
-        ${TENSOR_TRACE_SOURCE}/ggml_process.c)
+        ${TENSOR_TRACE_SOURCE}/ggml_process.c
+        ${TENSOR_TRACE_SOURCE}/ggml_splits.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE)
     # which hooks, and which llama.cpp: from the record that `tracegen llama-cpp hook` left here

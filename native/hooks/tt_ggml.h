@@ -8,8 +8,11 @@
 
 #include "ggml.h"
 #include "ggml-backend.h"
-#include "ggml-backend-impl.h"
 #include "ggml-impl.h"
+
+#ifdef TT_ATTACH
+#include "api.h" /* ggml's functions are looked for when the process has loaded them */
+#endif
 
 #define TT_HIDDEN __attribute__((visibility("hidden")))
 
@@ -22,10 +25,26 @@ TT_HIDDEN void            tt_release_at_exit(struct tt_writer * writer); /* when
 TT_HIDDEN bool            tt_wanted(void); /* whether passes that begin now are recorded */
 TT_HIDDEN bool            tt_enter(void);  /* a recorded pass begins; false: the trace is about to end */
 TT_HIDDEN void            tt_leave(void);
+/* Attached tracing writes an op when it learns that it has ended: NULL: of all threads, before the trace is sealed. */
+extern void (*tt_write_late)(struct tt_writer * writer) TT_HIDDEN;
 
 /* ggml_memory.c: loads, mappings, weights, buffers */
 TT_HIDDEN uint32_t tt_last_load(void);
 TT_HIDDEN uint32_t tt_buffer_of(struct ggml_backend_buffer * buffer); /* described from now on; TT_NONE: not seen */
+
+/* ggml_passes.c: computes that run, who writes for this thread, and the pass that it evaluates */
+struct tt_current {
+    const struct ggml_cgraph * graph; /* NULL: no pass is recorded */
+    uint32_t pass, n_computes;        /* of the CPU backend, so far */
+};
+TT_HIDDEN struct tt_current tt_current(void);
+TT_HIDDEN void     tt_in_split(uint32_t split); /* the computes that come belong to it */
+/* Where the nodes of a part stand in the whole graph: from which node on, or TT_NONE and one by one. */
+TT_HIDDEN uint32_t tt_first_node(const struct ggml_cgraph * part, const struct ggml_cgraph * whole);
+TT_HIDDEN void     tt_map_nodes(const struct ggml_cgraph * part, const struct ggml_cgraph * whole, uint32_t * map);
+TT_HIDDEN bool tt_compute_of(const struct ggml_cgraph * graph, struct tt_compute_work * work);
+TT_HIDDEN void tt_was_warmup(const void * context); /* what it computed so far; for who learns it only then */
+TT_HIDDEN struct tt_writer * tt_my_writer(void); /* NULL: there is none to be had */
 
 /* ggml_graphs.c: each distinct graph once, and what to copy when it runs */
 struct tt_graph_plan {

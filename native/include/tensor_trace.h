@@ -40,6 +40,7 @@ extern "C" {
 
 struct ggml_cgraph;
 struct ggml_tensor;
+struct ggml_backend;
 struct ggml_backend_buffer;
 struct tt_writer;
 
@@ -64,8 +65,9 @@ void tensor_trace_work_end(const void * address);
 
 struct tensor_trace_context {
     const void * context;
+    uint32_t load; /* of its model; UINT32_MAX: the last one */
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
-    int type_k, type_v; /* enum ggml_type */
+    int type_k, type_v; /* enum ggml_type; -1: not known */
 };
 struct tensor_trace_ubatch {
     const void * context;
@@ -75,7 +77,7 @@ struct tensor_trace_ubatch {
     const int32_t * token;    /* may be NULL: embeddings */
     const int32_t * position; /* may be NULL */
     const int32_t * const * sequence;
-    const int8_t * output;    /* may be NULL */
+    const int8_t * output;    /* may be NULL; -1: not known */
 };
 void tensor_trace_context(const struct tensor_trace_context * context);
 void tensor_trace_call(const void * context);
@@ -85,6 +87,12 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch);
 void tensor_trace_pass_end(int status);
 void tensor_trace_logits(const void * context);
 void tensor_trace_sampled(int32_t token);
+
+/* The scheduler's splits of a pass, and the tensors that are copied for them; a copy ends where the next step begins. */
+void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to, int split);
+void tensor_trace_copy_part(size_t size); /* only so much of it was copied (again, so much more) */
+void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
+void tensor_trace_split_end(struct ggml_backend * backend);
 
 void tensor_trace_compute_begin(struct ggml_cgraph * graph);
 void tensor_trace_compute_end(struct ggml_cgraph * graph);
@@ -120,6 +128,7 @@ template <typename Context, typename Params>
 inline void tensor_trace_context_made(const Context * context, const Params & params) {
     struct tensor_trace_context made = {};
     made.context   = context;
+    made.load      = UINT32_MAX;
     made.n_ctx     = llama_n_ctx(context);
     made.n_batch   = llama_n_batch(context);
     made.n_ubatch  = llama_n_ubatch(context);
@@ -175,6 +184,13 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_PASS_END(status)            TENSOR_TRACE_PROCESS(tensor_trace_pass_end((int) (status)))
 #define TENSOR_TRACE_LOGITS(context)             TENSOR_TRACE_PROCESS(tensor_trace_logits(context))
 #define TENSOR_TRACE_SAMPLED(token)              TENSOR_TRACE_PROCESS(tensor_trace_sampled(token))
+
+#define TENSOR_TRACE_COPY_BEGIN(tensor, from, to, split) \
+    TENSOR_TRACE_PROCESS(tensor_trace_copy_begin(tensor, from, to, split))
+#define TENSOR_TRACE_COPY_PART(size)             TENSOR_TRACE_PROCESS(tensor_trace_copy_part(size))
+#define TENSOR_TRACE_SPLIT_BEGIN(graph, split, n_splits) \
+    TENSOR_TRACE_PROCESS(tensor_trace_split_begin(graph, split, n_splits))
+#define TENSOR_TRACE_SPLIT_END(backend)          TENSOR_TRACE_PROCESS(tensor_trace_split_end(backend))
 
 #define TENSOR_TRACE_COMPUTE_BEGIN(graph)        TENSOR_TRACE_PROCESS(tensor_trace_compute_begin(graph))
 #define TENSOR_TRACE_COMPUTE_END(graph)          TENSOR_TRACE_PROCESS(tensor_trace_compute_end(graph))

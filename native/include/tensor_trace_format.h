@@ -115,6 +115,9 @@ enum tt_type {
     TT_END        = 20, /* struct tt_end: the trace was closed in order */
     TT_CLOCK      = 21, /* u64 ticks: what the clock of the events showed at the time of the record */
     TT_RESIDENCY  = 22, /* struct tt_residency, then n_runs pairs of u32: first page in memory, how many pages */
+    TT_WARMUP     = 23, /* u32 context, u32 0: the passes of this context so far only warmed it up */
+    TT_SPLIT      = 24, /* struct tt_split, then n_map u32; written at its end, where there are several or other backends */
+    TT_COPY       = 25, /* struct tt_copy; written at its end */
 };
 
 struct tt_record {
@@ -207,14 +210,14 @@ struct tt_pass {
     uint32_t graph, placement;
     uint32_t flags;            /* enum tt_pass_flags */
     int32_t  status;           /* at the end: 0 is success */
-    uint32_t n_tokens, n_sequences;
+    uint32_t n_tokens, n_sequences; /* n_sequences 0: not known */
 };
 
 struct tt_token {
     int32_t  token;            /* -1: the input was an embedding */
     int32_t  position;
     int32_t  sequence;
-    uint32_t output;           /* 1: logits were asked for */
+    uint32_t output;           /* 1: logits were asked for; TT_NONE: not known */
 };
 
 struct tt_compute {
@@ -224,6 +227,26 @@ struct tt_compute {
     uint32_t n_nodes;
     uint32_t first_node;       /* node 0 of the compute is this node of the graph ... */
     uint32_t n_map;            /* ... unless a map of n_nodes numbers follows */
+};
+
+struct tt_split {              /* what the scheduler gave to one backend */
+    uint64_t begin_ns;         /* the end is the time of the record; an asynchronous backend was waited for */
+    uint32_t pass, split;
+    uint32_t backend;          /* string */
+    uint32_t n_nodes;
+    uint32_t first_node;       /* node 0 of the split is this node of the graph ... */
+    uint32_t n_map;            /* ... unless a map of n_nodes numbers follows */
+    uint32_t by_op;            /* 1: the CPU backend ran it, and threads recorded its ops */
+    uint32_t reserved;
+};
+
+struct tt_copy {               /* a tensor that a split reads was copied to its backend */
+    uint64_t begin_ns;         /* waiting for both backends included */
+    uint64_t size_bytes;       /* that were copied: of experts only those that are used */
+    uint32_t pass, split;
+    uint32_t tensor;           /* strings: name of the tensor, name of the backend that had it, and of the split's */
+    uint32_t from, to;
+    uint32_t reserved;
 };
 
 struct tt_residency {          /* pages of a mapping in memory, when a load or a pass had ended */
@@ -326,6 +349,8 @@ TT_ASSERT_SIZE(tt_place, 16);
 TT_ASSERT_SIZE(tt_pass, 72);
 TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
+TT_ASSERT_SIZE(tt_split, 40);
+TT_ASSERT_SIZE(tt_copy, 40);
 TT_ASSERT_SIZE(tt_residency, 32);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);

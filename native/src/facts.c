@@ -61,6 +61,9 @@ static void note_machine(struct tt_trace * trace) {
     if (file) {
         fclose(file);
     }
+    if (access("/proc/self/io", F_OK) != 0) {
+        tt_info(trace, "counters.read_bytes", "no"); /* a kernel without I/O accounting counts 0 */
+    }
     snprintf(line, sizeof line, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
     tt_info(trace, "host.processors", line);
     snprintf(line, sizeof line, "%lld", (long long) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
@@ -72,7 +75,7 @@ static void note_machine(struct tt_trace * trace) {
 static void note_build_and_clock(struct tt_trace * trace) {
     char           text[128];
     struct tt_cost cost;
-#if defined(__VERSION__)
+#if defined(__VERSION__) && !defined(TT_ATTACH) /* attached, llama.cpp's compiler is not ours */
     tt_info(trace, "build.compiler", __VERSION__);
 #endif
 #ifdef TENSOR_TRACE_BUILD

@@ -146,6 +146,10 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
 void tt_writer_release(struct tt_writer * writer);
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth);
 void tt_thread_end(struct tt_writer * writer);
+/* The same for who learns later when something was, in ticks: attached tracing. */
+void tt_thread_end_at(struct tt_writer * writer, uint64_t ticks);
+void tt_index_at(struct tt_writer * writer, int node); /* before the op: its index data, where the plan wants them */
+void tt_op_was(struct tt_writer * writer, int node, int n_fused, uint64_t begin, uint64_t end, uint64_t barrier);
 void tt_writers_seal(struct tt_trace * trace); /* under the lock */
 void tt_writers_free(struct tt_trace * trace);
 enum { TT_THREAD_CHUNK = 1 << 20 };

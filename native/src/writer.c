@@ -113,15 +113,17 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
     tt_segment_commit(&writer->segment, sizeof(struct tt_thread_begin));
 }
 
-void tt_thread_end(struct tt_writer * writer) {
+void tt_thread_end_at(struct tt_writer * writer, uint64_t ticks) {
     if (!writer->dropping) {
         *(struct tt_thread_end *) next_unit(writer) = (struct tt_thread_end) {
-            .time = tt_ticks(), .thread = writer->thread, .type = TT_THREAD_END,
+            .time = ticks, .thread = writer->thread, .type = TT_THREAD_END,
         };
         tt_segment_commit(&writer->segment, sizeof(struct tt_thread_end));
     }
     atomic_store_explicit(&writer->busy, false, memory_order_release);
 }
+
+void tt_thread_end(struct tt_writer * writer) { tt_thread_end_at(writer, tt_ticks()); }
 
 /* Out of line: inlined, its registers would be saved for every op. */
 static __attribute__((noinline)) void copy_index(struct tt_writer * writer, int node) {
@@ -146,6 +148,12 @@ static __attribute__((noinline)) void copy_index(struct tt_writer * writer, int 
     tt_segment_commit(segment, sizeof *index + size + padding);
 }
 
+void tt_index_at(struct tt_writer * writer, int node) {
+    if (writer->plan && writer->plan[node]) {
+        copy_index(writer, node);
+    }
+}
+
 void tensor_trace_op_begin(struct tt_writer * writer, int node) {
     if (writer->plan && writer->plan[node]) {
         copy_index(writer, node);
@@ -165,8 +173,8 @@ static __attribute__((noinline)) void long_op(struct tt_writer * writer, uint64_
     tt_segment_commit(&writer->segment, sizeof(struct tt_long_op));
 }
 
-void tensor_trace_op_end(struct tt_writer * writer, int node) {
-    const uint64_t end = tt_ticks(), begin = writer->begin, gap = begin - writer->last, took = end - begin;
+static inline void put_op(struct tt_writer * writer, int node, uint64_t end) {
+    const uint64_t begin = writer->begin, gap = begin - writer->last, took = end - begin;
     const int      first = writer->first_node, n_fused = node - first;
     writer->begin = 0;
     writer->last  = end;
@@ -185,6 +193,15 @@ void tensor_trace_op_end(struct tt_writer * writer, int node) {
         .n_fused = (uint8_t) n_fused, .type = TT_OP,
     };
     tt_segment_commit(&writer->segment, sizeof(struct tt_op));
+}
+
+void tensor_trace_op_end(struct tt_writer * writer, int node) { put_op(writer, node, tt_ticks()); }
+
+void tt_op_was(struct tt_writer * writer, int node, int n_fused, uint64_t begin, uint64_t end, uint64_t barrier) {
+    writer->first_node = node;
+    writer->barrier    = barrier;
+    writer->begin      = begin;
+    put_op(writer, node + n_fused, end);
 }
 
 /* A barrier between two ops is no part of either: the wait shows as the gap. */

@@ -190,7 +190,7 @@ static void count_records(const uint8_t * payload, size_t size, void * state) {
         uint32_t         pair[2];
         memcpy(&record, payload + at, sizeof record);
         made->valid = made->valid && record.length >= sizeof record && record.length % 8 == 0 && record.length <= size - at
-            && record.type >= 1 && record.type <= TT_RESIDENCY && record.time_ns > 0;
+            && record.type >= 1 && record.type <= TT_COPY && record.time_ns > 0;
         if (!made->valid) {
             return;
         }

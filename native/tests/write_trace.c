@@ -175,6 +175,19 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
         }
         tt_thread_end(writers[t]);
     }
+    if (n_tokens == 2) { /* as if an accelerator had run the node that is off, and read one that was copied for it */
+        const struct tt_copy copy = {
+            .begin_ns = tt_now(), .size_bytes = 64, .pass = number, .split = 1, .tensor = tt_string(trace, "ffn_moe_weighted-0"),
+            .from = tt_string(trace, "CPU"), .to = tt_string(trace, "GPU"),
+        };
+        tt_record(trace, TT_COPY, &copy, sizeof copy, tt_now());
+        const struct { struct tt_split head; uint32_t map[2]; } split = {
+            { .begin_ns = tt_now(), .pass = number, .split = 1, .backend = tt_string(trace, "GPU"), .n_nodes = 2,
+              .first_node = TT_NONE, .n_map = 2 },
+            { K_VIEW, SCALED },
+        };
+        tt_record(trace, TT_SPLIT, &split, sizeof split, tt_now());
+    }
     pass.usage.minor_faults += 3;
     pass.usage.read_bytes += 4096;
     pass.context  = TT_NONE;

@@ -78,6 +78,13 @@ static void print_layout(void) {
     WHOLE(tt_compute);
     FIELD(tt_compute, compute); FIELD(tt_compute, pass); FIELD(tt_compute, split); FIELD(tt_compute, backend);
     FIELD(tt_compute, n_nodes); FIELD(tt_compute, first_node); FIELD(tt_compute, n_map);
+    WHOLE(tt_split);
+    FIELD(tt_split, begin_ns); FIELD(tt_split, pass); FIELD(tt_split, split); FIELD(tt_split, backend);
+    FIELD(tt_split, n_nodes); FIELD(tt_split, first_node); FIELD(tt_split, n_map); FIELD(tt_split, by_op);
+    FIELD(tt_split, reserved);
+    WHOLE(tt_copy);
+    FIELD(tt_copy, begin_ns); FIELD(tt_copy, size_bytes); FIELD(tt_copy, pass); FIELD(tt_copy, split);
+    FIELD(tt_copy, tensor); FIELD(tt_copy, from); FIELD(tt_copy, to); FIELD(tt_copy, reserved);
     WHOLE(tt_residency);
     FIELD(tt_residency, address); FIELD(tt_residency, size_bytes); FIELD(tt_residency, pass); FIELD(tt_residency, load);
     FIELD(tt_residency, page_bytes); FIELD(tt_residency, n_runs);
@@ -374,6 +381,14 @@ static void dump_pass(struct bytes * in, size_t at) {
     }
 }
 
+static void print_map(const uint8_t * map, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t node;
+        memcpy(&node, map + i * sizeof node, sizeof node);
+        printf(node == TT_NONE ? "\n    map %" PRIu32 " -" : "\n    map %" PRIu32 " %" PRIu32, i, node);
+    }
+}
+
 static void dump_compute(struct bytes * in, size_t at) {
     TAKE(in, struct tt_compute, it);
     const uint8_t * map = it.n_map ? take(in, (size_t) it.n_map * sizeof(uint32_t)) : NULL;
@@ -387,11 +402,27 @@ static void dump_compute(struct bytes * in, size_t at) {
     printf(" n_nodes=%" PRIu32, it.n_nodes);
     print_number("first_node", it.first_node);
     printf(" n_map=%" PRIu32, it.n_map);
-    for (uint32_t i = 0; i < it.n_map; i++) {
-        uint32_t node;
-        memcpy(&node, map + i * sizeof node, sizeof node);
-        printf(node == TT_NONE ? "\n    map %" PRIu32 " -" : "\n    map %" PRIu32 " %" PRIu32, i, node);
-    }
+    print_map(map, it.n_map);
+}
+
+static void dump_split(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_split, it);
+    const uint8_t * map = take(in, it.n_map * sizeof(uint32_t));
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64, it.pass, it.split, it.begin_ns);
+    print_string("backend", it.backend, at);
+    printf(" by_op=%" PRIu32 " n_nodes=%" PRIu32, it.by_op, it.n_nodes);
+    print_number("first_node", it.first_node);
+    printf(" n_map=%" PRIu32, it.n_map);
+    print_map(map, it.n_map);
+}
+
+static void dump_copy(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_copy, it);
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " size_bytes=%" PRIu64, it.pass, it.split, it.begin_ns,
+           it.size_bytes);
+    print_string("tensor", it.tensor, at);
+    print_string("from", it.from, at);
+    print_string("to", it.to, at);
 }
 
 static void dump_residency(struct bytes * in, size_t at) {
@@ -445,6 +476,9 @@ static const struct { const char * name; void (*dump)(struct bytes *, size_t); }
     [TT_END]        = { "end", dump_end },
     [TT_CLOCK]      = { "clock", dump_clock },
     [TT_RESIDENCY]  = { "residency", dump_residency },
+    [TT_WARMUP]     = { "warmup", dump_pair },
+    [TT_SPLIT]      = { "split", dump_split },
+    [TT_COPY]       = { "copy", dump_copy },
 };
 
 static void dump_records(struct bytes chunk) {

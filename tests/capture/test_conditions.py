@@ -79,13 +79,13 @@ def test_fragments_are_those_that_filefrag_counts(file: Path) -> None:
 
 def test_processors_that_are_not_there() -> None:
     with pytest.raises(SettingsError, match="processors: 4000 cannot be used here; there are 0"):
-        conditions.refuse_impossible(replace(EXPERIMENT, processors=(0, 4000)))
+        conditions.refuse_impossible(replace(EXPERIMENT, processors=(0, 4000)), 0)
 
 
 def test_processors_and_priority_hold_for_the_program(tmp_path: Path) -> None:
     one = min(os.sched_getaffinity(0))
     asked = replace(EXPERIMENT, processors=(one,), nice=7)
-    conditions.refuse_impossible(asked)
+    conditions.refuse_impossible(asked, 0)
     out = tmp_path / "out"
     code = "import os; print(sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0))"
     ended = run_program(

@@ -228,12 +228,21 @@ def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Bui
     assert plain.stdout == text
 
 
+def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
+    loaded = execute(TARGET, *completion(demo, 2), options=("--mlock-gb", 0.05))
+    found = loaded.run.facts["conditions"]["mlock"]
+    assert accounted(loaded) and found["locked_bytes"] == found["asked_bytes"] >= 0.05 * 2**30
+    assert loaded.run.facts["settings"]["mlock_gb"] == 0.05
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--passes", "7-3"], "--passes: is '7-3'; give how many, or FIRST-LAST"),
         (["--after", "-1"], "--after: is -1.0; give seconds"),
         (["--limit", "0"], "--limit: is 0; give bytes"),
+        (["--mlock-gb", "0"], "--mlock-gb: is 0.0; give a number of GiB from 0.001"),
+        (["--mlock-gb", "nan"], "--mlock-gb: is nan; give a number of GiB from 0.001"),
     ],
 )
 def test_windows_that_make_no_sense(

@@ -28,6 +28,8 @@ STRUCTS: dict[str, struct.Struct] = {
     "tt_placement": records._PLACEMENT,
     "tt_pass": records._PASS,
     "tt_compute": records._COMPUTE,
+    "tt_split": records._SPLIT,
+    "tt_copy": records._COPY,
     "tt_residency": records._RESIDENCY,
     "tt_end": records._END,
 }

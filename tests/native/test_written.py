@@ -128,6 +128,21 @@ def test_touches_and_routing(trace: NativeTrace) -> None:
     assert prompt == [[0, 0, 0, 3, 0.75], [0, 0, 1, 0, 0.25], [0, 1, 0, 1, 0.5], [0, 1, 1, 3, 0.5]]
 
 
+def test_splits_and_copies(trace: NativeTrace) -> None:
+    """An op of another backend has its split's name and no time; what is off stays off whoever holds it."""
+    splits, copies = trace.tables["splits"], trace.tables["copies"]
+    columns = ["pass_id", "split", "backend", "n_nodes", "by_op"]
+    assert splits[columns].values.tolist() == [[1, 1, "GPU", 2, False], [2, 1, "GPU", 2, False]]
+    assert (splits["end_ns"] >= splits["begin_ns"]).all()
+    columns = ["pass_id", "copy", "split", "tensor", "source", "target", "size_bytes"]
+    assert copies[columns].values.tolist() == [
+        [pass_id, 0, 1, "ffn_moe_weighted-0", "CPU", "GPU", 64] for pass_id in (1, 2)
+    ]
+    ops = trace.tables["ops"]
+    assert not (ops["backend"] == "GPU").any()
+    assert set(ops.loc[ops["node"] == 8, "state"]) == {"off"}
+
+
 def test_residency(written: Path, trace: NativeTrace) -> None:
     """The mapping begins at page 1 of the file, after its first page was unmapped; the passes change nothing."""
     file = dict(file=0, model=0, split_index=0, path="small.gguf", size_bytes=1 << 18, axis_begin=0)

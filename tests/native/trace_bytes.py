@@ -107,6 +107,18 @@ def compute(
     return record(17, struct.pack("<QIIIIII", number, of_pass, 0, 6, n_nodes, first, n_map) + nodes)
 
 
+def split(
+    *, of_pass: int = 0, backend: int = 6, begin_ns: int = 5_000, n_nodes: int = 1, first: int = 0, n_map: int = 0,
+    by_op: int = 0, nodes: bytes = b"",
+) -> bytes:  # fmt: skip
+    head = struct.pack("<QIIIIIIII", begin_ns, of_pass, 0, backend, n_nodes, first, n_map, by_op, 0)
+    return record(24, head + nodes, 6_000)
+
+
+def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000) -> bytes:
+    return record(25, struct.pack("<QQIIIIII", begin_ns, size, of_pass, 0, 2, 6, 6, 0), 6_000)
+
+
 def end(n_passes: int = 1, n_segments: int = 2) -> bytes:
     return record(20, struct.pack("<4Q", 10**18, n_passes, n_segments, 0), 10_000)
 
@@ -180,6 +192,10 @@ class Trace:
 GARBAGE: tuple[bytes, ...] = (
     header() + chunk(record(22, b"")),
     header() + chunk(record(23, b"")),
+    header() + chunk(record(24, b"")),
+    header() + chunk(record(25, b"")),
+    header() + chunk(record(26, b"")),
+    header() + chunk(split(n_map=NONE)),
     header() + chunk(residency(n=NONE - 1)),
     header() + chunk(record(21, b"")),
     header() + chunk(struct.pack("<IIQ", 1, 8, 1)),

@@ -312,3 +312,19 @@ def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> 
     prompt_only = words(body(render(only(tables, ("load", "warmup", "prompt"))), "memory"))
     assert "The run has no generate pass: only prompt or warm-up tokens chose experts." in prompt_only
     assert "it only loaded the model" in words(body(render(CASES["only a load"]), "memory"))
+
+
+def test_what_was_asked_for_of_memory_and_series_is_on_provenance() -> None:
+    """And what was not asked for is not."""
+    asked = a_run(
+        repetition=dict(number=2, of=5, first_run="run-001"),
+        conditions=dict(
+            mlock=dict(asked_bytes=2 << 30, locked_bytes=2 << 30, available_after_bytes=3 << 30),
+            memory_limit=dict(limit_bytes=4 << 30, peak_bytes=None, times_reached=12, processes_killed=0),
+        ),
+    )
+    titles = ("Repetition", "Memory locked beside the program", "Limit to the program’s memory")
+    text = words(body(render(CASES["dense"], asked), "provenance"))
+    assert all(title in text for title in titles) and "run-001" in text and "2.00 GiB" in text
+    plain = words(body(render(CASES["dense"]), "provenance"))
+    assert not any(title in plain for title in titles)

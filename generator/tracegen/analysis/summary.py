@@ -9,6 +9,7 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.coverage import touched_file_bytes
 from tracegen.analysis.passes import measured
+from tracegen.analysis.speed import speed_of, total
 from tracegen.tables import MEMORY_KINDS
 
 
@@ -67,8 +68,7 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
     outside = every[~every["pass_id"].isin(passes["pass_id"])]
     prompt, generate = passes[passes["kind"] == "prompt"], passes[passes["kind"] == "generate"]
     sizes = pass_bytes(passes, ops).set_index("pass_id")
-    prompt_ns, generate_ns = _total(prompt["duration_ns"]), _total(generate["duration_ns"])
-    prompt_tokens = _total(prompt["n_tokens"])
+    speed = speed_of(passes)
     executed = ops[(ops["state"] == "executed") & ops["pass_id"].isin(generate["pass_id"])]
     counts = executed.groupby("pass_id").size()
     known = len(passes) > 0 and len(ops) > 0 and len(tables["files"]) > 0
@@ -80,23 +80,23 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         n_generate_passes=len(generate),
         n_other_passes=len(passes) - len(prompt) - len(generate),
         n_outside=len(tables["passes"]) - len(passes),
-        prompt_tokens=prompt_tokens,
+        prompt_tokens=speed.prompt_tokens,
         generated_tokens=None if _several_tokens(passes) else int(passes["produced_token"].notna().sum()),
-        prompt_ns=prompt_ns,
-        generate_ns=generate_ns,
-        prompt_rate=prompt_tokens / prompt_ns * 1e9 if prompt_tokens and prompt_ns else None,
-        generate_rate=len(generate) / generate_ns * 1e9 if generate_ns else None,
+        prompt_ns=speed.prompt_ns,
+        generate_ns=speed.generate_ns,
+        prompt_rate=speed.prompt_rate,
+        generate_rate=speed.generate_rate,
         generate_token_bytes={m: _median(sizes, m, generate) for m in MEMORY_KINDS},
-        prompt_bytes={m: _total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
+        prompt_bytes={m: total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
         ops_per_token=int(counts.median()) if len(counts) else None,
         file_bytes=files,
         touched_bytes=touched_file_bytes(used) if all_seen else None,
         touched_disk_bytes=touched_file_bytes(used[disk]) if all_seen else None,
         n_never_touched=int((~tables["tensors"]["tensor"].isin(named)).sum()) if known else None,
-        major_faults=_total(passes["major_faults"]),
-        read_bytes=_total(passes["read_bytes"]),
-        read_bytes_outside=_total(outside["read_bytes"]),
-        involuntary_switches=_total(passes["involuntary_switches"]),
+        major_faults=speed.major_faults,
+        read_bytes=speed.read_bytes,
+        read_bytes_outside=total(outside["read_bytes"]),
+        involuntary_switches=total(passes["involuntary_switches"]),
     )
 
 
@@ -109,11 +109,6 @@ def _several_tokens(passes: pd.DataFrame) -> bool:
         return True
     several = passes["kind"].isin(["mixed", "draft", "verify"]) & (passes["n_outputs"] > 0).fillna(True)
     return bool(several.any())
-
-
-def _total(values: pd.Series) -> int | None:
-    """The sum, or None when there is nothing to add or one value is unknown."""
-    return None if values.empty or bool(values.isna().any()) else int(values.sum())
 
 
 def _median(sizes: pd.DataFrame, memory: str, passes: pd.DataFrame) -> int | None:

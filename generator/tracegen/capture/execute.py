@@ -17,6 +17,8 @@ from typing import IO, TextIO
 
 from tracegen.errors import EnvironmentFailure
 
+_NOT_SETTLED = "its processors, priority or memory could not be set"
+
 
 @dataclass(frozen=True)
 class Completed:
@@ -70,9 +72,7 @@ def run_program(
         except OSError as error:
             raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
         except subprocess.SubprocessError as error:
-            raise EnvironmentFailure(
-                f"{command[0]}: its processors or its priority could not be set: {error}"
-            ) from error
+            raise EnvironmentFailure(f"{command[0]}: {_NOT_SETTLED}: {error}") from error
         try:
             while True:
                 try:
@@ -92,7 +92,8 @@ class Beside:
     """A program that runs beside this one, its output copied to ours and into two files.
 
     With `interactive` it shares our terminal, keyboard and Ctrl-C included; else it reads nothing from a
-    terminal, and Ctrl-C reaches us alone. Raises EnvironmentFailure when it cannot be started.
+    terminal, and Ctrl-C reaches us alone. `before` is called in the new process before the program begins.
+    Raises EnvironmentFailure when it cannot be started.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class Beside:
         stderr: Path,
         environment: Mapping[str, str],
         interactive: bool = False,
+        before: Callable[[], None] | None = None,
     ) -> None:
         """Start it."""
         self._begin = time.monotonic()
@@ -116,9 +118,12 @@ class Beside:
                 stderr=subprocess.PIPE,
                 env={**os.environ, **environment},
                 start_new_session=not interactive,
+                preexec_fn=before,
             )
         except OSError as error:
             raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
+        except subprocess.SubprocessError as error:
+            raise EnvironmentFailure(f"{command[0]}: {_NOT_SETTLED}: {error}") from error
         pipes = ((self._child.stdout, stdout, sys.stdout), (self._child.stderr, stderr, sys.stderr))
         self._copiers = [threading.Thread(target=_copy, args=pipe, daemon=True) for pipe in pipes]
         for copier in self._copiers:

@@ -92,16 +92,22 @@ def ensure_build(
     Raises EnvironmentFailure when a tool is missing, the download fails or does not
     have the pinned hash, or the compiler fails (with its last lines).
     """
-    native = resource_folder("native")
-    upstream = upstream or read_upstream(native)
-    build = _pinned(native, upstream, traced)
-    folder = build.folder
-    with _alone(folder, progress):
-        if not (folder / "source.ok").exists():
-            _make_source(build, upstream, native, progress)
+    build = ensure_source(progress, traced=traced, upstream=upstream)
+    with alone(build.folder, progress):
         if not (build.programs / target).exists():
             configure(build, progress)
             compile_targets(build, (target,), progress)
+    return build
+
+
+def ensure_source(progress: Progress, *, traced: bool, upstream: Upstream | None = None) -> Build:
+    """The source of the pinned llama.cpp or `upstream`, with today's hooks or without; raises as `ensure_build`."""
+    native = resource_folder("native")
+    upstream = upstream or read_upstream(native)
+    build = _pinned(native, upstream, traced)
+    with alone(build.folder, progress):
+        if not (build.folder / "source.ok").exists():
+            _make_source(build, upstream, native, progress)
     return build
 
 
@@ -127,7 +133,7 @@ def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
     source = tree.resolve()
     key = hashlib.sha256(os.fsencode(source)).hexdigest()[:12]
     build = Build(cache_folder() / "llama.cpp" / f"own-{key}", source, "given", traced=True)
-    with _alone(build.folder, progress):
+    with alone(build.folder, progress):
         build.folder.mkdir(exist_ok=True)
         configure(build, progress)
         compile_targets(build, (target,), progress)  # ninja: those parts that have changed
@@ -135,8 +141,8 @@ def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
 
 
 @contextmanager
-def _alone(folder: Path, progress: Progress) -> Iterator[None]:
-    """Hold `folder` against other processes that would build it; the kernel lets go when this one dies."""
+def alone(folder: Path, progress: Progress) -> Iterator[None]:
+    """Hold `folder` of the cache against other processes that would build it; the kernel lets go when this one dies."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = folder.with_name(f"{folder.name}.lock").open("w")
@@ -301,8 +307,13 @@ def has_load_mode(program: Path) -> bool:
 
 def lacks_hooks(program: Path) -> bool:
     """Whether the ggml installed with a program has no tracer; False where it is not there to be asked."""
+    return bool(_libraries(program, "libggml-base")) and not has_hooks(program)
+
+
+def has_hooks(program: Path) -> bool:
+    """Whether the ggml installed with a program has the tracer; False where it is not there to be asked."""
     libraries = _libraries(program, "libggml-base")
-    return bool(libraries) and not any(b"TENSOR_TRACE_DIR" in library.read_bytes() for library in libraries)
+    return any(b"TENSOR_TRACE_DIR" in library.read_bytes() for library in libraries)
 
 
 def _libraries(program: Path, name: str) -> list[Path]:

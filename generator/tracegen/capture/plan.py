@@ -80,12 +80,14 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
     """The settings as used, for run.json."""
     names = (
         "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
-        "flash_attention", "page_cache", "residency", "private", "timeout_s", "max_trace_bytes",
+        "flash_attention", "page_cache", "residency", "private", "repeat", "timeout_s", "max_trace_bytes",
     )  # fmt: skip
     return {
         **{name: getattr(experiment, name) for name in names},
         "flags": list(experiment.flags),
         "processors": list(experiment.processors) or "as is",
         "nice": experiment.nice or "as is",
+        "mlock_gb": "none" if experiment.mlock_gb is None else experiment.mlock_gb,
+        "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
         "prefault": experiment.prefault and experiment.mmap,  # without a mapping there is nothing to prefault
     }

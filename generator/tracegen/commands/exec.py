@@ -12,13 +12,14 @@ from tracegen.commands.run import print_stored
 from tracegen.errors import SettingsError
 from tracegen.observe import Observation, observe
 from tracegen.progress import Progress
-from tracegen.settings import check_name
+from tracegen.settings import KEYS, check_name
 
 NAME = "exec"
-HELP = "Record any program of a hooked llama.cpp (server, bench, your own) while it runs, and store the run."
+HELP = "Record any program that uses llama.cpp (server, bench, your own) while it runs, and store the run."
 EPILOG = (
     "tracegen exec bench -- llama-bench -m model.gguf · "
-    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf. "
+    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf · "
+    "tracegen exec mine --attach -- python my_script.py. "
     "Ctrl-C closes the trace and ends the program; the run is stored then too."
 )
 EXPERIMENTS = Path("experiments")
@@ -34,9 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--passes", metavar="N|A-B", help="record so many passes, or those with these numbers (from 0, warm-up counts)"
     )
     parser.add_argument("--limit", type=int, metavar="BYTES", default=8 << 30, help="largest trace (default 8 GiB)")
+    parser.add_argument("--mlock-gb", type=float, metavar="N", help="lock N GiB of memory while the program runs")
     parser.add_argument("--question", default=QUESTION, help="what the run is to answer, for its page")
     parser.add_argument("--private", action="store_true", help="publish no texts, tokens or arguments of this run")
     parser.add_argument("--interactive", action="store_true", help="give the program keyboard and Ctrl-C")
+    parser.add_argument("--attach", action="store_true", help="its llama.cpp has no hooks: preload the tracer (Linux)")
     parser.add_argument("--llama-cpp", metavar="FOLDER", help="where the programs of a hooked llama.cpp are")
     parser.usage = "tracegen exec [options] NAME -- PROGRAM [ARGUMENT ...]"
 
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     asked = Observation(
         check_name(args.name), args.program, args.question, args.after, args.for_s, args.passes, args.limit,
-        args.private or privacy.asked_for(EXPERIMENTS / args.name), args.interactive,
+        args.private or privacy.asked_for(EXPERIMENTS / args.name), args.interactive, args.attach, args.mlock_gb,
     )  # fmt: skip
     return print_stored(observe(asked, EXPERIMENTS / args.name, Progress(), args.llama_cpp))
 
@@ -66,6 +69,8 @@ def _check(args: argparse.Namespace) -> None:
     for option, value in (("--after", args.after), ("--for", args.for_s)):
         if value is not None and not (math.isfinite(value) and 0 <= value <= 1e9):
             raise SettingsError(f"{option}: is {value}; give seconds, 0 or more")
+    if args.mlock_gb is not None and not KEYS["mlock_gb"].holds(args.mlock_gb):
+        raise SettingsError(f"--mlock-gb: is {args.mlock_gb}; give {KEYS['mlock_gb'].allowed}")
     if args.limit < 1:
         raise SettingsError(f"--limit: is {args.limit}; give bytes, 1 or more")
     if args.passes is not None:

@@ -1,19 +1,21 @@
-"""`tracegen run`: measure an experiment once and store the run."""
+"""`tracegen run`: measure an experiment, once or as often as it asks for, and store each run."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from tracegen.commands.publish import print_published
 from tracegen.errors import CheckError, SettingsError
-from tracegen.measure import measure
+from tracegen.measure import repetitions
 from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
-from tracegen.settings import experiment_from, read_experiment
+from tracegen.series import series_report
+from tracegen.settings import experiment_from, read_experiment, with_repeat
 
 NAME = "run"
-HELP = "Run an experiment once under the tracer, check what was recorded, and store the run."
+HELP = "Run an experiment under the tracer, check what was recorded, and store the run."
 EPILOG = (
     "tracegen run demo-dense · tracegen run path/to/experiment.toml · "
     'tracegen run --model model.gguf --prompt "Hello" -n 5'
@@ -32,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", help=f"without an experiment: its name (default {QUICK})")
     parser.add_argument("--llama-cpp", metavar="FOLDER", help="programs of another hooked llama.cpp")
+    parser.add_argument(
+        "--repeat", type=int, metavar="N", help="N runs with the same settings, and the range of their speeds"
+    )
     parser.add_argument("--publish", action="store_true", help="publish the run as well")
     parser.add_argument("-m", "--message", metavar="WHY", help="with --publish: why this version exists")
 
@@ -43,22 +48,35 @@ def run(args: argparse.Namespace) -> int:
     if args.message and not args.publish:
         raise SettingsError("-m: says why a run is published; add --publish")
     experiment, folder = _chosen(args)
-    made = measure(experiment, folder, Progress(), args.llama_cpp)
-    print(_report(made))
+    experiment = with_repeat(experiment, args.repeat)
+    if args.publish and experiment.repeat > 1:
+        raise SettingsError(
+            f"--publish: goes with one run, and this makes {experiment.repeat}; publish one of them afterwards: "
+            f"tracegen publish {experiment.name} RUN"
+        )
+    made: list[Run] = []
+    try:
+        for one in repetitions(experiment, folder, Progress(), args.llama_cpp):
+            print(_report(one), flush=True)
+            made.append(one)
+    finally:  # what is whole counts, also after Ctrl-C and when a later one failed
+        if experiment.repeat > 1 and made:
+            print(series_report(made, experiment.repeat), flush=True)
     if args.publish:
-        print_published(folder, made, args.message)
+        print_published(folder, made[0], args.message)
     return _status(made)
 
 
 def print_stored(made: Run) -> int:
     """Print the verdict and where the run lies. Raises CheckError when it is not usable."""
     print(_report(made))
-    return _status(made)
+    return _status([made])
 
 
-def _status(made: Run) -> int:
-    if made.verdict == "not usable":
-        raise CheckError(f"{made.experiment}/{made.name}: not usable; see the failed checks above")
+def _status(made: Sequence[Run]) -> int:
+    unusable = [f"{run.experiment}/{run.name}" for run in made if run.verdict == "not usable"]
+    if unusable:
+        raise CheckError(f"{', '.join(unusable)}: not usable; see the failed checks above")
     return 0
 
 

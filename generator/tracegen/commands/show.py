@@ -29,7 +29,7 @@ HELP = "Print what a run did: passes, speed, bytes per token, time by op kind, b
 EPILOG = (
     "JSON holds plain numbers, not rounded; the unit stands in the name: _ns (nanoseconds), _bytes, _share (of 1), "
     "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. What a check found, "
-    "and its limit, are quoted in its words."
+    "and its limit, are quoted in its words. What was not asked for (repetition, mlock, memory_limit) is absent."
 )
 LIMIT = 50
 
@@ -138,6 +138,8 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
         "time_by_op_ns": _time_by_op(ops),
         "peak_buffer_bytes": total_peak(tables),
         "tracing_cost_share": made.facts["trace"].get("overhead_share"),
+        **({"repetition": series} if (series := made.facts.get("repetition")) else {}),
+        **{key: found for key in ("mlock", "memory_limit") if (found := made.facts.get("conditions", {}).get(key))},
         "verdict": made.verdict,
         "checks": [asdict(check) for check in made.checks if check.state in ("failed", "warning")],
     }
@@ -156,6 +158,7 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     times = figures["time_by_op_ns"]
     return {
         "run": figures["run"],
+        **({"repetition": _repetition(series)} if (series := figures.get("repetition")) else {}),
         "model": None
         if model["file"] is None
         else f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
@@ -174,10 +177,24 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
             if ns
         },
         "peak of buffers": _mib(figures["peak_buffer_bytes"]),
+        **({"locked beside it": _mib(found["locked_bytes"])} if (found := figures.get("mlock")) else {}),
+        **({"memory limit": _limit(found)} if (found := figures.get("memory_limit")) else {}),
         "tracing cost": _percent(figures["tracing_cost_share"]),
         "verdict": figures["verdict"],
         **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
     }
+
+
+def _repetition(series: Mapping[str, Any]) -> str:
+    """`2 of 5; the first is run-003`."""
+    return f"{series['number']} of {series['of']}; the first is {series['first_run']}"
+
+
+def _limit(found: Mapping[str, Any]) -> str:
+    """`4096.000 MiB, peak 4095.996 MiB, reached 17 times`."""
+    peak, times = _mib(found["peak_bytes"]) or "not recorded", found["times_reached"]
+    reached = "not recorded how often it was reached" if times is None else f"reached {times} times"
+    return f"{_mib(found['limit_bytes'])}, peak {peak}, {reached}"
 
 
 def _rate(tokens: int | None, rate: float | None) -> str | None:

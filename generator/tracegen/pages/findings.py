@@ -48,10 +48,32 @@ def what_ran(context: Context) -> str:
             f" Only a window was recorded: {q.counted(skipped, 'pass')} outside it left out, tokens counted from its "
             "begin."
         )
-    if not s.n_outside:
-        return first + second
-    stand = "stands" if s.n_outside == 1 else "stand"
-    return f"{first}{second} {q.counted(s.n_outside, 'load or warm-up pass')} {stand} outside every statistic."
+    if s.n_outside:
+        stand = "stands" if s.n_outside == 1 else "stand"
+        second += f" {q.counted(s.n_outside, 'load or warm-up pass')} {stand} outside every statistic."
+    return f"{first}{second}{_other_backends(context)}{ATTACHED if context.flag('trace', 'attached') else ''}"
+
+
+ATTACHED = (
+    " It was traced attached, without hooks: the work buffer, the types of the KV cache and the sampler’s choices are "
+    "not recorded, and a warm-up is known only by what followed it."
+)
+
+
+def _other_backends(context: Context) -> str:
+    """What ran elsewhere than on the CPU: ops that have no times of their own."""
+    ops, splits = context.tables["ops"], context.tables["splits"]
+    by_split = ops["time_basis"].eq("split")
+    if not by_split.any():
+        return ""
+    others = splits[~splits["by_op"]]
+    names = ", ".join(q.printable(name) for name in sorted(others["backend"].unique()))
+    took = float((others["end_ns"] - others["begin_ns"]).sum())
+    return (
+        f" {q.counted(int(by_split.sum()), 'op')} of all passes ran on {names}: not they, only the "
+        f"{q.counted(len(others), 'split')} that hold them were timed ({q.duration(took)} in all), and no time of an "
+        "operation, layer or component counts them."
+    )
 
 
 def _shape(context: Context) -> str:

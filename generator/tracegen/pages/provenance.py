@@ -29,6 +29,7 @@ def provenance(context: Context) -> dict[str, Any]:
         "command": _command(context),
         "groups": [
             group_of("settings", "Settings", settings, "What was asked for; llama.cpp may round it: see its contexts."),
+            *_when_asked(context, ("repetition", "Repetition", ("repetition",), "Which run of a series this is.")),
             _contexts(context),
             _model(context),
             group_of("host", "Host", _sized(context.fact("host"))),
@@ -39,6 +40,21 @@ def provenance(context: Context) -> dict[str, Any]:
                     ("storage", "Storage"),
                     ("kernel", "Kernel"),
                 )
+            ),
+            *_when_asked(
+                context,
+                (
+                    "mlock",
+                    "Memory locked beside the program",
+                    ("conditions", "mlock"),
+                    "Taken from everybody while the program ran.",
+                ),
+                (
+                    "memory-limit",
+                    "Limit to the program’s memory",
+                    ("conditions", "memory_limit"),
+                    "Its own memory counts, and the pages of model and trace that it was the first to use.",
+                ),
             ),
             group_of(
                 "llama-cpp",
@@ -82,6 +98,12 @@ def _sized(facts: Any) -> Any:
         else:
             made[name] = value
     return made
+
+
+def _when_asked(context: Context, *wanted: tuple[str, str, tuple[str, ...], str]) -> list[Group]:
+    """Groups (key, title, where their facts are, note) that stand on the page only when the run has them."""
+    found = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
+    return [group_of(key, title, _sized(facts), note) for key, title, facts, note in found if facts]
 
 
 def _model(context: Context) -> Group:

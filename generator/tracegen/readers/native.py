@@ -21,14 +21,17 @@ from tracegen.errors import TraceFormatError
 from tracegen.readers import events as ev
 from tracegen.readers.clock import clock_of
 from tracegen.readers.graph_tables import graph_tables
+from tracegen.readers.named_weights import named_weights
 from tracegen.readers.pass_kinds import kinds_of
 from tracegen.readers.placement_table import placement_table
-from tracegen.readers.records import BUFFER_USAGES, OUTSIDE, Buffer, Pass, Records, read_records
+from tracegen.readers.records import BUFFER_USAGES, NONE, OUTSIDE, Buffer, Pass, Records, read_records
 from tracegen.readers.residency_table import residency_table
 from tracegen.readers.segments import CLOCKS, WHY_DROPPED, Bytes, Segment, read_segments
+from tracegen.readers.split_tables import CPU, elsewhere, split_tables
 from tracegen.readers.touch_tables import touch_tables
 
 VERSION = "native-2"
+ATTACHED = "attached"  # what the tracer says of itself when it was preloaded, and llama.cpp not hooked
 _STATE: dict[str | None, int] = {None: -1, **{state: code for code, state in enumerate(contract.OP_STATES)}}
 
 
@@ -66,13 +69,16 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     if model is not None:
         made["files"], made["tensors"] = model.files, model.tensors
         _name_models(records, model.loads)
+        if ATTACHED in records.info:
+            records.weights += named_weights(records, model.files, model.tensors)
     made["contexts"] = _contexts(records)
-    made["passes"] = _passes(ordered)
+    made["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     made["tokens"] = _tokens(ordered)
     made |= graph_tables(records)
     made["buffers"] = _buffers(records)
     made["placements"] = placement_table(records, made["files"], made["tensors"])
-    made["ops"], made["spans"], accounting = _ops_and_spans(records, events, ordered)
+    made["ops"], made["spans"], accounting = _ops_and_spans(records, events, ordered, pass_ids)
+    made |= split_tables(records, pass_ids)
     made |= touch_tables(events.indexes, made)
     made["residency"] = residency_table(records, ordered, made["files"])
     facts = _facts(segments, records, events) | accounting | {"clock_uneven_ns": clock.uneven_ns}
@@ -113,7 +119,7 @@ def _contexts(records: Records) -> pd.DataFrame:
     rows = [
         dict(
             context=number, model=load, n_ctx=n_ctx, n_batch=n_batch, n_ubatch=n_ubatch, n_threads=n_threads,
-            type_k=types[0], type_v=types[1],
+            type_k=types[0] or None, type_v=types[1] or None,
         )
         for (number, load, n_ctx, n_batch, n_ubatch, n_threads), types in zip(
             records.contexts, records.context_types, strict=True
@@ -122,7 +128,7 @@ def _contexts(records: Records) -> pd.DataFrame:
     return contract.frame("contexts", rows)
 
 
-def _passes(ordered: list[Pass]) -> pd.DataFrame:
+def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
     rows = []
     for pass_id, (p, (kind, basis, produced)) in enumerate(zip(ordered, kinds_of(ordered), strict=True)):
         row: dict[str, object] = dict(
@@ -131,14 +137,21 @@ def _passes(ordered: list[Pass]) -> pd.DataFrame:
         )  # fmt: skip
         if not p.is_load and not p.flags & OUTSIDE:
             row |= dict(
-                n_tokens=len(p.tokens), n_sequences=p.n_sequences, n_outputs=int((p.tokens["output"] != 0).sum()),
-                position_begin=int(p.tokens["position"][0]) if len(p.tokens) else None,
+                n_tokens=len(p.tokens), n_sequences=p.n_sequences or None, n_outputs=_outputs(p.tokens),
+                position_begin=int(p.tokens["position"][0]) if (p.tokens["position"][:1] >= 0).any() else None,
             )  # fmt: skip
         if p.end_usage is not None:
             names = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "read_bytes")
             row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
+            if not reads_counted:
+                del row["read_bytes"]
         rows.append(row)
     return contract.frame("passes", rows)
+
+
+def _outputs(tokens: np.ndarray) -> int | None:
+    """For how many rows logits were asked; None where an attached tracer could not see it."""
+    return None if (tokens["output"] == NONE).any() else int((tokens["output"] != 0).sum())
 
 
 def _tokens(ordered: list[Pass]) -> pd.DataFrame:
@@ -147,17 +160,15 @@ def _tokens(ordered: list[Pass]) -> pd.DataFrame:
         return contract.frame("tokens")
     rows = np.concatenate([tokens for _, tokens in with_tokens])
     sizes = [len(tokens) for _, tokens in with_tokens]
-    token_id = pd.array(rows["token"], dtype="Int32")
-    token_id[rows["token"] < 0] = pd.NA
     return contract.frame(
         "tokens",
         {
             "pass_id": np.repeat([i for i, _ in with_tokens], sizes),
             "row": np.concatenate([np.arange(size) for size in sizes]),
-            "token_id": token_id,
-            "position": rows["position"],
-            "sequence": rows["sequence"],
-            "output": rows["output"] != 0,
+            "token_id": _nullable(rows["token"], rows["token"] >= 0, np.int32),
+            "position": _nullable(rows["position"], rows["position"] >= 0, np.int32),
+            "sequence": _nullable(rows["sequence"], rows["sequence"] >= 0, np.int32),
+            "output": pd.arrays.BooleanArray(rows["output"] == 1, rows["output"] == NONE),
         },
     )
 
@@ -184,7 +195,7 @@ def _usage(buffer: Buffer, records: Records) -> str | None:
 
 
 def _ops_and_spans(
-    records: Records, events: ev.Events, ordered: list[Pass]
+    records: Records, events: ev.Events, ordered: list[Pass], pass_ids: Mapping[int, int]
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """The ops and spans tables, and how many ops lack a span of some thread."""
     spans = events.spans
@@ -219,10 +230,14 @@ def _ops_and_spans(
         begin[at], end[at] = np.minimum.reduceat(begin_ns, first), np.maximum.reduceat(end_ns, first)
     fused_into = _fused(spans, first_row[spans.pass_id] + spans.node, n)
     ran = threads > 0
+    other = elsewhere(records, pass_ids, first_row, rows["computes"])
+    by_split = ~ran & (other.backend >= 0)
+    split[by_split] = other.split[by_split]
     state = np.full(n, _STATE[None], np.int8)
     state[rows["computes"] == 0] = _STATE["noop"]
     state[rows["computes"] == 2] = _STATE["off"]
-    state[ran] = np.where(rows["empty"][ran], _STATE["empty"], _STATE["executed"])
+    done = ran | by_split
+    state[done] = np.where(rows["empty"][done], _STATE["empty"], _STATE["executed"])
     state[fused_into >= 0] = _STATE["fused"]
     ops = contract.frame(
         "ops",
@@ -231,12 +246,15 @@ def _ops_and_spans(
             "node": rows["node"],
             "state": contract.coded("ops", "state", state),
             "fused_into": _nullable(fused_into, fused_into >= 0, np.int32),
-            "backend": pd.Categorical.from_codes(np.where(ran | (fused_into >= 0), 0, -1), pd.Index(["CPU"])),
+            "backend": pd.Categorical.from_codes(
+                np.where(ran | (fused_into >= 0), 0, np.where(by_split, other.backend + 1, -1)),
+                pd.Index([CPU, *(name for name in other.names)]),
+            ),
             "split": _nullable(split, split >= 0, np.int32),
             "n_threads": _nullable(threads, ran, np.int32),
             "begin_ns": _nullable(begin, ran, np.int64),
             "end_ns": _nullable(end, ran, np.int64),
-            "time_basis": contract.coded("ops", "time_basis", np.where(ran, 0, 2)),
+            "time_basis": contract.coded("ops", "time_basis", np.where(ran, 0, np.where(by_split, 3, 2))),
         },
     )
     accounting: dict[str, object] = {
@@ -311,6 +329,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "dropped_why": "; ".join(sorted({WHY_DROPPED[s.dropped_why] for s in segments if s.dropped_why})) or None,
         "skipped_passes": records.end_skipped,
         "residency_refused": info.get("residency.refused"),
+        "attached": ATTACHED in info,
         "prefault_off": info.get("load.prefault") == "off",
         "ended": ended,
         "unsealed_chunks": sum(segment.n_unsealed for segment in segments),

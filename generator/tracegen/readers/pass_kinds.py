@@ -30,7 +30,7 @@ class _Call:
 
     @property
     def position(self) -> int:
-        """Position of the first row; -1 when it was not recorded."""
+        """Position of the first row; below 0 when it was not recorded."""
         rows = self.passes[0].tokens
         return int(rows["position"][0]) if len(rows) else -1
 
@@ -109,11 +109,11 @@ def _infer(calls: list[_Call]) -> None:
 
 def _kind(call: _Call, generating: bool | None, leads_to_logits: bool) -> str:
     """`generating` is null for the first call of a context: a window may have begun in the middle."""
-    if max(p.n_sequences for p in call.passes) > 1:
+    if not _is_one_sequence(call):
         return "mixed"
     if call.n_rows > 1:
         return "prompt" if call.n_outputs <= 1 else "mixed"
-    if call.position <= 0:
+    if call.position == 0:
         return "prompt"
     if generating or (generating is None and call.logits_read):
         return "generate"
@@ -122,5 +122,9 @@ def _kind(call: _Call, generating: bool | None, leads_to_logits: bool) -> str:
 
 def _may_check(call: _Call) -> bool:
     """Whether the call may check a draft: a few rows of one sequence, not at its begin, all logits asked for."""
-    one = max(p.n_sequences for p in call.passes) == 1
-    return one and 1 < call.n_rows == call.n_outputs <= MOST_DRAFTED and call.position > 0
+    return _is_one_sequence(call) and 1 < call.n_rows == call.n_outputs <= MOST_DRAFTED and call.position > 0
+
+
+def _is_one_sequence(call: _Call) -> bool:
+    """Where an attached tracer could not see how many sequences there were (0), there may be several."""
+    return all(p.n_sequences == 1 for p in call.passes)

@@ -36,6 +36,8 @@ _COMPUTE = struct.Struct("<QIIIIII")
 _SAMPLED = struct.Struct("<Ii")
 _RESIDENCY = struct.Struct("<QQIIII")
 _END = struct.Struct("<QQQQ")
+_SPLIT = struct.Struct("<QIIIIIIII")
+_COPY = struct.Struct("<QQIIIIII")
 _TICKS = struct.Struct("<Q")
 
 WARMUP, ENCODER, OUTSIDE = 1, 2, 4
@@ -132,6 +134,33 @@ class Compute:
 
 
 @dataclass
+class Split:
+    """What the scheduler gave to one backend in a pass; `by_op`: the CPU's, whose threads told each op."""
+
+    pass_number: int
+    split: int
+    backend: str
+    begin_ns: int
+    end_ns: int
+    by_op: bool
+    nodes: np.ndarray  # of the pass's graph, in order; -1 is none of them
+
+
+@dataclass
+class Copy:
+    """A tensor that was copied from one backend to another for a split."""
+
+    pass_number: int
+    split: int
+    tensor: str
+    source: str
+    target: str
+    size_bytes: int
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass
 class Records:
     """All that the main segment says, in order of writing."""
 
@@ -147,6 +176,8 @@ class Records:
     graphs: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
     placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)
     computes: dict[int, Compute] = field(default_factory=dict)
+    splits: dict[tuple[int, int], Split] = field(default_factory=dict)  # by pass and split
+    copies: list[Copy] = field(default_factory=list)
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
@@ -385,19 +416,45 @@ def _take_compute(made: Records, data: memoryview, time_ns: int) -> None:
     graph = made.passes[pass_number].graph
     if number in made.computes or graph is None:
         raise ValueError(f"compute {number} is there already, or has no graph")
-    limit = made.graphs[graph][0]
+    nodes = _nodes_of_part(made.graphs[graph][0], n_nodes, first, n_map, data[_COMPUTE.size :])
+    made.computes[number] = Compute(number, pass_number, split, made.text(backend), nodes)
+
+
+def _nodes_of_part(limit: int, n_nodes: int, first: int, n_map: int, rest: memoryview) -> np.ndarray:
+    """The nodes of the whole graph (`limit` of them) that a part of it holds; -1 is none of them."""
     if first != NONE:
         if n_map or first + n_nodes > limit:
-            raise ValueError(f"compute {number} reaches beyond graph {graph}")
-        nodes = np.arange(first, first + n_nodes)
-    else:
-        if n_map != n_nodes or len(data) - _COMPUTE.size < 4 * n_map:
-            raise ValueError(f"map of {n_map} nodes, {len(data) - _COMPUTE.size} bytes are left")
-        nodes = np.frombuffer(data, "<u4", n_map, _COMPUTE.size).astype(np.int64)
-        nodes[nodes == NONE] = -1
-        if (nodes >= limit).any():
-            raise ValueError(f"compute {number} maps to a node beyond graph {graph}")
-    made.computes[number] = Compute(number, pass_number, split, made.text(backend), nodes)
+            raise ValueError(f"a part of {n_nodes} nodes from {first} on reaches beyond the {limit} of its graph")
+        return np.arange(first, first + n_nodes)
+    if n_map != n_nodes or len(rest) < 4 * n_map:
+        raise ValueError(f"map of {n_map} nodes, {len(rest)} bytes are left")
+    nodes = np.frombuffer(rest, "<u4", n_map).astype(np.int64)
+    nodes[nodes == NONE] = -1
+    if (nodes >= limit).any():
+        raise ValueError(f"a part maps to a node beyond the {limit} of its graph")
+    return nodes
+
+
+def _take_split(made: Records, data: memoryview, time_ns: int) -> None:
+    begin_ns, number, split, backend, n_nodes, first, n_map, by_op, _ = _SPLIT.unpack_from(data)
+    _known(number, made.passes, "pass")
+    _below(NUMBER, split=split)
+    _below(time_ns + 1, begin_ns=begin_ns)
+    graph = made.passes[number].graph
+    if (number, split) in made.splits or graph is None:
+        raise ValueError(f"split {split} of pass {number} is there already, or has no graph")
+    nodes = _nodes_of_part(made.graphs[graph][0], n_nodes, first, n_map, data[_SPLIT.size :])
+    made.splits[number, split] = Split(number, split, made.text(backend), begin_ns, time_ns, bool(by_op), nodes)
+
+
+def _take_copy(made: Records, data: memoryview, time_ns: int) -> None:
+    begin_ns, size, number, split, tensor, source, target, _ = _COPY.unpack_from(data)
+    _known(number, made.passes, "pass")
+    _below(NUMBER, split=split)
+    _below(SIZE, size_bytes=size)
+    _below(time_ns + 1, begin_ns=begin_ns)
+    names = (made.text(tensor), made.text(source), made.text(target))
+    made.copies.append(Copy(number, split, *names, size, begin_ns, time_ns))
 
 
 def _take_logits(made: Records, data: memoryview, time_ns: int) -> None:
@@ -441,6 +498,14 @@ def _take_residency(made: Records, data: memoryview, time_ns: int) -> None:
     made.residency.append(Residency(at_pass, at_load, address, page, made.last_runs[address, size], time_ns))
 
 
+def _take_warmup(made: Records, data: memoryview, time_ns: int) -> None:
+    """What a context did so far is known to be a warm-up only now."""
+    context = _PAIR.unpack_from(data)[0]
+    for one in made.passes.values():
+        if one.context == context:
+            one.flags |= WARMUP
+
+
 def _take_clock(made: Records, data: memoryview, time_ns: int) -> None:
     (ticks,) = _TICKS.unpack_from(data)
     _below(SIZE, ticks=ticks)
@@ -470,4 +535,7 @@ _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     20: _take_end,
     21: _take_clock,
     22: _take_residency,
+    23: _take_warmup,
+    24: _take_split,
+    25: _take_copy,
 }

@@ -1,0 +1,138 @@
+"""What tracing costs a whole run: time per token of three sizes, bytes, memory; and whether a run knows it itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.bench_tracer import disk_folder
+from benchmarks.result import Result
+from tracegen.capture.execute import last_lines
+from tracegen.capture.llama_cpp import TARGET, ensure_build
+from tracegen.capture.plan import command_for, environment_for, timings_in
+from tracegen.demo_models import write_demo_model
+from tracegen.errors import EnvironmentFailure
+from tracegen.model import Experiment
+from tracegen.progress import Progress
+from tracegen.readers.native import read_trace
+from tracegen.readers.segments import segment_files
+from tracegen.verdict import overhead_share
+
+TOKEN_LIMIT = 1.05  # upper end of the interval of the median ratio
+REPORT_LIMIT = 2.0  # between what a run says of its own cost and what on and off say
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model whose tokens take about so long, how many are made, and how many pairs of runs."""
+
+    name: str
+    kind: str
+    shape: dict[str, object]
+    tokens: int
+    pairs: int
+
+
+SIZES = (
+    Size("0.2 ms", "demo", {}, 200, 200),
+    Size("5 ms", "tinyllama", dict(n_layers=6, n_embd=1024, n_ff=2816, n_heads=16, n_vocab=8000), 100, 40),
+    Size("60 ms", "tinyllama", {}, 24, 12),
+)
+
+
+@dataclass
+class Measured:
+    """Per pair of runs, tracing off and on: ms per token, peak of resident memory in bytes; what the traces say."""
+
+    times: np.ndarray
+    memory: np.ndarray
+    trace_bytes: list[int] = field(default_factory=list)
+    reported: list[float] = field(default_factory=list)
+
+
+def run(quick: bool) -> list[Result]:
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory(prefix="tracegen-bench-", dir=disk_folder()) as name:
+        progress = Progress()
+        program = ensure_build(progress).programs / TARGET
+        for size in SIZES:
+            model = Path(name) / f"{size.kind}.gguf"
+            write_demo_model(size.kind, model, **size.shape)
+            for threads in sorted({1, min(2, os.cpu_count() or 1)}):
+                pairs = max(3, size.pairs // 16) if quick else size.pairs
+                label = f"{size.name}, {threads} thread{'s'[: threads > 1]}"
+                progress.step(f"token of {label}, {pairs} pairs")
+                asked = Experiment("bench", "", str(model), "Once upon a time", size.tokens, seed=SEED, threads=threads)
+                results += _results(label, size, _measure(asked, program, Path(name), pairs, progress))
+                progress.done()
+            model.unlink()
+    return results
+
+
+def _measure(asked: Experiment, program: Path, work: Path, pairs: int, progress: Progress) -> Measured:
+    made = Measured(np.zeros((pairs, 2)), np.zeros((pairs, 2)))
+    for pair in range(pairs):
+        for traced in (pair % 2, 1 - pair % 2):
+            trace = work / "trace"
+            trace.mkdir()
+            made.times[pair, traced], made.memory[pair, traced] = _run(asked, program, trace, bool(traced))
+            if traced:
+                made.trace_bytes.append(sum(path.stat().st_blocks * 512 for path in trace.iterdir()))
+                if pair < 3:
+                    read = read_trace(segment_files(trace))
+                    made.reported.append(overhead_share(read.tables, read.facts) or float("nan"))
+            shutil.rmtree(trace)
+        progress.update(pair + 1, pairs, "pairs")
+    return made
+
+
+def _run(asked: Experiment, program: Path, trace: Path, traced: bool) -> tuple[float, int]:
+    """Milliseconds per token by llama.cpp's own counters, and the peak of resident memory in bytes."""
+    log = trace.with_name("err.txt")
+    environment = {**os.environ, **(environment_for(asked, trace) if traced else {})}
+    with log.open("wb") as err:
+        child = subprocess.Popen(
+            command_for(asked, program, Path(asked.model)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=err, env=environment,
+        )  # fmt: skip
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    timings = timings_in(log.read_text(encoding="utf-8", errors="replace"))
+    eval_ms, runs = timings["eval_ms"], timings["eval_runs"]
+    if child.returncode != 0 or any(trace.iterdir()) != traced or not eval_ms or not runs:
+        raise EnvironmentFailure(f"{program.name}: exit status {child.returncode}; its last lines:\n{last_lines(log)}")
+    return eval_ms / runs, usage.ru_maxrss * 1024
+
+
+def _results(label: str, size: Size, found: Measured) -> list[Result]:
+    ratios = found.times[:, 1] / found.times[:, 0]
+    chosen = np.random.default_rng(SEED).integers(0, len(ratios), (10_000, len(ratios)))
+    low, high = np.quantile(np.median(ratios[chosen], axis=1), (0.025, 0.975))
+    off, on = np.median(found.times, axis=0)
+    small = size is SIZES[0]
+    made = [
+        Result(f"{label}: a token, off", off, "ms", note=f"median of {len(ratios)} runs, llama.cpp's eval time"),
+        Result(f"{label}: on", on, "ms", note="the same binary, TENSOR_TRACE_DIR set"),
+        Result(f"{label}: on / off", float(np.median(ratios)), "×", note=f"{len(ratios)} pairs, order in turn"),
+        Result(
+            f"{label}: on / off, upper end", float(high), "×", TOKEN_LIMIT, f"95 % bootstrap interval from {low:.3f}"
+        ),
+        Result(f"{label}: trace per token", float(np.median(found.trace_bytes)) / size.tokens, "B", note="on the disk"),
+        Result(
+            f"{label}: memory, on - off", float(np.median(found.memory[:, 1] - found.memory[:, 0])) / 2**20, "MiB",
+            note="peak resident, the pages of the trace included",
+        ),
+        Result(f"{label}: cost as reported", 100 * float(np.median(found.reported)), "%", note="by the run itself"),
+    ]  # fmt: skip
+    if small:  # elsewhere the cost is below what this machine can tell from noise
+        measured, reported = float(np.median(ratios)) - 1, float(np.median(found.reported))
+        apart = max(measured / reported, reported / measured) if measured > 0 and reported > 0 else float("inf")
+        made.append(Result(f"{label}: measured beside reported", apart, "×", REPORT_LIMIT, "the larger / the smaller"))
+    return made

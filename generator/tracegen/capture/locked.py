@@ -1,0 +1,146 @@
+"""Memory taken from everybody else: anonymous pages that this process locks while the traced program runs.
+
+They are ours, not a helper's: when we end, however we end, the kernel gives them back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tracegen.capture.cgroup import PROC, headroom_bytes
+from tracegen.errors import EnvironmentFailure, SettingsError
+
+GIB = 1 << 30
+MARGIN = 1 * GIB  # bytes that stay available for the program, the kernel and us: less, and the machine may stop
+_PIECE = 256 << 20  # bytes locked at a time: between two of them Ctrl-C is heard
+_CAP_IPC_LOCK = 14  # <linux/capability.h>
+
+
+@dataclass(frozen=True)
+class Locked:
+    """Bytes asked for, bytes that the kernel says are locked for it, and bytes then still available to all."""
+
+    asked_bytes: int
+    locked_bytes: int
+    available_after_bytes: int
+
+
+def bytes_of(gib: float) -> int:
+    """GiB (2^30 bytes) as bytes, in whole pages."""
+    return -(-round(gib * GIB) // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+def refuse_lock(gib: float, needed: int = 0) -> None:
+    """Raise SettingsError when so many GiB cannot be locked here; `needed` bytes more must stay available."""
+    size = bytes_of(gib)
+    allowed = _allowed()
+    if allowed is not None and size > allowed:
+        raise SettingsError(
+            f"mlock_gb: {_gib(size)} cannot be locked, you may lock {_gib(allowed)} (`ulimit -l`); raise `memlock` in "
+            "/etc/security/limits.conf and log in again, or run as root"
+        )
+    free = available_bytes()
+    kept = MARGIN + needed
+    if size + kept > free:
+        for_model = f", {_gib(needed)} of it for the model, which is read without mmap" if needed else ""
+        most = (free - kept) // (GIB // 10) / 10
+        advice = f"ask for at most {most:g}" if most > 0 else "end other programs first"
+        raise SettingsError(
+            f"mlock_gb: {_gib(size)} cannot be locked, {_gib(free)} of memory are available and {_gib(kept)} must stay "
+            f"so{for_model}; {advice}"
+        )
+
+
+@contextmanager
+def locked_memory(gib: float | None, needed: int = 0) -> Iterator[Locked | None]:
+    """Hold so many GiB locked while the block runs, `needed` bytes more stay available; null: nothing is done.
+
+    Raises SettingsError as `refuse_lock`, EnvironmentFailure when the kernel refuses, or memory runs short meanwhile.
+    """
+    if gib is None:
+        yield None
+        return
+    refuse_lock(gib, needed)  # what was available when the command began may be taken by now
+    size, before = bytes_of(gib), _own_locked()
+    with mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
+        pages.madvise(mmap.MADV_DONTFORK)  # the program must not begin with a copy of our page tables
+        _lock(pages, size)
+        locked = _own_locked() - before
+        if locked < size:
+            raise EnvironmentFailure(f"mlock_gb: the kernel locked {locked} of {size} bytes; try again")
+        yield Locked(size, locked, available_bytes())
+
+
+def _lock(pages: mmap.mmap, size: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    view = np.frombuffer(pages, np.uint8)
+    begin = view.ctypes.data
+    del view  # else the mapping cannot be closed
+    for at in range(0, size, _PIECE):
+        length = min(_PIECE, size - at)
+        if available_bytes() < MARGIN:
+            raise EnvironmentFailure(
+                f"mlock_gb: memory ran short after {_gib(at)} of {_gib(size)}; end other programs, or ask for less"
+            )
+        if libc.mlock(ctypes.c_void_p(begin + at), ctypes.c_size_t(length)):
+            why = os.strerror(ctypes.get_errno())
+            raise EnvironmentFailure(
+                f"mlock_gb: cannot lock {_gib(size)} of memory: {why}; ask for less, or run as root"
+            )
+
+
+def available_bytes() -> int:
+    """Bytes that we can have without swapping: the kernel's estimate, less where a cgroup leaves us less.
+
+    Raises EnvironmentFailure.
+    """
+    estimate, headroom = kib_of(PROC / "meminfo", "MemAvailable") * 1024, headroom_bytes()
+    return estimate if headroom is None else min(estimate, headroom)
+
+
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory since it started. Raises EnvironmentFailure."""
+    return kib_of(PROC / "vmstat", "oom_kill")
+
+
+def _allowed() -> int | None:
+    """Bytes that this process may lock yet; null: as many as there are."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    capable = int(_field(PROC / "self/status", "CapEff"), 16) >> _CAP_IPC_LOCK & 1
+    if capable or limit == resource.RLIM_INFINITY:
+        return None
+    return max(0, limit - _own_locked())
+
+
+def _own_locked() -> int:
+    return kib_of(PROC / "self/status", "VmLck") * 1024
+
+
+def kib_of(path: Path, name: str) -> int:
+    """A number of a file below /proc, in the unit it has there (KiB where it is memory). Raises EnvironmentFailure."""
+    return int(_field(path, name).split()[0])
+
+
+def _field(path: Path, name: str) -> str:
+    """`Name: value` or `name value`: the value."""
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = line.split(maxsplit=1)
+            if len(words) == 2 and words[0].rstrip(":") == name:
+                return words[1]
+    except OSError as error:
+        raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
+    raise EnvironmentFailure(f"{path}: does not tell {name}, which mlock_gb and memory_limit_gb need")
+
+
+def _gib(size: int) -> str:
+    return f"{size / GIB:.3g} GiB"

@@ -1,0 +1,288 @@
+/* What programs ask of libllama: loads, contexts, calls with their batches, logits, a warm-up's end. */
+#include "attach.h"
+
+
+enum { MAX_KNOWN = 1024 };
+
+/* llama_batch: how it has been since it lost its default positions in 2024 */
+struct batch {
+    int32_t    n_tokens;
+    int32_t *  token;
+    float *    embedding;
+    int32_t *  position;
+    int32_t *  n_sequences;
+    int32_t ** sequence;
+    int8_t *   output;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct { const void * model; uint32_t load; } models[MAX_KNOWN];
+static struct { const void * batch; int32_t sequence; uint32_t n; bool several; } batches[MAX_KNOWN];
+static const void *    contexts[MAX_KNOWN];
+static unsigned        n_models, n_batches, n_contexts;
+
+__thread struct tt_call tt_call;
+static __thread int          depth;   /* calls within calls */
+static __thread const void * cleared; /* the memory of a context, since it computed something */
+
+/* ---- loads ---- */
+
+static void load_begins(const char * path) {
+    tt_loading(1);
+    tensor_trace_load_begin(path);
+}
+
+static void load_ended(const void * model) {
+    tensor_trace_load_end();
+    tt_loading(-1);
+    pthread_mutex_lock(&lock);
+    if (model) {
+        models[n_models % MAX_KNOWN].model  = model;
+        models[n_models++ % MAX_KNOWN].load = tt_last_load();
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static __thread bool in_load;
+#define LOAD(path, theirs_call)                          \
+    if (in_load || !tt_ready((void *) theirs)) {         \
+        return theirs_call;                              \
+    }                                                    \
+    in_load = true;                                      \
+    load_begins(path);                                   \
+    void * model = theirs_call;                          \
+    load_ended(model);                                   \
+    in_load = false;                                     \
+    return model;
+
+SEEN void * llama_model_load_from_file(const char * path, struct by_value parameters) {
+    THEIRS(void *, llama_model_load_from_file, (const char *, struct by_value))
+    LOAD(path, theirs(path, parameters))
+}
+
+SEEN void * llama_model_load_from_splits(const char ** paths, size_t n_paths, struct by_value parameters) {
+    THEIRS(void *, llama_model_load_from_splits, (const char **, size_t, struct by_value))
+    LOAD(n_paths ? paths[0] : "", theirs(paths, n_paths, parameters))
+}
+
+static uint32_t load_of(const void * context) {
+    const void * model = tt_api.llama_get_model_ ? tt_api.llama_get_model_(context) : NULL;
+    uint32_t     load  = TT_NONE;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < n_models && i < MAX_KNOWN; i++) { /* the newest at this address */
+        load = models[i].model == model ? models[i].load : load;
+    }
+    pthread_mutex_unlock(&lock);
+    return load;
+}
+
+/* ---- contexts ---- */
+
+static void know(const void * context) {
+    bool known = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < n_contexts && !known; i++) {
+        known = contexts[i] == context;
+    }
+    if (!known && n_contexts < MAX_KNOWN) {
+        contexts[n_contexts++] = context;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!known) {
+        const struct tensor_trace_context made = {
+            .context = context, .load = load_of(context), .type_k = -1, .type_v = -1,
+            .n_ctx     = tt_api.llama_n_ctx_ ? tt_api.llama_n_ctx_(context) : 0,
+            .n_batch   = tt_api.llama_n_batch_ ? tt_api.llama_n_batch_(context) : 0,
+            .n_ubatch  = tt_api.llama_n_ubatch_ ? tt_api.llama_n_ubatch_(context) : 0,
+            .n_threads = tt_api.llama_n_threads_ ? (uint32_t) tt_api.llama_n_threads_(context) : 0,
+        };
+        tensor_trace_context(&made);
+    }
+}
+
+SEEN void llama_free(void * context) {
+    THEIRS(void, llama_free, (void *))
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < n_contexts; i++) {
+        if (contexts[i] == context) {
+            contexts[i] = contexts[--n_contexts];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    theirs(context);
+}
+
+/* ---- calls ---- */
+
+static const void * memory_of(const void * context) {
+    return tt_api.llama_get_memory_ ? tt_api.llama_get_memory_(context) : NULL;
+}
+
+/* True: the caller must tell its end. A call that another one makes is a part of that one. */
+static bool call_begins(const void * context, bool encoding, uint32_t n_sequences, int32_t sequence, const int32_t * position) {
+    if (depth++ > 0) {
+        return true;
+    }
+    know(context);
+    const void * memory = memory_of(context);
+    tt_call.context     = context;
+    tt_call.encoding    = encoding || (tt_api.llama_get_memory_ && !memory);
+    tt_call.n_sequences = n_sequences;
+    tt_call.sequence    = sequence;
+    tt_call.position    = -1;
+    if (n_sequences == 1 && position) {
+        tt_call.position = *position;
+    } else if (n_sequences == 1 && memory && tt_api.llama_memory_seq_pos_max_) {
+        tt_call.position = tt_api.llama_memory_seq_pos_max_(memory, sequence) + 1;
+    }
+    cleared = NULL;
+    tensor_trace_call(context);
+    return true;
+}
+
+static void call_ends(void) {
+    if (--depth == 0) {
+        tt_call.context = NULL;
+    }
+}
+
+static bool batch_begins(const void * context, const struct batch * batch, bool encoding) {
+    uint32_t n = 1;
+    for (int32_t i = 0; batch->sequence && batch->n_sequences && i < batch->n_tokens && n == 1; i++) {
+        n = batch->n_sequences[i] == 1 && batch->sequence[i][0] == batch->sequence[0][0] ? 1 : 2;
+    }
+    const bool told = batch->sequence && batch->n_sequences && batch->n_tokens > 0 && batch->n_sequences[0] > 0;
+    return call_begins(context, encoding, n, told ? batch->sequence[0][0] : 0, batch->position);
+}
+
+#define CALL(begins, theirs_call)                                        \
+    const bool    told   = tt_ready((void *) theirs) && (begins);        \
+    const int32_t status = theirs_call;                                  \
+    if (told) {                                                          \
+        call_ends();                                                     \
+    }                                                                    \
+    return status;
+
+SEEN int32_t llama_decode(void * context, struct batch batch) {
+    THEIRS(int32_t, llama_decode, (void *, struct batch))
+    CALL(batch_begins(context, &batch, false), theirs(context, batch))
+}
+
+SEEN int32_t llama_encode(void * context, struct batch batch) {
+    THEIRS(int32_t, llama_encode, (void *, struct batch))
+    CALL(batch_begins(context, &batch, true), theirs(context, batch))
+}
+
+/* ---- calls with a batch that only llama.cpp can look into: what is put into it is noted ---- */
+
+static void put_into_batch(const void * batch, int32_t sequence, bool anew) {
+    pthread_mutex_lock(&lock);
+    unsigned i = 0;
+    while (i < n_batches && batches[i].batch != batch) {
+        i++;
+    }
+    if (i == n_batches && n_batches < MAX_KNOWN) {
+        n_batches++;
+        anew = true;
+        batches[i].batch = batch;
+        batches[i].n     = 0;
+    }
+    if (i < n_batches) {
+        batches[i].several  = !anew && batches[i].n > 0 && (batches[i].several || batches[i].sequence != sequence);
+        batches[i].n        = sequence < 0 ? 0 : (anew ? 0 : batches[i].n) + 1;
+        batches[i].sequence = sequence;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+SEEN void llama_batch_ext_clear(void * batch) {
+    THEIRS(void, llama_batch_ext_clear, (void *))
+    put_into_batch(batch, -1, true);
+    theirs(batch);
+}
+SEEN void llama_batch_ext_free(void * batch) {
+    THEIRS(void, llama_batch_ext_free, (void *))
+    put_into_batch(batch, -1, true);
+    theirs(batch);
+}
+SEEN int32_t llama_batch_ext_add(void * batch, int32_t sequence) {
+    THEIRS(int32_t, llama_batch_ext_add, (void *, int32_t))
+    put_into_batch(batch, sequence, false);
+    return theirs(batch, sequence);
+}
+SEEN int32_t llama_batch_ext_add_token(void * batch, int32_t sequence, int32_t token) {
+    THEIRS(int32_t, llama_batch_ext_add_token, (void *, int32_t, int32_t))
+    put_into_batch(batch, sequence, false);
+    return theirs(batch, sequence, token);
+}
+SEEN bool llama_batch_ext_add_seq(void * batch, int32_t row, int32_t sequence) {
+    THEIRS(bool, llama_batch_ext_add_seq, (void *, int32_t, int32_t))
+    put_into_batch(batch, sequence + (1 << 30), false); /* a row of several sequences */
+    return theirs(batch, row, sequence);
+}
+
+static bool ext_begins(const void * context, const void * batch, bool encoding) {
+    uint32_t n        = 0;
+    int32_t  sequence = -1;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < n_batches; i++) {
+        if (batches[i].batch == batch && batches[i].n > 0) {
+            n        = batches[i].several ? 2 : 1;
+            sequence = batches[i].sequence;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return call_begins(context, encoding, n, sequence, NULL);
+}
+
+SEEN int32_t llama_process(void * context, int type, void * batch) {
+    THEIRS(int32_t, llama_process, (void *, int, void *))
+    CALL(ext_begins(context, batch, type == 0), theirs(context, type, batch))
+}
+
+/* ---- what is asked of a call's logits ---- */
+
+SEEN float * llama_get_logits(void * context) {
+    THEIRS(float *, llama_get_logits, (void *))
+    if (tensor_trace_on) {
+        tensor_trace_logits(context);
+    }
+    return theirs(context);
+}
+SEEN float * llama_get_logits_ith(void * context, int32_t row) {
+    THEIRS(float *, llama_get_logits_ith, (void *, int32_t))
+    if (tensor_trace_on) {
+        tensor_trace_logits(context);
+    }
+    return theirs(context, row);
+}
+SEEN int32_t llama_get_sampled_token_ith(void * context, int32_t row) {
+    THEIRS(int32_t, llama_get_sampled_token_ith, (void *, int32_t))
+    if (tensor_trace_on) {
+        tensor_trace_logits(context);
+    }
+    return theirs(context, row);
+}
+
+/* ---- warm-up: told before in some releases; else what was computed, then cleared and its counters reset, was one ---- */
+
+SEEN void llama_set_warmup(void * context, bool begins) {
+    THEIRS(void, llama_set_warmup, (void *, bool))
+    if (tensor_trace_on) {
+        tensor_trace_warmup(begins);
+    }
+    theirs(context, begins);
+}
+SEEN void llama_memory_clear(void * memory, bool data) {
+    THEIRS(void, llama_memory_clear, (void *, bool))
+    cleared = memory;
+    theirs(memory, data);
+}
+SEEN void llama_perf_context_reset(void * context) {
+    THEIRS(void, llama_perf_context_reset, (void *))
+    if (tensor_trace_on && cleared && cleared == memory_of(context)) {
+        tt_was_warmup(context);
+    }
+    theirs(context);
+}

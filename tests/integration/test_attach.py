@@ -1,0 +1,194 @@
+"""Attached tracing of libraries that nobody changed sees what hooks see, and says what it cannot see."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.integration.conftest import Measured
+from tracegen.capture.attach import ensure_attach, preload
+from tracegen.capture.llama_cpp import TARGET, Build
+from tracegen.capture.plan import command_for
+from tracegen.cli import main
+from tracegen.demo_models import write_demo_model
+from tracegen.loaded import LoadedRun, load_run
+from tracegen.observe import Observation, observe
+from tracegen.progress import Progress
+from tracegen.readers.native import read_trace
+from tracegen.readers.segments import segment_files
+from tracegen.resources import folder as resource_folder
+
+pytestmark = pytest.mark.llama
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    return ensure_attach(Progress())
+
+
+@pytest.fixture(scope="module")
+def attached(measured: Measured, plain: Build, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+    """The run of a measured case once more: without hooks, the tracer preloaded."""
+    experiment = measured.experiment
+    command = command_for(experiment, plain.programs / TARGET, Path(experiment.model))
+    asked = Observation("attached", command, "Is it the same?", attach=True)
+    run = observe(asked, tmp_path_factory.mktemp("attached") / measured.case.name, Progress())
+    assert run.folder is not None
+    return load_run(run.folder)
+
+
+def events(loaded: LoadedRun) -> pd.DataFrame:
+    """One row per event: pass, node, op and thread, and whether the thread waited inside."""
+    named = loaded.graph_nodes[["graph", "node", "op", "name", "dtype"]]
+    made = loaded.spans.merge(loaded.passes[["pass_id", "graph"]], on="pass_id").merge(named, on=["graph", "node"])
+    made["waited"] = made["barrier_ns"] > 0
+    keys = ["pass_id", "node", "thread"]
+    return made.sort_values(keys)[[*keys, "op", "name", "dtype", "waited"]].reset_index(drop=True)
+
+
+def placed(loaded: LoadedRun) -> pd.DataFrame:
+    """Where each tensor of each pass lay."""
+    made = loaded.passes[["pass_id", "placement"]].merge(loaded.placements, on="placement")
+    columns = ["pass_id", "node", "memory", "tensor", "file", "origin_offset", "size_bytes"]
+    return made.sort_values(["pass_id", "node"])[columns].reset_index(drop=True)
+
+
+def test_both_see_the_same_events(measured: Measured, attached: LoadedRun) -> None:
+    expected, found = events(measured.loaded), events(attached)
+    assert len(expected) > 100
+    if measured.experiment.threads == 1:  # then a barrier is left at once, and only who stands before it can time that
+        expected, found = (frame.drop(columns="waited") for frame in (expected, found))
+    pd.testing.assert_frame_equal(found, expected)
+    states = ["pass_id", "node", "state", "fused_into"]
+    pd.testing.assert_frame_equal(attached.ops[states], measured.loaded.ops[states])
+
+
+def test_both_see_the_same_passes_and_tokens(measured: Measured, attached: LoadedRun) -> None:
+    columns = ["pass_id", "context", "call", "ubatch", "kind", "n_tokens", "n_sequences", "n_outputs", "position_begin"]
+    pd.testing.assert_frame_equal(attached.passes[columns], measured.loaded.passes[columns])
+    pd.testing.assert_frame_equal(attached.tokens, measured.loaded.tokens)
+
+
+def test_both_see_the_same_places_rows_and_experts(measured: Measured, attached: LoadedRun) -> None:
+    pd.testing.assert_frame_equal(placed(attached), placed(measured.loaded))
+    pd.testing.assert_frame_equal(attached.touches, measured.loaded.touches)
+    pd.testing.assert_frame_equal(attached.routing, measured.loaded.routing)
+
+
+def test_what_is_not_seen_is_not_recorded(measured: Measured, attached: LoadedRun) -> None:
+    facts = attached.run.facts
+    assert facts["trace"]["attached"] is True
+    assert attached.contexts[["type_k", "type_v"]].isna().all(axis=None)
+    assert facts["text"]["token_ids"] == []
+    assert not (attached.buffers["usage"] == "work").any()
+    assert not [check for check in attached.run.checks if check.state == "failed"]
+
+
+def test_spans_fill_the_passes(attached: LoadedRun) -> None:
+    """Work, waits inside and waits after of each thread are one line of time without holes or overlaps."""
+    spans = attached.spans.sort_values(["pass_id", "thread", "begin_ns"])
+    assert (spans[["work_ns", "barrier_ns", "wait_ns"]] >= 0).all(axis=None)
+    begin = spans["begin_ns"].to_numpy()
+    end = begin + spans[["work_ns", "barrier_ns", "wait_ns"]].sum(axis=1).to_numpy()
+    same = (spans["pass_id"].diff().eq(0) & spans["thread"].diff().eq(0)).to_numpy()[1:]
+    assert (end[:-1][same] <= begin[1:][same] + 1).all()
+
+
+# ---- without the cases ----
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_hooked_program_is_refused(project: Path, hooked: Build, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["exec", "case", "--attach", "--llama-cpp", str(hooked.programs), "--", TARGET])
+    assert status == 2
+    assert "its llama.cpp has the hooks already; leave out --attach" in capsys.readouterr().err
+    assert not (project / "experiments").exists()
+
+
+def test_a_cache_that_cannot_be_preloaded_from_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "my cache"))
+    assert main(["exec", "case", "--attach", "--", "true"]) == 3
+    assert "a space or colon; set XDG_CACHE_HOME" in capsys.readouterr().err
+
+
+def test_a_program_without_llama_cpp_is_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["exec", "case", "--attach", "--", "true"]) == 3
+    assert "it called no llama.cpp in shared libraries" in capfd.readouterr().err
+
+
+def test_libraries_that_the_program_itself_loads_are_found(
+    plain: Build, library: Path, models: Path, tmp_path: Path
+) -> None:
+    """As Python does it: opened by name, their functions visible to nobody else."""
+    program = tmp_path / "opens"
+    includes = [f"-I{plain.source / name}" for name in ("include", "ggml/include")]
+    source = resource_folder("native") / "tests" / "opens_llama.c"
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
+    subprocess.run([compiler, "-Wall", "-Werror", *includes, str(source), "-o", str(program), "-ldl"], check=True)
+    model = write_demo_model("moe", models / "opened.gguf")[0]
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    subprocess.run(
+        [str(program), str(plain.programs / "libllama.so"), str(model)], check=True, capture_output=True,
+        env={**os.environ, **preload(library), "TENSOR_TRACE_DIR": str(trace)},
+    )  # fmt: skip
+    made = read_trace(segment_files(trace))
+    passes = made.tables["passes"]
+    assert passes["kind"].tolist() == ["load", "prompt", "generate"]
+    assert made.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7]
+    assert made.facts["n_ops_unexplained"] == 0
+    assert made.facts["open_computes"] == 0
+
+
+def test_a_library_that_looks_for_the_next_one_finds_it(library: Path, tmp_path: Path) -> None:
+    """RTLD_NEXT means: after who asks. We stand in for dlsym; a library behind us must not find itself."""
+    source, behind = tmp_path / "behind.c", tmp_path / "behind.so"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <sys/types.h>\n"
+        'pid_t getppid(void) { return ((pid_t (*)(void)) dlsym(RTLD_NEXT, "getppid"))() + 1; }\n'
+    )
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
+    subprocess.run([compiler, "-shared", "-fPIC", str(source), "-o", str(behind)], check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getppid())"], capture_output=True, text=True, check=True,
+        env={**os.environ, "LD_PRELOAD": f"{library} {behind}", "TENSOR_TRACE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert int(ended.stdout) == os.getpid() + 1
+
+
+def test_structures_that_lie_otherwise_are_refused(
+    plain: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library made for another ggml: nothing is recorded, and the program runs as if it were not there."""
+    source = tmp_path / "source"
+    for name in ("include", "src"):
+        shutil.copytree(plain.source / "ggml" / name, source / "ggml" / name, ignore=shutil.ignore_patterns("*.c*"))
+    header = source / "ggml" / "include" / "ggml.h"
+    header.write_text(header.read_text().replace("#define GGML_MAX_SRC            10", "#define GGML_MAX_SRC 12"))
+    assert "GGML_MAX_SRC 12" in header.read_text()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    other = Build(plain.folder, source, plain.version, traced=False)
+    monkeypatch.setattr("tracegen.capture.attach.ensure_source", lambda *_, **__: other)
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    model = write_demo_model("demo", tmp_path / "demo.gguf")[0]
+    ended = subprocess.run(
+        [str(plain.programs / TARGET), "-m", str(model), "-p", "a", "-n", "1", "-no-cnv", "--fit", "off"],
+        env={**os.environ, **preload(ensure_attach(Progress())), "TENSOR_TRACE_DIR": str(trace)},
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    assert "tensor_trace: nothing is recorded: struct ggml_tensor of this ggml is not as in" in ended.stderr
+    assert not list(trace.iterdir())

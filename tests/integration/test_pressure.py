@@ -1,0 +1,107 @@
+"""llama.cpp with little memory on purpose: locked beside it, or limited to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.test_faults import wrapper
+from tracegen import store
+from tracegen.capture import cgroup, limited, locked
+from tracegen.capture.llama_cpp import Build
+from tracegen.cli import main
+from tracegen.errors import SettingsError
+from tracegen.model import Run
+
+pytestmark = pytest.mark.llama
+
+Ran = Callable[..., tuple[int, str, Run | None]]
+SMALL = 0.05  # GiB
+
+
+@pytest.fixture
+def ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hooked: Build, demo: Path, capfd: pytest.CaptureFixture[str]
+) -> Ran:
+    """Run an experiment with these settings; exit code, all that was said, and the run if there is one."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(programs: Path | None = None, **settings: object) -> tuple[int, str, Run | None]:
+        folder = Path("experiments/case")
+        folder.mkdir(parents=True, exist_ok=True)
+        everything = {"question": "Why?", "model": str(demo), "prompt": "The page", "tokens": 2, **settings}
+        lines = [f"{key} = {json.dumps(value)}\n" for key, value in everything.items()]
+        (folder / "experiment.toml").write_text("".join(lines))
+        status = main(["run", "case", "--llama-cpp", str(programs or hooked.programs)])
+        captured = capfd.readouterr()
+        stored = store.run_folders(folder)
+        return status, captured.out + captured.err, store.read_run(stored[-1]) if stored else None
+
+    return call
+
+
+@pytest.fixture
+def limits() -> None:
+    """Skips where this machine allows no limit, with its reason."""
+    try:
+        limited.refuse_limit(1)
+    except SettingsError as error:
+        pytest.skip(str(error))
+
+
+def test_memory_is_locked_beside_it(ran: Ran, capfd: pytest.CaptureFixture[str]) -> None:
+    before = locked._own_locked()
+    _, _, plain = ran()
+    status, said, run = ran(mlock_gb=SMALL, page_cache="warm")
+    assert status == 0 and plain is not None and run is not None and "lock memory" in said
+    size = locked.bytes_of(SMALL)
+    found = run.facts["conditions"]["mlock"]
+    assert (found["asked_bytes"], found["locked_bytes"]) == (size, size) and found["available_after_bytes"] > 0
+    assert locked._own_locked() == before and "memory_limit" not in run.facts["conditions"]
+    assert run.facts["settings"]["mlock_gb"] == SMALL and run.facts["text"] == plain.facts["text"]
+    assert "mlock" not in plain.facts["conditions"] and plain.facts["settings"]["mlock_gb"] == "none"
+    assert main(["show", "case"]) == 0
+    assert "locked beside it" in capfd.readouterr().out
+
+
+def test_it_is_given_back_when_the_program_fails(ran: Ran, tmp_path: Path, hooked: Build) -> None:
+    before = locked._own_locked()
+    killed = wrapper(tmp_path, hooked, before="kill -KILL $$")
+    status, said, run = ran(killed, mlock_gb=SMALL)
+    assert status == 3 and run is None and "killed by SIGKILL" in said
+    assert locked._own_locked() == before
+
+
+def test_more_than_there_is_runs_nothing(ran: Ran) -> None:
+    status, said, run = ran(mlock_gb=100_000)
+    assert status == 2 and run is None and "mlock_gb: 1e+05 GiB cannot be locked" in said
+    assert not Path("experiments/case/failed").exists()
+
+
+def test_a_limit_that_this_machine_does_not_allow_runs_nothing(ran: Ran) -> None:
+    status, said, run = ran(memory_limit_gb=100_000, page_cache="cold")
+    assert status == 2 and run is None and "memory_limit_gb: 100000 GiB would limit nothing" in said
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_limit_holds_and_is_gone_after(ran: Ran) -> None:
+    own = cgroup.own_cgroup()
+    assert own is not None
+    _, _, plain = ran()
+    status, _, run = ran(memory_limit_gb=0.5, page_cache="cold")
+    assert status == 0 and plain is not None and run is not None
+    found = run.facts["conditions"]["memory_limit"]
+    assert found["asked_bytes"] == found["limit_bytes"] == 1 << 29 and found["processes_killed"] == 0
+    assert found["peak_bytes"] is None or 0 < found["peak_bytes"] <= 1 << 29
+    assert run.facts["text"] == plain.facts["text"] and not list(own.glob("tracegen-*"))
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_limit_that_is_too_small_is_named(ran: Ran) -> None:
+    own = cgroup.own_cgroup()
+    status, said, run = ran(memory_limit_gb=0.004, page_cache="cold")
+    assert status == 3 and run is None and own is not None
+    assert "needed more memory than memory_limit_gb allows" in said and not list(own.glob("tracegen-*"))

@@ -1,0 +1,81 @@
+"""What a tracer could not see is null in the tables, never 0; what it learned later counts for what came before."""
+
+from __future__ import annotations
+
+import struct
+
+import pandas as pd
+import pytest
+
+from tests.native.trace_bytes import NONE, Trace, compute, pass_begin, pass_end, read, record, split, string
+from tracegen.readers.native import NativeTrace
+
+pytestmark = pytest.mark.native
+
+CONTEXT = record(8, struct.pack("<8I", 0, 0, 64, 64, 64, 1, 0, 0))  # types of K and V: the empty string
+
+
+def info(number: int, key: str, value: str) -> list[bytes]:
+    return [string(number, key), string(number + 1, value), record(1, struct.pack("<II", number, number + 1))]
+
+
+def attached_pass(number: int, *, sequences: int = 0, token: int = 7, place: int = -1, output: int = NONE) -> bytes:
+    """A pass of context 0 with one row."""
+    head = struct.pack("<5Q5IiII", 1, 2, 3, 4, 512, number, 0, 0, 0, 0, 0, 1, sequences)
+    return record(15, head + struct.pack("<iiiI", token, place, -1, output), 3_000 + number)
+
+
+def trace(*run: bytes, before: tuple[bytes, ...] = (), events: bool = False) -> NativeTrace:
+    made = Trace(run=list(run))
+    made.before = [*before, *made.before]
+    made.after = []
+    return read((made if events else Trace(made.strings, made.before, made.run, [], [])).files())
+
+
+def test_sequences_positions_and_outputs_that_nobody_saw() -> None:
+    made = trace(attached_pass(0), pass_end(0), before=(CONTEXT,))
+    (row,) = made.tables["passes"].to_dict("records")
+    assert all(pd.isna(row[name]) for name in ("n_sequences", "n_outputs", "position_begin"))
+    assert row["n_tokens"] == 1
+    assert row["kind"] == "mixed"  # there may be several sequences
+    (token,) = made.tables["tokens"].to_dict("records")
+    assert token["token_id"] == 7
+    assert all(pd.isna(token[name]) for name in ("position", "sequence", "output"))
+
+
+def test_types_of_a_cache_that_nobody_told() -> None:
+    contexts = trace(before=(CONTEXT,)).tables["contexts"]
+    assert contexts[["type_k", "type_v"]].isna().all(axis=None)
+    assert contexts["n_ctx"].tolist() == [64]
+
+
+def test_a_kernel_that_does_not_count_what_is_read() -> None:
+    passes = (pass_begin(), pass_end())
+    assert trace(*passes).tables["passes"]["read_bytes"].tolist() == [0]
+    made = trace(*passes, before=tuple(info(20, "counters.read_bytes", "no"))).tables["passes"]
+    assert made["read_bytes"].isna().all()
+    assert made["minor_faults"].tolist() == [0]
+
+
+def test_passes_are_a_warm_up_when_that_is_told_after_them() -> None:
+    known = dict(sequences=1, place=0, output=1)
+    call, warmup = record(14, struct.pack("<II", 0, 0)), record(23, struct.pack("<II", 0, 0))
+    run = [call, attached_pass(0, **known), pass_end(0), warmup, call, attached_pass(1, **known), pass_end(1)]
+    passes = trace(*run, before=(CONTEXT,)).tables["passes"]
+    assert passes[["kind", "kind_basis"]].values.tolist() == [["warmup", "recorded"], ["prompt", "inferred"]]
+
+
+@pytest.mark.parametrize("backend, state, basis", [("GPU", "executed", "split"), ("CPU", None, "graph only")])
+def test_an_op_without_events_ran_where_its_split_says(backend: str, state: str | None, basis: str) -> None:
+    """Of a split of the CPU that told no op nothing is made up."""
+    name = string(20, backend)
+    (row,) = trace(pass_begin(), split(backend=20), pass_end(), before=(name,)).tables["ops"].to_dict("records")
+    assert row["time_basis"] == basis
+    assert (row["state"], row["backend"], row["split"]) == ("executed", "GPU", 0) if state else pd.isna(row["state"])
+    assert pd.isna(row["begin_ns"]) and pd.isna(row["n_threads"])
+
+
+def test_the_cpus_own_split_leaves_its_ops_as_they_are() -> None:
+    made = trace(pass_begin(), compute(), split(by_op=1), pass_end(), events=True).tables
+    assert made["ops"]["time_basis"].astype(str).tolist() == ["measured"]
+    assert made["splits"]["by_op"].tolist() == [True]
