@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 
-.PHONY: help demo sample test check bench fuzz llama-matrix lock clean
+.PHONY: help demo sample test check bench fuzz server llama-matrix lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -41,7 +41,10 @@ fuzz: $(VENV)/ready ## ten minutes of coverage-guided fuzzing for each reader (i
 	@$(BIN)/python -m tests.fuzz native 600
 	@$(BIN)/python -m tests.fuzz gguf 600
 
-llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: and run)
+server: $(VENV)/ready ## build llama-server (four minutes of processor time) and trace it with several clients
+	@TRACEGEN_SERVER=1 $(BIN)/python -m pytest tests/integration/test_server.py
+
+llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: models and knobs too)
 	@$(BIN)/python -m tests.llama_matrix $(MATRIX)
 
 lock: ## make requirements.lock anew (needs uv)

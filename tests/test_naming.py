@@ -177,6 +177,8 @@ def test_layer_of(name: str, layer: int | None) -> None:
         ("ADD", "Qcur-2", ["Qcur-2", "blk.3.attn_k.bias"], (2, "attention_q")),
         ("MUL", "result_norm", ["norm", "output_norm.weight"], (None, "norm")),
         ("MUL_MAT", "z-0", ["blk.0.attn_gate.weight", "attn_norm-0"], (0, "attention")),
+        ("GATED_DELTA_NET", "__fgdn_ch__-0", ["q_conv-0", "beta-0"], (0, "recurrent")),
+        ("CPY", "state_update_target-0 (copy of last_conv_states-0)", ["last_conv_states-0"], (0, "recurrent")),
         ("GET_ROWS", "model.embed_tokens", ["token_embd.weight", "inp_tokens"], (None, "embedding")),
         ("ADD", "ffn_inp-0", ["mamba_out-0", "embd"], (0, "other")),
         ("CPY", "attn_inp_kq_mask (copy)", ["Qcur-1"], (None, "attention")),

@@ -182,6 +182,37 @@ def test_a_buffer_that_was_never_freed() -> None:
     assert state_of(with_table("buffers", lambda b: b[:-1]), "buffers_balance") == "warning"
 
 
+def test_buffers_of_a_program_that_we_ended() -> None:
+    """Its trace was closed while it held some; one that frees what it never had is wrong all the same."""
+    held = replace(with_table("buffers", lambda b: b[:-1]), stopped=True)
+    assert state_of(held, "buffers_balance") == "not checked"
+    freed = replace(with_table("buffers", lambda b: pd.concat([b, b[b["event"] == "free"]])), stopped=True)
+    assert state_of(freed, "buffers_balance") == "warning"
+
+
+def test_how_many_tokens_passes_of_several_sequences_gave_is_not_known() -> None:
+    def several(passes: pd.DataFrame) -> pd.DataFrame:
+        return passes.assign(kind=passes["kind"].astype(object).replace("prompt", "mixed"))
+
+    made = replace(with_table("passes", several), tokens_asked=None)
+    (check,) = [check for check in checks_of(made) if check.key == "tokens_asked"]
+    assert (check.state, check.found) == ("not checked", "not known")
+    (check,) = [check for check in checks_of(evidence(tokens_asked=None)) if check.key == "tokens_asked"]
+    assert (check.state, check.found) == ("not checked", "1")
+
+
+def test_graphs_of_ggml_without_llama_cpp_are_of_no_known_kind_and_that_is_no_fault() -> None:
+    """Where a model or a context is known, passes without a kind are a warning as ever."""
+    tables = dict(hard_case())
+    tables["passes"] = tables["passes"].iloc[1:].assign(kind=None)
+    known = evidence(tables=tables, warmup=None)
+    assert (state_of(known, "pass_kinds"), state_of(known, "op_mix")) == ("warning", "failed")  # it has no norm
+    tables |= {name: tables[name][:0] for name in ("contexts", "files", "tensors")}
+    alone = evidence(tables=tables, warmup=None, tokens_asked=None, data_begin=())
+    keys = ("pass_kinds", "op_mix", "tokens_asked")
+    assert {state_of(alone, key) for key in keys} == {"not checked"}
+
+
 def test_warm_up_that_was_recorded_as_a_prompt() -> None:
     assert state_of(evidence(warmup=True), "pass_kinds") == "failed"
 

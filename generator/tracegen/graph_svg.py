@@ -65,11 +65,12 @@ def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: s
     info: dict[int, dict[Any, Any]] = {int(row["node"]): row for row in rows}
     edges = tables["graph_edges"]
     edges = edges[(edges["graph"] == graph).to_numpy()].sort_values(["target", "slot"])
+    home = {node: (i, k) for i, b in enumerate(blocks) for k, member in enumerate(b.members) for node in member}
     sources: dict[int, list[int]] = {}
     for source, target in zip(edges["source"], edges["target"], strict=True):
-        sources.setdefault(int(target), []).append(int(source))
+        if int(target) in home:  # a leaf may be what another graph computed, and from what is not drawn here
+            sources.setdefault(int(target), []).append(int(source))
     link = "" if pass_id is None else f"{operations}#pass={pass_id}&node="
-    home = {node: (i, k) for i, b in enumerate(blocks) for k, member in enumerate(b.members) for node in member}
     readers: dict[int, set[tuple[int, int]]] = {}
     for target, read in sources.items():
         for source in read:

@@ -61,7 +61,7 @@ _RULES = tuple(
         (r"(?:ffn|channel_mix)_up\w*|vis_up", "ffn_up"),
         (r"ffn_(?:down|out|dense_out|mlp)\w*|vis_down", "ffn_down"),
         (r"(?:ssm|mamba2?|time_mix|channel_mix|shortconv|kda|dnet|linear_attn)[_.].*", "recurrent"),
-        (r"(?:conv|r?wkv)(?:[_.0-9].*)?", "recurrent"),
+        (r"(?:conv|r?wkv)(?:[_.0-9].*)?|state_update_target", "recurrent"),
         (r"(?:token|position|pos|inp|tok|per_layer_token)_embd\w*|embd|embed_tokens|token_types", "embedding"),
         (r"inp_(?:tokens|scaled)|inpL", "embedding"),
         (rf"{_ATTENTION_INPUT}o(?:ut(?:put)?\w*|_proj)?|attn_proj|kqv_wo|wo", "attention_output"),
@@ -108,10 +108,12 @@ def place_of(op: str, name: str, operands: Sequence[tuple[str, Place]]) -> Place
     `node_21` may be the FLASH_ATTN_EXT of a layer: its queries tell the layer. Where operands
     tell several, an op of the last of these layers reads the result of another. `result_embd`
     may add the bias of the last layer's norm: it is of that layer. A name that means nothing
-    here (`z-0`) leaves the component to the weight.
+    here (`z-0`, `__fgdn_ch__-0`) leaves the component to the op, then to the weight.
     """
     unnamed = bool(_UNNAMED.fullmatch(name))
     component = _component_by_operands(op, operands) if unnamed else component_of(name)
+    if component == "other":
+        component = _OF_OP.get(op, component)
     if component == "other":
         component = next((place[1] for operand, place in operands if _is_weight(operand)), component)
     layer = layer_of(name)

@@ -120,6 +120,11 @@ def test_summary_of_the_hard_case() -> None:
     assert s.touched_share == pytest.approx(6144 / 7680)
 
 
+def test_tokens_of_passes_that_may_give_several_are_not_counted() -> None:
+    passes = HARD["passes"].assign(kind=HARD["passes"]["kind"].astype(object).replace("prompt", "mixed"))
+    assert summarised({**HARD, "passes": passes}).generated_tokens is None
+
+
 def test_bytes_per_token_are_the_median_over_generate_passes() -> None:
     ops = operations.op_rows(CASE)
     s = summarised(CASE)

@@ -302,6 +302,58 @@ def test_what_is_refused(tree: Path, case: str) -> None:
     (tree / "src").chmod(0o755)
 
 
+def without_llama(tree: Path) -> Path:
+    """What whisper.cpp is: a ggml, and a `src` with a CMakeLists.txt of its own."""
+    for name in ("src", "common", "tools"):
+        shutil.rmtree(tree / name)
+    (tree / "src").mkdir()
+    (tree / "src/CMakeLists.txt").write_text("target_link_libraries(whisper PUBLIC ggml)\n")
+    return tree
+
+
+def test_a_tree_with_ggml_alone_takes_the_hooks_of_ggml(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = content_of(without_llama(tree))
+    code, said = says(capsys, "hook", tree, "--check")
+    assert code == 1 and "and can be; it has a ggml and no llama.cpp" in said and "src/CMakeLists.txt" not in said
+    code, said = says(capsys, "hook", tree)
+    assert code == 0 and "tracegen exec NAME" in said and "--target PROGRAM" in said
+    changed = {file for file, content in content_of(tree).items() if file in before and content != before[file]}
+    assert changed == {file for file in before if file.startswith("ggml/")}
+    assert says(capsys, "hook", tree, "--check")[0] == 0
+    assert says(capsys, "hook", tree, "--reverse")[0] == 0 and content_of(tree) == before
+
+
+def test_a_missing_anchor_of_ggml_alone_names_file_and_text(tree: Path) -> None:
+    file = without_llama(tree) / "ggml/src/ggml-backend.cpp"
+    file.write_text(file.read_text().replace("buffer->usage = usage;", "buffer->use = usage;"))
+    before = content_of(tree)
+    with pytest.raises(SettingsError, match=r"ggml-backend\.cpp: the line 'buffer->usage = usage;' is not there"):
+        hook_tree(tree, NATIVE)
+    assert content_of(tree) == before
+
+
+@pytest.mark.parametrize("trace_of_llama", ["include/llama.h", "src/llama.cpp", "common/common.cpp"])
+def test_a_llama_cpp_that_lacks_files_is_no_ggml_alone(tree: Path, trace_of_llama: str) -> None:
+    file = without_llama(tree) / trace_of_llama
+    file.parent.mkdir(exist_ok=True)
+    file.write_text('#include "llama.h"\n')
+    before = content_of(tree)
+    with pytest.raises(SettingsError, match=r"is missing|is not there"):
+        hook_tree(tree, NATIVE)
+    assert content_of(tree) == before
+
+
+def test_a_tree_that_becomes_llama_cpp_is_hooked_in_part(tmp_path: Path) -> None:
+    whole, tree = tree_for(tmp_path / "whole"), without_llama(tree_for(tmp_path / "tree"))
+    hook_tree(tree, NATIVE)
+    shutil.copytree(whole, tree, dirs_exist_ok=True, ignore=shutil.ignore_patterns("ggml"))
+    assert plan_hooks(tree, NATIVE).state == "hooked in part"
+    hook_tree(tree, NATIVE)
+    assert plan_hooks(tree, NATIVE).state == "hooked"
+    carry_out(plan_reverse(tree))
+    assert content_of(tree) == content_of(whole)
+
+
 def test_a_tracer_that_was_changed_in_the_tree_is_not_lost(tree: Path) -> None:
     hook_tree(tree, NATIVE)
     (tree / SOURCES / "trace.c").write_text("/* better */\n")
@@ -333,7 +385,7 @@ def test_a_broken_record(tree: Path) -> None:
 
 
 def test_no_llama_cpp_at_all(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"no llama\.cpp source tree"):
+    with pytest.raises(SettingsError, match=r"no source tree of llama\.cpp"):
         hook_tree(tmp_path, NATIVE)
     with pytest.raises(SettingsError, match="is no folder"):
         hook_tree(tmp_path / "nothing", NATIVE)

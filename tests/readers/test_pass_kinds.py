@@ -69,6 +69,16 @@ def test_several_sequences_are_mixed() -> None:
     assert kinds(call(0, 4, 0), call(1, 3, 5, "all", n_sequences=3)) == "prompt>0 mixed"
 
 
+def test_after_several_sequences_nobody_knows_which_token_it_is() -> None:
+    """As a server does: two requests at once, then one. A context of its own still counts."""
+    both = [call(i, 2, 4 + i, "all", n_sequences=2) for i in (1, 2)]
+    one = (call(3, 4, 0), call(4, 1, 4))
+    assert kinds(call(0, 4, 0), *both, *one) == "prompt>0 mixed mixed prompt generate"
+    assert kinds(*both, call(3, 4, 0, context=1)) == "mixed mixed prompt>0"
+    unread = call(1, 2, 4, "none", read=False, n_sequences=2)
+    assert kinds(unread, *one) == "mixed prompt>0 generate>1"
+
+
 def test_rows_whose_logits_are_all_asked_for_are_mixed() -> None:
     assert kinds(call(0, 512, 0, "all"), call(1, 512, 0, "all"), call(2, 100, 512, "all")) == "mixed mixed mixed"
 

@@ -22,7 +22,7 @@ class Summary:
     n_other_passes: int
     n_outside: int
     prompt_tokens: int | None
-    generated_tokens: int
+    generated_tokens: int | None
     prompt_ns: int | None
     generate_ns: int | None
     prompt_rate: float | None
@@ -81,7 +81,7 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         n_other_passes=len(passes) - len(prompt) - len(generate),
         n_outside=len(tables["passes"]) - len(passes),
         prompt_tokens=speed.prompt_tokens,
-        generated_tokens=int(passes["produced_token"].notna().sum()),
+        generated_tokens=None if _several_tokens(passes) else int(passes["produced_token"].notna().sum()),
         prompt_ns=speed.prompt_ns,
         generate_ns=speed.generate_ns,
         prompt_rate=speed.prompt_rate,
@@ -98,6 +98,17 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         read_bytes_outside=total(outside["read_bytes"]),
         involuntary_switches=total(passes["involuntary_switches"]),
     )
+
+
+def _several_tokens(passes: pd.DataFrame) -> bool:
+    """Whether a pass may have given several tokens, or some that were thrown away: nobody knows how many.
+
+    Nor does anybody where no pass has a kind: graphs of ggml without llama.cpp.
+    """
+    if len(passes) and passes["kind"].isna().all():
+        return True
+    several = passes["kind"].isin(["mixed", "draft", "verify"]) & (passes["n_outputs"] > 0).fillna(True)
+    return bool(several.any())
 
 
 def _median(sizes: pd.DataFrame, memory: str, passes: pd.DataFrame) -> int | None:

@@ -1,4 +1,6 @@
-"""A llama.cpp source tree, hooked in place: what would change, all of it or nothing, and back byte for byte.
+"""A source tree of llama.cpp, hooked in place: what would change, all of it or nothing, and back byte for byte.
+
+A tree that has a ggml and nothing of llama.cpp (whisper.cpp, say) takes the hooks of its ggml, all or none.
 
 What tracegen put into a tree lies in `ggml/src/tensor-trace` (and one header in `ggml/include`): the
 tracer's sources, the list of hooks that was used, and HOOKED, the record of who did it and to which
@@ -16,13 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tracegen.capture.hook_record import Record, git_state, parse_record
-from tracegen.capture.hooks import apply_hooks, parse_hooks, remove_hooks
+from tracegen.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.resources import package_version
 
 SOURCES = "ggml/src/tensor-trace"
 HEADER = "ggml/include/tensor_trace.h"
 LIST = f"{SOURCES}/llama-cpp.toml"
+GGML = "ggml/"
+LLAMA = "include/llama.h"
 RECORD = f"{SOURCES}/HOOKED"
 _OWN = (("include", "*.h"), ("src", "*.[ch]"), ("hooks", "*.[ch]"), ("hooks", "*.cmake"), ("hooks", "llama-cpp.toml"))
 
@@ -52,13 +56,14 @@ class Plan:
 
     `state` is one of `not hooked`, `hooked`, `hooked in part`, `hooked by other hooks`;
     `changes` are in the order in which they are written, and may take a file away before it comes anew;
-    `record` is the one found in the tree.
+    `record` is the one found in the tree; `plain`: what is hooked is a ggml without llama.cpp.
     """
 
     tree: Path
     state: str
     changes: tuple[Change, ...]
     record: Record | None
+    plain: bool = False
 
     def net(self) -> tuple[Change, ...]:
         """One change for each file: from what it is to what it will be."""
@@ -90,29 +95,33 @@ def own_files(native: Path) -> dict[str, bytes]:
 def plan_hooks(tree: Path, native: Path) -> Plan:
     """What would make `tree` a tree hooked with the hooks of `native`; writes nothing.
 
-    Raises SettingsError when `tree` is no llama.cpp source tree, an anchor is missing, or a file
+    Raises SettingsError when `tree` is no source tree with a ggml, an anchor is missing, or a file
     is a link, read-only, not tracegen's, or changed since tracegen wrote it.
     """
     record, undo = _undo(tree)
     own = own_files(native)
-    redo = _redo(tree, {change.file: change.after for change in undo}, own)
-    net = Plan(tree, "", (*undo, *redo), record).net()
+    hooks = parse_hooks(own[LIST].decode())
+    plain = _is_plain(tree, hooks)
+    if plain:
+        hooks = tuple(hook for hook in hooks if hook.file.startswith(GGML))
+    redo = _redo(tree, {change.file: change.after for change in undo}, own, hooks)
+    net = Plan(tree, "", (*undo, *redo), record, plain).net()
     stale = {change.file for change in net if change.before != change.after and change.file != RECORD}
     version = hooks_version(native)
     state = _state(record, version, stale)
     if state == "hooked":
-        return Plan(tree, state, (), record)
-    plain = {change.file: change.before for change in redo if not change.own and change.before is not None}
-    commit, changed = git_state(tree, plain)
+        return Plan(tree, state, (), record, plain)
+    unhooked = {change.file: change.before for change in redo if not change.own and change.before is not None}
+    commit, changed = git_state(tree, unhooked)
     files = {file: hashlib.sha256(content).hexdigest() for file, content in own.items()}
     made = Record(package_version(), version, commit, changed, files)
     if LIST in stale:  # while it is away, or another, no hook may be in: it alone tells which lines to take out
-        stale.update(plain)
+        stale.update(unhooked)
     *undo, old = undo or [Change(RECORD, None, None)]
     steps = (*undo, Change(RECORD, old.before, made.text().encode()), *redo)
     chosen = [c for c in steps if (c.file in stale or c.file == RECORD) and c.before != c.after]
     _must_be_writable(tree, chosen)
-    return Plan(tree, state, tuple(chosen), record)
+    return Plan(tree, state, tuple(chosen), record, plain)
 
 
 def plan_reverse(tree: Path) -> Plan:
@@ -172,7 +181,7 @@ def _undo(tree: Path) -> tuple[Record | None, list[Change]]:
     if not tree.is_dir():
         raise SettingsError(f"{tree}: is no folder")
     if not (tree / "ggml").is_dir() or not (tree / "CMakeLists.txt").is_file():
-        raise SettingsError(f"{tree}: is no llama.cpp source tree: it has no ggml and CMakeLists.txt")
+        raise SettingsError(f"{tree}: is no source tree of llama.cpp, nor one with a ggml: no ggml and CMakeLists.txt")
     text = _read(tree, RECORD)
     if text is None:
         return None, []
@@ -193,7 +202,16 @@ def _undo(tree: Path) -> tuple[Record | None, list[Change]]:
     return record, [*undo, Change(RECORD, text, None)]
 
 
-def _redo(tree: Path, unhooked: Mapping[str, bytes | None], own: Mapping[str, bytes]) -> list[Change]:
+def _is_plain(tree: Path, hooks: Sequence[Hook]) -> bool:
+    """Whether a tree has nothing of llama.cpp: neither its header nor one of the sources that are hooked."""
+    others = dict.fromkeys(hook.file for hook in hooks if not hook.file.startswith(GGML))
+    there = [file for file in (LLAMA, *others) if _read(tree, file) is not None]
+    return all(PurePosixPath(file).name == "CMakeLists.txt" for file in there)  # every project has its own
+
+
+def _redo(
+    tree: Path, unhooked: Mapping[str, bytes | None], own: Mapping[str, bytes], hooks: Sequence[Hook]
+) -> list[Change]:
     """What puts the hooks in, once what is in `unhooked` has been undone: tracegen's files first."""
     redo = []
     for file, content in own.items():
@@ -201,11 +219,10 @@ def _redo(tree: Path, unhooked: Mapping[str, bytes | None], own: Mapping[str, by
         if found not in (None, content):
             raise SettingsError(f"{tree / file}: is there already and not tracegen's; move it away")
         redo.append(Change(file, found, content))
-    hooks = parse_hooks(own[LIST].decode())
     for file in dict.fromkeys(hook.file for hook in hooks):
         found = unhooked[file] if file in unhooked else _read(tree, file)
         if found is None:
-            raise SettingsError(f"{tree / file}: is missing; {tree} is no llama.cpp source tree that the hooks know")
+            raise SettingsError(f"{tree / file}: is missing; {tree} is no source tree that the hooks know")
         try:
             redo.append(Change(file, found, _encode(apply_hooks(file, _decode(found), hooks))))
         except SettingsError as error:

@@ -26,7 +26,9 @@ TARGET = "llama-completion"
 FLAGS = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DLLAMA_BUILD_TESTS=OFF",
-    "-DLLAMA_BUILD_SERVER=OFF",
+    "-DLLAMA_BUILD_SERVER=ON",  # to be asked for; it is compiled only then
+    "-DLLAMA_BUILD_UI=OFF",  # its pages in the browser: npm would make them,
+    "-DLLAMA_USE_PREBUILT_UI=OFF",  # or they would be downloaded
     "-DLLAMA_CURL=OFF",
 )
 TRACED = "-DGGML_TENSOR_TRACE=ON"
@@ -81,14 +83,16 @@ def _pins(path: Path) -> Iterator[Upstream]:
         yield Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
 
 
-def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGET) -> Build:
+def ensure_build(
+    progress: Progress, *, traced: bool = True, target: str = TARGET, upstream: Upstream | None = None
+) -> Build:
     """The build of the pinned llama.cpp with today's hooks, made when it is not in the cache.
 
-    With `traced=False` the same source without hooks: what tests compare with.
+    With `traced=False` the same source without hooks: what tests compare with; `upstream` is another release.
     Raises EnvironmentFailure when a tool is missing, the download fails or does not
     have the pinned hash, or the compiler fails (with its last lines).
     """
-    build = ensure_source(progress, traced=traced)
+    build = ensure_source(progress, traced=traced, upstream=upstream)
     with alone(build.folder, progress):
         if not (build.programs / target).exists():
             configure(build, progress)
@@ -96,10 +100,10 @@ def ensure_build(progress: Progress, *, traced: bool = True, target: str = TARGE
     return build
 
 
-def ensure_source(progress: Progress, *, traced: bool) -> Build:
-    """The source of the pinned llama.cpp, with today's hooks or without; raises as `ensure_build`."""
+def ensure_source(progress: Progress, *, traced: bool, upstream: Upstream | None = None) -> Build:
+    """The source of the pinned llama.cpp or `upstream`, with today's hooks or without; raises as `ensure_build`."""
     native = resource_folder("native")
-    upstream = read_upstream(native)
+    upstream = upstream or read_upstream(native)
     build = _pinned(native, upstream, traced)
     with alone(build.folder, progress):
         if not (build.folder / "source.ok").exists():

@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action", choices=("build", "path", "hook"), help="build it; print where its programs are; hook a tree"
     )
-    parser.add_argument("tree", nargs="?", type=Path, metavar="DIR", help="with hook: a llama.cpp source tree")
+    parser.add_argument(
+        "tree", nargs="?", type=Path, metavar="DIR", help="with hook: a source tree of llama.cpp, or one with its ggml"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--check", action="store_true", help="with hook: only say what would change")
     how.add_argument("--reverse", action="store_true", help="with hook: take the hooks out, byte for byte")
@@ -61,18 +63,19 @@ def _hook(args: argparse.Namespace) -> int:
     print(f"{plan.tree}: {'the hooks are out' if args.reverse else _done(plan)}")
     print(_changes(plan, "changed"), end="")
     if not args.reverse:
-        print(_next(plan.tree))
+        print(_next(plan))
     return 0
 
 
 def _done(plan: Plan) -> str:
-    return "hooked" if plan.changes else "is hooked already; nothing was changed"
+    done = "hooked" if plan.changes else "is hooked already; nothing was changed"
+    return f"{done}{_PLAIN}" if plan.plain else done
 
 
 def _state(plan: Plan) -> str:
     record = plan.record
     if plan.state == "not hooked" or record is None:
-        return f"{plan.tree}: not hooked, and can be"
+        return f"{plan.tree}: not hooked, and can be{_PLAIN if plan.plain else ''}"
     return f"{plan.tree}: {plan.state} (hooks {record.hooks} of tracegen {record.tracegen}, commit {record.commit})"
 
 
@@ -87,9 +90,19 @@ def _changes(plan: Plan, verb: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _next(tree: Path) -> str:
+_PLAIN = "; it has a ggml and no llama.cpp, so no loads, contexts or tokens are recorded"
+
+
+def _next(plan: Plan) -> str:
     metal = " -DGGML_METAL=OFF" if sys.platform == "darwin" else ""
-    place = shlex.quote(str(tree))
+    place = shlex.quote(str(plan.tree))
+    if plan.plain:
+        return (
+            f"Next, in {place}:\n"
+            f"  cmake -B build -DGGML_TENSOR_TRACE=ON{metal} && cmake --build build\n"
+            f"or, into the cache:\n  tracegen llama-cpp build --source {place} --target PROGRAM\n"
+            "and record with: tracegen exec NAME --llama-cpp PROGRAMS -- PROGRAM …"
+        )
     return (
         f"Next, in {place}:\n"
         f"  cmake -B build -DGGML_TENSOR_TRACE=ON{metal} && cmake --build build --target {TARGET}\n"

@@ -120,7 +120,7 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
     return {
         "run": f"{made.experiment}/{made.name}",
         "model": {key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")},
-        "passes": {str(kind): int(n) for kind, n in tables["passes"]["kind"].value_counts().items() if n},
+        "passes": _kinds(tables),
         "skipped_passes": made.facts["trace"].get("skipped_passes") or 0,
         "interrupted": bool(made.facts.get("stopped")),
         "read_bytes": summary.read_bytes,
@@ -145,6 +145,12 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
     }
 
 
+def _kinds(tables: Tables) -> dict[str, int]:
+    """How many passes there are of each kind."""
+    kinds = tables["passes"]["kind"].astype("object").fillna("of no known kind")
+    return {str(kind): int(n) for kind, n in kinds.value_counts().items()}
+
+
 def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     """The key figures in words, in reading order."""
     model = figures["model"]
@@ -166,7 +172,7 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         "read from storage by measured passes": _mib(figures["read_bytes"]),
         "file read at least once": _share(figures["touched_share"], figures["file_bytes"]),
         **{
-            f"time in {op}, prompt and generation": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%}"
+            f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%}"
             for op, ns in list(times.items())[:8]
             if ns
         },

@@ -26,13 +26,18 @@ def what_ran(context: Context) -> str:
     more = len(context.fact("more_models") or [])
     beside = f" and {q.counted(more, 'more model')} beside it" if more else ""
     first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
+    if not model and context.tables["contexts"].empty:
+        first = "A program ran graphs of ggml, without llama.cpp: what they were for is not recorded."
     if s.n_generate_passes or s.n_prompt_passes:
         read = "a prompt of unknown length" if s.prompt_tokens is None else q.counted(s.prompt_tokens, "prompt token")
+        wrote = "tokens of unknown number" if s.generated_tokens is None else q.counted(s.generated_tokens, "token")
         second = (
             f" It read {read} in {q.counted(s.n_prompt_passes, 'pass')} and wrote "
-            f"{q.counted(s.generated_tokens, 'token')}, with {q.counted(s.n_generate_passes, 'generate pass')}"
+            f"{wrote}, with {q.counted(s.n_generate_passes, 'generate pass')}"
         )
         second += f"; {q.counted(s.n_other_passes, 'pass')} are of other kinds." if s.n_other_passes else "."
+    elif s.n_other_passes:
+        second = f" {q.counted(s.n_other_passes, 'pass')}, none of them prompt or generate."
     else:
         second = " No pass was measured."
     skipped = context.fact("trace", "skipped_passes")

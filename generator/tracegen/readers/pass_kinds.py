@@ -48,8 +48,8 @@ def kinds_of(ordered: Sequence[Pass]) -> list[Kind]:
     `generate`. Where one context checks several rows at once and another generates beside it, the first
     does `verify`, and all that the other does is `draft`. All else is `mixed`: several sequences, rows
     whose logits are all asked for (perplexity, embeddings), single rows whose logits nobody reads.
-    The pass of a prompt or generate call whose logits were read produced a token; after a `verify` of the
-    same context nobody knows how many there were.
+    The pass of a prompt or generate call whose logits were read produced a token; after a `verify`, or a
+    `mixed` whose logits were read, of the same context nobody knows how many there were.
     """
     calls = _calls(ordered)
     _infer(calls)
@@ -61,7 +61,7 @@ def kinds_of(ordered: Sequence[Pass]) -> list[Kind]:
             made.append(_recorded(p))
             continue
         call, token = kind_of[id(p)], None
-        if call.kind == "verify":
+        if call.kind == "verify" or (call.kind == "mixed" and any(part.logits_read for part in call.passes)):
             lost.add(p.context)
         elif call.kind in ("prompt", "generate") and p.logits_read and p.context not in lost:
             token, produced = produced, produced + 1

@@ -1,0 +1,59 @@
+"""The matrix of `make llama-matrix`: what of it runs on the pinned release in every test run, and its table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests import random_models
+from tests.integration.test_models import Case
+from tests.model_matrix import CELLS, KNOBS, MODELS, Cell, Outcome, run_cell, table
+from tracegen.capture.llama_cpp import Build, read_releases
+from tracegen.resources import folder
+
+pytestmark = pytest.mark.llama
+
+RELEASES = [upstream.version for upstream in read_releases(folder("native"))]
+
+
+@pytest.mark.parametrize("cell", KNOBS, ids=lambda cell: cell.name)
+def test_a_knob_on_the_pinned_release(cell: Cell, hooked: Build, tmp_path: Path) -> None:
+    """Its models are those of test_models.py."""
+    assert run_cell(cell, hooked.programs, tmp_path / "cell") == Outcome("ok")
+
+
+def test_a_model_that_the_release_does_not_know(hooked: Build, tmp_path: Path) -> None:
+    cell = Cell("new", Case(replace(random_models.LLAMA, name="llama99")))
+    found = run_cell(cell, hooked.programs, tmp_path / "cell")
+    assert found == Outcome("not known", "unknown model architecture: 'llama99'")
+
+
+def test_a_model_that_the_release_cannot_load(hooked: Build, tmp_path: Path) -> None:
+    """It knows the architecture: that is a failure, with llama.cpp's own reason."""
+    outside = tuple(weight for weight in random_models.LLAMA.outside if weight.name != "output_norm.weight")
+    cell = Cell("broken", Case(replace(random_models.LLAMA, outside=outside)))
+    found = run_cell(cell, hooked.programs, tmp_path / "cell")
+    assert found.state == "FAILED" and found.why.startswith("llama_model_load: error loading model:")
+    assert "'output_norm.weight'" in found.why
+
+
+def test_a_knob_that_does_nothing_and_passes_that_are_others(hooked: Build, tmp_path: Path) -> None:
+    still = replace(KNOBS[0], held=lambda loaded: False)
+    found = run_cell(still, hooked.programs, tmp_path / "still")
+    assert found.state == "FAILED" and "prefault off did nothing" in found.why
+    found = run_cell(replace(KNOBS[0], kinds=("load", "generate")), hooked.programs, tmp_path / "others")
+    assert found.state == "FAILED" and "passes are load, warmup, prompt" in found.why
+
+
+def test_the_table_says_what_was_not_run() -> None:
+    ran = {(RELEASES[-1], cell.name): Outcome("ok") for cell in KNOBS}
+    ran[RELEASES[-1], KNOBS[0].name] = Outcome("FAILED", "a reason")
+    text = table(RELEASES, ran, dict.fromkeys(RELEASES[:-1], "not asked for"))
+    lines = text.splitlines()
+    assert lines[0] == "| model, or llama with a knob | 0.3.20 | 0.3.24 | 0.3.28 | 0.3.36 |"
+    assert "| qwen3next | not run | not run | not run | not run |" in lines
+    assert "| llama, no mmap | not run | not run | not run | ok |" in lines
+    assert "- 0.3.36, prefault off: FAILED: a reason" in lines and "- 0.3.20: not run: not asked for" in lines
+    assert text.count("not run") == 4 * len(CELLS) - len(KNOBS) + 3 and len(MODELS) == 14

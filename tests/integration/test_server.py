@@ -1,0 +1,178 @@
+"""llama-server with several clients at once, recorded by `tracegen exec` until Ctrl-C; what it answered is the witness.
+
+Compiling llama-server takes minutes, so only with TRACEGEN_SERVER=1 (`make server`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.integration.test_models import assert_no_false_alarm
+from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.demo_models import write_demo_model
+from tracegen.loaded import LoadedRun, load_run
+from tracegen.pages.render import render_report
+from tracegen.progress import Progress
+
+pytestmark = [
+    pytest.mark.llama,
+    pytest.mark.skipif(
+        os.environ.get("TRACEGEN_SERVER") != "1", reason="TRACEGEN_SERVER=1 builds and runs llama-server"
+    ),
+]
+
+TARGET = "llama-server"
+PROMPTS = (list(range(270, 290)), list(range(300, 312)), list(range(320, 327)))  # tokens, so that all is known
+TOKENS = (300, 300, 5)
+PATIENCE_S = 120.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """The run, and the tokens that each request got; the first two were sent at once."""
+
+    loaded: LoadedRun
+    answers: tuple[list[int], ...]
+
+
+def ask(port: int, path: str, **body: Any) -> Any:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/{path}",
+        json.dumps(body).encode() if body else None,
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        return json.load(answer)
+
+
+def complete(port: int, prompt: list[int], n: int) -> list[int]:
+    """The tokens that a request got."""
+    answer = ask(
+        port, "completion", prompt=prompt, n_predict=n, ignore_eos=True, temperature=0, return_tokens=True,
+        cache_prompt=False,
+    )  # fmt: skip
+    assert answer["tokens_evaluated"] == len(prompt) and answer["tokens_predicted"] == n
+    return list(answer["tokens"])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(project: Path, programs: Path, model: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """`tracegen exec` with the server behind it, once it answers."""
+    command = [
+        sys.executable, "-m", "tracegen", "exec", "case", "--llama-cpp", str(programs), "--", TARGET,
+        *("-m", str(model), "--host", "127.0.0.1", "--port", str(port), "-np", "2", "-c", "2048", "-t", "2"),
+        *("--fit", "off"),
+    ]  # fmt: skip
+    with (project / "said.txt").open("w") as said:
+        child = subprocess.Popen(command, cwd=project, stdin=subprocess.DEVNULL, stdout=said, stderr=said, text=True)
+    try:
+        patience = time.monotonic() + PATIENCE_S
+        while True:
+            assert child.poll() is None and time.monotonic() < patience, (project / "said.txt").read_text()
+            try:
+                ask(port, "health")
+                break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+@pytest.fixture(scope="module")
+def served(hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """Two requests at once, one more behind them, then Ctrl-C."""
+    ensure_build(Progress(), target=TARGET)
+    project, port = tmp_path_factory.mktemp("server"), free_port()
+    (model,) = write_demo_model("moe", project / "model.gguf")
+    with serving(project, hooked.programs, model, port) as child:
+        with ThreadPoolExecutor(2) as clients:
+            answers = list(clients.map(complete, [port] * 2, PROMPTS, TOKENS))
+        answers.append(complete(port, PROMPTS[2], TOKENS[2]))
+        child.send_signal(signal.SIGINT)
+        child.wait(PATIENCE_S)
+    assert child.returncode == 0, (project / "said.txt").read_text()
+    return Served(load_run(project / "experiments" / "case" / "runs" / "001"), tuple(answers))
+
+
+def passes_of_requests(served: Served) -> pd.DataFrame:
+    """Without load, warm-up, and what the server tries at its start: two rows whose logits it does not read."""
+    rows = served.loaded.passes.sort_values("pass_id").reset_index(drop=True)
+    assert rows["kind"].tolist()[:3] == ["load", "warmup", "prompt"]
+    tried = served.loaded.tokens[served.loaded.tokens["pass_id"] == rows.loc[2, "pass_id"]]
+    assert tried["position"].tolist() == [0, 1] and not set(tried["token_id"]) & {t for p in PROMPTS for t in p}
+    return rows[3:].reset_index(drop=True)
+
+
+def test_everything_is_accounted_for_and_nothing_is_a_false_alarm(served: Served) -> None:
+    assert_no_false_alarm(served.loaded)
+    assert served.loaded.run.facts["stopped"] is True
+    checks = {check.key: check.state for check in served.loaded.run.checks}
+    assert checks["nodes_accounted"] == checks["threads_accounted"] == checks["trace_complete"] == "passed"
+    assert checks["buffers_balance"] == "not checked"
+
+
+def test_passes_of_several_sequences_are_mixed_and_those_of_one_request_are_told(served: Served) -> None:
+    rows = passes_of_requests(served)
+    several = rows["n_sequences"] > 1
+    assert set(rows.loc[several, "kind"]) == {"mixed"} and several.sum() > TOKENS[0] // 2
+    last = rows[-TOKENS[2] :]
+    assert last["kind"].tolist() == ["prompt", *["generate"] * (TOKENS[2] - 1)]
+    assert last["n_tokens"].tolist() == [len(PROMPTS[2]), *[1] * (TOKENS[2] - 1)]
+    begun = rows[several.idxmax() :]  # the first request may have been alone for some passes
+    assert begun["produced_token"].isna().all()  # after two at once nobody knows how many there were
+
+
+def test_each_sequence_has_the_tokens_that_its_client_sent_and_got(served: Served) -> None:
+    """What went in: the prompt, then each answer's tokens but the last, at their positions, in order."""
+    tokens = served.loaded.tokens[served.loaded.tokens["pass_id"].isin(passes_of_requests(served)["pass_id"])]
+    found = []
+    for _, rows in tokens.sort_values(["pass_id", "row"]).groupby("sequence"):
+        begins = rows["position"].eq(0).cumsum()
+        for _, request in rows.groupby(begins):
+            assert request["position"].tolist() == list(range(len(request)))
+            found.append(request["token_id"].tolist())
+    sent = [[*prompt, *answer[:-1]] for prompt, answer in zip(PROMPTS, served.answers, strict=True)]
+    assert sorted(found) == sorted(sent)
+
+
+def test_rows_whose_logits_were_asked_for_are_one_for_each_token(served: Served) -> None:
+    assert passes_of_requests(served)["n_outputs"].sum() == sum(TOKENS)
+
+
+def test_routing_names_the_sequence(served: Served) -> None:
+    loaded = served.loaded
+    routed = loaded.routing.merge(loaded.tokens[["pass_id", "row", "sequence"]], on=["pass_id", "row"])
+    assert len(routed) == len(loaded.routing) and routed["sequence_x"].eq(routed["sequence_y"]).all()
+    assert set(routed["sequence_x"]) == {0, 1}
+
+
+def test_the_pages_of_such_a_run(served: Served) -> None:
+    loaded = served.loaded
+    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
+    overview = next(page.body for page in report.pages if page.key == "overview")
+    assert "wrote tokens of unknown number" in overview
