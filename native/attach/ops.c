@@ -10,7 +10,6 @@
  */
 #include "attach.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { MAX_RUNNING = 64, MAX_WAITS = 256 };
@@ -215,10 +214,15 @@ static struct running * begins_with(const struct ggml_tensor * tensor) {
     return NULL;
 }
 
+/* Whether the compute of the kept op still runs; else its graph may be gone, and a barrier belongs to the next one. */
+static bool goes_on(const struct kept * k) {
+    return k->graph && atomic_load_explicit(&k->run->compute, memory_order_acquire) == k->compute;
+}
+
 /* The place of a tensor among the nodes that are still to come, or -1. */
 static int place_of(const struct kept * k, const struct ggml_tensor * tensor) {
-    if (!k->graph || atomic_load_explicit(&k->run->compute, memory_order_acquire) != k->compute) {
-        return -1; /* the graph may not be there any more */
+    if (!goes_on(k)) {
+        return -1;
     }
     for (int i = k->following; i < k->graph->n_nodes; i++) {
         if (k->graph->nodes[i] == tensor) {
@@ -303,7 +307,7 @@ SEEN void ggml_compute_forward_rms_norm_mul_fused(
 SEEN void ggml_barrier(struct ggml_threadpool * pool) {
     THEIRS(void, ggml_barrier, (struct ggml_threadpool *))
     struct kept * k = mine;
-    if (!k || !k->graph || !take_back(k)) {
+    if (!k || !goes_on(k) || !take_back(k)) {
         theirs(pool);
         return;
     }
