@@ -102,6 +102,7 @@ def facts_of(made: Captured, trace: NativeTrace, timings: Mapping[str, float | i
             "cpu": host.get("cpu"),
             "cores": int(host["processors"]) if "processors" in host else None,
             "memory_bytes": int(host["memory_bytes"]) if "memory_bytes" in host else None,
+            "page_bytes": int(host["page_bytes"]) if "page_bytes" in host else None,
             "kernel": f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
             "machine": host.get("machine"),
         },

@@ -221,7 +221,7 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
     edge = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
     y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=dict(domain=lanes))
     box = (
-        alt.Chart(swatches, title=f"up to … {unit} touched per cell of {_size(axis.cell_bytes)}")
+        alt.Chart(swatches, title=f"up to … {unit} touched per cell of {size_text(axis.cell_bytes)}")
         .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
         .encode(x=x, x2=alt.X2("end:Q"), y=y, color=alt.Color("colour:N", scale=None))
     )
@@ -233,7 +233,8 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
     return (box + words).properties(width=400, height=14 * max(len(lanes), 1))
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """`96.2 KiB of file`: what a cell stands for."""
     for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if count >= size:
             return f"{count / size:.3g} {unit} of file"

@@ -44,6 +44,7 @@ TOKENS = (*TIME, "passes_agree", "tokens_agree")
 SHAPE = (*EVIDENCE, "layers_agree", "first_op", "op_mix")
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "heatmap": (*BYTES, "passes_agree"),
+    "residency": (*EVIDENCE, "dropped_events"),
     "experts": (*EVIDENCE, "dropped_events", "zero_records", "passes_agree", "layers_agree"),
     "components": TIME,
     "layers": (*TIME, "layers_agree"),

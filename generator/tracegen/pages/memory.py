@@ -14,6 +14,7 @@ from tracegen.charts import theme
 from tracegen.pages import quantities as q
 from tracegen.pages.context import OUTSIDE, Context
 from tracegen.pages.experts import experts_figure
+from tracegen.pages.residency import residency_figure
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 
 CELLS = 4_500  # marks of a heatmap at most, so that it stays one light SVG
@@ -23,6 +24,7 @@ def memory(context: Context) -> dict[str, Any]:
     """Everything the template of the memory page prints."""
     return {
         "heatmap": _heatmap(context),
+        "residency": residency_figure(context),
         "experts": experts_figure(context),
         "groups": _groups(context),
         "biggest": _biggest(context),

@@ -1,0 +1,79 @@
+"""Which part of the model file was in memory after each load and pass, and what was read for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.heatmap import display_rows
+from tracegen.analysis.passes import labels
+
+
+def resident_rows(tables: Tables) -> pd.DataFrame:
+    """The rows of the picture: those of the heatmap, with each load as a row of its own, in the order of the run.
+
+    Columns: pass_id, row (0 is the top), label, n_passes of the row.
+    """
+    loads = tables["passes"].loc[tables["passes"]["kind"] == "load", ["pass_id"]]
+    name = labels(tables)
+    shared = display_rows(tables)[["pass_id", "row", "label"]]
+    own = loads.assign(row=-1, label=[name[p] for p in loads["pass_id"]])
+    made = pd.concat([own, shared]).sort_values("pass_id", ignore_index=True)
+    new = (made["row"] != made["row"].shift()) | (made["row"] == -1)
+    made["row"] = new.cumsum() - 1
+    made["n_passes"] = made.groupby("row")["pass_id"].transform("size")
+    return made
+
+
+def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame:
+    """The share of each stretch of the disk axis that was in memory when a load or pass had ended.
+
+    The axis is cut into `n_bins` stretches of equal length (the last may be shorter). Columns: pass_id, bin,
+    begin, end (of the stretch, bytes on the axis), resident_bytes. Stretches of which nothing was in memory
+    have a row too: a pass that has none at all was not looked at.
+    """
+    files, runs = tables["files"].set_index("file"), tables["residency"]
+    names = ["pass_id", "bin", "begin", "end", "resident_bytes"]
+    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    if total == 0 or runs.empty:
+        return pd.DataFrame({name: pd.Series(dtype="int64") for name in names})
+    width = -(-total // n_bins)
+    edges = np.append(np.arange(0, total, width), total)
+    first = runs["file"].map(files["axis_begin"]).to_numpy("int64")
+    last = first + runs["file"].map(files["size_bytes"]).to_numpy("int64")
+    begin = first + runs["first_page"].to_numpy("int64") * page_bytes
+    end = np.minimum(begin + runs["n_pages"].to_numpy("int64") * page_bytes, last)  # the last page reaches beyond
+    parts = []
+    for pass_id in runs["pass_id"].unique().tolist():
+        at = np.flatnonzero(runs["pass_id"].to_numpy() == pass_id)
+        order = at[np.argsort(begin[at])]
+        points = np.column_stack([begin[order], end[order]]).ravel()
+        below = np.column_stack([np.zeros(len(order)), end[order] - begin[order]]).ravel().cumsum()
+        resident = np.diff(np.interp(edges, points, below))
+        bins = np.arange(len(edges) - 1)
+        parts.append(pd.DataFrame(dict(zip(names, (pass_id, bins, edges[:-1], edges[1:], resident), strict=True))))
+    return pd.concat(parts, ignore_index=True).astype({"resident_bytes": "int64"})
+
+
+def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
+    """Cells averaged over the passes of a row, put on `n_steps` equal steps of their share, equal neighbours joined.
+
+    Columns: row, step (0 … n_steps-1), begin, end. A stretch of which nothing was in memory has none.
+    """
+    merged = cells.merge(rows[["pass_id", "row"]], on="pass_id")
+    mean = merged.groupby(["row", "bin", "begin", "end"])["resident_bytes"].mean().reset_index()
+    share = mean["resident_bytes"] / (mean["end"] - mean["begin"])
+    mean["step"] = np.minimum(np.ceil(share * n_steps), n_steps).astype("int64") - 1
+    mean = mean[mean["step"] >= 0].sort_values(["row", "bin"])
+    new = (mean[["row", "step"]] != mean[["row", "step"]].shift()).any(axis=1) | (mean["bin"].diff() != 1)
+    joined = mean.groupby(new.cumsum()).agg(
+        row=("row", "first"), step=("step", "first"), begin=("begin", "first"), end=("end", "last")
+    )
+    return joined.reset_index(drop=True)
+
+
+def read_per_row(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
+    """Bytes that the process made the kernel read from storage, mean of the passes of each row: row, read_bytes."""
+    read = rows.merge(tables["passes"][["pass_id", "read_bytes"]].dropna(), on="pass_id")
+    return read.groupby("row")["read_bytes"].mean().astype(float).reset_index()

@@ -1,0 +1,87 @@
+"""What of the model file is in memory, pass by pass, and what was read from storage beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.charts.heatmap import BETWEEN, TRACK, Axis, size_text
+from tracegen.charts.text import three
+
+ROW = 14
+READ = theme.plot(theme.NAMES) - TRACK - BETWEEN
+
+
+def chart(shares: pd.DataFrame, read: pd.DataFrame, rows: pd.DataFrame, axis: Axis) -> Any:
+    """All frames as `analysis.residency` gives them. Left: stretches by the share in memory; right: bytes read."""
+    names = rows.drop_duplicates("row").sort_values("row")
+    order, label = list(names["label"]), names.set_index("row")["label"]
+    step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))
+    keep = max(1, int(13.5 / step + 0.99))
+    place = dict(sort=order, title=None, scale=dict(domain=order, paddingInner=0.12, paddingOuter=0))
+    named = theme.y_axis(theme.NAMES, values=order[::keep], ticks=False, domain=False, labelFontSize=12)
+    y = alt.Y("label:N", axis=named, **place)
+    height = int(step * len(order))
+    size, unit = axis.unit
+    colours = theme.step_colours(shares["step"])
+    data = shares.assign(label=shares["row"].map(label), colour=colours)
+    data = data.assign(begin=shares["begin"] / size, end=shares["end"] / size)[["label", "begin", "end", "colour"]]
+    x = alt.X(
+        "begin:Q",
+        title=f"place in the model file, {unit}",
+        scale=dict(domain=[0, axis.total / size], nice=False),
+        axis=dict(grid=False, tickCount=8),
+    )
+    file = (
+        alt.Chart(data)
+        .mark_rect()
+        .encode(x=x, x2=alt.X2("end:Q"), y=y, color=alt.Color("colour:N", scale=None))
+        .properties(width=TRACK, height=height)
+    )
+    seams = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
+    file += alt.Chart(seams).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=x)
+    beside = _read(read.assign(label=read["row"].map(label)), alt.Y("label:N", axis=None, **place), height)
+    return alt.vconcat(_legend(axis), alt.hconcat(file, beside, spacing=BETWEEN), spacing=18)
+
+
+def _read(read: pd.DataFrame, y: Any, height: int) -> Any:
+    top = float(read["read_bytes"].max()) if len(read) else 0.0
+    size, unit = (2**30, "GiB") if top >= 2**30 else (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
+    x = alt.X(
+        "read:Q",
+        title=f"read from storage, {unit}",
+        scale=dict(domain=[0, top / size or 1]),
+        axis=dict(tickCount=3),
+    )
+    return (
+        alt.Chart(read.assign(read=read["read_bytes"] / size)[["label", "read"]])
+        .mark_bar(color=theme.INK["muted"][1])
+        .encode(x=x, y=y)
+        .properties(width=READ, height=height)
+    )
+
+
+def _legend(axis: Axis) -> Any:
+    steps = theme.N_STEPS
+    swatches = pd.DataFrame(
+        [
+            dict(begin=i, end=i + 1, colour=theme.SEQUENTIAL_LIGHT[i], text=f"{three((i + 1) / steps * 100)} %")
+            for i in range(steps)
+        ]
+    )
+    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, steps], nice=False))
+    title = f"up to … of a cell of {size_text(axis.cell_bytes)} in memory; no colour: nothing"
+    box = (
+        alt.Chart(swatches, title=title)
+        .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
+        .encode(x=x, x2=alt.X2("end:Q"), color=alt.Color("colour:N", scale=None))
+    )
+    words = (
+        alt.Chart(swatches)
+        .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
+        .encode(x=alt.X("end:Q", axis=None), text=alt.Text("text:N"))
+    )
+    return (box + words).properties(width=480, height=14)

@@ -1,0 +1,50 @@
+"""The figure of what was in memory: only of runs that looked."""
+
+from __future__ import annotations
+
+from tracegen.analysis import residency
+from tracegen.charts import residency as residency_chart
+from tracegen.charts import theme
+from tracegen.charts.heatmap import Axis
+from tracegen.pages import quantities as q
+from tracegen.pages.context import Context
+from tracegen.pages.views import FigureView
+
+MARKS = 4_500  # of the picture at most, so that it stays one light SVG
+PAGE_BYTES = 4096  # of a host that did not tell: the size on all that the tracer is built for
+
+
+def residency_figure(context: Context) -> FigureView | None:
+    """What of the model file was in memory after each load and pass; None where nobody asked."""
+    tables = context.tables
+    if tables["residency"].empty or tables["files"].empty:
+        return None
+    rows = residency.resident_rows(tables)
+    rows = rows[rows["pass_id"].isin(tables["residency"]["pass_id"].unique())]
+    files = tables["files"]
+    total = int((files["axis_begin"] + files["size_bytes"]).max())
+    n_bins = max(40, min(280, MARKS // max(int(rows["row"].nunique()), 1)))
+    page = context.fact("host", "page_bytes") or PAGE_BYTES
+    cells = residency.resident_cells(tables, int(page), n_bins)
+    read = residency.read_per_row(tables, rows)
+    together = cells.groupby("pass_id")["resident_bytes"].sum()
+    begun, ended = (float(together.iloc[place]) / total for place in (0, -1))
+    loaded = tables["passes"].set_index("pass_id")["kind"].get(together.index[0]) == "load"
+    first = "after the load" if loaded else "at first"
+    title = f"{q.percent(begun)} of the file is in memory {first}, {q.percent(ended)} at the end"
+    width = -(-total // n_bins)
+    axis = Axis(total, tuple(int(b) for b in sorted(files["axis_begin"]) if b), width)
+    return context.figure(
+        "residency",
+        "memory",
+        title,
+        f"Left: the model file from first to last byte; each cell is {q.size(width)} of file, its colour the share of "
+        f"its pages ({q.size(page)} each) that the kernel had in memory when the load or pass had ended, whoever read "
+        "them; what llama.cpp unmaps after the load, the head of the file, was not looked at. Right: bytes that the "
+        "process made the kernel read from storage in the same time, read-ahead included. "
+        f"n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
+        f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
+        f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of file. {title}.",
+        lambda: residency_chart.chart(residency.joined_shares(cells, rows, theme.N_STEPS), read, rows, axis),
+        data=cells,
+    )

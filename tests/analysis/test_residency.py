@@ -1,0 +1,102 @@
+"""What was in memory, against a count page by page; and the figure that shows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.builders import a_run, scaled_case
+from tracegen.analysis.residency import joined_shares, read_per_row, resident_cells, resident_rows
+from tracegen.pages.render import render_report
+from tracegen.tables import frame
+
+CASE = scaled_case(3, 2, splits=2)
+PAGE = 64
+SIZES = (10 * PAGE + 7, 5 * PAGE)  # the last page of the first file reaches beyond its end
+FILES = frame(
+    "files",
+    [
+        dict(file=i, model=0, split_index=i, path=f"{i}.gguf", size_bytes=size, axis_begin=sum(SIZES[:i]))
+        for i, size in enumerate(SIZES)
+    ],
+)
+
+
+def tables_of(pages: list[set[int]], pass_id: int = 0) -> dict[str, pd.DataFrame]:
+    """Files, and as residency the pages (per file) of one pass, run by run."""
+    rows = []
+    for file, found in enumerate(pages):
+        for page in sorted(found):
+            if rows and rows[-1]["file"] == file and rows[-1]["first_page"] + rows[-1]["n_pages"] == page:
+                rows[-1]["n_pages"] += 1
+            else:
+                rows.append(dict(pass_id=pass_id, file=file, first_page=page, n_pages=1))
+    return {"files": FILES, "residency": frame("residency", rows)}
+
+
+@settings(deadline=None)
+@given(st.sets(st.integers(0, 10)), st.sets(st.integers(0, 4)), st.integers(1, 40))
+def test_cells_hold_what_is_counted_byte_by_byte(first: set[int], second: set[int], n_bins: int) -> None:
+    cells = resident_cells(tables_of([first, second]), PAGE, n_bins)
+    if not first and not second:
+        assert cells.empty
+        return
+    axis = np.zeros(sum(SIZES), bool)
+    for page in first:
+        axis[page * PAGE : min((page + 1) * PAGE, SIZES[0])] = True
+    for page in second:
+        axis[SIZES[0] + page * PAGE : SIZES[0] + (page + 1) * PAGE] = True
+    expected = [int(axis[begin:end].sum()) for begin, end in zip(cells["begin"], cells["end"], strict=True)]
+    assert cells["resident_bytes"].tolist() == expected
+    assert cells["begin"].iloc[0] == 0 and cells["end"].iloc[-1] == len(axis)
+    assert cells["begin"].tolist()[1:] == cells["end"].tolist()[:-1]
+
+
+def test_a_load_has_a_row_of_its_own_in_front() -> None:
+    rows = resident_rows(CASE)
+    assert rows["pass_id"].tolist() == CASE["passes"]["pass_id"].tolist()
+    assert rows["row"].tolist() == list(range(len(rows)))
+    assert rows["label"].tolist()[:2] == ["load", "warm-up"]
+    assert rows["label"].is_unique
+
+
+def test_shares_are_means_of_a_row_and_neighbours_are_joined() -> None:
+    rows = pd.DataFrame({"pass_id": [0, 1, 2], "row": [0, 1, 1]})
+    cells = pd.DataFrame(
+        [
+            (0, 0, 0, 10, 10), (0, 1, 10, 20, 10), (0, 2, 20, 30, 0),
+            (1, 0, 0, 10, 10), (1, 1, 10, 20, 0), (1, 2, 20, 30, 0),
+            (2, 0, 0, 10, 0), (2, 1, 10, 20, 0), (2, 2, 20, 30, 1),
+        ],
+        columns=["pass_id", "bin", "begin", "end", "resident_bytes"],
+    )  # fmt: skip
+    shares = joined_shares(cells, rows, 8)
+    assert shares.values.tolist() == [[0, 7, 0, 20], [1, 3, 0, 10], [1, 0, 20, 30]]
+
+
+def test_what_is_read_is_the_mean_of_a_row() -> None:
+    rows = resident_rows(CASE)
+    passes = CASE["passes"].assign(read_bytes=pd.array([4096] + [None] * (len(rows) - 1), "Int64"))
+    assert read_per_row({"passes": passes}, rows).values.tolist() == [[0, 4096.0]]
+
+
+@pytest.mark.parametrize("looked", [True, False])
+def test_the_memory_page_shows_it_where_somebody_looked(looked: bool) -> None:
+    files = CASE["files"]
+    total = int(files["size_bytes"].sum())
+    half = -(-int(files["size_bytes"].iloc[0]) // 4096)
+    runs = [dict(pass_id=0, file=0, first_page=0, n_pages=half), dict(pass_id=4, file=0, first_page=0, n_pages=1)]
+    tables = CASE | {"residency": frame("residency", runs if looked else [])}
+    report = render_report(a_run(), tables, address="demo/run-001", citable=None)
+    memory = next(page.body for page in report.pages if page.key == "memory")
+    assert ('id="fig-residency"' in memory) == looked
+    if looked:
+        share = int(files["size_bytes"].iloc[0]) / total
+        assert f"{share * 100:.1f} % of the file is in memory after the load" in memory.replace("\u2009", " ")
+        lines = report.files["data/residency.csv"].decode().splitlines()
+        assert sum(int(line.split(",")[4]) for line in lines[1:] if line.startswith("0,")) == int(
+            files["size_bytes"].iloc[0]
+        )
