@@ -22,6 +22,7 @@ from tests.small_disk import filling, make_read_only, needs_root, small_disk
 from tracegen import measure as measuring
 from tracegen import recording, store
 from tracegen.capture.llama_cpp import TARGET, Build
+from tracegen.capture.pressure import Pressure
 from tracegen.cli import main
 from tracegen.errors import EnvironmentFailure
 from tracegen.model import Experiment
@@ -339,9 +340,9 @@ def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
     said = "tensor_trace: nothing is recorded: /full/disk: No space left on device"
     command = ("sh", "-c", f"echo some log; echo {shlex.quote(said)} >&2; echo more >&2")
     with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; mend"):
-        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path)
+        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, Pressure())
     with pytest.raises(EnvironmentFailure, match="was not built with the hooks"):
-        measuring._capture(Experiment("case", "", "demo", "Hello", 1), ("true",), tmp_path)
+        measuring._capture(Experiment("case", "", "demo", "Hello", 1), ("true",), tmp_path, Pressure())
 
 
 # Ctrl-C

@@ -25,6 +25,7 @@ from tracegen.verdict import Evidence, checks_of
 
 pytestmark = pytest.mark.llama
 SEED, N_KILLS, PATIENCE_S = 20261121, 100, 60
+TOKENS = 100  # so many that their passes take a good part of the time
 COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "cc")
 
 
@@ -56,7 +57,7 @@ def is_whole_until_its_end(trace: NativeTrace) -> bool:
 
 def test_kill_9_at_100_random_moments(tmp_path: Path, hooked: Build, demo: Path) -> None:
     begin = time.monotonic()
-    child = started(hooked, demo, tmp_path / "whole", tokens=12)
+    child = started(hooked, demo, tmp_path / "whole", tokens=TOKENS)
     child.communicate(timeout=PATIENCE_S)
     seconds = time.monotonic() - begin
     whole = read_trace(segment_files(tmp_path / "whole"))
@@ -65,7 +66,7 @@ def test_kill_9_at_100_random_moments(tmp_path: Path, hooked: Build, demo: Path)
     n_passes = []
     for number in range(N_KILLS):
         folder = tmp_path / str(number)
-        child = started(hooked, demo, folder, tokens=12)
+        child = started(hooked, demo, folder, tokens=TOKENS)
         time.sleep(chosen.uniform(0, seconds))
         child.kill()
         child.communicate(timeout=PATIENCE_S)
