@@ -24,7 +24,8 @@ from tracegen.model import Run
 from tracegen.progress import Progress
 from tracegen.readers.gguf import Model, read_model
 from tracegen.readers.native import loaded_models
-from tracegen.readers.records import Records, read_records
+from tracegen.readers.recorded import Records
+from tracegen.readers.records import read_records
 from tracegen.readers.segments import read_segment, segment_files
 from tracegen.recording import Stages, record, refuse_nothing
 from tracegen.run_facts import Captured

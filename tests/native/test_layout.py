@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracegen.readers import records, segments, units
+from tracegen.readers import recorded, records, segments, units
 
 pytestmark = pytest.mark.native
 
@@ -34,9 +34,9 @@ STRUCTS: dict[str, struct.Struct] = {
     "tt_end": records._END,
 }
 ARRAYS: dict[str, np.dtype[np.void]] = {
-    "tt_node": records.NODE,
-    "tt_place": records.PLACE,
-    "tt_token": records.TOKEN,
+    "tt_node": recorded.NODE,
+    "tt_place": recorded.PLACE,
+    "tt_token": recorded.TOKEN,
     "tt_op": units.OP_UNIT,
     "tt_long_op": units.LONG_UNITS,
     "tt_thread_begin": units.BEGIN_UNITS,
@@ -111,7 +111,7 @@ def test_the_header_lists_what_the_reader_knows() -> None:
     for name in ("ROWS", "EXPERTS", "CELLS", "COLUMNS", "WEIGHTS"):
         assert getattr(units, name) == named[f"TT_INDEX_{name}"]
     for name in ("WARMUP", "ENCODER", "OUTSIDE"):
-        assert getattr(records, name) == named[f"TT_PASS_{name}"]
+        assert getattr(recorded, name) == named[f"TT_PASS_{name}"]
 
 
 def _usage(layout: Layout) -> list[tuple[int, int]]:

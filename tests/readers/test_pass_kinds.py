@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tracegen.readers.pass_kinds import kinds_of
-from tracegen.readers.records import ENCODER, OUTSIDE, TOKEN, WARMUP, Pass
+from tracegen.readers.recorded import ENCODER, OUTSIDE, TOKEN, WARMUP, Pass
 
 
 def call(

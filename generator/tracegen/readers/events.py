@@ -10,7 +10,7 @@ import numpy as np
 
 from tracegen.errors import TraceFormatError
 from tracegen.readers.clock import Clock
-from tracegen.readers.records import Compute
+from tracegen.readers.recorded import Compute
 from tracegen.readers.segments import Segment
 from tracegen.readers.units import Openings, Ops, read_units, windows
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen import tables as contract
 from tracegen.naming import places_of
-from tracegen.readers.records import NONE, Records
+from tracegen.readers.recorded import NONE, Records
 
 _KINDS = np.array(["noop", "op", "op"], object)  # by `computes`: 0 noop, 1 op, 2 op that is off
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tracegen.readers.records import BUFFER_USAGES, NONE, Records, Weight
+from tracegen.readers.recorded import BUFFER_USAGES, NONE, Records, Weight
 
 _WEIGHTS = BUFFER_USAGES.index("weights")
 

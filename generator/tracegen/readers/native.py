@@ -23,7 +23,8 @@ from tracegen.readers.named_weights import named_weights
 from tracegen.readers.op_tables import op_table, span_table
 from tracegen.readers.pass_kinds import kinds_of
 from tracegen.readers.placement_table import placement_table
-from tracegen.readers.records import BUFFER_USAGES, NONE, OUTSIDE, Buffer, Pass, Records, read_records
+from tracegen.readers.recorded import BUFFER_USAGES, NONE, OUTSIDE, Buffer, Pass, Records
+from tracegen.readers.records import read_records
 from tracegen.readers.residency_table import residency_table
 from tracegen.readers.segments import CLOCKS, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.split_tables import split_tables

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen import tables as contract
 from tracegen.readers.events import Spans
-from tracegen.readers.records import Pass, Records
+from tracegen.readers.recorded import Pass, Records
 from tracegen.readers.split_tables import CPU, elsewhere
 
 _STATE: Mapping[str | None, int] = {None: -1, **{state: code for code, state in enumerate(contract.OP_STATES)}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tracegen.readers.records import ENCODER, OUTSIDE, WARMUP, Pass
+from tracegen.readers.recorded import ENCODER, OUTSIDE, WARMUP, Pass
 
 MOST_DRAFTED = 64  # token rows of a call that checks a draft; a longer one may be anything
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen import tables as contract
-from tracegen.readers.records import NONE, Mapping, Records, Weight
+from tracegen.readers.recorded import NONE, Mapping, Records, Weight
 
 
 def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:

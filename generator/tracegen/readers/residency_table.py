@@ -10,7 +10,7 @@ import pandas as pd
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
 from tracegen.readers.placement_table import file_numbers
-from tracegen.readers.records import Mapping, Pass, Records
+from tracegen.readers.recorded import Mapping, Pass, Records
 
 
 def residency_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) -> pd.DataFrame:

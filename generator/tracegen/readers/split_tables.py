@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen import tables as contract
-from tracegen.readers.records import Records
+from tracegen.readers.recorded import Records
 
 CPU = "CPU"
 

@@ -1,0 +1,174 @@
+"""What the main segment of a native trace says, as plain Python values and arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+NONE = 0xFFFFFFFF
+
+NODE = np.dtype(
+    [
+        ("op", "<u4"), ("name", "<u4"), ("dtype", "<u4"), ("flags", "<u4"), ("computes", "<u4"), ("view_of", "<u4"),
+        ("view_offset", "<u8"), ("size_bytes", "<u8"), ("ne", "<u8", 4), ("nb", "<u8", 4), ("src", "<u4", 10),
+        ("op_params", "<u4", 16),
+    ]
+)  # fmt: skip
+PLACE = np.dtype([("address", "<u8"), ("buffer", "<u4"), ("reserved", "<u4")])
+TOKEN = np.dtype([("token", "<i4"), ("position", "<i4"), ("sequence", "<i4"), ("output", "<u4")])
+
+WARMUP, ENCODER, OUTSIDE = 1, 2, 4
+Usage = tuple[int, int, int, int, int]  # minor, major faults; voluntary, involuntary switches; bytes read
+BUFFER_USAGES = ("any", "weights", "compute", "work")
+
+
+@dataclass
+class Pass:
+    """A pass or a load as recorded; `usage` counts at its begin, `end_usage` at its end."""
+
+    number: int
+    begin_ns: int
+    usage: Usage
+    flags: int = 0
+    context: int | None = None
+    graph: int | None = None
+    placement: int | None = None
+    n_sequences: int = 0
+    tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, TOKEN))
+    call: int | None = None
+    ubatch: int | None = None
+    is_load: bool = False
+    path: str = ""
+    end_ns: int | None = None
+    end_usage: Usage | None = None
+    status: int = 0
+    logits_read: bool = False
+
+
+@dataclass
+class Weight:
+    """A model tensor as llama.cpp placed it."""
+
+    load: int
+    name: str
+    split_index: int
+    mapped: bool
+    file_offset: int
+    size_bytes: int
+    address: int
+
+
+@dataclass
+class Buffer:
+    """A runtime allocation: what was said of it between its begin and its end."""
+
+    number: int
+    begin_ns: int
+    size_bytes: int
+    address: int = 0
+    usage: int = 0
+    name: str = ""
+    backend: str = ""
+    end_ns: int | None = None
+
+
+@dataclass
+class Mapping:
+    """A part of a file in memory, from `begin_ns` until `end_ns` (None: to the end of the trace)."""
+
+    address: int
+    size_bytes: int
+    file_offset: int
+    path: str
+    inode: int
+    begin_ns: int
+    end_ns: int | None = None
+
+
+@dataclass
+class Residency:
+    """Pages of a mapping in memory after a load or a pass: `runs` holds first page and number of pages of each run."""
+
+    pass_number: int | None
+    load: int | None
+    address: int
+    page_bytes: int
+    runs: np.ndarray
+    time_ns: int
+
+
+@dataclass
+class Compute:
+    """A graph, or a part of it, that the CPU backend ran."""
+
+    number: int
+    pass_number: int
+    split: int
+    backend: str
+    nodes: np.ndarray  # of the pass's graph, in order, int32; -1 is none of them
+
+
+@dataclass
+class Split:
+    """What the scheduler gave to one backend in a pass; `by_op`: the CPU's, whose threads told each op."""
+
+    pass_number: int
+    split: int
+    backend: str
+    begin_ns: int
+    end_ns: int
+    by_op: bool
+    nodes: np.ndarray  # of the pass's graph, in order, int32; -1 is none of them
+
+
+@dataclass
+class Copy:
+    """A tensor that was copied from one backend to another for a split."""
+
+    pass_number: int
+    split: int
+    tensor: str
+    source: str
+    target: str
+    size_bytes: int
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass
+class Records:
+    """All that the main segment says, in order of writing."""
+
+    info: dict[str, str] = field(default_factory=dict)
+    strings: dict[int, str] = field(default_factory=dict)
+    mappings: list[Mapping] = field(default_factory=list)
+    loads: list[Pass] = field(default_factory=list)
+    passes: dict[int, Pass] = field(default_factory=dict)
+    weights: list[Weight] = field(default_factory=list)
+    contexts: list[tuple[int, ...]] = field(default_factory=list)
+    context_types: list[tuple[str, str]] = field(default_factory=list)
+    buffers: dict[int, Buffer] = field(default_factory=dict)
+    graphs: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
+    placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)
+    computes: dict[int, Compute] = field(default_factory=dict)
+    splits: dict[tuple[int, int], Split] = field(default_factory=dict)  # by pass and split
+    copies: list[Copy] = field(default_factory=list)
+    sampled: list[int] = field(default_factory=list)
+    residency: list[Residency] = field(default_factory=list)
+    last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
+    moments: list[tuple[int, int]] = field(default_factory=list)  # of the events' clock: ticks, ns
+    n_calls: dict[int, int] = field(default_factory=dict)
+    last_call: dict[int, list[Pass]] = field(default_factory=dict)
+    n_records: int = 0
+    end_ns: int | None = None
+    end_wall_ns: int | None = None
+    end_passes: int | None = None
+    end_skipped: int | None = None
+    end_segments: int | None = None
+
+    def text(self, number: int) -> str:
+        """The string `number`. Raises ValueError when it was not written before."""
+        if number not in self.strings:
+            raise ValueError(f"string {number} was not written before")
+        return self.strings[number]
