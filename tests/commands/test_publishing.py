@@ -40,6 +40,18 @@ def test_publish_lists_what_becomes_public_and_prints_the_citation(
     assert (newest.version.runs, newest.version.message) == ((1,), "second")
 
 
+def test_a_run_is_named_as_its_page_names_it() -> None:
+    a_run_folder(Path("experiments"), a_run(number=1))
+    a_run_folder(Path("experiments"), a_run(number=2))
+    assert command(publish, "sample/run-001", "-m", "the first") == 0
+    (made,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert made.version.runs == (1,)
+    with pytest.raises(SettingsError, match="2 runs were named"):
+        command(publish, "sample/run-001", "2", "-m", "both")
+    with pytest.raises(SettingsError, match="takes a version and no runs"):
+        command(publish, "sample/run-001", "--withdraw", "1", "-m", "both")
+
+
 def test_a_run_that_is_not_usable_is_published_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     failed = (Check("drops", "Dropped", "failed", "3", "0"),)
     a_run_folder(Path("experiments"), replace(a_run(), checks=failed))

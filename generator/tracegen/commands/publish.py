@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tracegen publish`."""
-    parser.add_argument("experiment", metavar="NAME", help="the experiment, or its folder")
+    parser.add_argument("experiment", metavar="NAME", help="the experiment, its folder, or NAME/run-003")
     parser.add_argument("runs", metavar="RUN", nargs="*", help="number of the run; without it: the newest")
     parser.add_argument("-m", "--message", metavar="WHY", required=True, help="why it is published or withdrawn")
     parser.add_argument("--withdraw", metavar="N", type=_number, help="mark version N as withdrawn instead")
@@ -30,19 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Publish or withdraw, and print the citation and the folder."""
-    folder = _experiment_folder(args.experiment)
+    named = re.fullmatch(r"(.+)/(run-\d+)", args.experiment)  # as the pages and `show` name a run
+    folder = _experiment_folder(named[1] if named else args.experiment)
     now = datetime.now(UTC)
     if args.successor is not None and args.withdraw is None:
         raise SettingsError("--successor is allowed together with --withdraw only")
     if args.withdraw is not None:
-        if args.runs:
+        if args.runs or named:
             raise SettingsError("--withdraw takes a version and no runs")
         publish.withdraw(folder, args.withdraw, args.message, args.successor, now, again=args.again)
         print(
             f"{folder.name}@v{args.withdraw} is marked as withdrawn; its pages stay. The next `tracegen build` says so."
         )
         return 0
-    print_published(folder, _chosen_run(folder, args.runs), args.message, now, again=args.again)
+    runs = [*([named[2]] if named else []), *args.runs]
+    print_published(folder, _chosen_run(folder, runs), args.message, now, again=args.again)
     return 0
 
 
