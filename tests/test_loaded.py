@@ -45,6 +45,8 @@ def test_a_run_and_a_version_of_it_give_the_same_tables() -> None:
     assert_frame_equal(run.accesses, version.accesses)
     assert_frame_equal(version.passes, version.tables["passes"])
     assert (run.run.name, version.citation, version.document["runs"]) == ("run-001", "sample@v1", [1])
+    assert repr(run) == f"<sample/run-001: {run.run.verdict}, {len(run.tables)} tables>"
+    assert repr(version).startswith("<sample@v1: ")
 
 
 @pytest.mark.parametrize(

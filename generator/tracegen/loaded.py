@@ -54,19 +54,27 @@ class Loaded:
         return accesses(self.tables)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadedRun(Loaded):
     """A run and all its tables."""
 
     run: Run
 
+    def __repr__(self) -> str:
+        """One line for a notebook: the tables are looked at by their names."""
+        return f"<{self.run.experiment}/{self.run.name}: {self.run.verdict}, {len(self.tables)} tables>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class LoadedVersion(Loaded):
     """A version, the tables of its downloads, and what its `version.json` says: runs, verdict, message, values, …"""
 
     citation: str
     document: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """One line for a notebook: the tables are looked at by their names."""
+        return f"<{self.citation}: {self.document.get('verdict')}, {len(self.tables)} tables>"
 
 
 def load(address: str) -> LoadedRun | LoadedVersion:

@@ -27,7 +27,7 @@ from tracegen.readers.native import loaded_models
 from tracegen.readers.recorded import Records
 from tracegen.readers.records import read_records
 from tracegen.readers.segments import read_segment, segment_files
-from tracegen.recording import Stages, record, refuse_nothing
+from tracegen.recording import Stages, record, refuse_nothing, refuse_several
 from tracegen.run_facts import Captured
 
 PATIENCE_S = 10.0  # for the trace to be closed, and then for the program to end
@@ -82,6 +82,7 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
         if not stopped:
             _refuse_failure(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw, attached=asked.attach)
+        refuse_several(Path(command[0]).name, raw)
         stages.begin("memory map")
         models, loads = _models(raw / "trace", progress)
         return Captured(
@@ -133,6 +134,9 @@ def _program(given: str, programs: str | None, *, attach: bool) -> Path:
                     "them into a source tree, and --attach traces shared libraries without"
                 )
             return path.absolute()
+    there = next((path for path in candidates if path.exists()), None)
+    if there is not None:
+        raise SettingsError(f"{there}: is not a program that can be run")
     if attach:
         raise SettingsError(f"{given}: there is no such program")
     raise SettingsError(

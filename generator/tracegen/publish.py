@@ -254,7 +254,7 @@ def _refuse_published(experiment_folder: Path, run: Run, ledger: Mapping[int, ob
         if run.number in version.runs and run.created <= version.created:
             raise SettingsError(
                 f"{experiment_folder.name}/{run.name} is published already, as {version.citation}; "
-                f"record a new run with `tracegen run {experiment_folder.name}`, or add --again to publish it once more"
+                f"record a new run of {experiment_folder.name}, or add --again to publish it once more"
             )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from tracegen import store
 from tracegen.capture.execute import last_lines
 from tracegen.capture.plan import timings_in
-from tracegen.errors import EnvironmentFailure, StoreError, TracegenError
+from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
 from tracegen.model import Run
 from tracegen.progress import Progress
 from tracegen.readers.native import VERSION, ModelTables, NativeTrace, read_trace
@@ -124,6 +124,16 @@ def refuse_nothing(program: str, raw: Path, *, attached: bool = False) -> None:
     raise EnvironmentFailure(
         f"{program}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"
     )
+
+
+def refuse_several(program: str, raw: Path) -> None:
+    """Raise SettingsError when more than one process recorded: a run holds the trace of one."""
+    traces = sorted((raw / "trace").glob("*.main.tt"))
+    if len(traces) > 1:
+        raise SettingsError(
+            f"{program}: {len(traces)} processes that it started ran llama.cpp, and each recorded a trace; a run holds "
+            "one: start one of them by itself"
+        )
 
 
 _NOTHING = "tensor_trace: nothing is recorded"

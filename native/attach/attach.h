@@ -48,5 +48,6 @@ TT_HIDDEN void tt_loading(int step); /* this thread enters (1) or leaves (-1) th
 /* ops.c */
 TT_HIDDEN void tt_ops_begin(struct ggml_cgraph * graph);  /* a compute begins on this thread */
 TT_HIDDEN void tt_ops_end(void);
+TT_HIDDEN void tt_ops_written(void); /* a pass has ended: its threads' last ops are written, as far as they have ended */
 
 #endif

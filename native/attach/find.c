@@ -55,7 +55,9 @@ static void prepare(void) {
     if (folder && *folder) {
         const char * missing = fill_api(library);
         const char * other   = missing ? NULL : tt_other_layout();
-        if (missing) {
+        if (look_up(library, "tensor_trace_start")) {
+            fprintf(stderr, "tensor_trace: this llama.cpp has hooks: they record it, not the library that is attached\n");
+        } else if (missing) {
             fprintf(stderr, "tensor_trace: nothing is recorded: this ggml has no %s\n", missing);
         } else if (other) {
             fprintf(stderr, "tensor_trace: nothing is recorded: %s of this ggml is not as in the llama.cpp that the tracer "

@@ -26,7 +26,7 @@ static struct running runs[MAX_RUNNING];
 static atomic_uint    n_running;
 static __thread struct running * my_run; /* the one that this thread began */
 
-enum { MINE, OFFERED, TAKEN }; /* who may write what is kept: this thread; anybody; the one who seals */
+enum { MINE, OFFERED, TAKEN, WRITTEN }; /* who may write what is kept: this thread; anybody; another, just now; nobody */
 
 struct kept { /* of a writer and its thread; lives as long as the trace */
     struct kept *      next;
@@ -128,10 +128,14 @@ static void write_end(struct kept * k) {
     k->graph = NULL;
 }
 
-/* Whether this thread may go on with what it keeps; if not, it was written when the trace was sealed. */
+/* Whether this thread may go on with what it keeps; if not, another has written it, and it is waited for. */
 static bool take_back(struct kept * k) {
     int offered = OFFERED;
-    return !k->last || atomic_compare_exchange_strong(&k->hold, &offered, MINE) || offered == MINE;
+    if (!k->last || atomic_compare_exchange_strong(&k->hold, &offered, MINE) || offered == MINE) {
+        return true;
+    }
+    while (atomic_load(&k->hold) == TAKEN) { }
+    return false;
 }
 
 static void write_late(struct tt_writer * writer) {
@@ -139,8 +143,9 @@ static void write_late(struct tt_writer * writer) {
     for (struct kept * k = all; k; k = k->next) {
         int offered = OFFERED;
         if (writer ? k->writer == writer : atomic_load(&k->run->compute) != k->compute) {
-            if (atomic_compare_exchange_strong(&k->hold, &offered, TAKEN) && k->graph) {
+            if (atomic_compare_exchange_strong(&k->hold, &offered, TAKEN)) {
                 write_end(k);
+                atomic_store(&k->hold, WRITTEN);
             }
         }
     }
@@ -192,12 +197,14 @@ void tt_ops_begin(struct ggml_cgraph * graph) {
     tt_segment_drop(&tt_process->main, 1, 0);
 }
 
+void tt_ops_written(void) { write_late(NULL); }
+
 void tt_ops_end(void) {
     if (!my_run) {
         return;
     }
     if (mine && mine->graph == my_run->work.graph && take_back(mine)) {
-        write_end(mine); /* the other threads write theirs when they begin the next, or at the end */
+        write_end(mine); /* what others keep is written at the end of the pass, or when they begin the next */
     }
     atomic_store(&my_run->first, NULL);
     atomic_store(&my_run->compute, 0);
@@ -257,7 +264,6 @@ static void op_begins(const struct ggml_compute_params * params, const struct gg
             write_end(mine);
         }
     } else if (mine) {
-        mine->graph = NULL; /* it was written when the trace was sealed */
         atomic_store(&mine->hold, MINE);
     }
     if (at < 0) {

@@ -89,6 +89,7 @@ SEEN enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_
     tt_call.n_splits = 0;
     const enum ggml_status status = theirs(scheduler, graph);
     if (told) {
+        tt_ops_written();
         tensor_trace_pass_end((int) status);
     }
     return status;

@@ -104,7 +104,7 @@ def test_refusals(words: tuple[str, ...], message: str) -> None:
 
 def test_an_experiment_without_runs() -> None:
     Path("experiments/sample").mkdir(parents=True)
-    with pytest.raises(SettingsError, match="has no run yet; `tracegen run sample`"):
+    with pytest.raises(SettingsError, match="has no run yet; `tracegen run` or `tracegen exec`"):
         command(publish, "sample", "-m", "x")
 
 

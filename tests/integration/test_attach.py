@@ -124,6 +124,53 @@ def test_a_cache_that_cannot_be_preloaded_from_is_refused(
     assert "a space or colon; set XDG_CACHE_HOME" in capsys.readouterr().err
 
 
+def test_several_processes_are_told(project: Path, plain: Build, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A run holds the trace of one; both lie with what is kept."""
+    one = f"{plain.programs / TARGET} -m {demo} -p a -n 1 -no-cnv --fit off </dev/null"
+    assert main(["exec", "case", "--attach", "--", "sh", "-c", f"{one}; {one}"]) == 2
+    assert "2 processes that it started ran llama.cpp" in capfd.readouterr().err
+    assert len(list(project.glob("experiments/case/failed/*/raw/trace/*.main.tt"))) == 2
+
+
+def test_libraries_with_hooks_record_themselves(
+    project: Path, plain: Build, hooked: Build, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program beside which they do not lie finds them all the same: recorded once, by the hooks."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(hooked.programs))
+    program = project / TARGET
+    shutil.copy(plain.programs / TARGET, program)
+    arguments = ["-m", str(demo), "-p", "a", "-n", "2", "-no-cnv", "--fit", "off", "--ignore-eos"]
+    assert main(["exec", "case", "--attach", "--", str(program), *arguments]) == 0
+    loaded = load_run(project / "experiments" / "case" / "runs" / "001")
+    assert loaded.run.facts["trace"]["attached"] is False
+    assert "they record it" in (project / "experiments/case/runs/001/raw/stderr.txt").read_text()
+
+
+@pytest.mark.parametrize("how", ["_exit(0)", "kill"])
+def test_a_program_that_ends_without_its_exit_keeps_whole_passes(
+    plain: Build, library: Path, models: Path, tmp_path: Path, how: str
+) -> None:
+    """What each pass did is written when it ends, on all threads."""
+    source = (resource_folder("native") / "tests" / "opens_llama.c").read_text()
+    last = "_exit(0);" if how == "_exit(0)" else "raise(SIGKILL);"
+    source = source.replace("    llama_free_(context);", f"    {last}\n    llama_free_(context);")
+    assert last in source
+    (tmp_path / "ends.c").write_text(f"#include <signal.h>\n#include <unistd.h>\n{source}")
+    program, trace = tmp_path / "ends", tmp_path / "trace"
+    includes = [f"-I{plain.source / name}" for name in ("include", "ggml/include")]
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
+    subprocess.run([compiler, *includes, str(tmp_path / "ends.c"), "-o", str(program), "-ldl"], check=True)
+    model = write_demo_model("moe", models / f"ends-{how[:4]}.gguf")[0]
+    trace.mkdir()
+    subprocess.run(
+        [str(program), str(plain.programs / "libllama.so"), str(model)], check=False, capture_output=True,
+        env={**os.environ, **preload(library), "TENSOR_TRACE_DIR": str(trace)},
+    )  # fmt: skip
+    made = read_trace(segment_files(trace))
+    assert made.tables["passes"]["end_ns"].notna().all()
+    assert made.facts["open_computes"] == made.facts["n_ops_short_of_threads"] == made.facts["n_ops_unexplained"] == 0
+
+
 def test_a_program_without_llama_cpp_is_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["exec", "case", "--attach", "--", "true"]) == 3
     assert "it called no llama.cpp in shared libraries" in capfd.readouterr().err

@@ -328,3 +328,40 @@ def test_what_was_asked_for_of_memory_and_series_is_on_provenance() -> None:
     assert all(title in text for title in titles) and "run-001" in text and "2.00 GiB" in text
     plain = words(body(render(CASES["dense"]), "provenance"))
     assert not any(title in plain for title in titles)
+
+
+def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
+    """RAM without what was locked beside it, or the run's own limit: whichever is less."""
+    size = int(CASES["dense"]["files"]["size_bytes"].sum())
+    host = dict(memory_bytes=10 * size)
+
+    def said(**conditions: object) -> str:
+        return words(body(render(CASES["dense"], a_run(host=host, conditions=conditions)), "overview"))
+
+    assert "10.0 % of RAM" in said() and "The file fits into it" in said()
+    locked = said(mlock=dict(locked_bytes=9 * size + size // 2))
+    assert "of what is left" in locked and "were locked beside it" in locked and "The file is larger" in locked
+    limited = said(memory_limit=dict(limit_bytes=size // 2))
+    assert "200.0 % of what is left" in limited and "limited to" in limited and "The file is larger" in limited
+
+
+def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
+    text = words(body(render(CASES["dense"], a_run(conditions={})), "overview"))
+    assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
+
+
+def test_what_a_private_run_does_not_tell_is_withheld() -> None:
+    run = a_run(text=dict(prompt="?", generated="!", token_ids=[], private=True), settings=dict(private=True))
+    text = words(body(render(privacy.public_tables(run, scaled_case(1, 1)), run), "overview"))
+    assert "of weights used per token withheld" in text
+
+
+def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
+    split = dict(pass_id=2, split=1, backend="GPU", n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
+    ops = CASES["dense"]["ops"].copy()
+    ops.loc[ops.index[-1], "time_basis"] = "split"
+    report = render(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
+    overview = words(body(report, "overview"))
+    assert "1 operation of all passes ran on GPU; only the 1 split that hold" in overview and "2.00 ms" in overview
+    assert "without operations on GPU, which have no times" in overview
+    assert "nor has one that ran on GPU" in words(body(report, "operations"))

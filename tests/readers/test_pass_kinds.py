@@ -92,6 +92,21 @@ def test_a_window_that_begins_in_the_middle() -> None:
     assert kinds(call(40, 1, 57), call(41, 1, 58)) == "generate>0 generate>1"
 
 
+def test_a_prompt_that_keeps_what_it_has_in_common_with_the_last_one() -> None:
+    """Only its last row is new: it goes back, and no token was sampled for that place."""
+    made = kinds(call(0, 8, 0), call(1, 1, 8), call(2, 1, 9), call(3, 1, 7), call(4, 1, 8))
+    assert made == "prompt>0 generate>1 generate>2 prompt>3 generate>4"
+
+
+def test_a_shift_of_the_cache_moves_a_sequence_that_goes_on() -> None:
+    shift = call(50, 1, 0, flags=OUTSIDE, context=9)
+    assert kinds(call(0, 8, 0), call(1, 1, 8), shift, call(2, 1, 5)) == "prompt>0 generate>1 None generate>2"
+
+
+def test_what_follows_a_check_may_go_back() -> None:
+    assert kinds(call(0, 5, 0), call(1, 3, 5, "all"), call(2, 1, 6)) == "prompt>0 mixed generate"
+
+
 def test_speculation_with_a_second_context() -> None:
     """The draft context proposes row by row, the target checks all of them at once."""
     made = kinds(

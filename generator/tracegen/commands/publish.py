@@ -92,7 +92,7 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
         raise SettingsError(f"{len(numbers)} runs were named; a version is made of exactly one run for now")
     runs = {int(path.name): path for path in store.run_folders(folder)}
     if not runs:
-        raise SettingsError(f"{folder}: has no run yet; `tracegen run {folder.name}` records one")
+        raise SettingsError(f"{folder}: has no run yet; `tracegen run` or `tracegen exec` records one")
     wanted = max(runs)
     if numbers:
         match = re.fullmatch(r"(?:run-)?(\d+)", numbers[0])

@@ -177,6 +177,12 @@ class Context:
         which = ", ".join(names[:4]) + (f" and {len(names) - 4} more tensors" if len(names) > 4 else "")
         return f"Which rows or experts of {which} were used is {why}."
 
+    @cached_property
+    def untimed(self) -> str:
+        """Names of the backends whose operations have no times of their own; empty: there are none."""
+        splits = self.tables["splits"]
+        return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
+
     def refusal(self, key: str) -> str:
         """Why a figure is not shown: failed checks that make it meaningless; empty when it is sound."""
         needs = NEEDS["graph" if key.startswith("graph-") else key]

@@ -67,13 +67,17 @@ def _other_backends(context: Context) -> str:
     if not by_split.any():
         return ""
     others = splits[~splits["by_op"]]
-    names = ", ".join(q.printable(name) for name in sorted(others["backend"].unique()))
     took = float((others["end_ns"] - others["begin_ns"]).sum())
     return (
-        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {names}; only the "
+        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}; only the "
         f"{q.counted(len(others), 'split')} that hold them were timed ({q.duration(took)} in all), so no time of an "
         "operation, layer or component counts them."
     )
+
+
+def _amount(context: Context, value: int | None) -> str:
+    """A size; what a private run does not tell is withheld, not unknown."""
+    return "withheld" if value is None and context.private else q.size(value)
 
 
 def _shape(context: Context) -> str:
@@ -120,17 +124,17 @@ def key_figures(context: Context) -> list[KeyFigure]:
             "weight_bytes_per_token",
             weights,
             "bytes",
-            q.size(weights),
+            _amount(context, weights),
             "of weights used per token",
-            f"median, {n}: {q.size(s.generate_token_bytes['disk'])} mapped, "
-            f"{q.size(s.generate_token_bytes['copied'])} copied",
+            f"median, {n}: {_amount(context, s.generate_token_bytes['disk'])} mapped, "
+            f"{_amount(context, s.generate_token_bytes['copied'])} copied",
             sizes,
         ),
         (
             "bytes_touched_per_token",
             total,
             "bytes",
-            q.size(total),
+            _amount(context, total),
             "touched per token in all",
             f"median, {n}; weights, KV cache and intermediate results; a byte used by two operations counts twice",
             sizes,

@@ -72,6 +72,7 @@ def operations(context: Context) -> dict[str, Any]:
         "label": "" if shown is None else context.labels[shown],
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
         "rows": [] if shown is None else _rows(context, shown),
+        "untimed": context.untimed,
         "noops": "1 node" if noops == 1 else f"{noops} nodes",
         "csv": "" if shown is None else context.csv("operations", context.ops[context.ops["pass_id"] == shown]),
         "passes": listed,

@@ -62,12 +62,14 @@ def disk_panel(context: Context) -> TableView:
         cells(label[n], q.yes_no(v), meaning[n][0 if v else 1] if isinstance(v, bool) else "")
         for n, v in setting.items()
     ]
-    ratio = f"{q.percent(file / memory)} of RAM" if file and memory else q.UNKNOWN
+    pressed = _pressed(context)
+    room = _room(context, memory)
+    ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
     fits = (
-        "The file fits into memory: once read, it can stay there."
-        if file and memory and file < memory
-        else "The file is larger than memory: pages must be read again."
-        if file and memory
+        "The file fits into it: once read, it can stay there."
+        if file and room and file < room
+        else "The file is larger: pages must be read again."
+        if file and room
         else ""
     )
     for which, amount, words in (
@@ -79,10 +81,10 @@ def disk_panel(context: Context) -> TableView:
     for when, words in (("before", "before the run"), ("after", "after it")):
         held = context.fact("conditions", "page_cache", f"{when}_bytes")
         share = q.percent(held / file) if held is not None and file else q.UNKNOWN
-        rows.append(
-            cells(f"Page cache {words}", share, f"{q.size(held)} of the file’s pages were in memory (mincore).")
-        )
-    rows.append(cells("File against RAM", ratio, f"{q.size(file or None)} of {q.size(memory)}. {fits}".strip()))
+        told = f"{q.size(held)} of the file’s pages were in memory (mincore)." if held is not None else ""
+        rows.append(cells(f"Page cache {words}", share, told))
+    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
+    rows.append(cells("File against memory", ratio, against))
     rows.append(
         cells(
             "Disk faults while loading",
@@ -109,6 +111,23 @@ def disk_panel(context: Context) -> TableView:
     )
 
 
+def _room(context: Context, memory: int | None) -> int | None:
+    """Bytes of memory that the run could have at most: RAM without what was locked beside it, or its own limit."""
+    if memory is None:
+        return None
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    left = memory - (context.fact("conditions", "mlock", "locked_bytes") or 0)
+    return min(left, limit) if limit else left
+
+
+def _pressed(context: Context) -> str:
+    """What was taken from the memory of the machine, in words; empty: nothing."""
+    locked = context.fact("conditions", "mlock", "locked_bytes")
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    told = [f"{q.size(locked)} were locked beside it" if locked else "", f"limited to {q.size(limit)}" if limit else ""]
+    return f" ({', '.join(filter(None, told))})" if any(told) else ""
+
+
 def _phases(context: Context, only: str = "") -> str:
     s = context.summary
     rows = q.counted(context.tokens["prompt"], "token row")
@@ -116,7 +135,8 @@ def _phases(context: Context, only: str = "") -> str:
         "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({rows})",
         "generate": q.counted(s.n_generate_passes, "generate pass"),
     }
-    return f"n = {', '.join(text for phase, text in of.items() if only in ('', phase))}"
+    without = f"; without operations on {context.untimed}, which have no times" if context.untimed else ""
+    return f"n = {', '.join(text for phase, text in of.items() if only in ('', phase))}{without}"
 
 
 # What `duration_ns` of an op is, said wherever it is shown.

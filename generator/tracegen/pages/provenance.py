@@ -183,7 +183,11 @@ def _tokens(context: Context) -> TableView:
                     Cell(q.duration(length), number=True),
                 )
             )
-    reason = "Withheld: the experiment is private." if context.private else "Token ids were not recorded."
+    reason = (
+        "Withheld: the experiment is private."
+        if context.private
+        else "Which tokens were sampled was not recorded; the table of tokens has those that were evaluated."
+    )
     path = (
         context.csv("generated-tokens", pd.DataFrame(frame, columns=["token", "token_id", "pass_id"])) if frame else ""
     )

@@ -18,7 +18,14 @@ class _Call:
 
     context: int | None
     passes: list[Pass]
+    n_outside: int  # passes that no ubatch asked for (a shift of the KV cache, say) before it
     kind: str = "mixed"
+
+    @property
+    def sequence(self) -> int:
+        """Of the first row; below 0 when it was not recorded."""
+        rows = self.passes[0].tokens
+        return int(rows["sequence"][0]) if len(rows) else -1
 
     @property
     def n_rows(self) -> int:
@@ -42,14 +49,14 @@ class _Call:
 def kinds_of(ordered: Sequence[Pass]) -> list[Kind]:
     """(kind, basis, produced token) of each pass, in the order of their begin.
 
-    Load, warm-up and encode are recorded, a graph that no ubatch asked for has no kind.
-    A call of one sequence that asks for the logits of its last row at most is `prompt`; one that feeds a
-    single row after logits were read in its context, and is not at the begin of the sequence, is
-    `generate`. Where one context checks several rows at once and another generates beside it, the first
-    does `verify`, and all that the other does is `draft`. All else is `mixed`: several sequences, rows
-    whose logits are all asked for (perplexity, embeddings), single rows whose logits nobody reads.
-    The pass of a prompt or generate call whose logits were read produced a token; after a `verify`, or a
-    `mixed` whose logits were read, of the same context nobody knows how many there were.
+    Load, warm-up and encode are recorded, a graph that no ubatch asked for has no kind. A call of one sequence
+    that asks for the logits of its last row at most is `prompt`; one that feeds a single row after logits were
+    read in its context, and goes on where the sequence was, is `generate`; one that goes back reads the end of
+    another prompt. Where one context checks several rows at once and another generates beside it, the first
+    does `verify`, and all that the other does is `draft`. All else is `mixed`: several sequences, rows whose
+    logits are all asked for (perplexity, embeddings), single rows whose logits nobody reads. The pass of a
+    prompt or generate call whose logits were read produced a token; after a `verify`, or a `mixed` whose logits
+    were read, of the same context nobody knows how many there were.
     """
     calls = _calls(ordered)
     _infer(calls)
@@ -80,19 +87,28 @@ def _recorded(p: Pass) -> Kind:
 def _calls(ordered: Iterable[Pass]) -> list[_Call]:
     """The calls whose kind must be inferred, in the order of their begin."""
     calls: dict[tuple[int | None, int | None], _Call] = {}
+    n_outside = 0
     for p in ordered:
+        n_outside += bool(p.flags & OUTSIDE)
         if not p.is_load and not p.flags & (OUTSIDE | WARMUP | ENCODER):
-            calls.setdefault((p.context, p.call), _Call(p.context, [])).passes.append(p)
+            calls.setdefault((p.context, p.call), _Call(p.context, [], n_outside)).passes.append(p)
     return list(calls.values())
 
 
 def _infer(calls: list[_Call]) -> None:
     generating: dict[int | None, bool] = {}  # whether logits of the context's last call were read
     checks: dict[int | None, list[_Call]] = {}
+    ends: dict[tuple[int | None, int], tuple[int, int]] = {}  # of a sequence: its next position, outside passes so far
     last_read = {call.context: i for i, call in enumerate(calls) if call.logits_read}
     for i, call in enumerate(calls):
         before = generating.get(call.context)
-        call.kind = _kind(call, before, i <= last_read.get(call.context, -1))
+        key = call.context, call.sequence
+        goes_on = ends.get(key) in (None, (call.position, call.n_outside)) or ends[key][1] != call.n_outside
+        call.kind = _kind(call, before and goes_on, i <= last_read.get(call.context, -1))
+        if call.kind in ("prompt", "generate") and call.position >= 0:
+            ends[key] = call.position + call.n_rows, call.n_outside
+        else:
+            ends.pop(key, None)  # how many of its rows stay is not known
         if call.kind == "mixed" and before and _may_check(call):
             checks.setdefault(call.context, []).append(call)
         generating[call.context] = call.logits_read
