@@ -154,7 +154,8 @@ void tt_writers_seal(struct tt_trace * trace); /* under the lock */
 void tt_writers_free(struct tt_trace * trace);
 enum { TT_THREAD_CHUNK = 1 << 20 };
 
-/* cost.c: nanoseconds that an op event, a read of its clock and the records of a pass take in this folder, now */
+/* cost.c: nanoseconds that an op event beside other work, a read of its clock alone, and the records of a pass take in
+ * this folder, now */
 struct tt_cost { double event_ns, clock_ns, pass_ns; };
 bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost); /* false: it could not be measured */
 void tt_write_pass(struct tt_trace * trace); /* what is written for a pass beside its ops */
