@@ -17,7 +17,7 @@ TRACE: dict[str, Any] = {
     "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
     "clock_uneven_ns": 0,
     "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
-    "event_cost_ns": 50.0, "clock_read_ns": 20.0, "pass_cost_ns": 100.0,
+    "n_copies": 3, "event_cost_ns": 50.0, "clock_read_ns": 20.0, "pass_cost_ns": 100.0,
 }  # fmt: skip
 
 
@@ -218,9 +218,9 @@ def test_warm_up_that_was_recorded_as_a_prompt() -> None:
 
 
 def test_cost_is_events_times_cost_over_the_threads_time() -> None:
-    """16 spans of 50 ns, 8 barriers of two 20 ns reads, two passes of 100 ns for both threads, in 2 x 5,000 ns."""
+    """16 spans and 3 copies of 50 ns, 8 barriers of two 20 ns reads, two passes of 100 ns, in 2 x 5,000 ns."""
     share = overhead_share(hard_case(), TRACE)
-    assert share == pytest.approx((16 * 50 + 8 * 40 + 2 * 100 * 2) / (2 * 5000 * 2))
+    assert share == pytest.approx((19 * 50 + 8 * 40 + 2 * 100 * 2) / (2 * 5000 * 2))
 
 
 def test_interference_counts_forced_switches() -> None:

@@ -330,7 +330,8 @@ def _checksums(e: Evidence) -> Check:
 def overhead_share(tables: Tables, trace: Mapping[str, Any]) -> float | None:
     """Tracing cost as a share of the passes' time: (events x their cost + passes x theirs) / (time x threads).
 
-    While one thread writes the records of a pass the others wait: these count for all threads.
+    Copying rows or experts costs about as much as an event (`make bench` measures both). While one thread writes
+    the records of a pass the others wait: these count for all threads.
     """
     passes, spans = tables["passes"], tables["spans"]
     cost = float(trace["event_cost_ns"])
@@ -341,7 +342,7 @@ def overhead_share(tables: Tables, trace: Mapping[str, Any]) -> float | None:
     if not total or not threads or np.isnan(cost) or np.isnan(float(trace["pass_cost_ns"])):
         return None
     barriers = int((spans["barrier_ns"] > 0).sum())
-    spent = len(spans) * cost + barriers * 2 * float(trace["clock_read_ns"])
+    spent = (len(spans) + int(trace["n_copies"])) * cost + barriers * 2 * float(trace["clock_read_ns"])
     spent += len(timed) * float(trace["pass_cost_ns"]) * threads
     return spent / (total * threads)
 

@@ -230,6 +230,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "open_computes": events.n_open,
         "not_monotone": events.not_monotone,
         "zero_records": events.zero_records,
+        "n_copies": len(events.indexes.what),
         "n_barriers": int((events.spans.barrier_ns > 0).sum()),
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
