@@ -134,7 +134,8 @@ def _results(label: str, size: Size, found: Measured) -> list[Result]:
         Result(f"{label}: on", on, "ms", note="the same binary, TENSOR_TRACE_DIR set"),
         Result(f"{label}: on / off", float(np.median(ratios)), "×", note=f"{len(ratios)} pairs, order in turn"),
         Result(
-            f"{label}: on / off, upper end", float(high), "×", TOKEN_LIMIT, f"95 % bootstrap interval from {low:.3f}"
+            f"{label}: on / off, upper end", float(high), "×", TOKEN_LIMIT if small else None,
+            f"95 % bootstrap interval from {low:.3f}",
         ),
         Result(f"{label}: trace per token", float(np.median(found.trace_bytes)) / size.tokens, "B", note="on the disk"),
         Result(

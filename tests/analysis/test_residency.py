@@ -15,6 +15,7 @@ from tracegen.tables import frame
 
 CASE = scaled_case(3, 2, splits=2)
 PAGE = 64
+HOST = dict(page_bytes=4096)
 SIZES = (10 * PAGE + 7, 5 * PAGE)  # the last page of the first file reaches beyond its end
 FILES = frame(
     "files",
@@ -64,23 +65,39 @@ def test_a_load_has_a_row_of_its_own_in_front() -> None:
 
 
 def test_shares_are_means_of_a_row_and_neighbours_are_joined() -> None:
-    rows = pd.DataFrame({"pass_id": [0, 1, 2], "row": [0, 1, 1]})
+    rows = pd.DataFrame({"pass_id": [0, 1, 2, 3, 4], "row": [0, 1, 1, 2, 2], "n_passes": [1, 2, 2, 2, 2]})
     cells = pd.DataFrame(
         [
             (0, 0, 0, 10, 10), (0, 1, 10, 20, 10), (0, 2, 20, 30, 0),
             (1, 0, 0, 10, 10), (1, 1, 10, 20, 0), (1, 2, 20, 30, 0),
             (2, 0, 0, 10, 0), (2, 1, 10, 20, 0), (2, 2, 20, 30, 1),
+            (3, 0, 0, 10, 10), (3, 1, 10, 20, 0), (3, 2, 20, 30, 0),  # after pass 4 nothing was in memory
         ],
         columns=["pass_id", "bin", "begin", "end", "resident_bytes"],
     )  # fmt: skip
     shares = joined_shares(cells, rows, 8)
-    assert shares.values.tolist() == [[0, 7, 0, 20], [1, 3, 0, 10], [1, 0, 20, 30]]
+    assert shares.values.tolist() == [[0, 7, 0, 20], [1, 3, 0, 10], [1, 0, 20, 30], [2, 3, 0, 10]]
 
 
 def test_what_is_read_is_the_mean_of_a_row() -> None:
     rows = resident_rows(CASE)
     passes = CASE["passes"].assign(read_bytes=pd.array([4096] + [None] * (len(rows) - 1), "Int64"))
     assert read_per_row({"passes": passes}, rows).values.tolist() == [[0, 4096.0]]
+
+
+def test_a_load_after_which_nothing_was_in_memory_is_said_to_have_nothing() -> None:
+    runs = frame("residency", [dict(pass_id=4, file=0, first_page=0, n_pages=1)])
+    report = render_report(a_run(host=HOST), CASE | {"residency": runs}, address="demo/run-001", citable=None)
+    memory = next(page.body for page in report.pages if page.key == "memory")
+    assert "0 % of the file is in memory after the load" in memory.replace("\u2009", " ")
+
+
+def test_without_the_size_of_a_page_nothing_is_drawn() -> None:
+    runs = frame("residency", [dict(pass_id=0, file=0, first_page=0, n_pages=1)])
+    report = render_report(a_run(host={}), CASE | {"residency": runs}, address="demo/run-001", citable=None)
+    memory = next(page.body for page in report.pages if page.key == "memory")
+    assert "The size of the machine’s pages was not recorded." in memory
+    assert "residency" not in {figure.key for figure in report.figures}
 
 
 @pytest.mark.parametrize("looked", [True, False])
@@ -90,7 +107,7 @@ def test_the_memory_page_shows_it_where_somebody_looked(looked: bool) -> None:
     half = -(-int(files["size_bytes"].iloc[0]) // 4096)
     runs = [dict(pass_id=0, file=0, first_page=0, n_pages=half), dict(pass_id=4, file=0, first_page=0, n_pages=1)]
     tables = CASE | {"residency": frame("residency", runs if looked else [])}
-    report = render_report(a_run(), tables, address="demo/run-001", citable=None)
+    report = render_report(a_run(host=HOST), tables, address="demo/run-001", citable=None)
     memory = next(page.body for page in report.pages if page.key == "memory")
     assert ('id="fig-residency"' in memory) == looked
     if looked:

@@ -103,6 +103,10 @@ def test_a_shift_of_the_cache_moves_a_sequence_that_goes_on() -> None:
     assert kinds(call(0, 8, 0), call(1, 1, 8), shift, call(2, 1, 5)) == "prompt>0 generate>1 None generate>2"
 
 
+def test_a_position_that_nobody_saw_proves_nothing() -> None:
+    assert kinds(call(0, 8, 0), call(1, 1, 8), call(2, 1, -1)) == "prompt>0 generate>1 generate>2"
+
+
 def test_what_follows_a_check_may_go_back() -> None:
     assert kinds(call(0, 5, 0), call(1, 3, 5, "all"), call(2, 1, 6)) == "prompt>0 mixed generate"
 

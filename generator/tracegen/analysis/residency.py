@@ -13,9 +13,12 @@ from tracegen.analysis.passes import labels
 def resident_rows(tables: Tables) -> pd.DataFrame:
     """The rows of the picture: those of the heatmap, with each load as a row of its own, in the order of the run.
 
-    Columns: pass_id, row (0 is the top), label, n_passes of the row.
+    Columns: pass_id, row (0 is the top), label, n_passes of the row. The tracer looks at the end of each: what
+    has not ended has no row, and one without pages in the table had none in memory.
     """
-    loads = tables["passes"].loc[tables["passes"]["kind"] == "load", ["pass_id"]]
+    ended = tables["passes"][tables["passes"]["end_ns"].notna()]
+    tables = {**tables, "passes": ended}
+    loads = ended.loc[ended["kind"] == "load", ["pass_id"]]
     name = labels(tables)
     shared = display_rows(tables)[["pass_id", "row", "label"]]
     own = loads.assign(row=-1, label=[name[p] for p in loads["pass_id"]])
@@ -30,8 +33,8 @@ def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame
     """The share of each stretch of the disk axis that was in memory when a load or pass had ended.
 
     The axis is cut into `n_bins` stretches of equal length (the last may be shorter). Columns: pass_id, bin,
-    begin, end (of the stretch, bytes on the axis), resident_bytes. Stretches of which nothing was in memory
-    have a row too: a pass that has none at all was not looked at.
+    begin, end (of the stretch, bytes on the axis), resident_bytes. A pass after which nothing was in memory has
+    no row, a stretch of another one has.
     """
     files, runs = tables["files"].set_index("file"), tables["residency"]
     names = ["pass_id", "bin", "begin", "end", "resident_bytes"]
@@ -61,9 +64,9 @@ def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.D
 
     Columns: row, step (0 … n_steps-1), begin, end. A stretch of which nothing was in memory has none.
     """
-    merged = cells.merge(rows[["pass_id", "row"]], on="pass_id")
-    mean = merged.groupby(["row", "bin", "begin", "end"])["resident_bytes"].mean().reset_index()
-    share = mean["resident_bytes"] / (mean["end"] - mean["begin"])
+    merged = cells.merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
+    mean = merged.groupby(["row", "n_passes", "bin", "begin", "end"])["resident_bytes"].sum().reset_index()
+    share = mean["resident_bytes"] / mean["n_passes"] / (mean["end"] - mean["begin"])
     mean["step"] = np.minimum(np.ceil(share * n_steps), n_steps).astype("int64") - 1
     mean = mean[mean["step"] >= 0].sort_values(["row", "bin"])
     new = (mean[["row", "step"]] != mean[["row", "step"]].shift()).any(axis=1) | (mean["bin"].diff() != 1)

@@ -11,7 +11,6 @@ from tracegen.pages.context import Context
 from tracegen.pages.views import FigureView
 
 MARKS = 4_500  # of the picture at most, so that it stays one light SVG
-PAGE_BYTES = 4096  # of a host that did not tell: the size on all that the tracer is built for
 
 
 def residency_figure(context: Context) -> FigureView | None:
@@ -19,15 +18,17 @@ def residency_figure(context: Context) -> FigureView | None:
     tables = context.tables
     if tables["residency"].empty or tables["files"].empty:
         return None
+    page = context.fact("host", "page_bytes")
+    if page is None:  # runs of before it was kept: pages could not be placed in the file
+        title = "What of the file was in memory?"
+        return FigureView("residency", title, "", title, None, "The size of the machine’s pages was not recorded.")
     rows = residency.resident_rows(tables)
-    rows = rows[rows["pass_id"].isin(tables["residency"]["pass_id"].unique())]
     files = tables["files"]
     total = int((files["axis_begin"] + files["size_bytes"]).max())
     n_bins = max(40, min(280, MARKS // max(int(rows["row"].nunique()), 1)))
-    page = context.fact("host", "page_bytes") or PAGE_BYTES
-    cells = residency.resident_cells(tables, int(page), n_bins)
+    cells = residency.resident_cells(tables, page, n_bins)
     read = residency.read_per_row(tables, rows)
-    together = cells.groupby("pass_id")["resident_bytes"].sum()
+    together = cells.groupby("pass_id")["resident_bytes"].sum().reindex(rows["pass_id"], fill_value=0)
     begun, ended = (float(together.iloc[place]) / total for place in (0, -1))
     loaded = tables["passes"].set_index("pass_id")["kind"].get(together.index[0]) == "load"
     first = "after the load" if loaded else "at first"

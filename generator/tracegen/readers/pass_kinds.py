@@ -98,15 +98,19 @@ def _calls(ordered: Iterable[Pass]) -> list[_Call]:
 def _infer(calls: list[_Call]) -> None:
     generating: dict[int | None, bool] = {}  # whether logits of the context's last call were read
     checks: dict[int | None, list[_Call]] = {}
-    ends: dict[tuple[int | None, int], tuple[int, int]] = {}  # of a sequence: its next position, outside passes so far
+    ends: dict[tuple[int | None, int], int] = {}  # the next position of a sequence, where it is known
+    n_outside = 0
     last_read = {call.context: i for i, call in enumerate(calls) if call.logits_read}
     for i, call in enumerate(calls):
         before = generating.get(call.context)
         key = call.context, call.sequence
-        goes_on = ends.get(key) in (None, (call.position, call.n_outside)) or ends[key][1] != call.n_outside
+        if call.n_outside != n_outside:  # it may have moved all that was there
+            ends.clear()
+            n_outside = call.n_outside
+        goes_on = call.position < 0 or ends.get(key, call.position) == call.position
         call.kind = _kind(call, before and goes_on, i <= last_read.get(call.context, -1))
         if call.kind in ("prompt", "generate") and call.position >= 0:
-            ends[key] = call.position + call.n_rows, call.n_outside
+            ends[key] = call.position + call.n_rows
         else:
             ends.pop(key, None)  # how many of its rows stay is not known
         if call.kind == "mixed" and before and _may_check(call):
