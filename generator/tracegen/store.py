@@ -200,13 +200,15 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
         pa.int64(): pd.Int64Dtype(),
         pa.uint64(): pd.UInt64Dtype(),
     }
+    # stored before the added tables were: it has none of them; where one is there, another that is not was lost
+    older = not any((folder / f"{table.name}.parquet").exists() for table in contract.TABLES if table.added)
     made = {}
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
         try:
             stored = pq.read_table(path)
         except FileNotFoundError as error:
-            if contract.BY_NAME[name].added:
+            if contract.BY_NAME[name].added and older:
                 made[name] = contract.frame(name)
                 continue
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
