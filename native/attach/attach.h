@@ -43,7 +43,8 @@ struct tt_call {
 extern __thread struct tt_call tt_call TT_HIDDEN;
 
 /* memory.c */
-TT_HIDDEN void tt_loading(int step); /* this thread enters (1) or leaves (-1) the load of a model */
+TT_HIDDEN void tt_loading(bool begins); /* this thread loads a model from here to there */
+TT_HIDDEN bool tt_is_loading(void);
 
 /* ops.c */
 TT_HIDDEN void tt_ops_begin(struct ggml_cgraph * graph);  /* a compute begins on this thread */

@@ -27,13 +27,13 @@ static __thread const void * cleared; /* the memory of a context, since it compu
 /* ---- loads ---- */
 
 static void load_begins(const char * path) {
-    tt_loading(1);
+    tt_loading(true);
     tensor_trace_load_begin(path);
 }
 
 static void load_ended(const void * model) {
     tensor_trace_load_end();
-    tt_loading(-1);
+    tt_loading(false);
     pthread_mutex_lock(&lock);
     if (model) {
         models[n_models % MAX_KNOWN].model  = model;
@@ -42,16 +42,13 @@ static void load_ended(const void * model) {
     pthread_mutex_unlock(&lock);
 }
 
-static __thread bool in_load;
 #define LOAD(path, theirs_call)                          \
-    if (in_load || !tt_ready((void *) theirs)) {         \
+    if (tt_is_loading() || !tt_ready((void *) theirs)) { \
         return theirs_call;                              \
     }                                                    \
-    in_load = true;                                      \
     load_begins(path);                                   \
     void * model = theirs_call;                          \
     load_ended(model);                                   \
-    in_load = false;                                     \
     return model;
 
 SEEN void * llama_model_load_from_file(const char * path, struct by_value parameters) {
@@ -118,10 +115,10 @@ static const void * memory_of(const void * context) {
     return tt_api.llama_get_memory_ ? tt_api.llama_get_memory_(context) : NULL;
 }
 
-/* True: the caller must tell its end. A call that another one makes is a part of that one. */
-static bool call_begins(const void * context, bool encoding, uint32_t n_sequences, int32_t sequence, const int32_t * position) {
+/* A call that another one makes is a part of that one. */
+static void call_begins(const void * context, bool encoding, uint32_t n_sequences, int32_t sequence, const int32_t * position) {
     if (depth++ > 0) {
-        return true;
+        return;
     }
     know(context);
     const void * memory = memory_of(context);
@@ -137,7 +134,6 @@ static bool call_begins(const void * context, bool encoding, uint32_t n_sequence
     }
     cleared = NULL;
     tensor_trace_call(context);
-    return true;
 }
 
 static void call_ends(void) {
@@ -146,21 +142,24 @@ static void call_ends(void) {
     }
 }
 
-static bool batch_begins(const void * context, const struct batch * batch, bool encoding) {
+static void batch_begins(const void * context, const struct batch * batch, bool encoding) {
     uint32_t n = 1;
     for (int32_t i = 0; batch->sequence && batch->n_sequences && i < batch->n_tokens && n == 1; i++) {
         n = batch->n_sequences[i] == 1 && batch->sequence[i][0] == batch->sequence[0][0] ? 1 : 2;
     }
     const bool told = batch->sequence && batch->n_sequences && batch->n_tokens > 0 && batch->n_sequences[0] > 0;
-    return call_begins(context, encoding, n, told ? batch->sequence[0][0] : 0, batch->position);
+    call_begins(context, encoding, n, told ? batch->sequence[0][0] : 0, batch->position);
 }
 
-#define CALL(begins, theirs_call)                                        \
-    const bool    told   = tt_ready((void *) theirs) && (begins);        \
-    const int32_t status = theirs_call;                                  \
-    if (told) {                                                          \
-        call_ends();                                                     \
-    }                                                                    \
+#define CALL(begins, theirs_call)                   \
+    const bool told = tt_ready((void *) theirs);    \
+    if (told) {                                     \
+        begins;                                     \
+    }                                               \
+    const int32_t status = theirs_call;             \
+    if (told) {                                     \
+        call_ends();                                \
+    }                                               \
     return status;
 
 SEEN int32_t llama_decode(void * context, struct batch batch) {
@@ -221,7 +220,7 @@ SEEN bool llama_batch_ext_add_seq(void * batch, int32_t row, int32_t sequence) {
     return theirs(batch, row, sequence);
 }
 
-static bool ext_begins(const void * context, const void * batch, bool encoding) {
+static void ext_begins(const void * context, const void * batch, bool encoding) {
     uint32_t n        = 0;
     int32_t  sequence = -1;
     pthread_mutex_lock(&lock);
@@ -232,7 +231,7 @@ static bool ext_begins(const void * context, const void * batch, bool encoding) 
         }
     }
     pthread_mutex_unlock(&lock);
-    return call_begins(context, encoding, n, sequence, NULL);
+    call_begins(context, encoding, n, sequence, NULL);
 }
 
 SEEN int32_t llama_process(void * context, int type, void * batch) {

@@ -18,15 +18,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows 
 static struct mapped   mapped[MAX_MAPPED];
 static atomic_uint     n_mapped;
 
-static __thread int      loads __attribute__((tls_model("initial-exec"))); /* depth */
+static __thread bool     loading __attribute__((tls_model("initial-exec")));
 static __thread uint32_t n_files __attribute__((tls_model("initial-exec"))); /* of this load, mapped so far */
 
-void tt_loading(int step) {
-    if (loads == 0) {
-        n_files = 0;
-    }
-    loads += step;
+void tt_loading(bool begins) {
+    loading = begins;
+    n_files = 0;
 }
+
+bool tt_is_loading(void) { return loading; }
 
 static bool is_gguf(int fd) {
     char begin[4];
@@ -62,7 +62,7 @@ static bool find_mapping(const void * address, struct mapped * found) {
 /* ---- files; system calls, not libc's functions: these are called before there is a way to find those ---- */
 
 static void * map(void * address, size_t size, int protection, int flags, int fd, off_t offset) {
-    const bool model = loads > 0 && fd >= 0 && offset == 0 && tensor_trace_on && is_gguf(fd);
+    const bool model = loading && fd >= 0 && offset == 0 && tensor_trace_on && is_gguf(fd);
     if (model && tensor_trace_prefault_off()) {
         flags &= ~MAP_POPULATE;
     }
@@ -93,7 +93,7 @@ SEEN int munmap(void * address, size_t size) {
 SEEN int posix_madvise(void * address, size_t size, int advice) {
     THEIRS(int, posix_madvise, (void *, size_t, int))
     struct mapped found;
-    if (advice == POSIX_MADV_WILLNEED && loads > 0 && tensor_trace_on && find_mapping(address, &found)
+    if (advice == POSIX_MADV_WILLNEED && loading && tensor_trace_on && find_mapping(address, &found)
             && tensor_trace_prefault_off()) {
         return 0;
     }
@@ -104,7 +104,7 @@ SEEN int posix_madvise(void * address, size_t size, int advice) {
 
 static void note_weight(const struct ggml_tensor * tensor, const void * bytes, bool in_place) {
     struct mapped file;
-    if (loads > 0 && tensor_trace_on && find_mapping(bytes, &file)) {
+    if (loading && tensor_trace_on && find_mapping(bytes, &file)) {
         tensor_trace_weight(tensor, file.split, (uintptr_t) bytes - file.begin, in_place);
     }
 }
