@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 
-from benchmarks import bench_build, bench_pages, bench_read, bench_tokens, bench_tracer
+from benchmarks import bench_browser, bench_build, bench_pages, bench_read, bench_tokens, bench_tracer
 from benchmarks.result import Result, table
 from tracegen.capture.execute import output_of
 from tracegen.capture.llama_cpp import read_upstream
@@ -22,6 +22,7 @@ BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("read", bench_read.run),
     ("build", bench_build.run),
     ("pages", bench_pages.run),
+    ("browser", bench_browser.run),
 )
 
 

@@ -11,17 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_tracer import disk_folder
+from benchmarks.large import LAYERS, record
 from benchmarks.result import Result
 from tracegen.capture.execute import last_lines, run_program
-from tracegen.capture.llama_cpp import TARGET, ensure_build
-from tracegen.capture.plan import command_for, environment_for
-from tracegen.demo_models import write_demo_model
 from tracegen.errors import EnvironmentFailure
-from tracegen.model import Experiment
 from tracegen.progress import Progress
 
 SECONDS_LIMIT, BYTES_LIMIT, TIMES_LIMIT = 6.0, 1.5 * 2**30, 3.0
-LAYERS, PASSES = 24, 2000
+PASSES = 2000
 
 
 def run(quick: bool) -> list[Result]:
@@ -29,12 +26,8 @@ def run(quick: bool) -> list[Result]:
     progress = Progress()
     with tempfile.TemporaryDirectory(prefix="tracegen-bench-", dir=disk_folder()) as name:
         work = Path(name)
-        model = work / "model.gguf"
-        write_demo_model(
-            "moe", model, n_layers=LAYERS, n_embd=64, n_ff=64, n_experts=16, n_experts_used=4, context=4096
-        )
         progress.step(f"trace {passes} passes of {LAYERS} layers")
-        _trace(work, model, passes)
+        model, _ = record(work, passes)
         found = []
         for repeat in range(repeats):
             progress.step(f"read it, {repeat + 1} of {repeats}")
@@ -63,17 +56,6 @@ def run(quick: bool) -> list[Result]:
     ]
     # The limits are for the whole size: beside few passes the interpreter is most of it.
     return [replace(result, limit=None) for result in results] if quick else results
-
-
-def _trace(work: Path, model: Path, passes: int) -> None:
-    program = ensure_build(Progress()).programs / TARGET
-    settings = Experiment("bench", "", str(model), "Once upon a time", passes, seed=1, threads=2, context=4096)
-    trace, out, err = work / "trace", work / "out.txt", work / "err.txt"
-    trace.mkdir()
-    command = command_for(settings, program, model)
-    ended = run_program(command, stdout=out, stderr=err, environment=environment_for(settings, trace))
-    if ended.status != 0:
-        raise EnvironmentFailure(f"{program.name}: {ended.ending}; its last lines:\n{last_lines(err)}")
 
 
 def _read(work: Path, model: Path, repeat: int) -> dict[str, Any]:

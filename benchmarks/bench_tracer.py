@@ -92,7 +92,6 @@ def _events(program: Path, work: Path, rounds: int) -> list[Result]:
         *results,
         Result("bytes per op event and thread", found["bytes_per_event"], "B", EVENT_BYTES, "committed"),
         Result("dropped events", found["dropped"], "", 0),
-        Result("a pass", found["pass_ns"], "ns", note="getrusage twice, eight records; per ubatch, not per thread"),
     ]
 
 

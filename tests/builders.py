@@ -441,3 +441,9 @@ def a_run(*, checks: tuple[Check, ...] = (), **facts: Any) -> Run:
         Check("interference", "Nothing interfered", "not checked", "", ""),
     )
     return Run("demo", 3, "2026-11-20T12:00:00Z", checks or default, known | facts)
+
+
+def a_moe_run(**more: Any) -> Run:
+    """`a_run` whose model says that it has experts, as that of `scaled_case(moe=True)` does."""
+    model = {**a_run().facts["model"], "n_experts": N_EXPERTS, "n_experts_used": N_USED}
+    return a_run(**({"model": model} | more))

@@ -116,6 +116,7 @@ def hostile_run() -> Run:
             },
             "model": {
                 **facts["model"],
+                "n_experts": 8,
                 "file": HOSTILE_PATH,
                 "name": HOSTILE,
                 "architecture": HOSTILE,

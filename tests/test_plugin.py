@@ -72,7 +72,7 @@ def test_a_strict_build(tmp_path: Path, theme: str, directory_urls: bool) -> Non
     for page in report.pages:
         html = (built / "experiments/sample/v2" / page.path).read_bytes()
         assert page.body.encode() in html
-        assert html.count(b'<div class="tracegen">') == 1
+        assert html.count(b'<div class="tracegen" id="tracegen-content">') == 1
     for name, content in report.files.items():
         assert (built / "experiments/sample/v2" / name).read_bytes() == content
     assert b"Superseded." in (built / "experiments/sample/v1/index.html").read_bytes()

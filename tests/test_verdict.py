@@ -18,6 +18,7 @@ TRACE: dict[str, Any] = {
     "clock_uneven_ns": 0,
     "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
     "n_copies": 3, "event_cost_ns": 50.0, "clock_read_ns": 20.0, "pass_cost_ns": 100.0,
+    "pass_cost_most_ns": 9000.0,
 }  # fmt: skip
 
 

@@ -20,8 +20,9 @@ def load(address: str | Path) -> LoadedRun | LoadedVersion:
     `address` means a run: its folder, `NAME/run-003`, or `NAME` for its newest
     run; or a version: its folder, or `NAME@v1`. Each table is an attribute
     (`loaded.passes`, `loaded.ops`, …); `loaded.accesses` joins them into one row
-    per operand of every op. `loaded.run` says what was run, `loaded.document`
-    what the version says of itself.
+    per operand of every op, and `loaded.charts` draws the figures of the pages
+    (`loaded.charts.heatmap()`). `loaded.checks` is what each check found,
+    `loaded.run` says what was run, `loaded.document` what the version says of itself.
 
     Rows, columns and keys are those of the data dictionary (tables.py): times
     are integer nanoseconds on one clock (`_ns`), sizes and offsets are bytes, null is

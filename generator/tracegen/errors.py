@@ -6,6 +6,7 @@
     ├── ModelFormatError       a file that is no GGUF, or a broken one
     ├── TableError             a table that does not keep the contract of tables.py
     ├── StoreError             a run folder or a bundle that is incomplete or changed
+    ├── FigureError            a figure that cannot be drawn from this run
     ├── CheckError             exit code 1: a check failed
     └── EnvironmentFailure     exit code 3: disk full, child killed, tool missing
 
@@ -39,6 +40,10 @@ class TableError(TracegenError):
 
 class StoreError(TracegenError):
     """A run folder or a published bundle is incomplete, changed or too new."""
+
+
+class FigureError(TracegenError):
+    """A figure has nothing to show for this run, or a failed check makes it meaningless."""
 
 
 class CheckError(TracegenError):

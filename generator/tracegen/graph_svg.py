@@ -168,9 +168,8 @@ def _shapes(
             else:
                 text = "from the layer before" if folded else _short(str(read["name"]), False)
                 name = f"x{source}"
-                shapes.setdefault(
-                    name, Shape((text,), "from", theme.colour(read["component"]), _title(read, (source,)))
-                )
+                colour = theme.colour(read["component"])
+                shapes.setdefault(name, Shape((text,), "enter", colour, _title(read, (source,)), (source,)))
                 lines.append((name, f"n{node}"))
     outer = {name: shape for name, shape in shapes.items() if name.startswith("x")}
     return outer | shapes, list(dict.fromkeys(lines))

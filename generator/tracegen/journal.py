@@ -167,6 +167,14 @@ def _anchor(figure: Mapping[str, str]) -> str:
     return key if key.startswith("fig-") else f"fig-{key}"
 
 
+def _room(target: Target) -> dict[str, str]:
+    """The shape of the figure's drawing, so that a page keeps its room before it is loaded."""
+    assert target.figure is not None
+    with (target.published.bundle.folder / target.figure["path_svg"]).open(encoding="utf-8", errors="replace") as file:
+        box = re.search(r'viewBox="\S+ \S+ ([\d.]{1,12}) ([\d.]{1,12})"', file.read(1000))
+    return {"style": f"aspect-ratio: {box[1]} / {box[2]}"} if box else {}
+
+
 def _shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
     """Whether the page has an element with this id, or loads the op that the anchor is the address of."""
     body = bundle.body(page["path"])
@@ -268,7 +276,7 @@ class _FigureProcessor(BlockProcessor):
         figure = SubElement(parent, "figure", {"class": "tracegen-quote"})
         source = f"{target.root}/{target.figure['path_svg']}"
         link = SubElement(figure, "a", {"href": target.url})
-        SubElement(link, "img", {"src": source, "alt": target.figure["alt"], "loading": "lazy"})
+        SubElement(link, "img", {"src": source, "alt": target.figure["alt"], "loading": "lazy"} | _room(target))
         caption = SubElement(figure, "figcaption")
         words = match["text"] or f"{target.figure['title']}. {target.figure['caption']}"
         caption.text = AtomicString(f"{words} ")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,11 +16,15 @@ from tracegen import store
 from tracegen.analysis.accesses import accesses
 from tracegen.bundle import VERSION_FILE, read_bundle
 from tracegen.errors import SettingsError, StoreError
-from tracegen.model import Run
+from tracegen.model import Check, Run
 from tracegen.tables import BY_NAME
 
+if TYPE_CHECKING:
+    from tracegen.notebook import Charts
+
 EXPERIMENTS = Path("experiments")
-DOWNLOADS = "data/tables"  # below a version's folder
+DOWNLOADS, CHECKS = "data/tables", "data/checks.csv"  # below a version's folder
+CHECK_COLUMNS = [field.name for field in fields(Check)]
 _VERSION = re.compile(r"(?P<experiment>.+)(?:@v|/versions/v?)(?P<number>\d+)/?")
 
 
@@ -37,7 +42,7 @@ class LoadedTables(dict[str, pd.DataFrame]):
 
 
 @dataclass(frozen=True)
-class Loaded:
+class Loaded(ABC):
     """What was loaded; each table of tables.py is an attribute: `loaded.passes`, `loaded.ops`, …"""
 
     tables: LoadedTables
@@ -53,12 +58,33 @@ class Loaded:
         """One row per operand of every op: see analysis/accesses.py."""
         return accesses(self.tables)
 
+    @property
+    def checks(self) -> pd.DataFrame:
+        """What each check found: key, title, state, found, limit, detail."""
+        return pd.DataFrame([asdict(check) for check in self._measured.checks], columns=CHECK_COLUMNS)
+
+    @cached_property
+    def charts(self) -> Charts:
+        """The figures of the pages as altair charts: `charts.heatmap()`; `charts` alone lists them."""
+        from tracegen.notebook import Charts  # drawing loads altair only when it is used
+
+        return Charts(self._measured, self.tables)
+
+    @property
+    @abstractmethod
+    def _measured(self) -> Run:
+        """What was measured, as far as it is known here."""
+
 
 @dataclass(frozen=True, repr=False)
 class LoadedRun(Loaded):
     """A run and all its tables."""
 
     run: Run
+
+    @property
+    def _measured(self) -> Run:
+        return self.run
 
     def __repr__(self) -> str:
         """One line for a notebook: the tables are looked at by their names."""
@@ -71,6 +97,16 @@ class LoadedVersion(Loaded):
 
     citation: str
     document: Mapping[str, Any]
+    run_checks: tuple[Check, ...] = ()
+
+    @property
+    def _measured(self) -> Run:
+        """The run of the version with what its bundle says: its checks, and the values that figures need."""
+        page_bytes = self.document["values"].get("page_bytes", {}).get("value")
+        facts = {"host": {"page_bytes": page_bytes}}
+        return Run(
+            self.document["experiment"], self.document["runs"][0], self.document["created"], self.run_checks, facts
+        )
 
     def __repr__(self) -> str:
         """One line for a notebook: the tables are looked at by their names."""
@@ -100,14 +136,24 @@ def load_version(folder: Path) -> LoadedVersion:
     citation = document.get("citation")
     if not citation:
         raise SettingsError(f"{folder}: is the draft of a run, not a version; load the run")
-    listed = {name: document["manifest"].get(f"{DOWNLOADS}/{name}.parquet") for name in BY_NAME}
-    held = {name: entry for name, entry in listed.items() if entry is not None}
-    for name, entry in held.items():
-        path = folder / DOWNLOADS / f"{name}.parquet"
-        if not path.is_file() or store.sha256_of(path) != entry["sha256"]:
+    manifest = document["manifest"]
+    held = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
+    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held] + [CHECKS] * (CHECKS in manifest)
+    for name in wanted:
+        path = folder / name
+        if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
             raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+    if held and not any(BY_NAME[name].added for name in held):  # published before these tables were: it had no rows
+        held += [name for name, table in BY_NAME.items() if table.added]
     tables = store.read_tables(folder / DOWNLOADS, tuple(held)) if held else {}
-    return LoadedVersion(LoadedTables(citation, tables), citation, document)
+    checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
+    return LoadedVersion(LoadedTables(citation, tables), citation, document, checks)
+
+
+def _checks(path: Path) -> tuple[Check, ...]:
+    """The checks as a version publishes them."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
+    return tuple(Check(**{str(name): value for name, value in row.items()}) for row in rows)
 
 
 def version_folder(given: str, experiments: Path = EXPERIMENTS) -> Path | None:

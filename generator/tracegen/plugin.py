@@ -24,7 +24,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
-from tracegen import journal, privacy, resources, site, site_files, store
+from tracegen import journal, privacy, resources, site, site_files, site_search, store
 from tracegen.bundle import CHROME
 from tracegen.errors import SettingsError, TracegenError
 
@@ -113,9 +113,9 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
 
     @event_priority(-100)  # after every plugin that rewrites pages: bodies stay byte for byte
     def on_post_page(self, output: str, page: Page, config: MkDocsConfig) -> str:
-        """Put the published body where the placeholder stood."""
+        """Put the published body where the placeholder stood; the theme's dialog gets a name."""
         ours = self.site.pages.get(page.file.src_uri)
-        return site.compose(ours, output) if ours else output
+        return site_search.named(site.compose(ours, output) if ours else output)
 
     @event_priority(-100)  # after the search plugin has written its index
     def on_post_build(self, config: MkDocsConfig) -> None:

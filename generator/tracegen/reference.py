@@ -5,33 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracegen import resources
+from tracegen.pages.words import KINDS, MEMORY, STATES
 from tracegen.store import write_text
 
 PATH, TITLE = "reference/index.html", "What a trace holds"
 SUMMARY = "What is recorded and what is not, every table with its columns, and every check of a verdict."
-
-KINDS = {
-    "load": "A model is loaded. Recorded.",
-    "warmup": "llama.cpp runs the graph once before the prompt. Recorded.",
-    "prompt": "A call of one sequence that asks for the logits of its last row at most.",
-    "generate": "One row, after logits of its context were read, not at the begin of the sequence.",
-    "encode": "llama_encode. Recorded.",
-    "draft": "All that a second context does while the first one verifies.",
-    "verify": "A few rows at once, all of their logits asked for, while another context proposes them.",
-    "mixed": "All else: several sequences, rows whose logits are all asked for, rows whose logits nobody reads.",
-}
-STATES = {
-    "executed": "It ran; its times are measured on every thread.",
-    "fused": "The kernel of another node computed it.",
-    "empty": "It ran and had no elements.",
-    "noop": "It only views, reshapes or permutes: nothing is computed.",
-    "off": "Its flag says that it is not computed.",
-}
-MEMORY = {
-    "disk": "The address lies in a mapping of the model file. Whether the page was in memory is another question.",
-    "copied": "Bytes of the file that llama.cpp copied at load, repacked or as they are; reading them reads no disk.",
-    "buffer": "KV cache, intermediate results, inputs and outputs.",
-}
 
 
 def content(cache: Path) -> str:

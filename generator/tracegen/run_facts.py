@@ -118,6 +118,7 @@ def facts_of(made: Captured, trace: NativeTrace, timings: Mapping[str, float | i
             "event_cost_ns": _finite(facts["event_cost_ns"]),
             "clock_read_ns": _finite(facts["clock_read_ns"]),
             "pass_cost_ns": _finite(facts["pass_cost_ns"]),
+            "pass_cost_most_ns": _finite(facts["pass_cost_most_ns"]),
             "overhead_share": overhead_share(trace.tables, facts),
         },
         "versions": {

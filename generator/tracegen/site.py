@@ -8,6 +8,7 @@ versions stay in their bundles; those of drafts lie in a cache below
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,17 +18,19 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from tracegen import reference, resources, site_files, store
+from tracegen import reference, resources, site_files, site_search, store
 from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, shells, verify_bundle
 from tracegen.charts.text import printable
 from tracegen.drafts import Draft, Drawing, Render
 from tracegen.errors import SettingsError, StoreError, TracegenError
-from tracegen.pages.page import OUTLINE, Page
+from tracegen.pages.page import Page, outline
 from tracegen.publish import LEDGER_FILE, NAME, Published, question_of, read_published
 from tracegen.site_files import ASSETS
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 OFFLINE_SEARCH = "offline_search.js"
+CONTENT = "tracegen-content"
+SKIP = f'<a class="tracegen-skip" href="#{CONTENT}">Skip to the content</a>'  # themes have one for headings of theirs
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,16 @@ class Site:
         return made | {f"{e.name}/{draft.run.name}": draft.bundle for e in self.entries for draft in e.drafts}
 
     @property
+    def searched(self) -> dict[str, tuple[str, Bundle]]:
+        """Citation or name, and bundle, of what search finds, by its address in the site: no version that is past."""
+        made: dict[str, tuple[str, Bundle]] = {}
+        for e in self.entries:
+            current = [one for one in e.published if one.version.status == "current"]
+            made |= {f"{self.base}/{e.name}/{v.version.name}": (v.version.citation, v.bundle) for v in current}
+            made |= {f"{self.base}/{e.name}/{d.run.name}": (f"{e.name}/{d.run.name}", d.bundle) for d in e.drafts}
+        return made
+
+    @property
     def problems(self) -> list[str]:
         """What could not be shown, one line each."""
         return [problem for entry in self.entries for problem in entry.problems]
@@ -173,6 +186,7 @@ def compose(page: SitePage, output: str) -> str:
         return ""  # MkDocs writes no empty page
     before = before.replace("<html", f'<html data-tracegen-assets="{page.root}{ASSETS}/"', 1)
     before = before.replace("</head>", f"{page.head(page.root)}</head>", 1)
+    before = re.sub(r"<body\b[^>]*>", lambda body: f"{body.group()}\n{SKIP}", before, count=1)
     return before + content + after
 
 
@@ -192,7 +206,9 @@ def write_files(site: Site, target: Path) -> None:
         found = json.loads(index.read_bytes())
         found["docs"] = [doc for doc in found["docs"] if doc["location"].partition("#")[0] not in missing]
         index.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
-    if index.is_file():  # a page opened from a folder may load scripts, but may not fetch
+    if index.is_file():
+        site_search.add_tensors(index, site.searched)
+        # a page opened from a folder may load scripts, but may not fetch
         index.with_suffix(".js").write_bytes(b"var __index = " + index.read_bytes())
 
 
@@ -230,7 +246,7 @@ def _pages(entries: list[Entry], base: str, cache: Path) -> Iterator[SitePage]:
 
     def own(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str]) -> SitePage:
         def content() -> str:
-            return f'<div class="tracegen tracegen-site">\n{inner()}</div>'
+            return f'<div class="tracegen tracegen-site" id="{CONTENT}">\n{inner()}</div>'
 
         return SitePage(path, title, summary, listed, True, lambda root: "", content)
 
@@ -250,11 +266,12 @@ def _pages(entries: list[Entry], base: str, cache: Path) -> Iterator[SitePage]:
         path = f"{base}/{entry.name}/index.html"
         yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
         facts = {"status": "draft", "reason": "", "successor": None}
-        outline = [Page(*announced, body="").described for announced in OUTLINE]
         for folder in entry.runs:
             if folder in entry.drawing.runs:
-                name = f"{entry.name}/{entry.drawing.runs[folder].name}"
-                yield from _report_pages(outline, partial(entry.bundle, folder), base, name, name, facts)
+                run = entry.drawing.runs[folder]
+                name = f"{entry.name}/{run.name}"
+                announced = [Page(*one, body="").described for one in outline(run)]
+                yield from _report_pages(announced, partial(entry.bundle, folder), base, name, name, facts)
     summary = "Every experiment with its question, its published versions and its newest drafts."
     yield listing(f"{base}/index.html", "Experiments", summary, "experiments.html", True, experiments=entries)
 
@@ -297,7 +314,7 @@ def _report_pages(
             verdict=made.document["verdict"],
             **facts,
         )
-        return f'<div class="tracegen">\n{shown}{made.body(page["path"]).decode()}\n</div>'
+        return f'<div class="tracegen" id="{CONTENT}">\n{shown}{made.body(page["path"]).decode()}\n</div>'
 
     searched = facts["status"] in ("current", "draft")
     for page in outline:

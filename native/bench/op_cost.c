@@ -85,12 +85,6 @@ __attribute__((noinline)) void measured_clock_reads(void) {
     sink = sum;
 }
 
-__attribute__((noinline)) void measured_passes(int n) {
-    for (int i = 0; i < n; i++) {
-        tt_write_pass(trace);
-    }
-}
-
 static int ascending(const void * a, const void * b) {
     const double x = *(const double *) a, y = *(const double *) b;
     return (x > y) - (x < y);
@@ -122,8 +116,8 @@ int main(int argc, char ** argv) {
         tt_close(trace);
         return 0;
     }
-    enum { MOST = 1000, PASSES = 1000 };
-    static double op[MOST], index_copy[MOST], in_cache[MOST], barrier[MOST], clock_read[MOST], op_ratio[MOST], barrier_ratio[MOST], pass[MOST];
+    enum { MOST = 1000 };
+    static double op[MOST], index_copy[MOST], in_cache[MOST], barrier[MOST], clock_read[MOST], op_ratio[MOST], barrier_ratio[MOST];
     const int     asked = argc > 2 ? atoi(argv[2]) : 25, rounds = asked < 1 ? 1 : asked > MOST ? MOST : asked;
     for (int i = 0; i < rounds; i++) { /* side by side: what disturbs one disturbs the others */
         const uint64_t t0 = tt_now();
@@ -133,18 +127,15 @@ int main(int argc, char ** argv) {
         const uint64_t t2 = tt_now();
         measured_ops_with_barrier(&work);
         const uint64_t t3 = tt_now();
-        measured_passes(PASSES);
-        const uint64_t t4 = tt_now();
         measured_ops_in_cache(&work);
-        const uint64_t t5 = tt_now();
+        const uint64_t t4 = tt_now();
         measured_ops(&copying);
-        const uint64_t t6 = tt_now();
-        index_copy[i]    = (double) (t6 - t5) / N - (double) (t2 - t1) / N;
+        const uint64_t t5 = tt_now();
+        index_copy[i]    = (double) (t5 - t4) / N - (double) (t2 - t1) / N;
         clock_read[i]    = (double) (t1 - t0) / N;
         op[i]            = (double) (t2 - t1) / N;
         barrier[i]       = (double) (t3 - t2) / N;
-        pass[i]          = (double) (t4 - t3) / PASSES;
-        in_cache[i]      = (double) (t5 - t4) / N;
+        in_cache[i]      = (double) (t4 - t3) / N;
         op_ratio[i]      = op[i] / (2 * clock_read[i]);
         barrier_ratio[i] = barrier[i] / (4 * clock_read[i]);
     }
@@ -152,8 +143,7 @@ int main(int argc, char ** argv) {
     printf("clock_read_ns %.2f\nop_ns %.2f\nop_with_barrier_ns %.2f\n", median(clock_read, rounds), median(op, rounds),
            median(barrier, rounds));
     printf("op_in_cache_ns %.2f\nindex_ns %.2f\n", median(in_cache, rounds), median(index_copy, rounds));
-    printf("op_ratio %.4f\nbarrier_ratio %.4f\npass_ns %.0f\n", median(op_ratio, rounds), median(barrier_ratio, rounds),
-           median(pass, rounds));
+    printf("op_ratio %.4f\nbarrier_ratio %.4f\n", median(op_ratio, rounds), median(barrier_ratio, rounds));
     tt_thread_begin(writer, &work, 0, 1);
     const size_t begun = writer->segment.used;
     for (int i = 0; i < N_NODES; i++) {

@@ -30,6 +30,7 @@ static __thread struct { /* the pass that this thread is evaluating */
     bool                  skipped;  /* such a pass is going on */
 } now_in;
 static __thread struct tt_writer * my_writer;
+__thread uint64_t          tt_hook_ticks;
 
 /* ---- contexts and calls ---- */
 
@@ -72,6 +73,7 @@ static void context_event(enum tt_type type, uint32_t context, uint32_t value) {
 }
 
 void tensor_trace_call(const void * context) {
+    TT_TIMED_HOOK;
     now_in.called   = true;
     now_in.skipping = !tt_wanted();
     if (!now_in.skipping) {
@@ -80,12 +82,14 @@ void tensor_trace_call(const void * context) {
 }
 
 void tensor_trace_logits(const void * context) {
+    TT_TIMED_HOOK;
     if (!now_in.skipping) {
         context_event(TT_LOGITS, context_number(context), 0);
     }
 }
 
 void tensor_trace_sampled(int32_t token) {
+    TT_TIMED_HOOK;
     if (!now_in.skipping) {
         context_event(TT_SAMPLED, TT_NONE, (uint32_t) token);
     }
@@ -127,6 +131,7 @@ static void skip_pass(uint32_t context) {
 }
 
 void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
+    TT_TIMED_HOOK;
     const uint32_t context = context_number(ubatch->context);
     if (!now_in.called || !ubatch->context) {
         now_in.skipping = !tt_wanted();
@@ -168,11 +173,7 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     tt_record_end(tt_process);
 }
 
-void tensor_trace_pass_end(int status) {
-    if (now_in.skipped) {
-        now_in.skipped = false;
-        return;
-    }
+static void end_pass(int status) {
     const struct tt_moment moment = tt_moment();
     const struct tt_pass   pass   = {
         .pass = now_in.pass, .context = TT_NONE, .graph = now_in.graph.number, .placement = now_in.graph.placement,
@@ -184,6 +185,19 @@ void tensor_trace_pass_end(int status) {
     if (tt_watch_pages) {
         tt_residency_write(tt_process, pass.pass, TT_NONE);
     }
+}
+
+void tensor_trace_pass_end(int status) {
+    const uint64_t entered = tt_ticks();
+    if (now_in.skipped) {
+        now_in.skipped = false;
+        tt_hook_ticks  = 0;
+        return;
+    }
+    end_pass(status);
+    const struct tt_hooks hooks = { .ticks = tt_hook_ticks + tt_ticks() - entered, .pass = now_in.pass };
+    tt_hook_ticks = 0;
+    tt_record(tt_process, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     tt_leave();
 }
 
@@ -233,6 +247,7 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
     if (now_in.skipped) {
         return;
     }
+    TT_TIMED_HOOK;
     if (now_in.graph.number == TT_NONE) { /* nothing that its ops could point to */
         tt_segment_drop(&tt_process->main, 1, 0);
         return;
@@ -268,12 +283,17 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
     }
 }
 
-void tensor_trace_compute_end(struct ggml_cgraph * graph) {
+static void forget_compute(const struct ggml_cgraph * graph) {
+    TT_TIMED_HOOK;
     for (int i = 0; i < MAX_COMPUTES; i++) {
         if (atomic_load(&computes[i].key) == graph) {
             atomic_store(&computes[i].key, NULL);
         }
     }
+}
+
+void tensor_trace_compute_end(struct ggml_cgraph * graph) {
+    forget_compute(graph);
     if (now_in.outside) {
         now_in.outside = false;
         tensor_trace_pass_end(0);
@@ -298,6 +318,7 @@ struct tt_writer * tt_my_writer(void) {
 }
 
 void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth) {
+    TT_TIMED_HOOK;
     struct tt_compute_work work;
     struct tt_writer *     writer;
     if (tt_compute_of(graph, &work) && (writer = tt_my_writer()) != NULL) {
@@ -307,6 +328,7 @@ void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth) {
 }
 
 void tensor_trace_thread_end(void) {
+    TT_TIMED_HOOK;
     tt_thread_end(tensor_trace_self);
     tensor_trace_self = NULL;
 }

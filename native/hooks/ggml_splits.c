@@ -23,6 +23,7 @@ static void end_copy(void) {
 }
 
 void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to, int split) {
+    TT_TIMED_HOOK;
     const struct tt_current pass = tt_current();
     end_copy();
     if (pass.graph) {
@@ -40,6 +41,7 @@ void tensor_trace_copy_part(size_t size) {
 }
 
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits) {
+    TT_TIMED_HOOK;
     const struct tt_current pass = tt_current();
     end_copy();
     split_now.graph = pass.graph ? graph : NULL;
@@ -62,6 +64,7 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
         return;
     }
     ggml_backend_synchronize(backend); /* else its end would be the end of handing it over */
+    TT_TIMED_HOOK;
     const uint64_t  end    = tt_now();
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {

@@ -46,6 +46,11 @@ TT_HIDDEN bool tt_compute_of(const struct ggml_cgraph * graph, struct tt_compute
 TT_HIDDEN void tt_was_warmup(const void * context); /* what it computed so far; for who learns it only then */
 TT_HIDDEN struct tt_writer * tt_my_writer(void); /* NULL: there is none to be had */
 
+/* Ticks that this thread spent in our hooks, those of the ops left out, since its last pass. First in a hook. */
+extern __thread uint64_t tt_hook_ticks TT_HIDDEN;
+static inline void tt_hook_left(const uint64_t * entered) { tt_hook_ticks += tt_ticks() - *entered; }
+#define TT_TIMED_HOOK const uint64_t entered __attribute__((cleanup(tt_hook_left))) = tt_ticks()
+
 /* ggml_graphs.c: each distinct graph once, and what to copy when it runs */
 struct tt_graph_plan {
     uint8_t * copies;              /* per node 1 when its index data must be copied, or NULL; never freed */

@@ -118,6 +118,7 @@ enum tt_type {
     TT_WARMUP     = 23, /* u32 context, u32 0: the passes of this context so far only warmed it up */
     TT_SPLIT      = 24, /* struct tt_split, then n_map u32; written at its end, where there are several or other backends */
     TT_COPY       = 25, /* struct tt_copy; written at its end */
+    TT_HOOKS      = 26, /* struct tt_hooks: what a pass cost beside its ops; after its end */
 };
 
 struct tt_record {
@@ -249,6 +250,11 @@ struct tt_copy {               /* a tensor that a split reads was copied to its 
     uint32_t reserved;
 };
 
+struct tt_hooks {              /* what the thread of a pass spent in the tracer since its pass before ended: */
+    uint64_t ticks;            /* counters, clocks and records; its op events and what else runs them left out */
+    uint32_t pass, reserved;
+};
+
 struct tt_residency {          /* pages of a mapping in memory, when a load or a pass had ended */
     uint64_t address;
     uint64_t size_bytes;
@@ -351,6 +357,7 @@ TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_split, 40);
 TT_ASSERT_SIZE(tt_copy, 40);
+TT_ASSERT_SIZE(tt_hooks, 16);
 TT_ASSERT_SIZE(tt_residency, 32);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);

@@ -89,8 +89,6 @@ static void note_build_and_clock(struct tt_trace * trace) {
         tt_info(trace, "cost.event_ns", text);
         snprintf(text, sizeof text, "%.2f", cost.clock_ns);
         tt_info(trace, "cost.clock_ns", text);
-        snprintf(text, sizeof text, "%.1f", cost.pass_ns);
-        tt_info(trace, "cost.pass_ns", text);
     }
     tt_info(trace, "clock.events", tt_tsc ? "tsc" : "monotonic");
     tt_info(trace, "clock.why", trace->clock);

@@ -154,11 +154,9 @@ void tt_writers_seal(struct tt_trace * trace); /* under the lock */
 void tt_writers_free(struct tt_trace * trace);
 enum { TT_THREAD_CHUNK = 1 << 20 };
 
-/* cost.c: nanoseconds that an op event beside other work, a read of its clock alone, and the records of a pass take in
- * this folder, now */
-struct tt_cost { double event_ns, clock_ns, pass_ns; };
+/* cost.c: nanoseconds that an op event beside other work and a read of its clock alone take in this folder, now */
+struct tt_cost { double event_ns, clock_ns; };
 bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost); /* false: it could not be measured */
-void tt_write_pass(struct tt_trace * trace); /* what is written for a pass beside its ops */
 
 /* shared by trace.c and writer.c */
 struct tt_trace {

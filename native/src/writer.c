@@ -11,6 +11,8 @@
 
 enum { MOST_CHUNK = 16 << 20, PARTS = 16 };
 
+static const uint64_t PATIENCE_NS = 3000000000; /* on a machine that others use up */
+
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     pthread_mutex_lock(&trace->lock);
     struct tt_writer * writer = trace->writers;
@@ -53,10 +55,9 @@ void tt_writer_release(struct tt_writer * writer) {
     atomic_store(&writer->owned, atomic_load(&writer->busy));
 }
 
-/* A thread that has just left its last barrier is about to end its part: it is waited for a little. */
-static bool stays_busy(struct tt_writer * writer) {
+/* A thread that has just left its last barrier is about to end its part, as soon as it gets a processor. */
+static bool stays_busy(struct tt_writer * writer, uint64_t until) {
     const struct timespec pause = { .tv_nsec = 100000 };
-    const uint64_t        until = tt_now() + 100000000;
     bool busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
     while (busy && tt_now() < until) {
         nanosleep(&pause, NULL);
@@ -66,8 +67,9 @@ static bool stays_busy(struct tt_writer * writer) {
 }
 
 void tt_writers_seal(struct tt_trace * trace) {
+    const uint64_t until = tt_now() + PATIENCE_NS;
     for (struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
-        tt_segment_close(&writer->segment, stays_busy(writer));
+        tt_segment_close(&writer->segment, stays_busy(writer, until));
     }
 }
 

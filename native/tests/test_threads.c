@@ -70,12 +70,20 @@ static void count_units(const uint8_t * payload, size_t size, void * state) {
     for (size_t at = 0; at < size; at += TT_UNIT) {
         struct tt_op           op;
         struct tt_thread_begin begin;
+        struct tt_long_op      late;
         memcpy(&op, payload + at, sizeof op);
         memcpy(&begin, payload + at, at + sizeof begin <= size ? sizeof begin : TT_UNIT);
         switch (op.type) {
             case TT_OP:
                 made->ops += op.n_fused == 1 && op.barrier == 0;
                 made->last += (uint64_t) op.gap + op.took;
+                break;
+            case TT_LONG_OP:
+                memcpy(&late, payload + at, at + sizeof late <= size ? sizeof late : TT_UNIT);
+                made->ops += late.n_fused == 1 && late.barrier == 0;
+                made->valid = made->valid && late.begin >= made->last;
+                made->last  = late.begin + late.took;
+                at += TT_UNIT;
                 break;
             case TT_THREAD_BEGIN:
                 made->begins += begin.n_threads == N_THREADS && begin.compute < N_COMPUTES;
@@ -225,6 +233,39 @@ static void closing_spares_a_busy_writer(void) {
     folder_remove(folder);
 }
 
+/* As on a machine where a thread waits long for its processor. */
+static void * end_late(void * arg) {
+    struct busy *                busy  = arg;
+    const struct tt_compute_work work  = work_of(0);
+    const struct timespec        pause = { .tv_nsec = 400000000 };
+    tt_thread_begin(busy->writer, &work, 1, N_THREADS);
+    atomic_store(&busy->begun, true);
+    nanosleep(&pause, NULL);
+    tt_thread_end(busy->writer);
+    return NULL;
+}
+
+static void closing_waits_for_a_late_writer(void) {
+    char      folder[512], error[256];
+    pthread_t thread;
+    folder_make(folder);
+    struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+    CHECK(trace);
+    struct busy busy = { .writer = tt_writer_acquire(trace) };
+    CHECK(busy.writer && pthread_create(&thread, NULL, end_late, &busy) == 0);
+    while (!atomic_load(&busy.begun)) {
+    }
+    tt_close(trace);
+    pthread_join(thread, NULL);
+    struct counted      counted = { .valid = true };
+    struct file         file    = file_of(folder, 1);
+    const struct chunks chunks  = chunks_of(&file, count_units, &counted);
+    CHECK(chunks.valid && chunks.n == 1 && chunks.n_sealed == 1 && counted.valid);
+    CHECK(counted.begins == 1 && counted.ends == 1);
+    free(file.data);
+    folder_remove(folder);
+}
+
 struct talker {
     struct tt_trace * trace;
     atomic_bool       stop;
@@ -309,6 +350,7 @@ int main(void) {
         { "a_released_writer_is_used_again", a_released_writer_is_used_again },
         { "what_is_too_large_for_an_op_is_a_long_op", what_is_too_large_for_an_op_is_a_long_op },
         { "closing_spares_a_busy_writer", closing_spares_a_busy_writer },
+        { "closing_waits_for_a_late_writer", closing_waits_for_a_late_writer },
         { "a_sealed_trace_takes_no_more", a_sealed_trace_takes_no_more },
         { "a_writer_without_a_file_is_counted", a_writer_without_a_file_is_counted },
     };

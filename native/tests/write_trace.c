@@ -195,6 +195,8 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     moment = tt_moment();
     tt_record(trace, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(trace, &moment);
+    const struct tt_hooks hooks = { .ticks = 1000 * (number + 1), .pass = number };
+    tt_record(trace, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     const struct tt_residency pages = { /* nothing has changed */
         .address = base + 4096, .size_bytes = (1 << 18) - 4096, .pass = number, .page_bytes = 4096, .n_runs = TT_NONE,
     };
@@ -217,7 +219,6 @@ int main(int argc, char ** argv) {
     tt_info(trace, "argv.000", "write_trace");
     tt_info(trace, "cost.event_ns", "50.00");
     tt_info(trace, "cost.clock_ns", "20.00");
-    tt_info(trace, "cost.pass_ns", "100.0");
     write_model(trace);
     struct tt_writer * writers[N_THREADS] = { tt_writer_acquire(trace), tt_writer_acquire(trace) };
     write_pass(trace, writers, TT_PASS_WARMUP, 2, false);

@@ -85,6 +85,8 @@ static void print_layout(void) {
     WHOLE(tt_copy);
     FIELD(tt_copy, begin_ns); FIELD(tt_copy, size_bytes); FIELD(tt_copy, pass); FIELD(tt_copy, split);
     FIELD(tt_copy, tensor); FIELD(tt_copy, from); FIELD(tt_copy, to); FIELD(tt_copy, reserved);
+    WHOLE(tt_hooks);
+    FIELD(tt_hooks, ticks); FIELD(tt_hooks, pass); FIELD(tt_hooks, reserved);
     WHOLE(tt_residency);
     FIELD(tt_residency, address); FIELD(tt_residency, size_bytes); FIELD(tt_residency, pass); FIELD(tt_residency, load);
     FIELD(tt_residency, page_bytes); FIELD(tt_residency, n_runs);
@@ -425,6 +427,13 @@ static void dump_copy(struct bytes * in, size_t at) {
     print_string("to", it.to, at);
 }
 
+static void dump_hooks(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_hooks, it);
+    print_number("pass", it.pass);
+    printf(" ticks=%" PRIu64, it.ticks);
+}
+
 static void dump_residency(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_residency, it);
@@ -479,6 +488,7 @@ static const struct { const char * name; void (*dump)(struct bytes *, size_t); }
     [TT_WARMUP]     = { "warmup", dump_pair },
     [TT_SPLIT]      = { "split", dump_split },
     [TT_COPY]       = { "copy", dump_copy },
+    [TT_HOOKS]      = { "hooks", dump_hooks },
 };
 
 static void dump_records(struct bytes chunk) {

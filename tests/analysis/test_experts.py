@@ -48,7 +48,5 @@ def test_warmup_and_prompt_are_left_out() -> None:
         assert experts.choice(only(CASE, kinds)).counts.empty
 
 
-def test_a_run_without_routing_has_experts_but_no_counts() -> None:
-    bare = without(CASE, "routing")
-    assert experts.has_experts(bare) and experts.choice(bare).counts.empty
-    assert not experts.has_experts(scaled_case(1, 1))
+def test_a_run_without_routing_has_no_counts() -> None:
+    assert experts.choice(without(CASE, "routing")).counts.empty

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 
 from tests import chromium
 from tests.site_project import Project
+from tests.web import served
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 # What a script that should not run leaves behind.
@@ -72,22 +70,14 @@ def chrome() -> Iterator[Any]:
         opened.close()
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="session")
 def web(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the site on a server that has it below /a/b/ and nothing else."""
     root = tmp_path_factory.mktemp("www")
     (root / "a").mkdir()
     (root / "a" / "b").symlink_to(project.site)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/a/b/"
-    server.shutdown()
-    server.server_close()
+    with served(root) as address:
+        yield f"{address}a/b/"
 
 
 def visit_all(chrome: Any, start: str, pages: list[str], **options: Any) -> dict[str, Visit]:
@@ -151,4 +141,20 @@ def tab(window: Any, web: str) -> Iterator[Any]:
     problems = [problem for watched in opened for problem in watched.problems]
     for watched in opened:
         watched.page.close()
+    assert not problems
+
+
+@pytest.fixture
+def page(chrome: Any) -> Iterator[Any]:
+    """A page for files alone; any message, error or request of the web fails the test at its end.
+
+    That a canvas is read often, as tests do, is no message of ours.
+    """
+    page = chrome.new_page(viewport={"width": 1280, "height": 1000}, accept_downloads=True)
+    problems: list[str] = []
+    page.on("console", lambda message: "willReadFrequently" in message.text or problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: request.url.startswith(("file:", "blob:")) or problems.append(request.url))
+    yield page
+    page.close()
     assert not problems

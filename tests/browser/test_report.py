@@ -2,63 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import a_moe_run, scaled_case
+from tests.report_files import written_report
 from tracegen.charts import theme
-from tracegen.pages.render import render_report
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    report = render_report(a_run(), scaled_case(4, 2, moe=True), address="demo/run-003", citable=None)
-    for name, content in {**report.files, **report.assets}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    for page in report.pages:
-        (folder / page.path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / page.path).write_text(
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{page.title}</title>'
-            f'<link rel="stylesheet" href="{page.up}tracegen.css"><script defer src="{page.up}tracegen.js"></script>'
-            f'<body><main class="tracegen">{page.body}</main>',
-            encoding="utf-8",
-        )
-    return folder
-
-
-@pytest.fixture
-def page(chrome) -> Iterator[object]:  # type: ignore[no-untyped-def]
-    page = chrome.new_page()
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda request: request.url.startswith("file:") or problems.append(request.url))
-    yield page
-    page.close()
-    assert not problems
+    return written_report(tmp_path_factory.mktemp("report"), scaled_case(4, 2, moe=True), a_moe_run())
 
 
 def rows(page) -> list[str]:  # type: ignore[no-untyped-def]
     return page.locator("tbody[data-tg=rows] > tr.tg-op").all_inner_texts()
 
 
-def test_rows_made_by_the_script_equal_those_in_the_page(page, root: Path) -> None:  # type: ignore[no-untyped-def]
+def test_rows_made_by_the_script_equal_those_in_the_page(chrome, page, root: Path) -> None:  # type: ignore[no-untyped-def]
+    context = chrome.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto((root / "operations/index.html").as_uri())
+    static = plain.locator("tr.tg-op").all_inner_texts()
+    operands = plain.locator("tr.tg-detail").all_inner_texts()
+    context.close()
     page.goto((root / "operations/index.html").as_uri())
-    page.click("tbody[data-tg=rows] tr[data-node='1'] button")
-    static, operands = rows(page), page.locator("tr.tg-open").all_inner_texts()
+    assert everything(page) == (static, operands)
     page.click("[data-tg=next]")
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 1'")
-    assert rows(page) != static
+    assert everything(page)[0] != static
     page.click("[data-tg=previous]")
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'prompt → token 0'")
-    assert rows(page) == static
-    assert page.locator("tr.tg-open").all_inner_texts() == operands
+    assert everything(page) == (static, operands)
+
+
+def everything(page) -> tuple[list[str], list[str]]:  # type: ignore[no-untyped-def]
+    """All rows and all operands of the table: on paper every row is there."""
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    for button in page.locator("tbody[data-tg=rows] tr.tg-op button").all():
+        if button.get_attribute("aria-expanded") == "false":
+            button.evaluate("button => button.click()")
+    found = rows(page), page.locator("tr.tg-detail").all_inner_texts()
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    return found
 
 
 def test_an_address_leads_to_one_operation(page, root: Path) -> None:  # type: ignore[no-untyped-def]
@@ -97,7 +86,18 @@ def test_colours_follow_the_scheme(chrome, root: Path) -> None:  # type: ignore[
     assert found == [f"rgb({int(c[1:3], 16)}, {int(c[3:5], 16)}, {int(c[5:], 16)})" for c in expected]
 
 
-@pytest.mark.parametrize("name", ["index.html", "memory/index.html", "operations/index.html", "provenance/index.html"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "index.html",
+        "memory/index.html",
+        "operations/index.html",
+        "graph/index.html",
+        "timeline/index.html",
+        "experts/index.html",
+        "provenance/index.html",
+    ],
+)
 def test_a_narrow_screen_does_not_scroll_sideways(chrome, root: Path, name: str) -> None:  # type: ignore[no-untyped-def]
     page = chrome.new_page(viewport={"width": 360, "height": 800})
     page.goto((root / name).as_uri())

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import xml.etree.ElementTree as ElementTree
 
 import altair as alt
 import pandas as pd
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import a_moe_run, scaled_case
 from tracegen.charts import experts, layers, svg, theme, timeline
 from tracegen.charts.text import three, whole_percent
 from tracegen.pages.context import Context
+from tracegen.pages.experts import experts as experts_page
 from tracegen.pages.memory import memory
-from tracegen.pages.operations import operations
 from tracegen.pages.overview import overview
+from tracegen.pages.timeline import timeline as timeline_page
 
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, svg.Drawing]:
-    context = Context(a_run(), scaled_case(6, 4, moe=True, splits=2), "demo/run-003", None)
-    views = [*overview(context)["figures"], *(memory(context)[k] for k in ("heatmap", "experts", "buffers"))]
-    views.append(operations(context)["timeline"])
+    context = Context(a_moe_run(), scaled_case(6, 4, moe=True, splits=2), "demo/run-003", None)
+    views = [*overview(context)["figures"], *(memory(context)[k] for k in ("heatmap", "buffers"))]
+    made = experts_page(context)
+    views += [made["tokens"].figure, *(made[k] for k in ("experts", "load", "cover", "reuse", "weights"))]
+    views.append(timeline_page(context)["figure"])
     assert {v.key for v in views} == {
         "components",
         "layers",
@@ -31,6 +35,11 @@ def figures() -> dict[str, svg.Drawing]:
         "tokens",
         "heatmap",
         "experts",
+        "experts-tokens",
+        "experts-load",
+        "experts-cover",
+        "experts-reuse",
+        "experts-weights",
         "buffers",
         "timeline",
     }
@@ -45,6 +54,10 @@ def test_every_chart_is_drawn_with_marks_and_a_text_alternative(figures: dict[st
         assert root[0].tag.endswith("title") and root[0].text, key
         assert len(marks) <= 5_000
         assert drawing.pdf.startswith(b"%PDF")
+        width, height = struct.unpack(">II", drawing.png[16:24])
+        asked = [float(root.get(name, "0")) for name in ("width", "height")]
+        assert drawing.png.startswith(b"\x89PNG")
+        assert [width, height] == pytest.approx([2 * n for n in asked], abs=2)
         assert (drawing.spec and '"values"' in drawing.spec) or '"datasets"' in (drawing.spec or "")
 
 
@@ -83,7 +96,7 @@ def test_many_threads_have_more_spans_than_altair_takes_by_itself() -> None:
 
 def test_a_chart_is_the_same_bytes_twice() -> None:
     def drawn() -> list[tuple[str, str, str | None]]:
-        context = Context(a_run(), scaled_case(3, 2), "demo/run-003", None)
+        context = Context(a_moe_run(), scaled_case(3, 2), "demo/run-003", None)
         drawings = [f.drawing for f in (*overview(context)["figures"], memory(context)["heatmap"])]
         return [(d.svg, d.inline, d.spec) for d in drawings if d]
 
@@ -92,7 +105,7 @@ def test_a_chart_is_the_same_bytes_twice() -> None:
 
 def test_copied_cells_are_hatched_and_disk_cells_are_not(figures: dict[str, svg.Drawing]) -> None:
     assert "url(#heatmap-hatch)" in figures["heatmap"].inline
-    context = Context(a_run(), scaled_case(2, 2, copied=False), "demo/run-003", None)
+    context = Context(a_moe_run(), scaled_case(2, 2, copied=False), "demo/run-003", None)
     drawing = memory(context)["heatmap"].drawing
     assert drawing is not None and "hatch" not in drawing.inline
 

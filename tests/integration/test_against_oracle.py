@@ -339,4 +339,6 @@ def test_a_ubatch_without_outputs_reads_no_output_weights(measured: Measured) ->
 def test_no_check_failed(measured: Measured) -> None:
     checks = measured.loaded.run.checks
     assert [check for check in checks if check.state == "failed"] == []
-    assert {check.key for check in checks if check.state == "not checked"} == set()
+    graphs = measured.loaded.passes["graph"].dropna()  # where none ran again nobody knows what a pass costs
+    unknown = {"tracing_cost"} if graphs.is_unique else set()
+    assert {check.key for check in checks if check.state == "not checked"} == unknown

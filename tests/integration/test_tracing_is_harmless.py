@@ -14,7 +14,8 @@ from tracegen.capture.plan import command_for, environment_for, timings_in
 from tracegen.demo_models import write_demo_model
 from tracegen.model import Experiment
 from tracegen.readers.native import read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.readers.records import read_records
+from tracegen.readers.segments import read_segments, segment_files
 
 pytestmark = pytest.mark.llama
 
@@ -58,6 +59,18 @@ def test_text_is_the_same(experiment: Experiment, hooked: Build, plain: Build, t
     unhooked, _ = completion(experiment, plain)
     assert traced.strip()
     assert traced == untraced == unhooked
+
+
+def test_every_pass_says_what_it_cost(experiment: Experiment, hooked: Build, tmp_path: Path) -> None:
+    for window in ({}, {"TENSOR_TRACE_PASSES": "3-6"}):
+        folder = tmp_path / str(len(window))
+        folder.mkdir()
+        completion(experiment, hooked, **environment_for(experiment, folder), **window)
+        main = read_segments(segment_files(folder))[0]
+        records = read_records(main.name, main.payload)
+        assert set(records.hook_ticks) == set(records.passes) and len(records.passes) > 3
+        facts = read_trace(segment_files(folder)).facts
+        assert 500 < facts["pass_cost_ns"] <= facts["pass_cost_most_ns"], "nine hooks and two system calls"
 
 
 def test_logits_are_the_same(experiment: Experiment, hooked: Build, oracle: Oracle, tmp_path: Path) -> None:

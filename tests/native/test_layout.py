@@ -30,6 +30,7 @@ STRUCTS: dict[str, struct.Struct] = {
     "tt_compute": records._COMPUTE,
     "tt_split": records._SPLIT,
     "tt_copy": records._COPY,
+    "tt_hooks": records._HOOKS,
     "tt_residency": records._RESIDENCY,
     "tt_end": records._END,
 }

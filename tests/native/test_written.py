@@ -71,6 +71,15 @@ def test_spans(trace: NativeTrace, dump: list[str]) -> None:
     assert (spans["wait_ns"] >= 0).all()
 
 
+def test_what_passes_cost_beside_their_ops(trace: NativeTrace, dump: list[str]) -> None:
+    ticks = [int(row["ticks"]) for row in _rows(dump, "hooks")]  # by CLOCK_MONOTONIC a tick is a nanosecond
+    assert ticks == [1000, 2000, 3000]
+    graphs = [int(row["graph"]) for row in _rows(dump, "pass_begin")]
+    again = [ticks[i] for i, graph in enumerate(graphs) if graph in graphs[:i]]  # a new graph costs once
+    assert len(again) == 1
+    assert (trace.facts["pass_cost_ns"], trace.facts["pass_cost_most_ns"]) == (again[0], 3000)
+
+
 def test_ticks_of_the_processor_tell_the_same_time(tools: Path, tmp_path: Path) -> None:
     """Where the time stamp counter is a clock: every span lies in its pass, as noted by CLOCK_MONOTONIC."""
     trace = read_trace(segment_files(write(tools, tmp_path, clock="tsc")))

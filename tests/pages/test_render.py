@@ -6,12 +6,13 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 
-from tests.builders import a_run, only, scaled_case, without
+from tests.builders import a_moe_run, a_run, only, scaled_case, without
 from tests.golden.hard_case import hard_case
 from tracegen import privacy, store
 from tracegen import tables as contract
@@ -38,7 +39,7 @@ def words(html: str) -> str:
 class Tags(HTMLParser):
     """Tags, ids and what they refer to; wrong nesting raises."""
 
-    VOID = frozenset({"img", "br", "hr", "input", "meta", "link", "path", "rect"})
+    VOID = frozenset({"col", "img", "br", "hr", "input", "meta", "link", "path", "rect"})
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -88,11 +89,14 @@ CASES: dict[str, Mapping[str, pd.DataFrame]] = {
 
 @pytest.fixture(scope="module", params=CASES)
 def report(request: pytest.FixtureRequest) -> Report:
-    return render(CASES[request.param])
+    tables = CASES[request.param]
+    stacked = (tables["graph_nodes"]["op"].astype("object") == "MUL_MAT_ID").any()
+    return render(tables, a_moe_run() if stacked else None)
 
 
 def test_pages_are_whole_html_that_asks_nothing_of_other_sites(report: Report) -> None:
-    assert [page.key for page in report.pages] == ["overview", "memory", "operations", "graph", "provenance"]
+    keys = ["overview", "memory", "operations", "graph", "timeline", "provenance"]
+    assert [page.key for page in report.pages if page.key != "experts"] == keys
     for page in report.pages:
         tags = Tags(page.body)
         assert len(tags.ids) == len(set(tags.ids)), page.key
@@ -115,7 +119,7 @@ def test_every_link_into_the_report_leads_somewhere(report: Report) -> None:
 
 def test_the_same_run_gives_the_same_bytes() -> None:
     tables = scaled_case(2, 2, moe=True)
-    assert render(tables) == render(tables)
+    assert render(tables, a_moe_run()) == render(tables, a_moe_run())
 
 
 def test_anchors_that_are_cited() -> None:
@@ -124,7 +128,8 @@ def test_anchors_that_are_cited() -> None:
         "overview": ["fig-components", "fig-layers", "fig-op-kinds", "fig-tokens", "tab-top-operations", "tab-disk",
                      "check-dropped_events", "check-tracing_cost", "value-touched_share"],
         "memory": ["fig-heatmap", "fig-buffers", "tab-tensor-groups", "tab-biggest-tensors", "tab-never-touched"],
-        "operations": ["fig-timeline", "tab-operations", "pass=2&node=1"],
+        "operations": ["tab-operations", "pass=2&node=1"],
+        "timeline": ["fig-timeline", "tab-waiting-kinds", "tab-waiting-nodes"],
         "graph": ["fig-graph-0", "g0-n5"],
         "provenance": ["tab-downloads", "settings", "check-nodes_accounted"],
     }.items():  # fmt: skip
@@ -158,8 +163,10 @@ def test_every_op_of_every_pass_is_in_a_chunk() -> None:
     found = set()
     for text in chunks.values():
         assert len(text) <= 1_100_000
+        nodes: list[int] = []
         for one in json.loads(text.removeprefix("tracegenChunk(").removesuffix(");\n")):
-            found |= {(one["id"], node) for node in one["node"]}
+            nodes = one.get("node", nodes)  # those of the pass before it
+            found |= {(one["id"], node) for node in nodes}
     ops = tables["ops"][tables["ops"]["state"] != "noop"]
     assert found == set(zip(ops["pass_id"], ops["node"], strict=True))
 
@@ -191,7 +198,7 @@ def test_hostile_text_stays_text() -> None:
             file=HOSTILE, name=HOSTILE, architecture=HOSTILE, random_weights=False, metadata={HOSTILE: [HOSTILE]}
         ),
     )
-    for checked in (run, a_run(settings=run.facts["settings"])):
+    for checked in (run, a_moe_run(settings=run.facts["settings"])):
         report = render(hostile_tables(), checked)
         for page in report.pages:
             tags = Tags(page.body)
@@ -234,7 +241,9 @@ def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
 @pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])
 def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
     run = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
-    report = render(scaled_case(2, 2), run)
+    report = render(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
+    assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
+    assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
     reason = "Not drawn: the check “The check” failed (17; limit 0)."
     assert reason in words(body(report, "memory")) and reason in words(body(report, "overview"))
     drawn = {f.key for f in report.figures}
@@ -283,7 +292,7 @@ def test_interference_is_said_above_every_time() -> None:
     warned = a_run(checks=(Check("interference", "Nothing interfered", "warning", "9 switches a pass", "≤ 1"),))
     report = render(CASES["dense"], warned)
     note = "Other programs took processor time during this run; times say more about the machine than about the model"
-    for key, first in (("overview", "fig-components"), ("operations", "fig-timeline")):
+    for key, first in (("overview", "fig-components"), ("timeline", "fig-timeline"), ("graph", "fig-graph-0")):
         assert -1 < body(report, key).find(note) < body(report, key).index(f'id="{first}"')
     assert note not in body(report, "memory")
     assert all(note not in page.body for page in render(CASES["dense"]).pages)
@@ -305,11 +314,14 @@ def test_every_figure_and_table_has_a_caption_an_anchor_and_a_download(report: R
 
 
 def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> None:
-    assert "fig-experts" in Tags(body(render(CASES["experts"]), "memory")).ids
-    assert "fig-experts" not in Tags(body(render(CASES["dense"]), "memory")).ids
+    drawn = {f.key: f.page for f in render(CASES["experts"], a_moe_run()).figures}
+    assert {key for key, page in drawn.items() if page == "experts"} == {
+        "experts", "experts-tokens", "experts-load", "experts-cover", "experts-reuse", "experts-weights"
+    }  # fmt: skip
+    assert "experts" not in {page.key for page in render(CASES["dense"]).pages}
     tables = scaled_case(2, 2, moe=True)
-    assert "The trace holds no routing" in words(body(render(without(tables, "routing")), "memory"))
-    prompt_only = words(body(render(only(tables, ("load", "warmup", "prompt"))), "memory"))
+    assert "The trace holds no routing" in words(body(render(without(tables, "routing"), a_moe_run()), "experts"))
+    prompt_only = words(body(render(only(tables, ("load", "warmup", "prompt")), a_moe_run()), "experts"))
     assert "The run has no generate pass: only prompt or warm-up tokens chose experts." in prompt_only
     assert "it only loaded the model" in words(body(render(CASES["only a load"]), "memory"))
 
@@ -365,3 +377,21 @@ def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
     assert "1 operation of all passes ran on GPU; only the 1 split that hold" in overview and "2.00 ms" in overview
     assert "without operations on GPU, which have no times" in overview
     assert "nor has one that ran on GPU" in words(body(report, "operations"))
+
+
+def test_a_pass_that_lacks_an_op_takes_nothing_from_those_that_ran_it() -> None:
+    """The first pass of a graph does not list a node, and in another it is off: its name and operands are there."""
+    tables = scaled_case(2, 1)
+    ops = tables["ops"]
+    first, last = (int(p) for p in tables["passes"].dropna(subset=["produced_token"])["pass_id"].iloc[[1, 2]])
+    gone, off = (int(n) for n in ops[(ops["pass_id"] == last) & (ops["state"] == "executed")]["node"].iloc[[3, 5]])
+    ops = ops[~((ops["pass_id"] == first) & (ops["node"] == gone))]
+    ops.loc[(ops["pass_id"] == first) & (ops["node"] == off), "state"] = "off"
+    report = render(tables | {"ops": ops})
+    state = json.loads(re.search(r'id="tg-operations">(.*?)</script>', body(report, "operations"), re.S)[1])  # type: ignore[index]
+    number = {one["id"]: one["static"] for one in state["passes"]}
+    assert number[first] == number[last]
+    text = report.files[f"data/ops/p{number[last]}.js"].decode()
+    static = json.loads(text.removeprefix("tracegenStatic(").removesuffix(");\n"))
+    assert {gone, off} <= {row[0] for row in static["nodes"]}
+    assert static["operands"][str(gone)] and static["operands"][str(off)]

@@ -21,6 +21,8 @@ SELECTING: Mapping[tuple[str, str], str] = {
 # Operands that only say where the result goes: the bytes written are the dst's, nothing is read.
 DESTINATIONS: frozenset[tuple[str, str]] = frozenset({("SET_ROWS", "src2"), ("CPY", "src1")})
 
+_SLOT = pd.CategoricalDtype(list(SLOTS))
+
 ACCESS_COLUMNS = (
     "pass_id", "node", "slot", "op", "name", "source", "source_name", "layer", "component", "tensor",
     "memory", "file", "offset", "buffer_id", "size_bytes", "touched_bytes",
@@ -58,7 +60,8 @@ def operands(tables: Tables) -> pd.DataFrame:
     rows = rows.merge(results, on=["graph", "node"], how="left")
     gathers = (rows["op"] == "GET_ROWS").to_numpy()
     rows["gathered_bytes"] = (rows.pop("n_results") * rows["unit_bytes"]).astype("Int64").where(gathers)
-    return rows.drop(columns=["ne0", "ne1", "ne2", "ne3", "nb1", "nb2"])
+    texts = dict.fromkeys(("name", "source_name", "selects"), "category")  # each stands in every pass
+    return rows.drop(columns=["ne0", "ne1", "ne2", "ne3", "nb1", "nb2"]).astype({**texts, "slot": _SLOT})
 
 
 def _set_rows_writes(rows: pd.DataFrame) -> None:
@@ -85,14 +88,18 @@ def accesses(
     `rows` saves working out `placed` again.
     """
     rows = placed(tables, pass_ids) if rows is None else rows
-    touches = tables["touches"].astype({"slot": "object"})
-    used = touches.groupby(["pass_id", "node", "slot"], as_index=False)[["n_units"]].sum()
-    rows = rows.merge(used, on=["pass_id", "node", "slot"], how="left")
-    selected = rows["n_units"].astype("Int64") * rows["unit_bytes"].astype("Int64")
-    gathered = rows["gathered_bytes"].where(rows["memory"] == "buffer")
-    rows["touched_bytes"] = rows["used_bytes"].fillna(selected).fillna(gathered)
-    rows["slot"] = pd.Categorical(rows["slot"], categories=list(SLOTS))
-    return rows.sort_values(["pass_id", "node", "slot"], ignore_index=True)[list(ACCESS_COLUMNS)]
+    keys = ["pass_id", "node", "slot"]
+    used = tables["touches"].astype({"slot": _SLOT}).groupby(keys, as_index=False, observed=True)[["n_units"]].sum()
+    selecting = rows["used_bytes"].isna().to_numpy(bool)
+    part = rows.loc[selecting, [*keys, "unit_bytes"]].merge(used, on=keys, how="left")
+    touched = rows["used_bytes"].copy()
+    touched[selecting] = (part["n_units"].astype("Int64") * part["unit_bytes"].astype("Int64")).array
+    touched = touched.fillna(rows["gathered_bytes"].where(rows["memory"] == "buffer"))
+    made = rows[[column for column in ACCESS_COLUMNS if column != "touched_bytes"]].assign(touched_bytes=touched)
+    order = np.lexsort((made["slot"].cat.codes.to_numpy(), made["node"].to_numpy(), made["pass_id"].to_numpy()))
+    if (order == np.arange(len(order))).all():  # as they usually come: no copy
+        return made.reset_index(drop=True)
+    return made.iloc[order].reset_index(drop=True)
 
 
 def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -108,7 +115,7 @@ def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
     whole = rows[rows["used_bytes"].notna()]
     whole = whole.assign(begin=whole["offset"], end=whole["offset"] + whole["used_bytes"])
     part = rows[rows["used_bytes"].isna()].merge(
-        tables["touches"].astype({"slot": "object"}), on=["pass_id", "node", "slot"]
+        tables["touches"].astype({"slot": _SLOT}), on=["pass_id", "node", "slot"]
     )
     begin = part["offset"] + part["first_unit"] * part["unit_bytes"]
     part = part.assign(begin=begin, end=begin + part["n_units"] * part["unit_bytes"])
@@ -127,7 +134,7 @@ def unseen(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
     rows = placed(tables, pass_ids) if rows is None else rows
     rows = rows[rows["file"].notna() & rows["selects"].notna()]
     keys = ["pass_id", "node", "slot"]
-    seen = tables["touches"][keys].astype({"slot": "object"}).drop_duplicates().assign(seen=True)
+    seen = tables["touches"][keys].astype({"slot": _SLOT}).drop_duplicates().assign(seen=True)
     rows = rows.merge(seen, on=keys, how="left")
     return rows.loc[rows["seen"].isna(), [*keys, "source_name", "tensor", "memory"]].reset_index(drop=True)
 

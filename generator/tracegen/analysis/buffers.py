@@ -73,7 +73,7 @@ def total_peak(tables: Tables) -> int | None:
 
 def touched_by_group(tables: Tables, accessed: pd.DataFrame) -> pd.DataFrame:
     """Bytes touched per pass and buffer group: pass_id, group, touched_bytes; `accessed` as `accesses` gives it."""
-    rows = accessed[(accessed["memory"] == "buffer").to_numpy()]
-    group = rows["buffer_id"].map(buffer_groups(tables)).astype("object").fillna("other")
-    sums = rows.groupby([rows["pass_id"], group.rename("group")])["touched_bytes"].sum()
-    return sums.reset_index()
+    rows = accessed.loc[(accessed["memory"] == "buffer").to_numpy(), ["pass_id", "buffer_id", "touched_bytes"]]
+    held = rows.groupby(["pass_id", "buffer_id"], dropna=False)["touched_bytes"].sum().reset_index()
+    group = held["buffer_id"].map(buffer_groups(tables)).astype("object").fillna("other")
+    return held.groupby(["pass_id", group.rename("group")])["touched_bytes"].sum().reset_index()

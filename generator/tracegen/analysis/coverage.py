@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from tracegen.analysis.accesses import SELECTING, Tables, placed, ranges, unseen
+from tracegen.analysis.passes import measured
 
 
 def union(used: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -42,6 +43,27 @@ def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.D
         n_passes=number.map(distinct).fillna(0).astype("int64"),
         memory=number.map(memory).astype("object"),
     )
+
+
+def measured_use(tables: Tables) -> pd.DataFrame:
+    """`tensor_use` of the measured passes: load and warm-up are left out."""
+    passes = measured(tables)["pass_id"]
+    return tensor_use(tables, ranges(tables, passes), unseen(tables, passes))
+
+
+def group_use(use: pd.DataFrame, group_of: Mapping[str, str]) -> pd.DataFrame:
+    """`tensor_use` by group of components, in the order of `group_of` (component -> group).
+
+    Columns: group, n_tensors, size_bytes, touched_bytes, and of these mapped_bytes and copied_bytes;
+    a group is unknown where one of its tensors is. Groups without tensors have no row.
+    """
+    group = use["component"].astype("object").map(group_of).rename("group")
+    mapped = use["touched_bytes"] * (use["memory"] == "disk").astype("Int64")
+    grouped = use.assign(mapped_bytes=mapped).groupby(group)
+    made = grouped[["size_bytes", "touched_bytes", "mapped_bytes"]].sum(skipna=False)
+    made["copied_bytes"] = made["touched_bytes"] - made["mapped_bytes"]
+    made.insert(0, "n_tensors", grouped.size())
+    return made.reindex([name for name in dict.fromkeys(group_of.values()) if name in made.index]).reset_index()
 
 
 def tensors_read(tables: Tables, pass_ids: Iterable[int]) -> tuple[set[int], set[int]]:

@@ -31,18 +31,9 @@ class Choice:
         return self.n_rows * self.n_chosen / self.n_experts
 
 
-def has_experts(tables: Tables) -> bool:
-    """Whether the model stacks experts: some operation selects among them, or some tensor holds several."""
-    stacked = (tables["graph_nodes"]["op"].astype("object") == "MUL_MAT_ID").to_numpy(bool)
-    return bool(stacked.any()) or bool(tables["tensors"]["n_experts"].notna().any())
-
-
 def choice(tables: Tables) -> Choice:
     """How often each expert was chosen in generate passes; warm-up and prompt are left out."""
-    passes = measured(tables)
-    generate = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
-    routing = tables["routing"]
-    rows = routing[routing["pass_id"].isin(generate)].astype({"layer": "int64", "expert": "int64"})
+    rows = generated(tables)
     held = tables["tensors"].dropna(subset=["n_experts", "layer"]).groupby("layer")["n_experts"].max()
     chosen = rows.groupby(["layer", "expert"]).size()
     layers = sorted(rows["layer"].unique())
@@ -52,6 +43,15 @@ def choice(tables: Tables) -> Choice:
     per_row = rows.groupby(["layer", "pass_id", "row"]).size().unique()
     n_rows = len(rows[["pass_id", "row"]].drop_duplicates())
     return Choice(counts, n_rows, _only(set(size.values())), _only({int(n) for n in per_row}))
+
+
+def generated(tables: Tables) -> pd.DataFrame:
+    """The choices of the token rows of generate passes, in order of layer, pass, row and rank."""
+    passes = measured(tables)
+    generate = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
+    routing = tables["routing"]
+    rows = routing[routing["pass_id"].isin(generate)].astype({"layer": "int64", "expert": "int64"})
+    return rows.sort_values(["layer", "pass_id", "row", "rank"], ignore_index=True)
 
 
 def _only(values: set[int]) -> int | None:

@@ -14,7 +14,7 @@ SUB = ' class="tg-sub"'
 
 @dataclass
 class Shape:
-    """Something to draw: lines of text, its look (op, noop, leaf, state, from), the nodes it stands for."""
+    """Something to draw: lines of text, its look (op, noop, leaf, state, from, enter), the nodes it stands for."""
 
     lines: tuple[str, ...]
     look: str
@@ -64,7 +64,7 @@ def group(graph: int, shape: Shape, x: float, y: float, key: str) -> str:
 def drawn(graph: int, shape: Shape, x: float, y: float) -> str:
     """A rounded rectangle around (x, y) with its lines of text, all its ids, and the link when it has one."""
     width, height = shape.width, shape.height
-    radius = {"op": 6, "noop": 6, "leaf": 2, "state": 2, "from": height / 2}[shape.look]
+    radius = {"op": 6, "noop": 6, "leaf": 2, "state": 2, "from": height / 2, "enter": height / 2}[shape.look]
     ids = [f"g{graph}-n{node}" for node in shape.nodes] if shape.look in ("op", "noop") else []
     paint, stroke = _paint(shape)
     first = y - (len(shape.lines) - 1) * LINE / 2 + 4
@@ -74,11 +74,12 @@ def drawn(graph: int, shape: Shape, x: float, y: float) -> str:
     )
     box = rect(x - width / 2, y - height / 2, width, height, radius, f"{paint} {stroke}")
     bar = rect(x - width / 2, y - height / 2, 4, height, 2, fill(shape.colour))
-    inner = f"<title>{escape(shape.title)}</title>{box}{bar if shape.look != 'from' else ''}{words}"
+    inner = f"<title>{escape(shape.title)}</title>{box}{bar if shape.look not in ('from', 'enter') else ''}{words}"
     inner += "".join(f'<g id="{other}"/>' for other in ids[1:])
     if shape.link:
         inner = f'<a href="{escape(shape.link)}">{inner}</a>'
-    return f'<g class="tg-node tg-{shape.look}"{f" id={chr(34)}{ids[0]}{chr(34)}" if ids else ""}>{inner}</g>'
+    name = f' id="{ids[0]}"' if ids else f' data-node="{shape.nodes[0]}"' if shape.nodes else ""
+    return f'<g class="tg-node tg-{shape.look}"{name}>{inner}</g>'
 
 
 def rect(x: float, y: float, width: float, height: float, radius: float, paint: str) -> str:
@@ -87,9 +88,10 @@ def rect(x: float, y: float, width: float, height: float, radius: float, paint: 
 
 
 def _paint(shape: Shape) -> tuple[str, str]:
-    line = {"op": "", "noop": ' stroke-dasharray="3 2"', "leaf": "", "state": "", "from": ' stroke-dasharray="1 3"'}
-    tint = {"op": 0.14, "noop": 0.0, "leaf": 0.05, "state": 0.05, "from": 0.0}[shape.look]
-    return f'{fill(shape.colour)} fill-opacity="{tint:g}"', f"{fill(shape.colour, 'stroke')}{line[shape.look]}"
+    dotted = ' stroke-dasharray="1 3"'
+    line = {"noop": ' stroke-dasharray="3 2"', "from": dotted, "enter": dotted}.get(shape.look, "")
+    tint = {"op": 0.14, "leaf": 0.05, "state": 0.05}.get(shape.look, 0.0)
+    return f'{fill(shape.colour)} fill-opacity="{tint:g}"', f"{fill(shape.colour, 'stroke')}{line}"
 
 
 def fill(colour: str, what: str = "fill") -> str:

@@ -52,6 +52,11 @@ class Drawing:
         """The figure for paper, without a ground; made when it is asked for."""
         return to_pdf(self.svg.replace(GROUND, "", 1))
 
+    @cached_property
+    def png(self) -> bytes:
+        """The figure for slides, light, two pixels for one of the SVG; made when it is asked for."""
+        return vl_convert.svg_to_png(self.svg, scale=2)
+
 
 def draw(chart: Any, key: str, alt: str, executor: Executor | None = None) -> Drawing:
     """Draw a chart; `key` makes ids unique on a page, `alt` is what is read out instead of it."""

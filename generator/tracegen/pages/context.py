@@ -6,11 +6,22 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.analysis import accesses, coverage, operations, passes, summary, timing
+from tracegen.analysis import (
+    accesses,
+    buffers,
+    coverage,
+    experts,
+    heatmap,
+    operations,
+    passes,
+    routing,
+    summary,
+    timing,
+)
 from tracegen.charts import svg
 from tracegen.charts.svg import Drawing
 from tracegen.model import Run, Version
@@ -18,6 +29,7 @@ from tracegen.pages.page import Figure
 from tracegen.pages.quantities import UNKNOWN, printable
 from tracegen.pages.views import Fact, FigureView, Files, Group
 
+Made = TypeVar("Made")
 OUTSIDE = "Load and warm-up are outside every statistic."
 
 # Which failed checks make a figure meaningless: it is then replaced by the reason.
@@ -42,15 +54,27 @@ BYTES = (
 )
 TOKENS = (*TIME, "passes_agree", "tokens_agree")
 SHAPE = (*EVIDENCE, "layers_agree", "first_op", "op_mix")
+ROUTING = (*EVIDENCE, "dropped_events", "zero_records", "passes_agree", "layers_agree")
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "heatmap": (*BYTES, "passes_agree"),
     "residency": (*EVIDENCE, "dropped_events"),
-    "experts": (*EVIDENCE, "dropped_events", "zero_records", "passes_agree", "layers_agree"),
+    "experts": ROUTING,
+    "experts-tokens": ROUTING,
+    "experts-of-tokens": ROUTING,
+    "experts-load": ROUTING,
+    "experts-cover": ROUTING,
+    "experts-layers": ROUTING,
+    "experts-reuse": ROUTING,
+    "experts-again": ROUTING,
+    "experts-weights": ROUTING,
+    "experts-strength": ROUTING,
     "components": TIME,
     "layers": (*TIME, "layers_agree"),
     "op-kinds": (*TIME, "op_mix"),
     "tokens": TOKENS,
     "timeline": TIME,
+    "waiting-kinds": TIME,
+    "waiting-nodes": TIME,
     "buffers": (*EVIDENCE, "buffers_balance"),
     "graph": SHAPE,
     "tensor-groups": BYTES,
@@ -78,6 +102,14 @@ class Context:
     figures: list[Figure] = field(default_factory=list)
     drawings: dict[str, Drawing] = field(default_factory=dict)
     values: dict[str, dict[str, object]] = field(default_factory=dict)
+    _once: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, key: str, make: Callable[[], Made]) -> Made:
+        """What `make` gives, made when it is asked for first: several pages need it."""
+        if key not in self._once:
+            self._once[key] = make()
+        made: Made = self._once[key]
+        return made
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -95,29 +127,41 @@ class Context:
         return operations.op_rows(self.tables, accessed=self.accessed)
 
     @cached_property
-    def placed(self) -> pd.DataFrame:
-        """The operands of all passes with their places, warm-up included."""
-        return accesses.placed(self.tables)
+    def _accesses(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Accesses, ranges and what is unseen of all passes; the operands they are made from are large and not kept."""
+        rows, given = accesses.placed(self.tables), self.tables
+        ranges, unseen = accesses.ranges(given, rows=rows), accesses.unseen(given, rows=rows)
+        return accesses.accesses(given, rows=rows), ranges, unseen
 
-    @cached_property
+    @property
     def accessed(self) -> pd.DataFrame:
         """All accesses of all passes, warm-up included."""
-        return accesses.accesses(self.tables, rows=self.placed)
+        return self._accesses[0]
 
-    @cached_property
+    @property
     def used(self) -> pd.DataFrame:
         """File ranges used, warm-up included."""
-        return accesses.ranges(self.tables, rows=self.placed)
+        return self._accesses[1]
+
+    @cached_property
+    def display_rows(self) -> pd.DataFrame:
+        """Which row of a picture of all passes each of them belongs to."""
+        return heatmap.display_rows(self.tables)
+
+    @cached_property
+    def buffer_use(self) -> pd.DataFrame:
+        """Bytes that each pass touched in each group of buffers."""
+        return buffers.touched_by_group(self.tables, self.accessed)
 
     @cached_property
     def measured_used(self) -> pd.DataFrame:
         """File ranges used by measured passes."""
         return self.used[self.used["pass_id"].isin(self.measured["pass_id"])]
 
-    @cached_property
+    @property
     def unseen(self) -> pd.DataFrame:
         """What measured passes used of the files while the trace does not hold which rows or experts."""
-        rows = accesses.unseen(self.tables, rows=self.placed)
+        rows = self._accesses[2]
         return rows[rows["pass_id"].isin(self.measured["pass_id"])]
 
     @cached_property
@@ -135,10 +179,30 @@ class Context:
         """Token rows per phase."""
         return timing.tokens_by_phase(self.tables)
 
+    @property
+    def phase(self) -> str:
+        """The passes that stand for a token: generate, or prompt where the run generated nothing more."""
+        return "generate" if self.summary.n_generate_passes else "prompt"
+
     @cached_property
     def tensor_use(self) -> pd.DataFrame:
         """Every tensor with what measured passes used of it."""
         return coverage.tensor_use(self.tables, self.measured_used, self.unseen)
+
+    @cached_property
+    def choice(self) -> experts.Choice:
+        """How often each expert was chosen in generate passes."""
+        return experts.choice(self.tables)
+
+    @cached_property
+    def chosen(self) -> pd.DataFrame:
+        """The experts that each token row of generate passes chose."""
+        return experts.generated(self.tables)
+
+    @cached_property
+    def expert_layers(self) -> pd.DataFrame:
+        """How uneven the choice of experts is in each layer."""
+        return routing.layers(self.choice.counts)
 
     def fact(self, *path: str) -> Any:
         """A fact by its path, or None when any step is absent."""
@@ -206,29 +270,41 @@ class Context:
         *,
         data: pd.DataFrame,
         empty: str = "",
+        numbers: Mapping[str, object] | None = None,
     ) -> FigureView:
-        """Draw a chart with all its downloads, or say why there is none."""
+        """Draw a chart with all its downloads, or say why there is none.
+
+        `numbers` are what the lines that explain its data name as `$NAME`: see `explain`.
+        """
         reason = self.refusal(key) or empty
         if reason:
             return FigureView(key, title, caption, alt, None, reason)
-        return self.drawn(key, page, title, caption, alt, svg.draw(chart(), key, alt, self.executor), data)
+        return self.drawn(key, page, title, caption, alt, svg.draw(chart(), key, alt, self.executor), data, numbers)
 
     def drawn(
-        self, key: str, page: str, title: str, caption: str, alt: str, drawing: Drawing, data: pd.DataFrame
+        self,
+        key: str,
+        page: str,
+        title: str,
+        caption: str,
+        alt: str,
+        drawing: Drawing,
+        data: pd.DataFrame,
+        numbers: Mapping[str, object] | None = None,
     ) -> FigureView:
-        """Keep a drawing and describe it; a draft is drawn at every change and goes without PDF."""
+        """Keep a drawing and describe it; a draft is drawn at every change and goes without PDF and PNG."""
         self.drawings[key] = drawing
         path = f"figures/{key}.svg"
         links = [("SVG", path)]
         if self.citable is not None:
-            links.append(("PDF", f"figures/{key}.pdf"))
+            links += [("PDF", f"figures/{key}.pdf"), ("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
         links.insert(
             0, ("data (CSV)", self.files.add(f"data/{key}.csv", data.to_csv(index=False, lineterminator="\n")))
         )
         self.figures.append(Figure(key, title, caption, alt, page, path))
-        return FigureView(key, title, caption, alt, drawing, "", tuple(links))
+        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {})
 
     def finish(self) -> None:
         """Keep the files of all drawings."""
@@ -236,6 +312,7 @@ class Context:
             self.files.add(f"figures/{key}.svg", drawing.svg)
             if self.citable is not None:
                 self.files.add(f"figures/{key}.pdf", drawing.pdf)
+                self.files.add(f"figures/{key}.png", drawing.png)
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""

@@ -7,10 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis.node_means import costs
+from tracegen.charts import theme
 from tracegen.charts.svg import Drawing
 from tracegen.graph_svg import BlockDrawing, draw_graph, standalone
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
+from tracegen.pages.graph_facts import IN_PAGE_BYTES, colour_scales, node_facts
 from tracegen.pages.views import FigureView
 
 
@@ -22,6 +25,8 @@ class Topology:
     title: str
     used_by: str
     graphs: tuple[int, ...]
+    pass_id: int | None
+    n_nodes: int
     overview: FigureView
     blocks: tuple[tuple[BlockDrawing, FigureView], ...]
 
@@ -32,8 +37,19 @@ def graphs(context: Context) -> dict[str, Any]:
     several = context.tables["graphs"]["topology"].nunique() > 1
     for topology, part in context.tables["graphs"].groupby("topology", sort=False):
         made.append(_topology(context, len(made), str(topology), [int(g) for g in part["graph"]], several))
-    lead = {str(g): t.graphs[0] for t in made for g in t.graphs}
-    return {"topologies": made, "state": {"lead": lead}}
+    drawn = [t for t in made if t.overview.drawing is not None]
+    cost_of = [costs(context.tables, context.ops, t.graphs) for t in drawn]
+    room = IN_PAGE_BYTES // max(len(drawn), 1)
+    state = {
+        "lead": {str(g): t.graphs[0] for t in made for g in t.graphs},
+        "topologies": [
+            node_facts(context, t.graphs, t.key, cost, room) | {"pass": t.pass_id}
+            for t, cost in zip(drawn, cost_of, strict=True)
+        ],
+        "scales": colour_scales(context, cost_of),
+        "groups": dict(theme.GROUP_OF),
+    }
+    return {"topologies": made, "drawn": bool(drawn), "state": state}
 
 
 def _topology(context: Context, number: int, topology: str, members: list[int], several: bool) -> Topology:
@@ -41,12 +57,8 @@ def _topology(context: Context, number: int, topology: str, members: list[int], 
     users = passes[passes["graph"].isin(members).to_numpy(bool)].sort_values("pass_id")
     counted = users[users["pass_id"].isin(context.measured["pass_id"])]
     link = counted if len(counted) else users
-    drawing = draw_graph(
-        context.tables,
-        members[0],
-        pass_id=int(link["pass_id"].iloc[0]) if len(link) else None,
-        operations="../operations/index.html",
-    )
+    pass_id = int(link["pass_id"].iloc[0]) if len(link) else None
+    drawing = draw_graph(context.tables, members[0], pass_id=pass_id, operations="../operations/index.html")
     nodes = dict(zip(context.tables["graphs"]["graph"], context.tables["graphs"]["n_nodes"], strict=True))[members[0]]
     key = f"graph-{number}"
     kinds = q.counted(len(drawing.blocks), "kind")
@@ -68,8 +80,8 @@ def _topology(context: Context, number: int, topology: str, members: list[int], 
         text = (
             f"{q.counted(block.n_nodes, 'node')}, top to bottom. Solid boxes compute, dashed ones only view; operands "
             f"enter from the left, the KV cache leaves to the right, what other blocks read too stands beside each "
-            f"reader.{stands}{block.difference and ' ' + block.difference} A solid box leads to its row in the "
-            f"operation table."
+            f"reader.{stands}{block.difference and ' ' + block.difference} A solid box leads to its facts, "
+            f"without scripts to its row in the operation table."
         )
         blocks.append(
             (
@@ -80,7 +92,7 @@ def _topology(context: Context, number: int, topology: str, members: list[int], 
             )
         )
     heading = f"Graph {number + 1}" if several else "One graph shape serves every pass"
-    return Topology(key, heading, _used_by(users), tuple(members), overview, tuple(blocks))
+    return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks))
 
 
 def _figure(context: Context, key: str, title: str, caption: str, inline: str, members: list[int]) -> FigureView:
@@ -90,7 +102,7 @@ def _figure(context: Context, key: str, title: str, caption: str, inline: str, m
     nodes = context.tables["graph_nodes"]
     data = nodes[nodes["graph"].isin(members)][["graph", "node", "kind", "op", "name", "layer", "component", "dtype"]]
     drawing = Drawing(lambda: (standalone(inline), inline))
-    return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data)
+    return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data, {"graphs": members})
 
 
 def _used_by(users: pd.DataFrame) -> str:

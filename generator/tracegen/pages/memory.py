@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
-from tracegen.analysis import buffers, heatmap
-from tracegen.analysis.coverage import union
+from tracegen.analysis import buffers, coverage, heatmap
 from tracegen.charts import buffers as buffers_chart
 from tracegen.charts import heatmap as heatmap_chart
 from tracegen.charts import theme
 from tracegen.pages import quantities as q
 from tracegen.pages.context import OUTSIDE, Context
-from tracegen.pages.experts import experts_figure
+from tracegen.pages.memory_data import write_memory
 from tracegen.pages.residency import residency_figure
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 
@@ -23,20 +20,26 @@ CELLS = 4_500  # marks of a heatmap at most, so that it stays one light SVG
 def memory(context: Context) -> dict[str, Any]:
     """Everything the template of the memory page prints."""
     return {
-        "heatmap": _heatmap(context),
+        "heatmap": heatmap_figure(context),
+        "explorer": write_memory(context),
+        "state": {
+            "data": "../data/",
+            "groups": dict(theme.GROUP_OF),
+            "colours": {n: v for n, (v, *_) in theme.GROUPS.items()},
+        },
         "residency": residency_figure(context),
-        "experts": experts_figure(context),
         "groups": _groups(context),
         "biggest": _biggest(context),
         "never": _never(context),
-        "buffers": _buffers(context),
+        "buffers": buffers_figure(context),
         "peaks": _peaks(context),
     }
 
 
-def _heatmap(context: Context) -> FigureView:
+def heatmap_figure(context: Context) -> FigureView:
+    """Which bytes of the file each pass used, and how many of each kind of buffer."""
     tables, files = context.tables, context.tables["files"]
-    rows = heatmap.display_rows(tables)
+    rows = context.display_rows
     total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
     n_rows = max(int(rows["row"].nunique()), 1)
     n_bins = max(40, min(280, CELLS // n_rows))
@@ -44,7 +47,7 @@ def _heatmap(context: Context) -> FigureView:
     joined = heatmap.joined_cells(cells_, rows, theme.N_STEPS)
     width = -(-total // n_bins) if total else 0
     top = float(heatmap.row_means(cells_, rows)["touched_bytes"].max()) if len(cells_) else 0.0
-    touched = buffers.touched_by_group(tables, context.accessed).merge(rows, on="pass_id")
+    touched = context.buffer_use.merge(rows, on="pass_id")
     touched = touched.assign(touched_bytes=touched["touched_bytes"].astype(float) / touched["n_passes"])
     touched = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
     boundaries = tuple(int(b) for b in sorted(files["axis_begin"]) if b) if len(files) else ()
@@ -88,38 +91,24 @@ def _heatmap(context: Context) -> FigureView:
         ),
         data=cells_,
         empty=empty,
+        numbers={"n_bins": n_bins},
     )
 
 
 def _groups(context: Context) -> TableView:
-    use = context.tensor_use.assign(group=context.tensor_use["component"].astype("object").map(theme.group))
-    pieces = union(context.measured_used, "tensor")
-    touched = (pieces["end"] - pieces["begin"]).groupby(pieces["tensor"].map(use.set_index("tensor")["group"])).sum()
     reason = context.refusal("tensor-groups")
-    rows, frame = [], []
-    for name in theme.GROUPS:
-        part = use[use["group"] == name]
-        if len(part):
-            size, seen = int(part["size_bytes"].sum()), not part["touched_bytes"].isna().any()
-            used = int(touched.get(name, 0)) if seen else None
-            disk = int(part.loc[part["memory"] == "disk", "touched_bytes"].sum()) if seen else None
-            copied = used - disk if used is not None and disk is not None else None
-            frame.append((name, len(part), size, used, disk, copied))
-    data = pd.DataFrame(
-        frame, columns=["group", "n_tensors", "size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"]
-    )
-    for row in [] if reason else frame:
-        name, n, size, used, disk, copied = row
-        rows.append(
-            cells(
-                Cell(name, dot=name),
-                _num(q.count(n)),
-                _size(size),
-                _size(disk),
-                _size(copied),
-                _share(used, size),
-            )
+    data = coverage.group_use(context.tensor_use, theme.GROUP_OF)
+    rows = [
+        cells(
+            Cell(r["group"], dot=r["group"]),
+            _num(q.count(r["n_tensors"])),
+            _size(r["size_bytes"]),
+            _size(r["mapped_bytes"]),
+            _size(r["copied_bytes"]),
+            _share(r["touched_bytes"], r["size_bytes"]),
         )
+        for r in ([] if reason else data.to_dict("records"))
+    ]
     head = (
         Head("Group"),
         Head("Tensors", number=True),
@@ -211,7 +200,8 @@ def _never(context: Context) -> TableView:
     )
 
 
-def _buffers(context: Context) -> FigureView:
+def buffers_figure(context: Context) -> FigureView:
+    """What the runtime's buffers held over the life of the process."""
     level = buffers.occupancy(context.tables)
     passes = context.tables["passes"]
     ends = passes["end_ns"].dropna()

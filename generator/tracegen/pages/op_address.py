@@ -36,4 +36,9 @@ def chunk_of(operations: bytes, pass_id: int) -> str | None:
 def nodes_of(chunk: bytes) -> dict[int, frozenset[int]]:
     """The nodes that a chunk has a row for, by pass; none when it is of another form."""
     call = _CHUNK.fullmatch(chunk)
-    return {one["id"]: frozenset(one["node"]) for one in json.loads(call[1])} if call else {}
+    made: dict[int, frozenset[int]] = {}
+    nodes: frozenset[int] = frozenset()
+    for one in json.loads(call[1]) if call else ():
+        nodes = frozenset(one["node"]) if "node" in one else nodes  # those of the pass before it
+        made[one["id"]] = nodes
+    return made

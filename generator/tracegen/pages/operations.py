@@ -11,8 +11,16 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
-from tracegen.pages.op_chunks import COLUMNS, note, units_used, write_chunks
-from tracegen.pages.timeline import threads_figure
+from tracegen.pages.op_chunks import COLUMNS, note, unit_text, written_ops
+from tracegen.pages.op_index import write_index
+
+# The columns of the table in order, as scripts/op_rows.js calls them, and their widths in pixels.
+TABLE = (
+    ("node", 52), ("name", 190), ("op", 150), ("layer", 52), ("component", 132), ("begin", 70), ("duration", 72),
+    ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
+    ("reads", 300), ("used", 180),
+)  # fmt: skip
+_TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
 
 @dataclass(frozen=True)
@@ -43,25 +51,31 @@ class OpRow:
     numbers: tuple[str, ...]
     bar: float
     threads: str
-    experts: str
     operands: tuple[Operand, ...]
+
+
+NO_GRAPH = "This run evaluated no graph: there is no operation to list."
+NO_OPS = "The trace holds no operation of the graphs that this run evaluated."
 
 
 def operations(context: Context) -> dict[str, Any]:
     """Everything the template of the operations page prints; writes the chunks."""
-    passes = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
+    evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
+    passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"])]
     shown = _first_pass(context, passes)
-    where = write_chunks(context, passes)
+    written = written_ops(context)
     listed = [
         {
             "id": int(p["pass_id"]),
             "label": context.labels[int(p["pass_id"])],
-            "chunk": where.get(int(p["pass_id"])),
-            "placement": None if pd.isna(p["placement"]) else int(p["placement"]),
+            "chunk": written.chunk.get(int(p["pass_id"])),
+            "static": written.static[int(p["pass_id"])],
+            "graph": int(p["graph"]),
             "about": _about(context, p),
         }
         for p in passes.to_dict("records")
     ]
+    write_index(context)
     noops = 0
     if shown is not None:
         ops = context.tables["ops"]
@@ -69,21 +83,26 @@ def operations(context: Context) -> dict[str, Any]:
     files = {str(r["file"]): q.printable(r["path"]) for r in context.tables["files"].to_dict("records")}
     return {
         "shown": shown,
+        "reason": NO_GRAPH if evaluated.empty else NO_OPS,
         "label": "" if shown is None else context.labels[shown],
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
+        "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
         "rows": [] if shown is None else _rows(context, shown),
         "untimed": context.untimed,
         "noops": "1 node" if noops == 1 else f"{noops} nodes",
         "csv": "" if shown is None else context.csv("operations", context.ops[context.ops["pass_id"] == shown]),
+        "numbers": {"pass_id": shown},
         "passes": listed,
+        "columns": TABLE,
         "state": {
             "shown": shown,
             "passes": listed,
             "files": files,
             "groups": dict(theme.GROUP_OF),
+            "ways": [page for page in ("graph", "timeline") if not context.refusal(page)],
             "data": "../data/ops/",
+            "first": {} if shown is None else written.first(shown),
         },
-        "timeline": threads_figure(context),
     }
 
 
@@ -113,10 +132,10 @@ def _about(context: Context, row: Any) -> str:
 def _rows(context: Context, pass_id: int) -> list[OpRow]:
     ops = context.ops[context.ops["pass_id"] == pass_id]
     accessed = context.accessed[context.accessed["pass_id"] == pass_id]
-    units = units_used(context)
+    units = _units_used(context.tables["touches"], pass_id)
     by_node: dict[int, list[Operand]] = {}
     for a in accessed.to_dict("records"):
-        key = (pass_id, int(a["node"]), str(a["slot"]))
+        key = (int(a["node"]), str(a["slot"]))
         by_node.setdefault(int(a["node"]), []).append(_operand(context, a, units.get(key, "")))
     longest = float(ops["duration_ns"].max()) if ops["duration_ns"].notna().any() else 1.0
     return [
@@ -131,13 +150,19 @@ def _rows(context: Context, pass_id: int) -> list[OpRow]:
             numbers=tuple(_number(c, o[c]) for c in COLUMNS),
             bar=0.0 if pd.isna(o["duration_ns"]) else float(o["duration_ns"]) / max(longest, 1),
             threads="—" if pd.isna(o["n_threads"]) else str(o["n_threads"]),
-            experts=next(
-                (u for (p, n, _), u in units.items() if p == pass_id and n == o["node"] and u.startswith("expert")), ""
-            ),
             operands=tuple(by_node.get(int(o["node"]), ())),
         )
         for o in ops.to_dict("records")
     ]
+
+
+def _units_used(touches: pd.DataFrame, pass_id: int) -> dict[tuple[int, str], str]:
+    """Which rows or experts the operands of a pass used, by node and slot."""
+    rows = touches[touches["pass_id"] == pass_id].sort_values(["node", "slot", "first_unit"])
+    runs: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
+    for node, slot, unit, first, n in zip(*(rows[c] for c in _TOUCHED), strict=True):
+        runs.setdefault((int(node), str(slot), str(unit)), []).append((int(first), int(n)))
+    return {(node, slot): unit_text(unit, used) for (node, slot, unit), used in runs.items()}
 
 
 def _number(column: str, value: Any) -> str:

@@ -17,15 +17,14 @@ from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 def overview(context: Context) -> dict[str, Any]:
     """Everything the template of the overview prints."""
     figures = key_figures(context)
-    phase = "generate" if context.summary.n_generate_passes else "prompt"
     return {
         "question": text_of(context.fact("settings", "question")) if context.fact("settings", "question") else "",
         "ran": what_ran(context),
         "key_figures": figures,
-        "findings": findings(context, phase),
+        "findings": findings(context, context.phase),
         "disk_panel": disk_panel(context),
-        "figures": [_components(context), _layers(context, phase), _op_kinds(context), _tokens(context)],
-        "top": top_operations(context, phase),
+        "figures": [figure(context) for figure in (components_figure, layers_figure, op_kinds_figure, tokens_figure)],
+        "top": top_operations(context),
         "text": generated_text(context),
     }
 
@@ -144,7 +143,8 @@ WALL = "Wall time of executed operations: of each, from its first thread's begin
 NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
 
 
-def _components(context: Context) -> FigureView:
+def components_figure(context: Context) -> FigureView:
+    """Time per token by component, prompt and generation side by side."""
     rows = timing.by(context.timed, "component", context.tokens)
     return context.figure(
         "components",
@@ -159,7 +159,8 @@ def _components(context: Context) -> FigureView:
     )
 
 
-def _op_kinds(context: Context) -> FigureView:
+def op_kinds_figure(context: Context) -> FigureView:
+    """Time per token by kind of operation."""
     rows = timing.by(context.timed, "op", context.tokens)
     return context.figure(
         "op-kinds",
@@ -173,7 +174,9 @@ def _op_kinds(context: Context) -> FigureView:
     )
 
 
-def _layers(context: Context, phase: str) -> FigureView:
+def layers_figure(context: Context) -> FigureView:
+    """Time per token by layer and component group."""
+    phase = context.phase
     timed = context.timed[context.timed["phase"] == phase].dropna(subset=["duration_ns"])
     rows = (
         timed.assign(group=component_groups(timed))
@@ -194,10 +197,12 @@ def _layers(context: Context, phase: str) -> FigureView:
         lambda: layers.chart(rows),
         data=rows,
         empty="" if len(rows) else NO_TIMES,
+        numbers={"phase": phase},
     )
 
 
-def _tokens(context: Context) -> FigureView:
+def tokens_figure(context: Context) -> FigureView:
+    """The time that each generated token took."""
     m = context.measured
     rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
     rows = rows[
@@ -239,8 +244,9 @@ def _alt(what: str, rows: pd.DataFrame, key: str) -> str:
     return f"{what}: {', '.join(best)}; the data has all." if best else what
 
 
-def top_operations(context: Context, phase: str) -> TableView:
+def top_operations(context: Context) -> TableView:
     """The nodes that took most time, each linked to its longest execution."""
+    phase = context.phase
     rows = timing.top_ops(context.timed, phase)
     reason = context.refusal("top-operations")
     name = {"generate": "generate", "prompt": "prompt"}[phase]
@@ -287,6 +293,7 @@ def top_operations(context: Context, phase: str) -> TableView:
         made,
         reason or NO_TIMES,
         context.csv("top-operations", rows),
+        numbers={"phase": phase},
     )
 
 

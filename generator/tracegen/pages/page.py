@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# Every report has these pages, in this order: key, title, summary. A draft is announced before it is drawn.
+from tracegen.model import Run
+
+# The pages a report may have, in their order: key, title, summary.
 OUTLINE = (
     ("overview", "Overview", "What was run, what was found, and how sure it is."),
     ("memory", "Memory", "Which bytes of the model file and of the buffers each token used."),
     ("operations", "Operations", "Every operation of every token, with its operands, bytes and times."),
     ("graph", "Graph", "The computation graph: its blocks, and one of each kind in detail."),
+    ("timeline", "Timeline", "What each thread did during a token: work, waiting inside and after."),
+    ("experts", "Experts", "Which experts the tokens chose, how evenly, and how often the same ones again."),
     ("provenance", "Provenance", "Settings, versions, hashes, checks and downloads."),
 )
+
+
+def outline(run: Run) -> tuple[tuple[str, str, str], ...]:
+    """The pages that a run's report has, from its facts alone: a draft is announced before its tables are read."""
+    return tuple(one for one in OUTLINE if one[0] != "experts" or has_experts(run))
+
+
+def has_experts(run: Run) -> bool:
+    """Whether one of the run's models says that it has experts."""
+    models = [run.facts.get("model"), *(run.facts.get("more_models") or ())]
+    return any(isinstance(model, Mapping) and bool(model.get("n_experts")) for model in models)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def provenance(context: Context) -> dict[str, Any]:
         ],
         "metadata": group_of("metadata", "Model metadata", context.fact("model", "metadata")),
         "text": generated_text(context),
-        "tokens": _tokens(context),
+        "tokens": tokens_table(context),
         "files": _files(context),
         "downloads": _downloads(context),
     }
@@ -161,7 +161,7 @@ def _stages(context: Context) -> Group:
     return Group("stages", "Stages", facts)
 
 
-def _tokens(context: Context) -> TableView:
+def tokens_table(context: Context) -> TableView:
     """Each generated token with its id and the pass that gave it."""
     ids = [] if context.private else context.fact("text", "token_ids") or []
     m = context.measured.dropna(subset=["produced_token"]).set_index("produced_token")
@@ -254,7 +254,7 @@ def _downloads(context: Context) -> TableView:
         "Downloads",
         "Every table of the run; columns, units and meanings are those of the data dictionary. The hash is that of "
         "the Parquet file, its first 16 digits.",
-        (Head("Table"), Head("A row is"), Head("Rows", number=True), Head("File"), Head(""), Head("sha256")),
+        (Head("Table"), Head("A row is"), Head("Rows", number=True), Head("File"), Head("Plain text"), Head("sha256")),
         rows,
     )
 

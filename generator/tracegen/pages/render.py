@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, fields
+from pathlib import Path
 
 import pandas as pd
 from markupsafe import Markup
@@ -15,18 +16,32 @@ from tracegen.charts import theme
 from tracegen.model import Check, Run, Version
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
+from tracegen.pages.experts import experts
+from tracegen.pages.explain.explanation import Explained, explained
+from tracegen.pages.explain.registry import explanation
 from tracegen.pages.graphs import graphs
+from tracegen.pages.guide import guide
 from tracegen.pages.memory import memory
 from tracegen.pages.op_chunks import script_json
 from tracegen.pages.operations import operations
 from tracegen.pages.overview import overview
-from tracegen.pages.page import OUTLINE, Page, Report
+from tracegen.pages.page import Page, Report, outline
 from tracegen.pages.provenance import provenance
+from tracegen.pages.timeline import timeline
 
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 BUILDERS = {
-    "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "provenance": provenance
+    "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
+    "experts": experts, "provenance": provenance,
 }  # fmt: skip
+STYLES = ("page", "operations", "memory", "graph", "graph_tools", "timeline", "guide", "print")
+# One after the other: what a file uses stands before it.
+SCRIPTS = (
+    "base", "canvas", "packing", "passes", "op_window", "op_rows", "op_find", "operations", "memory_book",
+    "memory_picture", "memory_log", "memory", "graph_zoom", "graph_book",
+    "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph", "timeline_picture", "timeline_strip",
+    "timeline_pointer", "timeline", "experts", "begin",
+)  # fmt: skip
 
 
 def render_report(
@@ -52,9 +67,16 @@ def render_report(
     environment.finalize = _shown
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
     checks = context.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
-    views = [BUILDERS[key](context) for key, *_ in OUTLINE]  # all charts are under way before the first is waited for
+
+    def explain(key: str, csv: str, numbers: Mapping[str, object]) -> Explained | None:
+        found = explanation(key)
+        return None if found is None else explained(found, name, csv, numbers)
+
+    reading = guide()
+    pages = outline(run)
+    views = [BUILDERS[key](context) for key, *_ in pages]  # all charts are under way before the first is waited for
     made = []
-    for (key, title, summary), view in zip(OUTLINE, views, strict=True):
+    for (key, title, summary), view in zip(pages, views, strict=True):
         page = Page(key, title, summary, "")
         body = environment.get_template(f"{key}.html").render(
             view=view,
@@ -64,6 +86,8 @@ def render_report(
             name=name,
             time_note=context.time_note,
             checks_csv=checks,
+            explain=explain,
+            guide=reading,
             citable=citable,
             random_weights=context.flag("model", "random_weights"),
         )
@@ -89,7 +113,13 @@ def _shown(value: object) -> object:
 
 
 def _assets() -> dict[str, bytes]:
-    """The pages' own CSS, colours first, and their script."""
+    """The pages' own CSS, colours first, and their script: each one file, however many it is written in."""
     folder = resources.folder("templates") / "assets"
-    css = theme.stylesheet() + (folder / "tracegen.css").read_text(encoding="utf-8")
-    return {"tracegen.css": css.encode(), "tracegen.js": (folder / "tracegen.js").read_bytes()}
+    css = theme.stylesheet() + "".join(_text(folder / "styles" / f"{name}.css") for name in STYLES)
+    parts = "".join(_text(folder / "scripts" / f"{name}.js") for name in SCRIPTS)
+    script = f'(function () {{\n"use strict";\n{parts}}}());\n'
+    return {"tracegen.css": css.encode(), "tracegen.js": script.encode()}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

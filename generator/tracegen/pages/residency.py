@@ -22,6 +22,7 @@ def residency_figure(context: Context) -> FigureView | None:
     if page is None:  # runs of before it was kept: pages could not be placed in the file
         title = "What of the file was in memory?"
         return FigureView("residency", title, "", title, None, "The size of the machine’s pages was not recorded.")
+    context.value("page_bytes", page, "bytes", q.size(page))
     rows = residency.resident_rows(tables)
     files = tables["files"]
     total = int((files["axis_begin"] + files["size_bytes"]).max())
@@ -48,4 +49,5 @@ def residency_figure(context: Context) -> FigureView | None:
         f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of file. {title}.",
         lambda: residency_chart.chart(residency.joined_shares(cells, rows, theme.N_STEPS), read, rows, axis),
         data=cells,
+        numbers={"page_bytes": page, "n_bins": n_bins},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tracegen.charts.svg import Drawing
@@ -41,11 +41,15 @@ class TableView:
     rows: tuple[tuple[Cell, ...], ...]
     reason: str = ""
     csv: str = ""
+    numbers: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class FigureView:
-    """A figure with anchor `fig-KEY`: drawn, or replaced by `reason`; `downloads` are (label, path)."""
+    """A figure with anchor `fig-KEY`: drawn, or replaced by `reason`; `downloads` are (label, path), the data first.
+
+    `numbers`, here and in a table, are what the lines of its explanation need to make the data again.
+    """
 
     key: str
     title: str
@@ -54,6 +58,12 @@ class FigureView:
     drawing: Drawing | None
     reason: str = ""
     downloads: tuple[tuple[str, str], ...] = ()
+    numbers: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def csv(self) -> str:
+        """Path of its data; empty when it is not drawn."""
+        return self.downloads[0][1] if self.downloads else ""
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,9 @@ def table(
     rows: Iterable[tuple[Cell, ...]],
     reason: str = "",
     csv: str = "",
+    numbers: Mapping[str, object] | None = None,
 ) -> TableView:
     """A table; `reason` is kept only when there are no rows."""
     made = tuple(rows)
-    return TableView(key, title, caption, tuple(head), made, "" if made else reason or "There are no rows.", csv)
+    said = "" if made else reason or "There are no rows."
+    return TableView(key, title, caption, tuple(head), made, said, csv, numbers or {})

@@ -45,6 +45,14 @@ class Clock:
         made: np.ndarray = self.ns[at] + passed.astype(np.int64)
         return made
 
+    def length_ns(self, ticks: float) -> float:
+        """How long so many ticks are, by the rate of the whole run; NaN when fewer than two moments are known."""
+        if self.ticks is None or self.ns is None:
+            return ticks
+        if len(self.ticks) < 2:
+            return float("nan")
+        return float(ticks * (self.ns[-1] - self.ns[0]) / (self.ticks[-1] - self.ticks[0]))
+
     @property
     def uneven_ns(self) -> int:
         """How far the two clocks went apart where one of them stood: a machine that slept while its counter ran on.

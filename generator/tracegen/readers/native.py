@@ -17,7 +17,7 @@ import pandas as pd
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
 from tracegen.readers import events as ev
-from tracegen.readers.clock import clock_of
+from tracegen.readers.clock import Clock, clock_of
 from tracegen.readers.graph_tables import graph_tables
 from tracegen.readers.named_weights import named_weights
 from tracegen.readers.op_tables import op_table, span_table
@@ -81,7 +81,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     made["spans"] = span_table(events.spans)
     made["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     made["residency"] = residency_table(records, ordered, made["files"])
-    facts = _facts(segments, records, events) | accounting | {"clock_uneven_ns": clock.uneven_ns}
+    facts = _facts(segments, records, events) | accounting | _of_clock(records, clock)
     return NativeTrace(made, facts)
 
 
@@ -207,6 +207,27 @@ def _nanoseconds(info: Mapping[str, str], key: str) -> float:
         raise TraceFormatError(f"{key} is {text!r}, which is no number") from error
 
 
+def _of_clock(records: Records, clock: Clock) -> dict[str, float]:
+    """What is noted in ticks: how uneven the clock was; what a pass cost beside its op events, usually and at most.
+
+    The usual is the lower quartile of the passes that ran a known graph again: a new graph costs once, and what
+    interrupts a pass while it is in our hooks is not ours. NaN where every pass ran a new graph.
+    """
+    seen: set[int] = set()
+    again = []
+    for number, one in records.passes.items():
+        if one.graph is None:
+            continue
+        if one.graph in seen and number in records.hook_ticks:
+            again.append(records.hook_ticks[number])
+        seen.add(one.graph)
+    return {
+        "clock_uneven_ns": clock.uneven_ns,
+        "pass_cost_ns": clock.length_ns(float(np.quantile(again, 0.25))) if again else float("nan"),
+        "pass_cost_most_ns": clock.length_ns(max(records.hook_ticks.values(), default=float("nan"))),
+    }
+
+
 def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -> dict[str, object]:
     info = records.info
     ended = records.end_ns is not None
@@ -234,7 +255,6 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "n_barriers": int((events.spans.barrier_ns > 0).sum()),
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
-        "pass_cost_ns": _nanoseconds(info, "cost.pass_ns"),
         "clock": CLOCKS[segments[0].clock],
         "clock_why": info.get("clock.why"),
         "clock_anchor": info.get("clock.anchor"),

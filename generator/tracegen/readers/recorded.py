@@ -158,6 +158,7 @@ class Records:
     residency: list[Residency] = field(default_factory=list)
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # of the events' clock: ticks, ns
+    hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: what it spent in the tracer, ops left out
     n_calls: dict[int, int] = field(default_factory=dict)
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
     n_records: int = 0

@@ -42,6 +42,7 @@ _RESIDENCY = struct.Struct("<QQIIII")
 _END = struct.Struct("<QQQQ")
 _SPLIT = struct.Struct("<QIIIIIIII")
 _COPY = struct.Struct("<QQIIIIII")
+_HOOKS = struct.Struct("<QII")
 _TICKS = struct.Struct("<Q")
 
 NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64  # numbers of things, bytes and times, ends of ranges: below these
@@ -361,6 +362,13 @@ def _take_clock(made: Records, data: memoryview, time_ns: int) -> None:
     made.moments.append((ticks, time_ns))
 
 
+def _take_hooks(made: Records, data: memoryview, time_ns: int) -> None:
+    ticks, number, _ = _HOOKS.unpack_from(data)
+    _known(number, made.passes, "pass")
+    _below(SIZE, ticks=ticks)
+    made.hook_ticks[number] = ticks
+
+
 _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     1: _take_info,
     2: _take_string,
@@ -387,4 +395,5 @@ _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     23: _take_warmup,
     24: _take_split,
     25: _take_copy,
+    26: _take_hooks,
 }

@@ -1,0 +1,86 @@
+"""The model files cut into pieces, a tensor or one expert of it each, and what passes used of every piece."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables, placed
+
+
+def pieces(tables: Tables) -> pd.DataFrame:
+    """One row per piece in order of the disk axis: tensor, expert (null: the tensor whole), begin, end (on the axis).
+
+    A tensor of stacked experts, of which MUL_MAT_ID or ADD_ID selects, is a piece per expert; every other is one. What
+    no tensor covers (header, padding) is no piece.
+    """
+    tensors = tables["tensors"]
+    axis = tensors["file"].map(tables["files"].set_index("file")["axis_begin"]).fillna(0).astype("int64")
+    begin, size = (tensors["offset"] + axis).to_numpy("int64"), tensors["size_bytes"].to_numpy("int64")
+    each = tensors["tensor"].map(_expert_bytes(tables)).fillna(0).to_numpy("int64")
+    n = np.where(each > 0, np.maximum(size // np.maximum(each, 1), 1), 1)
+    row = np.repeat(np.arange(len(tensors)), n)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    start = begin[row] + number * each[row]
+    last = number == n[row] - 1
+    made = pd.DataFrame(
+        {
+            "tensor": tensors["tensor"].to_numpy("int64")[row],
+            "expert": pd.array(np.where(each[row] > 0, number, -1), dtype="Int64"),
+            "begin": start,
+            "end": np.where(last, begin[row] + size[row], start + each[row]),
+        }
+    )
+    made["expert"] = made["expert"].mask(made["expert"] < 0)
+    return made.sort_values(["begin", "end"], kind="stable", ignore_index=True)
+
+
+def _expert_bytes(tables: Tables) -> dict[int, int]:
+    """Bytes of one expert, by tensor, as the graphs say it."""
+    passes = tables["passes"].dropna(subset=["graph", "placement"])
+    first = passes.drop_duplicates(["graph", "placement"])["pass_id"]
+    rows = placed(tables, first)
+    rows = rows[(rows["selects"] == "expert").fillna(False).to_numpy(bool) & rows["tensor"].notna().to_numpy(bool)]
+    rows = rows[rows["unit_bytes"] > 0]
+    return {int(t): int(b) for t, b in zip(rows["tensor"], rows["unit_bytes"], strict=True)}
+
+
+def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataFrame:
+    """What each pass used of each piece: pass_id, piece, memory, n_uses, touched_bytes, work_ns.
+
+    `used` is as `accesses.ranges` gives it, `cut` as `pieces`. n_uses counts operands of ops that used at least one
+    byte of the piece, touched_bytes what they used (a byte used twice counts twice), work_ns the work of these ops
+    over all threads (null where one has no time): an op that uses several pieces counts in each of them whole.
+    """
+    names = ["pass_id", "piece", "memory", "n_uses", "touched_bytes", "work_ns"]
+    used = used[used["end"] > used["begin"]]
+    if used.empty or cut.empty:
+        return pd.DataFrame({name: pd.Series(dtype="object" if name == "memory" else "Int64") for name in names})
+    axis = used["file"].map(tables["files"].set_index("file")["axis_begin"]).to_numpy("int64")
+    begin, end = used["begin"].to_numpy("int64") + axis, used["end"].to_numpy("int64") + axis
+    edges, ends = cut["begin"].to_numpy(), cut["end"].to_numpy()
+    first = np.searchsorted(ends, begin, "right")
+    count = np.maximum(np.searchsorted(edges, end, "left") - first, 0)
+    row = np.repeat(np.arange(len(used)), count)
+    piece = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    share = np.minimum(end[row], ends[piece]) - np.maximum(begin[row], edges[piece])
+    parts = pd.DataFrame(
+        {
+            "pass_id": used["pass_id"].to_numpy()[row],
+            "node": used["node"].to_numpy()[row],
+            "slot": used["slot"].cat.codes.to_numpy()[row],
+            "memory": used["memory"].to_numpy()[row],
+            "piece": piece,
+            "touched_bytes": share,
+        }
+    )
+    keys = ["pass_id", "piece", "memory"]
+    operand = parts.groupby([*keys, "node", "slot"], observed=True, sort=False)["touched_bytes"].sum().reset_index()
+    spans = tables["spans"].groupby(["pass_id", "node"], as_index=False)["work_ns"].sum()
+    spans["work_ns"] = spans["work_ns"].astype("Int64")
+    operand = operand.merge(spans, on=["pass_id", "node"], how="left")
+    grouped = operand.groupby(keys, observed=True)
+    made = grouped.agg(n_uses=("slot", "size"), touched_bytes=("touched_bytes", "sum")).reset_index()
+    work = grouped["work_ns"].sum().mask(grouped["work_ns"].count() < grouped.size())
+    made["work_ns"] = work.to_numpy()
+    return made[names]

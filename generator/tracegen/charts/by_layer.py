@@ -1,0 +1,65 @@
+"""A value of each layer, in one or several series: experts needed, experts chosen again, routing weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+
+LETTER, GAP = 7, 8  # room at the right: for each letter of a name, and before it
+WIDEST = 64  # of a bar: few layers have no wider ones
+HEIGHT, LINE = 220, 15
+COLOURS = tuple(theme.INK["bar"][1] if i == 0 else theme.SEQUENTIAL_LIGHT[6 - i] for i in range(6))
+
+
+def bars(rows: pd.DataFrame, title: str, even: str) -> Any:
+    """`rows`: layer, value, even. A bar per layer, with a tick where an even choice would end."""
+    data = pd.DataFrame({"layer": rows["layer"].astype(int), "value": rows["value"], "even": rows["even"]})
+    width = theme.plot(theme.NUMBERS) - GAP - LETTER * len(even)
+    x = _layers(data, width)
+    base = alt.Chart(data).encode(x=x)
+    y = alt.Y("value:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    step = width / data["layer"].nunique()
+    drawn = base.mark_bar(size=min(WIDEST, 0.75 * step)).encode(y=y)
+    size = min(1.2 * WIDEST, 0.95 * step)
+    under = base.mark_tick(color=theme.INK["ground"][1], thickness=5, size=size).encode(y=alt.Y("even:Q"))
+    ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=size).encode(y=alt.Y("even:Q"))
+    last = data.sort_values("layer").tail(1).assign(text=even)
+    words = alt.Chart(last).mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
+    words = words.encode(y=alt.Y("even:Q"), text=alt.Text("text:N"))
+    return (drawn + under + ticks + words).properties(width=width, height=200)
+
+
+def lines(rows: pd.DataFrame, order: list[str], title: str) -> Any:
+    """`rows`: layer, series, value. A line with points for each series, its name at its right end."""
+    data = pd.DataFrame({"layer": rows["layer"].astype(int), "series": rows["series"], "value": rows["value"]})
+    width = theme.plot(theme.NUMBERS) - GAP - LETTER * max(map(len, order))
+    colours = [COLOURS[min(i, len(COLOURS) - 1)] for i in range(len(order))]
+    x = _layers(data, width)
+    y = alt.Y("value:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    colour = alt.Color("series:N", scale=dict(domain=order, range=colours), legend=None)
+    base = alt.Chart(data).encode(x=x, y=y, color=colour)
+    drawn = base.mark_line(strokeWidth=2) + base.mark_point(filled=True, size=30, opacity=1)
+    last = _apart(data[data["layer"] == data["layer"].max()], float(data["value"].max()))
+    words = alt.Chart(last).mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
+    words = words.encode(y=alt.Y("at:Q"), text=alt.Text("series:N"))
+    return (drawn + words).properties(width=width, height=HEIGHT)
+
+
+def _apart(rows: pd.DataFrame, top: float) -> pd.DataFrame:
+    """Names at the right end, `at` their values or so much below that no two lie on each other."""
+    rows = rows.sort_values("value", ascending=False, kind="stable")
+    places: list[float] = []
+    for value in rows["value"].astype(float):
+        places.append(min([value, *(place - LINE * top / HEIGHT for place in places[-1:])]))
+    return rows.assign(at=places)
+
+
+def _layers(data: pd.DataFrame, width: int) -> Any:
+    numbers = sorted(data["layer"].unique())
+    every = max(1, -(-len(numbers) * 30 // width))
+    axis = dict(labelAngle=0, ticks=False, values=[int(n) for n in numbers[::every]], grid=False)
+    return alt.X("layer:O", title="layer", scale=dict(domain=[int(n) for n in numbers], paddingInner=0.25), axis=axis)

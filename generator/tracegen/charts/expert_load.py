@@ -1,0 +1,42 @@
+"""How the choices are shared among the experts: from the most to the least chosen, over all layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+
+
+def chart(ranked: pd.DataFrame) -> Any:
+    """`ranked` as `routing.ranked` gives it: per place the range over layers, the median layer, and the even choice."""
+    grouped = ranked.assign(share=ranked["share"] * 100).groupby("place")["share"]
+    data = grouped.agg(low="min", middle="median", high="max").reset_index()
+    n = len(data)
+    width = theme.plot(theme.NUMBERS)
+    every = max(1, -(-n * 30 // width))
+    x = alt.X(
+        "place:O",
+        title="place of the expert in its layer, most chosen first",
+        scale=dict(domain=list(range(1, n + 1)), paddingInner=0.2),
+        axis=dict(labelAngle=0, ticks=False, values=list(range(1, n + 1, every)), grid=False),
+    )
+    y = alt.Y(
+        "low:Q",
+        title="% of the layer’s choices",
+        scale=dict(zero=True),
+        axis=theme.y_axis(theme.NUMBERS, tickCount=5),
+    )
+    base = alt.Chart(data).encode(x=x)
+    spread = base.mark_bar(color=theme.INK["band2"][1]).encode(y=y, y2=alt.Y2("high:Q"))
+    middle = base.mark_tick(color=theme.INK["bar"][1], thickness=3, size=max(4, 0.8 * width / n)).encode(
+        y=alt.Y("middle:Q")
+    )
+    shares = sorted((100 * ranked["even"].unique()).tolist(), reverse=True)  # one, unless layers differ in experts
+    even = pd.DataFrame({"even": shares, "text": ["even choice", *[""] * (len(shares) - 1)]})
+    rule = alt.Chart(even).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y=alt.Y("even:Q"))
+    words = alt.Chart(even).mark_text(align="right", dy=-8, x="width", color=theme.INK["ink"][1])
+    words = words.encode(y=alt.Y("even:Q"), text=alt.Text("text:N"))
+    return (spread + middle + rule + words).properties(width=width, height=220)

@@ -1,0 +1,46 @@
+"""Which experts each token chose in one layer: tokens by experts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from tracegen.charts import theme
+
+ROW = 14  # height of a line
+FEW = 40  # lines that carry a label each
+
+
+def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int) -> Any:
+    """`rows` as `routing.grid` gives them; `labels` name the lines, no two alike; `several`: tokens in a line."""
+    share = rows["n_tokens"].to_numpy("float64") / several
+    step = np.clip(np.ceil(share * theme.N_STEPS).astype(int) - 1, 0, theme.N_STEPS - 1)
+    data = pd.DataFrame(
+        {
+            "line": [labels[i] for i in rows["line"]],
+            "expert": rows["expert"].astype(int),
+            "colour": theme.step_colours(step) if several > 1 else theme.INK["bar"][1],
+        }
+    )
+    width = theme.plot(theme.NAMES)
+    every, thinned = max(1, -(-n_experts * 26 // width)), max(1, -(-len(labels) // FEW))
+    x = alt.X(
+        "expert:O",
+        title="expert",
+        scale=dict(domain=list(range(n_experts)), paddingInner=0.1, paddingOuter=0),
+        axis=dict(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))),
+    )
+    y = alt.Y(
+        "line:N",
+        sort=labels,
+        title=None,
+        scale=dict(domain=labels, paddingInner=0.15, paddingOuter=0),
+        axis=theme.y_axis(theme.NAMES, ticks=False, domain=False, values=labels[::thinned]),
+    )
+    chosen = alt.Chart(data).mark_rect().encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
+    ground = alt.Chart(pd.DataFrame({"line": labels})).mark_rect(color=theme.INK["band"][1])
+    lines = ground.encode(y=y, x=alt.value(0), x2=alt.value(width))
+    return (lines + chosen).properties(width=width, height=ROW * len(labels))

@@ -1,0 +1,127 @@
+"""The figures of the pages in a notebook: `tracegen.load("demo").charts.heatmap()`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.errors import FigureError
+from tracegen.model import Run
+from tracegen.pages.context import Context
+from tracegen.pages.explain.registry import explanation
+from tracegen.pages.figures import FIGURES, figure
+from tracegen.pages.graphs import graphs
+from tracegen.pages.views import FigureView
+
+# Columns of a chart's data that say how a mark looks, not what it is.
+LOOKS = ("colour", "ink", "step", "rank", "text")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A drawing of a graph, as a page shows it: a notebook draws its SVG."""
+
+    title: str
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        """One line: the drawing itself is long."""
+        return f"<graph: {self.title}>"
+
+
+class Charts:
+    """Every figure of a run's pages by its key: `charts.heatmap()`, `charts.op_kinds()`, `charts.graph()`.
+
+    Each call gives the altair chart that the page draws: the same data and title, with tooltips. What a page
+    hatches, because it was copied out of the file, Vega cannot: there the tooltip says so. Raises
+    FigureError with the page's reason when the page does not show the figure, and StoreError when a table
+    that it needs is not there.
+    """
+
+    def __init__(self, run: Run, tables: Mapping[str, pd.DataFrame]) -> None:
+        """Take what `run` says of itself, and its tables."""
+        self._context = Context(run, tables, f"{run.experiment}/{run.name}", None)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """What makes the figure `name`; `timeline(pass_id=…)` takes any measured pass."""
+        key = name.replace("_", "-")
+        if key not in FIGURES:
+            raise AttributeError(f"there is no figure {name!r}; there are: {', '.join(self._names())}")
+        return partial(self._chart, key)
+
+    def graph(self, number: int = 0, block: int | None = None) -> Graph:
+        """The drawing of graph `number` of the graph page, or of one of its blocks."""
+        drawn = graphs(self._context)["topologies"]
+        if not 0 <= number < len(drawn):
+            raise FigureError(f"there is no graph {number}; this run evaluated {len(drawn)}, counted from 0")
+        views = [view for _, view in drawn[number].blocks]
+        if block is not None and not 0 <= block < len(views):
+            raise FigureError(f"graph {number} has no block {block}; it has {len(views)}, counted from 0")
+        view = _shown(f"graph-{number}", drawn[number].overview if block is None else views[block])
+        assert view.drawing is not None
+        return Graph(view.title, view.drawing.svg)
+
+    def _chart(self, key: str, /, **options: Any) -> Any:
+        view = _shown(key, figure(self._context, key, **options))
+        assert view.drawing is not None and view.drawing.spec is not None
+        return alt.Chart.from_dict(_with_tooltips(json.loads(view.drawing.spec), view.title))
+
+    def _names(self) -> list[str]:
+        return [*(key.replace("-", "_") for key in FIGURES), "graph"]
+
+    def __dir__(self) -> list[str]:
+        """What there is, for completion in a notebook."""
+        return self._names()
+
+    def __repr__(self) -> str:
+        """One line for each figure: how to call it, and what it shows."""
+        width = max(len(name) for name in self._names())
+        return "\n".join(f"{f'{name}()':{width + 2}}  {_shows(name)}".rstrip() for name in self._names())
+
+
+def _shows(name: str) -> str:
+    """The first sentence on what a figure shows."""
+    found = explanation(name.replace("_", "-"))
+    return f"{found.shows.split('. ')[0].removesuffix('.')}." if found else ""
+
+
+def _shown(key: str, view: FigureView | None) -> FigureView:
+    """The figure, if the page shows it. Raises FigureError with the reason if not."""
+    if view is None:
+        found = explanation(key)
+        raise FigureError(f"{key}: only for {found.when if found and found.when else 'other runs'}")
+    if view.drawing is None:
+        raise FigureError(f"{key}: {view.reason}")
+    return view
+
+
+def _with_tooltips(document: dict[str, Any], title: str) -> dict[str, Any]:
+    """A chart's document with the title of its figure, on a ground of its own; each mark tells its row of data."""
+    document = {**document, "title": {"text": title, "anchor": "start", "fontSize": 16, "fontWeight": 600}}
+    document["config"] = {**document["config"], "background": theme.INK["ground"][1]}
+    for part, data in _parts(document, document.get("data", {})):
+        rows = document["datasets"].get(data.get("name"), [])
+        names = [name for name in (rows[0] if rows else {}) if name not in LOOKS]
+        if names and "encoding" in part:
+            part["encoding"]["tooltip"] = [{"field": name} for name in names]
+    return document
+
+
+def _parts(part: dict[str, Any], data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every part of a document that draws marks, with the data it reads, its own or that of what holds it."""
+    data = part.get("data", data)
+    if "mark" in part:
+        yield part, data
+    for together in ("layer", "hconcat", "vconcat"):
+        for inner in part.get(together, ()):
+            yield from _parts(inner, data)

@@ -1,0 +1,101 @@
+"""How to read the pages: what each colour, kind and state means, from the definitions that the code itself uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tracegen.analysis.passes import OUTSIDE
+from tracegen.charts import theme
+from tracegen.pages import words
+from tracegen.tables import BY_NAME, TABLES, Table
+
+# What a thread does -> the column of `spans` that says how long.
+THREADS = {"work": "work_ns", "waiting inside": "barrier_ns", "waiting after": "wait_ns"}
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of the pages, what it means, and how it is marked there: a colour's dot, a memory's texture."""
+
+    name: str
+    meaning: str
+    dot: str = ""
+    texture: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of one kind, with what must be said of all of them."""
+
+    key: str
+    title: str
+    words: tuple[Word, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Guide:
+    """The reading guide: words by kind, the steps of the scale (CSS variables), the tables with their columns."""
+
+    groups: tuple[Words, ...]
+    steps: tuple[str, ...]
+    tables: tuple[Table, ...]
+
+
+def guide() -> Guide:
+    """Everything the template of the reading guide prints; the same for every run."""
+    return Guide(
+        groups=(_components(), _memory(), _threads(), _passes(), _states(), _checks()),
+        steps=tuple(f"--tg-s{i}" for i in range(theme.N_STEPS)),
+        tables=TABLES,
+    )
+
+
+def _components() -> Words:
+    members = {name: [c for c, group in theme.GROUP_OF.items() if group == name] for name in theme.GROUPS}
+    return Words(
+        "groups",
+        "Parts of the model",
+        tuple(Word(name, f"{words.GROUPS[name]}{_made_of(name, members[name])}", dot=name) for name in theme.GROUPS),
+        "One colour each, the same on every page.",
+    )
+
+
+def _made_of(name: str, members: list[str]) -> str:
+    """The components that the group joins, where it is more than one by its own name."""
+    return "" if len(members) == 1 else f" Components: {', '.join(members)}."
+
+
+def _memory() -> Words:
+    made = (Word(name, meaning, texture=name) for name, meaning in words.MEMORY.items())
+    return Words("memory", "Kinds of memory", tuple(made))
+
+
+def _threads() -> Words:
+    columns = {column.name: column.meaning for column in BY_NAME["spans"].columns}
+    made = tuple(
+        Word(
+            state, f"{columns[name][:1].upper()}{columns[name][1:]}.", dot=state if state in theme.STATE_COLOURS else ""
+        )
+        for state, name in THREADS.items()
+    )
+    return Words("threads", "What a thread does", made, "Work has the colour of its part of the model.")
+
+
+def _passes() -> Words:
+    aside = " Outside every statistic."
+    made = (Word(kind, f"{text}{aside if kind in OUTSIDE else ''}") for kind, text in words.KINDS.items())
+    about = f"{BY_NAME['passes'].meaning} The pass whose result gave generated token k is called “token k”."
+    return Words("passes", "Kinds of pass", tuple(made), about)
+
+
+def _states() -> Words:
+    made = tuple(Word(state, text) for state, text in words.STATES.items())
+    return Words("states", "States of an operation", made, BY_NAME["ops"].meaning)
+
+
+def _checks() -> Words:
+    named: Mapping[str, str] = {**words.VERDICTS, **words.CHECKS}
+    made = tuple(Word(name, text) for name, text in named.items())
+    return Words("checks", "Verdicts and checks", made, "A verdict sums up the checks of a run.")

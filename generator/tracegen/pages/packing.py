@@ -1,0 +1,47 @@
+"""Columns of whole numbers as short texts, which scripts/packing.js reads.
+
+A number takes as many bytes as it needs, seven bits in each, the lowest first; the highest bit says that another byte
+follows (LEB128). 0 stands for null; a number n ≥ 0 for 2n + 1, one below 0 for -2n. The bytes stand in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_BITS, _MOST = 7, 9  # 63 bits
+
+
+def codes(values: pd.Series[Any] | np.ndarray) -> np.ndarray:
+    """uint64: 0 for null, 2n + 1 for n ≥ 0, -2n below. Raises ValueError for what a script's 53 bits do not hold."""
+    given = pd.Series(values)
+    null = given.isna().to_numpy(bool)
+    number = given.fillna(0).to_numpy("int64")
+    if len(number) and max(int(number.max()), -int(number.min())) >= 1 << 52:
+        raise ValueError(f"{max(int(number.max()), -int(number.min()))} is too large for a script")
+    made: np.ndarray = np.where(null, 0, np.where(number >= 0, 2 * number + 1, -2 * number)).astype(np.uint64)
+    return made
+
+
+def packed(values: pd.Series[Any] | np.ndarray, ends: np.ndarray) -> list[str]:
+    """The numbers up to each of `ends` (ascending, the last is their number) as a text of their own."""
+    return texts(codes(values), ends)
+
+
+def texts(code: np.ndarray, ends: np.ndarray) -> list[str]:
+    """The codes up to each of `ends` as a text of their own."""
+    size = np.ones(len(code), np.int64)
+    for k in range(1, _MOST):
+        size += code >> np.uint64(_BITS * k) != 0
+    after = np.concatenate([[0], np.cumsum(size)])
+    made = np.zeros(int(after[-1]), np.uint8)
+    for k in range(int(size.max(initial=0))):
+        has = size > k
+        low = (code[has] >> np.uint64(_BITS * k)) & np.uint64(127)
+        made[after[:-1][has] + k] = low.astype(np.uint8) | np.where(size[has] > k + 1, 128, 0).astype(np.uint8)
+    whole, edge = made.tobytes(), after[np.concatenate([[0], ends])]
+    pairs = zip(edge[:-1].tolist(), edge[1:].tolist(), strict=True)
+    return [base64.b64encode(whole[begin:end]).decode() for begin, end in pairs]

@@ -1,0 +1,127 @@
+/* Drawings of graphs, larger and smaller: the frame scrolls, so that the page scrolls as ever outside of it. */
+var ZOOM_STEP = 1.25, ZOOM_LEAST = 0.05, ZOOM_MOST = 4, PAN_STEP = 80;
+
+/* `height` is the frame's own in pixels, null: as high as the drawing at 100 %. */
+function zoomable(frame, svg, title, height) {
+  var box = svg.viewBox.baseVal, scale = 1, shown = make("button", "tg-button");
+  frame.classList.add("tg-zoomable");
+  function frameHeight() {
+    if (height !== null) { frame.style.height = height; return; }
+    frame.style.height = scale > 1 ? box.height + frame.offsetHeight - frame.clientHeight + "px" : "";
+  }
+  /* The point of the drawing at x, y of the frame stays where it is. */
+  function zoom(wanted, x, y) {
+    var next = Math.min(ZOOM_MOST, Math.max(ZOOM_LEAST, wanted)), ratio = next / scale;
+    var left = (frame.scrollLeft + x) * ratio - x, top = (frame.scrollTop + y) * ratio - y;
+    scale = next;
+    svg.style.width = box.width * scale + "px";
+    svg.style.height = box.height * scale + "px";
+    frameHeight();
+    frame.scrollLeft = left;
+    frame.scrollTop = top;
+    write();
+  }
+  function write() {
+    shown.textContent = Math.round(scale * 100) + " %";
+    shown.setAttribute("aria-label", shown.textContent + ", back to 100 % (key: 0)");
+  }
+  function fromMiddle(wanted) { zoom(wanted, frame.clientWidth / 2, frame.clientHeight / 2); }
+  function fit() {
+    var room = height === null ? Infinity : frame.clientHeight / box.height;
+    fromMiddle(Math.min(frame.clientWidth / box.width, room, 1));
+  }
+  function reset() { fromMiddle(1); }
+  function at(event) {
+    var edge = frame.getBoundingClientRect();
+    return [event.clientX - edge.left, event.clientY - edge.top];
+  }
+  frame.addEventListener("wheel", function (event) {
+    if (!event.ctrlKey && document.activeElement !== frame) { return; }
+    event.preventDefault();
+    var by = event.deltaY * (event.deltaMode === 1 ? 16 : 1), place = at(event);
+    zoom(scale * Math.exp(-by * 0.002), place[0], place[1]);
+  }, { passive: false });
+  frame.addEventListener("keydown", function (event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) { return; }
+    var moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }, key = event.key;
+    if (key === "+" || key === "=") { fromMiddle(scale * ZOOM_STEP); }
+    else if (key === "-") { fromMiddle(scale / ZOOM_STEP); }
+    else if (key === "0") { reset(); }
+    else if (key === "Escape") { document.activeElement.blur(); }
+    else if (moves[key]) {
+      var left = frame.scrollLeft, top = frame.scrollTop;
+      frame.scrollLeft += moves[key][0] * PAN_STEP;
+      frame.scrollTop += moves[key][1] * PAN_STEP;
+      if (left === frame.scrollLeft && top === frame.scrollTop) { return; }  /* at its end: the page scrolls */
+    } else { return; }
+    event.preventDefault();
+  });
+  dragged(frame);
+  pinched(frame, at, function (ratio, x, y) { zoom(scale * ratio, x, y); });
+  frame.parentNode.insertBefore(toolbar(), frame);
+  function toolbar() {
+    var bar = make("div", "tg-zoom");
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", "Size of the drawing: " + title);
+    [["−", "smaller (key: −)", function () { fromMiddle(scale / ZOOM_STEP); }],
+      ["+", "larger (key: +)", function () { fromMiddle(scale * ZOOM_STEP); }],
+      ["fit", "as large as the frame", fit]].forEach(function (one) {
+      var button = make("button", "tg-button", one[0]);
+      button.type = "button";
+      button.title = one[1];
+      button.setAttribute("aria-label", one[1]);
+      button.addEventListener("click", one[2]);
+      bar.appendChild(button);
+    });
+    shown.type = "button";
+    shown.title = "back to 100 % (key: 0)";
+    shown.addEventListener("click", reset);
+    bar.appendChild(shown);
+    write();
+    return bar;
+  }
+  if (height !== null) { frameHeight(); fit(); }
+}
+
+/* The mouse takes hold of the ground; a finger scrolls by itself. What was a drag is no click. */
+function dragged(frame) {
+  var from = null, moved = false;
+  frame.addEventListener("pointerdown", function (event) {
+    moved = false;
+    if (event.pointerType === "touch" || event.button !== 0) { return; }
+    from = [event.clientX, event.clientY, frame.scrollLeft, frame.scrollTop];
+  });
+  frame.addEventListener("pointermove", function (event) {
+    if (!from) { return; }
+    var x = event.clientX - from[0], y = event.clientY - from[1];
+    if (!moved && Math.abs(x) + Math.abs(y) < 5) { return; }
+    if (!moved) { moved = true; frame.setPointerCapture(event.pointerId); frame.classList.add("tg-held"); }
+    frame.scrollLeft = from[2] - x;
+    frame.scrollTop = from[3] - y;
+  });
+  ["pointerup", "pointercancel"].forEach(function (end) {
+    frame.addEventListener(end, function () { from = null; frame.classList.remove("tg-held"); });
+  });
+  frame.addEventListener("dragstart", function (event) { event.preventDefault(); });
+  frame.addEventListener("click", function (event) {
+    if (moved) { event.preventDefault(); event.stopPropagation(); moved = false; }
+  }, true);
+}
+
+/* Two fingers: their distance is the size. */
+function pinched(frame, at, zoom) {
+  var apart = 0;
+  function distance(touches) {
+    return Math.hypot(touches[0].clientX - touches[1].clientX, touches[0].clientY - touches[1].clientY);
+  }
+  frame.addEventListener("touchstart", function (event) {
+    if (event.touches.length === 2) { apart = distance(event.touches); event.preventDefault(); }
+  }, { passive: false });
+  frame.addEventListener("touchmove", function (event) {
+    if (event.touches.length !== 2 || !apart) { return; }
+    event.preventDefault();
+    var now = distance(event.touches), one = at(event.touches[0]), other = at(event.touches[1]);
+    zoom(now / apart, (one[0] + other[0]) / 2, (one[1] + other[1]) / 2);
+    apart = now;
+  }, { passive: false });
+}

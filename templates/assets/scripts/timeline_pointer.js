@@ -1,0 +1,58 @@
+/* How a pointer moves a timeline: the wheel zooms, a drag moves, two fingers do both, a press chooses. */
+function moved(canvas, on) {
+  var NEAR = 5, down = {}, travelled = 0, apart = 0;
+  function spot(event) {
+    var box = canvas.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+  function fingers() { return Object.keys(down).map(function (id) { return down[id]; }); }
+
+  canvas.addEventListener("wheel", function (event) {
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      on.look(on.view.from + event.deltaX * on.perPixel(), on.view.to + event.deltaX * on.perPixel());
+    } else if (event.deltaY < 0 || !on.whole()) {  /* what cannot zoom out any more scrolls the page */
+      event.preventDefault();
+      on.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))), on.time(spot(event).x));
+    }
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", function (event) {
+    if (event.button > 0) { return; }
+    down[event.pointerId] = spot(event);
+    travelled = fingers().length > 1 ? NEAR + 1 : 0;
+    apart = 0;
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", function (event) {
+    var now = spot(event), before = down[event.pointerId], others;
+    if (!before) { on.point(on.at(now.x, now.y)); return; }
+    travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+    down[event.pointerId] = now;
+    others = fingers();
+    if (others.length === 2) {
+      var wide = Math.max(Math.abs(others[0].x - others[1].x), 10);
+      if (apart) { on.zoom(apart / wide, on.time((others[0].x + others[1].x) / 2)); }
+      apart = wide;
+    } else if (travelled > NEAR) {
+      var by = (before.x - now.x) * on.perPixel();
+      on.point(null);
+      on.look(on.view.from + by, on.view.to + by);
+    }
+  });
+  canvas.addEventListener("pointerup", function (event) {
+    var pressed = down[event.pointerId] && travelled <= NEAR, at = spot(event), place = pressed ? on.at(at.x, at.y) : null;
+    delete down[event.pointerId];
+    apart = 0;
+    if (place) { on.pressed(place, event.pointerType === "mouse"); }
+  });
+  canvas.addEventListener("pointercancel", function (event) { delete down[event.pointerId]; apart = 0; });
+  canvas.addEventListener("pointerleave", function () { on.point(null); });
+}
+
+/* The keys n and p go to the next and the previous of what a page chooses from. */
+function paged(step) {
+  document.addEventListener("keydown", function (event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) { return; }
+    if (event.key === "n") { step(1); } else if (event.key === "p") { step(-1); }
+  });
+}

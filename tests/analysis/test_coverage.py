@@ -1,0 +1,38 @@
+"""What measured passes used of the file, by group of components, against adding up tensor by tensor."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tests.builders import scaled_case
+from tracegen.analysis import accesses, coverage
+from tracegen.charts import theme
+
+
+def test_groups_add_up_their_tensors_in_the_order_of_the_theme() -> None:
+    use = coverage.measured_use(scaled_case(3, 2, moe=True))
+    made = coverage.group_use(use, theme.GROUP_OF)
+    assert list(made["group"]) == [name for name in theme.GROUPS if name in set(use["component"].map(theme.group))]
+    for row in made.to_dict("records"):
+        part = [t for t in use.to_dict("records") if theme.group(t["component"]) == row["group"]]
+        assert row["n_tensors"] == len(part)
+        assert row["size_bytes"] == sum(t["size_bytes"] for t in part)
+        assert row["touched_bytes"] == sum(t["touched_bytes"] for t in part) <= row["size_bytes"]
+        assert row["mapped_bytes"] == sum(t["touched_bytes"] for t in part if t["memory"] == "disk")
+        assert row["copied_bytes"] == sum(t["touched_bytes"] for t in part if t["memory"] == "copied")
+
+
+def test_a_group_is_unknown_where_one_of_its_tensors_is() -> None:
+    columns = dict(component="ffn_up", size_bytes=8, memory="disk")
+    use = pd.DataFrame([columns | dict(touched_bytes=8), columns | dict(touched_bytes=None)])
+    made = coverage.group_use(use.assign(touched_bytes=use["touched_bytes"].astype("Int64")), theme.GROUP_OF)
+    assert list(made["group"]) == ["FFN"] and list(made["size_bytes"]) == [16]
+    assert made[["touched_bytes", "mapped_bytes", "copied_bytes"]].isna().all(axis=None)
+
+
+def test_warm_up_uses_nothing_that_is_measured() -> None:
+    tables = scaled_case(2, 2)
+    inside = [int(p) for p, k in zip(tables["passes"]["pass_id"], tables["passes"]["kind"], strict=True) if p > 1 and k]
+    used = accesses.ranges(tables, inside)
+    expected = coverage.tensor_use(tables, used, accesses.unseen(tables, inside))
+    pd.testing.assert_frame_equal(coverage.measured_use(tables), expected)

@@ -1,0 +1,132 @@
+"""What follows from the choices of experts, against plain loops over single choices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import scaled_case
+from tracegen.analysis import experts, routing
+from tracegen.tables import frame
+
+N, CHOSEN = 12, 3
+
+
+def uneven(seed: int, n_tokens: int = 9, sequences: int = 2) -> dict[str, pd.DataFrame]:
+    """A run whose tokens choose some experts more often than others; sequences take turns."""
+    tables = scaled_case(n_tokens, 3, moe=True)
+    rng = np.random.default_rng(seed)
+    passes = tables["passes"].loc[tables["passes"]["kind"] == "generate", "pass_id"]
+    rows: list[dict[str, Any]] = []
+    for layer in range(3):
+        likely = rng.dirichlet(np.full(N, 0.5)) + 1e-9
+        for number, pass_id in enumerate(passes):
+            found = rng.choice(N, CHOSEN, replace=False, p=likely / likely.sum())
+            rows += [
+                dict(pass_id=int(pass_id), layer=layer, row=0, sequence=number % sequences, rank=rank, expert=int(e),
+                     weight=None if layer == 2 else float(rng.random()))
+                for rank, e in enumerate(found)
+            ]  # fmt: skip
+    held = tables["tensors"]["n_experts"].mask(tables["tensors"]["n_experts"].notna(), N)
+    return tables | {"routing": frame("routing", rows), "tensors": tables["tensors"].assign(n_experts=held)}
+
+
+@pytest.fixture(params=range(4))
+def case(request: pytest.FixtureRequest) -> dict[str, pd.DataFrame]:
+    return uneven(request.param, sequences=1 + request.param % 3)
+
+
+def single(tables: dict[str, pd.DataFrame], layer: int) -> list[dict[str, Any]]:
+    return [r for r in tables["routing"].to_dict("records") if r["layer"] == layer]
+
+
+def test_places_and_shares(case: dict[str, pd.DataFrame]) -> None:
+    made = routing.ranked(experts.choice(case).counts)
+    for layer in range(3):
+        count = Counter(r["expert"] for r in single(case, layer))
+        order = sorted(range(N), key=lambda e: (-count[e], e))
+        rows = made[made["layer"] == layer]
+        assert list(rows["expert"]) == order and list(rows["place"]) == list(range(1, N + 1))
+        assert np.allclose(rows["share"], [count[e] / count.total() for e in order])
+        assert np.allclose(rows["covered"], np.cumsum([count[e] / count.total() for e in order]))
+        assert set(rows["even"]) == {1 / N}
+
+
+def test_the_fewest_experts_that_cover_a_part(case: dict[str, pd.DataFrame]) -> None:
+    made = routing.layers(experts.choice(case).counts).set_index("layer")
+    for layer in range(3):
+        count = Counter(r["expert"] for r in single(case, layer))
+        n = sorted((count[e] for e in range(N)), reverse=True)
+        for percent in (50, 80, 95):
+            fewest = next(k for k in range(1, N + 1) if 100 * sum(n[:k]) >= percent * sum(n))
+            assert made.loc[layer, f"needed_{percent}"] == fewest
+        mean = sum(n) / N
+        assert made.loc[layer, "unevenness"] == pytest.approx((sum((v - mean) ** 2 for v in n) / N) ** 0.5 / mean)
+        assert made.loc[layer, "n_never"] == n.count(0) and made.loc[layer, "n_choices"] == sum(n)
+        assert made.loc[layer, "most_chosen"] == min(e for e in range(N) if count[e] == n[0])
+    top = max(range(3), key=lambda layer: (made.loc[layer, "unevenness"], -layer))
+    assert routing.most_uneven(made.reset_index()) == top
+
+
+def test_a_part_that_is_met_exactly_needs_no_further_expert() -> None:
+    counts = pd.DataFrame({"layer": 0, "expert": range(4), "n_tokens": [50, 30, 15, 5]})
+    made = routing.layers(counts).iloc[0]
+    assert (made["needed_50"], made["needed_80"], made["needed_95"]) == (1, 2, 3)
+
+
+def test_experts_of_the_token_before(case: dict[str, pd.DataFrame]) -> None:
+    chosen = experts.generated(case)
+    made = routing.reuse(chosen, experts.choice(case).counts).set_index("layer")
+    for layer in range(3):
+        before: dict[int, set[int]] = {}
+        tokens = again = choices = 0
+        for pass_id in sorted({r["pass_id"] for r in single(case, layer)}):
+            rows = [r for r in single(case, layer) if r["pass_id"] == pass_id]
+            sequence, now = rows[0]["sequence"], {r["expert"] for r in rows}
+            if sequence in before:
+                tokens, again, choices = tokens + 1, again + len(now & before[sequence]), choices + len(now)
+            before[sequence] = now
+        assert (made.loc[layer, "n_tokens"], made.loc[layer, "n_again"]) == (tokens, again)
+        assert made.loc[layer, "n_choices"] == choices
+        assert made.loc[layer, "share"] == pytest.approx(again / choices)
+        assert made.loc[layer, "even"] == pytest.approx(CHOSEN / N)
+
+
+def test_one_token_has_none_before_it() -> None:
+    case = uneven(1, n_tokens=1)
+    assert routing.reuse(experts.generated(case), experts.choice(case).counts).empty
+
+
+def test_unnamed_sequences_are_one() -> None:
+    case = uneven(1, sequences=1)
+    bare = case | {"routing": case["routing"].assign(sequence=pd.array([None] * len(case["routing"]), dtype="Int64"))}
+    counts = experts.choice(case).counts
+    pd.testing.assert_frame_equal(
+        routing.reuse(experts.generated(bare), counts), routing.reuse(experts.generated(case), counts)
+    )
+
+
+def test_mean_weights_where_they_were_recorded(case: dict[str, pd.DataFrame]) -> None:
+    made = routing.weights(experts.generated(case))
+    assert set(made["layer"]) == {0, 1}
+    for r in made.to_dict("records"):
+        found = [one["weight"] for one in single(case, r["layer"]) if one["rank"] == r["rank"]]
+        assert (r["n"], r["lowest"], r["highest"]) == (len(found), min(found), max(found))
+        assert r["mean"] == pytest.approx(sum(found) / len(found))
+
+
+@pytest.mark.parametrize(("most", "several"), [(9, 1), (100, 1), (5, 2), (2, 5), (1, 9)])
+def test_tokens_by_experts(most: int, several: int) -> None:
+    case = uneven(3)
+    made, joined = routing.grid(experts.generated(case), 1, most)
+    assert joined == several and made["line"].nunique() <= most
+    passes = sorted({r["pass_id"] for r in single(case, 1)})
+    expected = Counter((passes.index(r["pass_id"]) // several, r["expert"]) for r in single(case, 1))
+    assert {(r["line"], r["expert"]): r["n_tokens"] for r in made.to_dict("records")} == dict(expected)
+    for line, rows in made.groupby("line"):
+        part = passes[int(str(line)) * several :][:several]
+        assert (set(rows["first_pass"]), set(rows["last_pass"])) == ({part[0]}, {part[-1]})

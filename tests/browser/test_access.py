@@ -1,0 +1,181 @@
+"""For everyone: axe on every page, every control by keyboard alone, nothing that moves by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.site_project import Project
+
+axe = pytest.importorskip("axe_playwright_python")
+pytestmark = pytest.mark.browser
+
+AXE = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# Rows of a table are made alike, and so are the shapes of a drawing: the first of them stand for all.
+FEWER = """
+() => document.querySelectorAll("tbody tr:nth-child(n+8), svg > * > * > :nth-child(n+4)").forEach(e => e.remove())
+"""
+RUN = """
+rules => axe.run(document, { runOnly: rules, resultTypes: ["violations"], iframes: false }).then(found =>
+  found.violations.filter(one => ["serious", "critical"].includes(one.impact)).flatMap(one => one.nodes.map(node =>
+    one.id + ": " + node.target.join(" ") + " " + node.html.slice(0, 120))))
+"""
+REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
+
+
+@pytest.fixture(scope="module")
+def still(chrome: Any) -> Iterator[Any]:
+    """A page in which nothing moves: colours are measured when they have settled."""
+    context = chrome.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    yield page
+    context.close()
+
+
+def found_by_axe(page: Any) -> list[str]:
+    """What is serious or critical, wide and light, then narrow and dark: colours do not depend on the width."""
+    found: list[str] = []
+    page.evaluate(AXE)
+    page.evaluate(FEWER)
+    for width, scheme in ((1280, "light"), (360, "dark")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        found += [f"{scheme} {width}: {one}" for one in page.evaluate(RUN, RULES)]
+    return found
+
+
+# A part of the site for each process that runs the tests
+@pytest.mark.parametrize("part", ["demo/v1", "demo/v2", "demo/v3", "demo/run", "hostile", "private", "broken", ""])
+def test_axe_finds_nothing_serious_on_any_page(still: Any, project: Project, part: str) -> None:
+    named = ("demo/", "hostile/v", "private/", "broken/")
+    pages = [
+        path
+        for path in project.pages()
+        if (
+            path.startswith(f"experiments/{part}")
+            if part
+            else not path.startswith(tuple(f"experiments/{n}" for n in named))
+        )
+    ]
+    assert pages
+    problems = {}
+    for path in pages:
+        still.goto((project.site / path).as_uri())
+        found = found_by_axe(still)
+        if found:
+            problems[path] = found
+    assert not problems
+
+
+@pytest.mark.parametrize("path", REPORT)
+def test_axe_finds_nothing_serious_in_a_bundle_by_itself(still: Any, project: Project, path: str) -> None:
+    still.goto((project.bundle("demo", 2) / path).as_uri())
+    assert found_by_axe(still) == []
+
+
+def test_axe_sees_what_it_should(still: Any, tmp_path: Path) -> None:
+    """The tests above can fail."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        '<!doctype html><html><title>x</title><p style="color:#aaa;background:#fff">pale'
+        '<img src="data:,"><button></button>'
+        '<pre style="height:20px;overflow:auto">a<br>b<br>c<br>d'
+    )
+    still.goto(bad.as_uri())
+    found = "\n".join(found_by_axe(still))
+    for rule in ("color-contrast", "image-alt", "button-name", "html-has-lang", "scrollable-region-focusable"):
+        assert rule in found
+
+
+# The keyboard alone
+
+CONTROLS = "a[href], button, select, input, textarea, summary, [tabindex='0'], area[href], [onclick]"
+# Marks each control that can be seen, in the order of the page; those that Tab need not reach are left out, as the
+# radio buttons are that are not chosen: arrow keys lead to them.
+MARK = """
+selector => Array.from(document.querySelectorAll(selector)).filter(e =>
+  e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0
+  && e.getBoundingClientRect().width > 0 && !(e.type === "radio" && !e.checked)
+  && !e.closest("[hidden], .md-search__output")).map((e, i) => { e.dataset.stop = i; return i; }).length
+"""
+# Where the focus is, and whether it is seen: Material rings the label of its hidden input, and opens the search.
+AT = """
+() => {
+  const e = document.activeElement, ringed = e.matches(".md-option") ? e.nextElementSibling : e;
+  const box = ringed.getBoundingClientRect(), s = getComputedStyle(ringed);
+  return {
+    tag: e.tagName, stop: e.dataset.stop === undefined ? null : Number(e.dataset.stop), href: e.getAttribute("href"),
+    text: (e.getAttribute("aria-label") || e.textContent).trim().slice(0, 60),
+    ring: e.matches(".md-search__input") || (s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0),
+    seen: box.bottom > 0 && box.top < innerHeight && box.width > 0,
+  };
+}
+"""
+
+
+def walk(page: Any) -> tuple[int, list[dict[str, Any]]]:
+    """Tab from the top until the page is left; returns how many stops there are, and where the focus was."""
+    marked = page.evaluate(MARK, CONTROLS)
+    stops: list[dict[str, Any]] = []
+    for _ in range(marked + 40):
+        page.keyboard.press("Tab")
+        at = page.evaluate(AT)
+        if at["tag"] == "BODY":
+            break
+        stops.append(at)
+    return marked, stops
+
+
+@pytest.mark.parametrize("path", REPORT)
+@pytest.mark.parametrize("where", ["site", "bundle"])
+def test_every_control_is_reached_by_tab(tab: Any, project: Project, where: str, path: str) -> None:
+    root = project.bundle("demo", 2) if where == "bundle" else project.site / "experiments/demo/v2"
+    page = tab(root / path)
+    marked, stops = walk(page)
+    reached = [stop["stop"] for stop in stops if stop["stop"] is not None]
+    assert marked > 10
+    assert set(range(marked)) == set(reached)
+    assert reached == sorted(reached), "the order is that of the page"
+    rows = [stop for stop in stops if stop["stop"] is None and "operands of node" in stop["text"]]
+    assert len(stops) - len(rows) <= marked + 5, "the focus goes round, rows of operations come into sight with it"
+    unseen = [stop for stop in stops if not stop["ring"] or not stop["seen"]]
+    assert not unseen
+    skip = stops[0]
+    assert "skip" in skip["text"].lower() and skip["href"].startswith("#")
+    assert all(stop["text"] for stop in stops if stop["tag"] in ("A", "BUTTON"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["index.html", "experiments/index.html", "experiments/demo/index.html", "notes/entry.html", "reference/index.html"],
+)
+def test_lists_and_journal_are_walked_by_tab(tab: Any, project: Project, path: str) -> None:
+    marked, stops = walk(tab(project.site / path))
+    reached = [stop["stop"] for stop in stops if stop["stop"] is not None]
+    assert set(range(marked)) == set(reached) and reached == sorted(reached)
+    assert "skip" in stops[0]["text"].lower()
+    assert not [stop for stop in stops if not stop["ring"] or not stop["seen"]]
+
+
+@pytest.mark.parametrize("where", ["site", "bundle"])
+def test_the_skip_link_leads_to_the_content(tab: Any, project: Project, where: str) -> None:
+    root = project.bundle("demo", 2) if where == "bundle" else project.site / "experiments/demo/v2"
+    page = tab(root / "memory/index.html")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main, .md-content, .tracegen') !== null")
+
+
+def test_operands_unfold_by_keyboard(tab: Any, project: Project) -> None:
+    page = tab(project.bundle("demo", 2) / "operations/index.html")
+    button = page.locator("tbody[data-tg=rows] button").first
+    for key in ("Enter", "Space"):
+        before = button.get_attribute("aria-expanded")
+        button.focus()
+        page.keyboard.press(key)
+        assert button.get_attribute("aria-expanded") != before

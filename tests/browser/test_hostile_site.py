@@ -1,0 +1,175 @@
+"""Text that wants to be code, runs that lack something, addresses that lead nowhere: shown and told, never run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Watched
+from tests.builders import a_run, only, scaled_case, without
+from tests.report_files import write_report
+from tests.site_project import Project, hostile_run, hostile_tables
+from tracegen.model import Check
+from tracegen.pages.render import render_report
+
+pytestmark = pytest.mark.browser
+
+REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
+
+
+@pytest.fixture(params=["http", "file"])
+def opened(request: pytest.FixtureRequest, chrome: Any, project: Project, web: str) -> Iterator[tuple[Watched, str]]:
+    """A narrow screen, and the address of the site it is to look at."""
+    page = chrome.new_page(viewport={"width": 360, "height": 800})
+    start = web if request.param == "http" else f"{project.site.as_uri()}/"
+    yield Watched(page, start), start
+    page.close()
+
+
+CLICK = "element => element.click()"
+
+
+def operate(page: Any) -> int:
+    """Use the controls of a page once; returns how many there were."""
+    page.set_default_timeout(10_000)
+    for summary in page.locator(".tracegen summary").all():
+        summary.evaluate(CLICK)
+    buttons = page.locator("tbody[data-tg=rows] button").all()[:4]
+    for button in buttons:
+        button.evaluate(CLICK)
+    used = len(buttons)
+    for control in ("next", "previous"):
+        button = page.locator(f"[data-tg={control}]")
+        if button.count() and button.is_enabled():
+            button.evaluate(CLICK)
+            used += 1
+            page.wait_for_function("document.querySelector('[data-tg=status]').textContent === ''")
+    page.keyboard.press("n")
+    return used
+
+
+@pytest.mark.parametrize("path", REPORT)
+def test_a_hostile_run_is_only_text(opened: tuple[Watched, str], path: str) -> None:
+    watched, start = opened
+    watched.page.goto(f"{start}experiments/hostile/v1/{path}")
+    used = operate(watched.page)
+    assert used >= 5 or path != "operations/index.html"
+    assert not watched.page.evaluate("window.tripped")
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert watched.page.locator(".tracegen :is(img[src=x], [onerror], script:not([type]))").count() == 0
+    assert watched.problems == []
+
+
+# Runs that lack something
+
+
+def lacking() -> dict[str, tuple[Any, dict[str, Any], dict[str, str]]]:
+    """Runs by name: the run, its tables, and what a page must say."""
+    whole, run = scaled_case(2, 1), a_run()
+    failed = Check("one_run_id", "All files carry one run id", "failed", "2", "1", "Segments of two runs.")
+    first = {name: table.head(1) if name in ("ops",) else table for name, table in whole.items()}
+    no_pass = only(whole, ("load",))
+    return {
+        "no graph": (
+            run,
+            without(no_pass, "graphs", "graph_nodes", "graph_edges", "ops", "spans"),
+            {"graph": "no graph"},
+        ),
+        "no buffers": (run, without(whole, "buffers"), {}),
+        "no disk": (run, without(whole, "files", "tensors"), {"provenance": "names no model file"}),
+        "one op": (run, first, {}),
+        "no prompt": (run, only(whole, ("load", "warmup", "generate")), {}),
+        "no tokens": (run, only(whole, ("load", "warmup")), {}),
+        "not usable": (
+            replace(run, checks=(failed,)),
+            whole,
+            {"memory": "All files carry one run id", "index": "not usable"},
+        ),
+        "hostile": (hostile_run(), hostile_tables(), {}),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(lacking()))
+def test_what_is_missing_is_said(chrome: Any, tmp_path: Path, name: str) -> None:
+    run, tables, said = lacking()[name]
+    write_report(tmp_path, render_report(run, tables, address="demo/run-003", citable=None))
+    page = chrome.new_page(viewport={"width": 360, "height": 800})
+    watched = Watched(page, "file:")
+    for path in REPORT:
+        page.goto((tmp_path / path).as_uri())
+        operate(page)
+        text = page.locator("main").inner_text()
+        key = path.partition("/")[0].removesuffix(".html")
+        assert said.get(key, "") in text, (path, text[:600])
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        for figure in page.locator("figure.tg-figure").all():  # drawn, tabled, or refused with the reason
+            assert figure.locator("svg, table").count() or figure.locator(".tg-reason").inner_text().strip()
+        if name == "not usable" and key == "memory":
+            assert page.locator("#fig-heatmap svg").count() == 0
+    assert watched.problems == [] and not page.evaluate("window.tripped")
+    page.close()
+
+
+# Addresses
+
+DIGITS = "9" * 300
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        (f"pass={DIGITS}&node=1", "no pass"),
+        (f"pass=3&node={DIGITS}", "no node"),
+        ("pass=99&node=1", "no pass 99"),
+        ("pass=3&node=99999", "no node 99999"),
+        ("pass=-1&node=1", ""),
+        ("pass=%00%ff%E0%A4%A&node=%3Cscript%3E", ""),
+        ("__proto__=1&constructor=2&toString=3&pass=hasOwnProperty", ""),
+        ("pass=3&pass=4&node=<img src=x onerror=alert(1)>", ""),
+        ("unknown=7&&&===&" + "x=1&" * 2000, ""),
+    ],
+)
+def test_an_address_is_told_or_left_alone(tab: Any, project: Project, address: str, told: str) -> None:
+    page = tab(project.bundle("demo", 2) / "operations/index.html")
+    page.evaluate("hash => { location.hash = hash; }", address)
+    page.wait_for_timeout(150)
+    status = page.locator("[data-tg=status]").inner_text()
+    assert told in status and len(status) < 200
+    assert page.locator("tr.tg-op").count() > 10 and not page.evaluate("window.tripped")
+    page.reload()
+    assert page.locator("tr.tg-op").count() > 10
+    assert told in page.locator("[data-tg=status]").inner_text()
+
+
+@pytest.mark.parametrize(
+    "address", [f"g{DIGITS}-n1", f"g0-n{DIGITS}", "g99-n1", "g__proto__-n1", "%E0%A4%A", "<img src=x>"]
+)
+def test_a_node_that_is_not_there_is_harmless(tab: Any, project: Project, address: str) -> None:
+    page = tab(project.bundle("demo", 2) / "graph/index.html")
+    page.evaluate("hash => { location.hash = hash; }", address)
+    page.wait_for_timeout(100)
+    assert page.locator(".tg-graph .tg-chosen").count() == 0
+
+
+# Without scripts
+
+
+@pytest.mark.parametrize("path", REPORT)
+def test_without_scripts_a_page_reads_whole(chrome: Any, project: Project, path: str) -> None:
+    context = chrome.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((project.bundle("hostile") / path).as_uri())
+    text = page.locator("main").inner_text()
+    key = path.partition("/")[0].removesuffix(".html")
+    titles = [f["title"] for f in json.loads((project.bundle("hostile") / "version.json").read_text())["figures"]
+              if f["page"] == {"index": "overview"}.get(key, key)]  # fmt: skip
+    flat = " ".join(text.split())
+    assert [title for title in titles if " ".join(title.split()) not in flat] == []
+    assert not page.locator("[data-tg=controls]").is_visible()
+    assert page.locator("tr.tg-detail:visible").count() == page.locator("tr.tg-detail").count()
+    context.close()

@@ -1,0 +1,58 @@
+"""An operation is followed from page to page: operations, graph and timeline lead to it in each other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tests.report_files import written_report
+
+pytestmark = pytest.mark.browser
+PASS, NODE = 4, 6
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_report(tmp_path_factory.mktemp("links"), scaled_case(4, 2, moe=True), a_moe_run())
+
+
+def operation(page: Any, root: Path) -> None:
+    page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}&node={NODE}")
+    page.wait_for_selector("tr.tg-chosen")
+
+
+def test_an_operation_leads_to_its_node_in_the_graph(page: Any, root: Path) -> None:
+    operation(page, root)
+    page.get_by_role("link", name=f"Node {NODE} in the graph").click()
+    page.wait_for_url(re.compile(rf"graph/index\.html#g1-n{NODE}$"))
+    page.wait_for_selector(f".tg-chosen[data-node='{NODE}']")
+    assert "Qcur-0" in page.locator("[data-tg=facts]").inner_text()
+
+
+def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, root: Path) -> None:
+    operation(page, root)
+    page.get_by_role("link", name="in the timeline").click()
+    page.wait_for_url(re.compile(rf"timeline/index\.html#pass={PASS}&node={NODE}$"))
+    page.wait_for_selector("[data-tg=about] a")
+    assert page.locator("[data-tg=about] a").inner_text() == "Qcur-0"
+    assert page.locator("[data-tg=label]").inner_text() == "token 2"
+
+
+def test_a_moment_of_the_timeline_leads_to_its_operation(page: Any, root: Path) -> None:
+    page.goto((root / "timeline/index.html").as_uri() + f"#pass={PASS}&node={NODE}")
+    page.locator("[data-tg=about] a").click()
+    page.wait_for_selector(f"tr.tg-chosen[id='pass={PASS}&node={NODE}']")
+
+
+def test_a_node_of_the_graph_leads_to_its_operation(page: Any, root: Path) -> None:
+    page.goto((root / "graph/index.html").as_uri() + f"#g1-n{NODE}")
+    link = page.locator("[data-tg=facts] a[href*='operations/index.html']").first
+    expected = link.get_attribute("href").partition("#")[2]
+    assert re.fullmatch(rf"pass=\d+&node={NODE}", expected)
+    link.click()
+    page.wait_for_selector(f"tr.tg-chosen[id='{expected}']")
+    assert "Qcur-0" in page.locator("tr.tg-chosen").inner_text()

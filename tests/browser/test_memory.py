@@ -1,0 +1,182 @@
+"""The memory explorer in Chromium: what it tells of a block is what the tables hold, for rows and for single passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tests.report_files import written_report
+from tracegen.analysis.accesses import accesses, ranges
+from tracegen.analysis.heatmap import display_rows
+from tracegen.analysis.pieces import piece_use, pieces
+
+pytestmark = pytest.mark.browser
+
+TABLES = scaled_case(130, 2, moe=True)  # more tokens than rows: a row holds several
+CUT = pieces(TABLES)
+USE = piece_use(TABLES, ranges(TABLES), CUT)
+ROWS = display_rows(TABLES)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_report(tmp_path_factory.mktemp("report"), TABLES, a_moe_run())
+
+
+def number(name: str) -> int:
+    return int(TABLES["tensors"].set_index("name")["tensor"][name])
+
+
+def open_(page: Any, root: Path, tensor: str) -> None:
+    page.goto((root / "memory/index.html").as_uri() + f"#tensor={number(tensor)}")
+    page.wait_for_selector("[data-tg=log] table, [data-tg=log] .tg-reason")
+
+
+def facts(page: Any) -> dict[str, str]:
+    pairs = page.eval_on_selector_all(
+        "#tg-memory-about div", "boxes => boxes.map(b => [b.children[0].textContent, b.children[1].textContent])"
+    )
+    return dict(pairs)
+
+
+def size(value: float) -> str:
+    for unit, bytes_ in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value >= bytes_:
+            return f"{three(value / bytes_)} {unit}"
+    return f"{three(value)} B"
+
+
+def three(value: float) -> str:
+    return f"{value:.{max(0, 2 - len(str(int(value))) + 1)}f}" if value >= 1 else f"{value:.3g}"
+
+
+def used_of(tensor: str, pass_ids: list[int], expert: int | None = None) -> pd.Series:
+    piece = CUT[(CUT["tensor"] == number(tensor)) & ((CUT["expert"] == expert) if expert is not None else True)].index
+    rows = USE[USE["pass_id"].isin(pass_ids) & USE["piece"].isin(piece)]
+    return rows[["n_uses", "touched_bytes", "work_ns"]].sum() / len(pass_ids)
+
+
+def test_an_address_leads_to_a_tensor(page: Any, root: Path) -> None:
+    open_(page, root, "blk.1.attn_q.weight")
+    told = facts(page)
+    tensor = TABLES["tensors"].set_index("name").loc["blk.1.attn_q.weight"]
+    assert (told["Tensor"], told["Layer"], told["Type"]) == ("blk.1.attn_q.weight", "1", str(tensor["dtype"]))
+    assert told["Component"] == tensor["component"]
+    assert f"({tensor['size_bytes']:,} bytes)".replace(",", "\u202f") in told["Size"]
+    first = ROWS[ROWS["row"] == 0]["pass_id"].tolist()
+    assert told["Bytes touched"] == size(used_of("blk.1.attn_q.weight", first)["touched_bytes"])
+
+
+def test_the_operations_behind_a_block(page: Any, root: Path) -> None:
+    open_(page, root, "blk.0.ffn_gate_exps.weight")
+    first = int(ROWS["pass_id"].iloc[0])
+    rows = accesses(TABLES, [first])
+    own = rows[(rows["source_name"] == "blk.0.ffn_gate_exps.weight") & rows["file"].notna()]
+    told = page.locator("[data-tg=log] tbody tr th").all_inner_texts()
+    assert told == [str(node) for node in own["node"]]
+    link = page.locator("[data-tg=log] tbody th a").first
+    assert link.get_attribute("href") == f"../operations/index.html#pass={first}&node={told[0]}"
+
+
+def test_keys_go_from_block_to_block_and_row_to_row(page: Any, root: Path) -> None:
+    open_(page, root, "blk.0.attn_q.weight")
+    canvas = page.locator("[data-tg=picture]")
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    assert facts(page)["Tensor"] == "blk.0.attn_k.weight"
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    label, passes = ROWS[ROWS["row"] == 4]["label"].iloc[0], ROWS[ROWS["row"] == 4]["pass_id"].tolist()
+    told = facts(page)
+    assert label in told and len(passes) > 1
+    assert told[f"Bytes touched, mean of {len(passes)}"] == size(
+        used_of("blk.0.attn_k.weight", passes)["touched_bytes"]
+    )
+
+
+def test_one_pass_of_a_row_is_worked_out_from_its_operations(page: Any, root: Path) -> None:
+    """An expert that this token chose and the mean of its row tells otherwise."""
+    name = "blk.1.ffn_up_exps.weight"
+    open_(page, root, name)
+    page.select_option("[data-tg=view]", "layers")
+    page.select_option("[data-tg=which]", "one")
+    passes = ROWS["pass_id"].tolist()
+    at = len(passes) - 3
+    page.eval_on_selector("[data-tg=slider]", f"e => {{ e.value = {at}; e.dispatchEvent(new Event('input')); }}")
+    page.wait_for_function("!document.querySelector('[data-tg=at]').textContent.includes('loading')")
+    page.locator("[data-tg=picture]").focus()
+    experts = CUT[CUT["tensor"] == number(name)]["expert"].dropna().astype(int).tolist()
+    seen = 0
+    for expert in experts:
+        told = facts(page)
+        assert told["Tensor"] == f"{name}, expert {expert}"
+        use = used_of(name, [passes[at]], expert)
+        assert told["Memory"] == ("copied" if use["n_uses"] else "not used")
+        assert told["Times used"] == (three(use["n_uses"]) if use["n_uses"] else "0")
+        assert told["Bytes touched"] == (size(use["touched_bytes"]) if use["n_uses"] else "0")
+        seen += int(use["n_uses"] > 0)
+        page.keyboard.press("ArrowRight")
+    assert 0 < seen < len(experts)
+
+
+def test_the_picture_shows_what_is_used(page: Any, root: Path) -> None:
+    """Columns of pixels over an expert are coloured in rows whose tokens chose it, and bare in those that did not."""
+    name = "blk.0.ffn_down_exps.weight"
+    open_(page, root, name)
+    page.click("[data-tg=whole]")
+    page.wait_for_timeout(100)
+    measured = page.evaluate(
+        """() => { const c = document.querySelector('[data-tg=picture]'), r = window.devicePixelRatio;
+        return { width: c.width / r, height: c.height / r }; }"""
+    )
+    total = int((TABLES["files"]["axis_begin"] + TABLES["files"]["size_bytes"]).max())
+    n_rows = int(ROWS["row"].nunique())
+    step = max(5, min(18, 460 / n_rows))
+    left, ruler = 120, 34
+    per = (measured["width"] - left - 4) / total
+    used = USE.merge(ROWS[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"]).size()
+    spots = [
+        (row, piece, left + (one["begin"] + one["end"]) / 2 * per, ruler + row * step + step / 2)
+        for piece, one in CUT[CUT["tensor"] == number(name)].iterrows()
+        for row in range(0, n_rows, 7)
+    ]
+    darkest = page.evaluate(
+        """spots => { const c = document.querySelector('[data-tg=picture]'), r = window.devicePixelRatio;
+        const all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        return spots.map(([x, y]) => { let least = 765;
+            for (let dx = -2; dx <= 2; dx += 1) {
+                const at = 4 * (Math.round(y * r) * c.width + Math.round((x + dx) * r));
+                least = Math.min(least, all[at] + all[at + 1] + all[at + 2]); }
+            return least; }); }""",
+        [[x, y] for _, _, x, y in spots],
+    )
+    dark = [value < 600 for value in darkest]
+    assert dark == [(row, piece) in used.index for row, piece, _, _ in spots]
+    assert min(dark.count(True), dark.count(False)) > 5
+
+
+def test_views_quantities_and_play(page: Any, root: Path) -> None:
+    open_(page, root, "output.weight")
+    for view in ("matrix", "layers", "tokens"):
+        page.select_option("[data-tg=view]", view)
+        for quantity in ("n_uses", "work_ns", "touched_bytes"):
+            page.select_option("[data-tg=quantity]", quantity)
+    page.select_option("[data-tg=order]", "layer")
+    page.select_option("[data-tg=view]", "layers")
+    page.select_option("[data-tg=which]", "upto")
+    page.click("[data-tg=play]")
+    page.wait_for_function("parseInt(document.querySelector('[data-tg=slider]').value) >= 2")
+    page.click("[data-tg=play]")
+    assert page.locator("[data-tg=play]").inner_text() == "play"
+
+
+def test_a_tensor_that_is_not_there(page: Any, root: Path) -> None:
+    page.goto((root / "memory/index.html").as_uri() + "#tensor=99999")
+    page.wait_for_function("document.querySelector('#explorer [data-tg=status]').textContent.includes('no tensor')")
+    page.fill("[data-tg=find]", "nothing like it")
+    page.keyboard.press("Enter")
+    assert page.locator("#explorer [data-tg=status]").inner_text() == "No tensor has such a name."

@@ -1,0 +1,86 @@
+"""On paper: every page as a PDF, whole: its titles, its verdict, every row of its tables."""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+
+from tests.site_project import Project
+
+pypdf = pytest.importorskip("pypdf")
+pytestmark = pytest.mark.browser
+
+REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
+# What must stand on paper: titles, captions, the verdict, and each table's rows without their operands.
+WANTED = """
+() => {
+  const text = e => { const c = e.cloneNode(true);
+    c.querySelectorAll("svg, .tg-links, .headerlink, .tg-explain").forEach(x => x.remove()); return c.textContent; };
+  const root = document.querySelector(".tracegen, article");
+  return Array.from(root.querySelectorAll("h1, h2, h3, .tg-title, .tg-verdict, .tg-notice, .tg-ran, .tg-reason, pre,"
+    + "dt, dd:not(:has(strong)), dd > *, tbody > tr:not(.tg-detail) > *, .tg-findings li, figcaption"))
+    .filter(e => !e.closest(".tg-detail, nav, .tg-explorer, details:not([open])")).map(text).filter(t => t.trim());
+}
+"""
+EDGE = """
+() => { const far = Array.from(document.querySelectorAll("table, svg, pre, p, figure")).filter(e => e.checkVisibility())
+  .filter(e => e.getBoundingClientRect().right > innerWidth + 1); return far.map(e => e.outerHTML.slice(0, 90)); }
+"""
+A4_WIDE_PX = 688  # 210 mm less the margins, at 96 px to the inch
+
+
+def letters(text: str) -> str:
+    """Only letters and digits: a PDF keeps neither spaces nor the breaks of lines, and joins `fi` to one sign."""
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text))
+
+
+def printed(page: Any) -> str:
+    page.emulate_media(media="print")
+    made = page.pdf(format="A4", prefer_css_page_size=True)
+    return letters("".join(sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(made)).pages))
+
+
+@pytest.mark.parametrize("path", REPORT)
+@pytest.mark.parametrize("address", ["experiments/demo/v2", "experiments/broken/v1", "bundle"])
+def test_paper_holds_the_whole_page(tab: Any, project: Project, address: str, path: str) -> None:
+    root = project.bundle("demo", 2) if address == "bundle" else project.site / address
+    page = tab(root / path)
+    wanted = page.evaluate(WANTED)
+    text = printed(page)
+    assert len(wanted) > 8
+    assert [piece for piece in wanted if letters(piece) not in text] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["experiments/demo/index.html", "experiments/index.html", "reference/index.html", "notes/entry.html"]
+)
+def test_lists_and_journal_are_whole_on_paper(tab: Any, project: Project, path: str) -> None:
+    page = tab(project.site / path)
+    wanted = page.evaluate(WANTED)
+    text = printed(page)
+    assert wanted and [piece for piece in wanted if letters(piece) not in text] == []
+
+
+@pytest.mark.parametrize("path", REPORT)
+def test_nothing_is_cut_at_the_edge_of_the_paper(tab: Any, project: Project, path: str) -> None:
+    page = tab(project.bundle("demo", 2) / path)
+    page.set_viewport_size({"width": A4_WIDE_PX, "height": 1000})
+    page.emulate_media(media="print")
+    assert page.evaluate(EDGE) == []
+    hidden = page.evaluate(
+        "Array.from(document.querySelectorAll('.tg-scroll, .tg-drawing, .tg-text'), e => getComputedStyle(e).overflowX)"
+    )
+    assert set(hidden) <= {"visible"}
+
+
+def test_what_is_cut_is_missed(tab: Any, project: Project) -> None:
+    """The tests above can fail: a table in a low frame is not whole on paper."""
+    page = tab(project.bundle("demo", 2) / "operations/index.html")
+    wanted = page.evaluate(WANTED)
+    page.add_style_tag(content=".tracegen .tg-tall { max-height: 200px !important; overflow: hidden !important; }")
+    text = printed(page)
+    assert [piece for piece in wanted if letters(piece) not in text]

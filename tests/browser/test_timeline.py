@@ -1,0 +1,225 @@
+"""The interactive timeline: what it tells equals the spans table; pointer, keys, touch, address and chunks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tests.report_files import write_report
+from tracegen.charts import theme
+from tracegen.pages.render import render_report
+
+pytestmark = pytest.mark.browser
+
+CASE = scaled_case(5, 2, moe=True, threads=3)
+LEFT, RIGHT, PITCH = 72, 12, 42  # of the picture: where the first moment lies, what is free at the right, a lane
+LAST = int(CASE["passes"]["pass_id"].max())
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    report = render_report(a_moe_run(), CASE, address="demo/run-003", citable=None)
+    return write_report(tmp_path_factory.mktemp("timeline"), report)
+
+
+def opened(page: Any, root: Path, address: str = "") -> Any:
+    page.goto((root / "timeline/index.html").as_uri() + address)
+    page.wait_for_selector("canvas[data-to]")
+    page.locator("canvas[data-tg=lanes]").scroll_into_view_if_needed()
+    return page
+
+
+def told(page: Any) -> dict[str, str]:
+    return dict(page.evaluate("[...document.querySelectorAll('[data-tg=about] div')].map(d =>"
+                              " [d.children[0].textContent, d.children[1].textContent])"))  # fmt: skip
+
+
+def shown(page: Any) -> tuple[int, int]:
+    canvas = page.locator("canvas[data-tg=lanes]")
+    page.wait_for_timeout(60)
+    return int(canvas.get_attribute("data-from")), int(canvas.get_attribute("data-to"))
+
+
+def span(pass_id: int, node: int, thread: int = 0) -> dict[str, Any]:
+    spans = CASE["spans"]
+    one = spans[(spans["pass_id"] == pass_id) & (spans["node"] == node) & (spans["thread"] == thread)].iloc[0]
+    begin = int(CASE["passes"].set_index("pass_id")["begin_ns"][pass_id])
+    graph = int(CASE["passes"].set_index("pass_id")["graph"][pass_id])
+    nodes = CASE["graph_nodes"]
+    about = nodes[(nodes["graph"] == graph) & (nodes["node"] == node)].iloc[0]
+    return {"begin": int(one["begin_ns"]) - begin, "work": int(one["work_ns"]), "barrier": int(one["barrier_ns"]),
+            "wait": int(one["wait_ns"]), "about": about}  # fmt: skip
+
+
+def point(page: Any, time: float, lane: int) -> tuple[float, float]:
+    """Where a moment of a thread lies on the screen."""
+    box = page.locator("canvas[data-tg=lanes]").bounding_box()
+    begin, end = shown(page)
+    x = box["x"] + LEFT + (time - begin) / (end - begin) * (box["width"] - LEFT - RIGHT)
+    return x, box["y"] + PITCH * lane + 28
+
+
+def ns(text: str) -> float:
+    number, unit = text.replace("\u202f", "").split()
+    return float(number) * {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}[unit]
+
+
+def test_the_address_chooses_a_span_and_tells_what_the_table_holds(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}&node=15")
+    one, found = span(LAST, 15), told(page)
+    assert (found["result"], found["operation"]) == (one["about"]["name"], one["about"]["op"])
+    assert (found["node"], found["layer"], found["component"]) == ("15", "0", one["about"]["component"])
+    for name, key in (("begin", "begin"), ("work", "work"), ("waiting inside", "barrier"), ("waiting after", "wait")):
+        assert ns(found[name]) == pytest.approx(one[key], rel=0.005), name
+    assert page.locator("[data-tg=choose]").input_value() == str(LAST)
+    link = page.locator("[data-tg=about] a").get_attribute("href")
+    assert link == f"../operations/index.html#pass={LAST}&node=15"
+
+
+def test_pointing_tells_the_span_below_and_a_click_leads_to_its_operation(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}")
+    one = span(LAST, 15, thread=1)
+    x, y = point(page, one["begin"] + one["work"] / 2, 1)
+    page.mouse.move(x, y)
+    page.wait_for_selector("[data-tg=about] a")
+    assert (told(page)["node"], told(page)["thread"]) == ("15", "1")
+    page.mouse.click(x, y)
+    page.wait_for_url(re.compile(rf"operations/index\.html#pass={LAST}&node=15$"))
+    assert page.wait_for_selector("tr.tg-chosen").get_attribute("data-node") == "15"
+
+
+def test_colours_are_those_of_the_components_and_of_waiting_in_both_schemes(chrome: Any, root: Path) -> None:
+    nodes = CASE["graph_nodes"]
+    node = int(nodes.loc[(nodes["graph"] == 1) & (nodes["op"] == "MUL"), "node"].iloc[0])  # short: its wait is seen
+    for scheme, at in (("light", 1), ("dark", 2)):
+        context = chrome.new_context(
+            color_scheme=scheme, viewport={"width": 1280, "height": 1000}, device_scale_factor=2
+        )
+        page = opened(context.new_page(), root, f"#pass={LAST}&node={node}")
+        page.add_style_tag(content=".tracegen{color-scheme:light dark}")
+        page.evaluate("document.body.setAttribute('data-changed', '1')")
+        page.click("[data-tg=fit]")
+        shown(page)
+        one = span(LAST, node)
+        middle = page.evaluate(COLOUR_AT, [one["begin"] + one["work"] / 2, LEFT, RIGHT])
+        after = page.evaluate(COLOUR_AT, [one["begin"] + one["work"] + one["barrier"] + one["wait"] / 2, LEFT, RIGHT])
+        hexes = (theme.GROUPS["norm"][at], theme.INK["after"][at])
+        assert one["about"]["component"] == "norm"
+        assert [middle, after] == [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in hexes]
+        assert page.evaluate("document.querySelector('canvas[data-tg=lanes]').width") == pytest.approx(
+            2 * page.locator("canvas[data-tg=lanes]").bounding_box()["width"], abs=2
+        )
+        context.close()
+
+
+COLOUR_AT = """([time, left, right]) => {
+  const canvas = document.querySelector('canvas[data-tg=lanes]'), ratio = devicePixelRatio;
+  const from = +canvas.dataset.from, to = +canvas.dataset.to, wide = canvas.width / ratio - left - right;
+  const x = left + (time - from) / (to - from) * wide;
+  return [...canvas.getContext('2d').getImageData(Math.round(x * ratio), 28 * ratio, 1, 1).data].slice(0, 3);
+}"""
+
+
+def test_the_kind_of_operation_can_colour_the_work(page: Any, root: Path) -> None:
+    opened(page, root)
+    first = page.locator("[data-tg=legend] li").all_inner_texts()
+    assert first[0] == "embedding" and first[-2:] == ["waiting inside", "waiting after"]
+    page.select_option("[data-tg=colours]", "op")
+    page.wait_for_function("document.querySelector('[data-tg=legend]').textContent.includes('MUL_MAT')")
+    kinds = page.locator("[data-tg=legend] li").all_inner_texts()[:-2]
+    present = set(CASE["graph_nodes"].loc[CASE["graph_nodes"]["kind"] == "op", "op"])
+    assert set(kinds) - {"other kinds"} <= present and len(kinds) == len(theme.GROUPS)
+
+
+def test_wheel_keys_buttons_and_drag_move_and_zoom(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}")
+    begin, whole = shown(page)
+    assert begin == 0
+    x, y = point(page, whole / 2, 0)
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -300)
+    after = shown(page)
+    assert after[1] - after[0] < whole * 0.8 and after[0] < whole / 2 < after[1]
+    assert sum(after) / 2 == pytest.approx(whole / 2, rel=0.02)  # what the pointer is at stays where it is
+    page.mouse.down()
+    page.mouse.move(x + 200, y, steps=4)
+    page.mouse.up()
+    dragged = shown(page)
+    assert dragged[0] < after[0] and dragged[1] - dragged[0] == pytest.approx(after[1] - after[0], abs=3)
+    assert page.url.endswith(f"#pass={LAST}")  # a drag is no click
+    page.click("[data-tg=whole]")
+    assert shown(page) == (0, whole)
+    page.focus("canvas[data-tg=lanes]")
+    for key in ("+", "+", "ArrowRight"):
+        page.keyboard.press(key)
+    right = shown(page)
+    assert right[1] - right[0] == pytest.approx(whole / 4, rel=0.01) and right[0] > 3 * whole / 8
+    page.keyboard.press("-")
+    assert shown(page)[1] - shown(page)[0] == pytest.approx(whole / 2, rel=0.01)
+    page.keyboard.press("0")
+    assert shown(page) == (0, whole)
+
+
+def test_keys_go_from_operation_to_operation_and_open_one(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}&node=15")
+    page.focus("canvas[data-tg=lanes]")
+    spans = CASE["spans"]
+    order = list(spans[(spans["pass_id"] == LAST) & (spans["thread"] == 0)].sort_values("begin_ns")["node"])
+    page.keyboard.press(".")
+    following = str(order[order.index(15) + 1])
+    assert told(page)["node"] == following and page.url.endswith(f"#pass={LAST}&node={following}")
+    page.keyboard.press("ArrowDown")
+    assert (told(page)["thread"], told(page)["node"]) == ("1", str(order[order.index(15)]))  # it begins a little later
+    page.keyboard.press("f")
+    begin, end = shown(page)
+    one = span(LAST, 15, thread=1)
+    assert begin <= one["begin"] and end >= one["begin"] + one["work"] and end - begin < 2 * one["work"]
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(rf"operations/index\.html#pass={LAST}&node=15$"))
+
+
+def test_passes_are_gone_through_by_keys_list_and_strip(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}")
+    assert page.locator("[data-tg=next]").is_disabled()
+    page.keyboard.press("p")
+    page.wait_for_function(f"document.querySelector('[data-tg=choose]').value === '{LAST - 1}'")
+    assert page.url.endswith(f"#pass={LAST - 1}")
+    box = page.locator("canvas[data-tg=strip]").bounding_box()
+    n = len(CASE["passes"]) - 1  # the load has no graph
+    page.mouse.click(box["x"] + box["width"] * 1.5 / n, box["y"] + 50)
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'prompt → token 0'")
+    row = CASE["passes"].set_index("pass_id").loc[2]
+    said = page.locator("[data-tg=pass]").inner_text()
+    duration = re.search(r"\(prompt\): ([^;.]+(?:\.\d+)? \S+)\.", said)
+    assert duration and ns(duration[1]) == pytest.approx(row["end_ns"] - row["begin_ns"], rel=0.005)
+
+
+def test_an_unknown_address_says_so(page: Any, root: Path) -> None:
+    opened(page, root, "#pass=99&node=1")
+    page.wait_for_function("document.querySelector('[data-tg=status]').textContent.includes('no pass 99')")
+    opened(page, root, f"#pass={LAST}&node=9999")
+    page.evaluate("location.reload()")
+    page.wait_for_function("document.querySelector('[data-tg=status]').textContent.includes('No thread ran node 9999')")
+
+
+def test_a_finger_chooses_and_does_not_leave(chrome: Any, root: Path) -> None:
+    context = chrome.new_context(has_touch=True, viewport={"width": 360, "height": 800})
+    page = opened(context.new_page(), root, f"#pass={LAST}")
+    one = span(LAST, 15)
+    page.touchscreen.tap(*point(page, one["begin"] + one["work"] / 2, 0))
+    page.wait_for_selector("[data-tg=about] a")
+    assert told(page)["node"] == "15" and "timeline/index.html" in page.url
+    context.close()
+
+
+def test_without_scripts_the_figure_and_the_tables_remain(chrome: Any, root: Path) -> None:
+    context = chrome.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((root / "timeline/index.html").as_uri())
+    assert page.locator("#fig-timeline svg").is_visible() and page.locator("#tab-waiting-nodes table").is_visible()
+    assert not page.locator("canvas[data-tg=lanes]").is_visible()
+    context.close()

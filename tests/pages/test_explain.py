@@ -1,0 +1,162 @@
+"""Every figure and table explains itself, and the lines it gives make the very data that it links."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from concurrent.futures import Executor, Future
+from functools import cache
+from html import unescape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from tests.builders import a_moe_run, a_run, scaled_case, without
+from tests.golden.hard_case import hard_case
+from tests.site_project import stored
+from tracegen import tables as contract
+from tracegen.model import Check, Run, Version
+from tracegen.pages.explain.explanation import Explanation, explained
+from tracegen.pages.explain.registry import EXPLANATIONS, explanation
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+PAGE = 4096
+EXPLAINED = '<details class="tg-explain">'
+
+
+def with_residency() -> dict[str, pd.DataFrame]:
+    """A run that looked at the page cache: some pages after the load, more after each pass."""
+    tables = scaled_case(2, 2)
+    rows = [
+        dict(pass_id=int(p), file=0, first_page=first, n_pages=n)
+        for p in tables["passes"]["pass_id"]
+        for first, n in ((1, 10 + int(p)), (300, 7))
+    ]
+    return {**tables, "residency": contract.frame("residency", rows)}
+
+
+CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
+    "experts": scaled_case(2, 2, moe=True, splits=2),
+    "no experts chosen": scaled_case(0, 1, moe=True),
+    "dense": scaled_case(3, 2),
+    "one token": scaled_case(0, 2),
+    "hard case": hard_case(),
+    "residency": with_residency(),
+    "unseen rows": without(scaled_case(2, 2), "touches"),
+}
+HOST = dict(memory_bytes=8 << 30, page_bytes=PAGE)
+RUN, MOE_RUN = a_run(host=HOST), a_moe_run(host=HOST)
+WITH_EXPERTS = ("experts", "no experts chosen", "hard case")
+
+
+class Undrawn(Executor):
+    """Draws nothing: these tests read words and data, and drawing takes most of the time."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g></g></svg>')
+        return future
+
+
+def render(tables: Mapping[str, pd.DataFrame], run: Run = RUN, citable: Version | None = None) -> Report:
+    return render_report(run, tables, address="demo/run-003", citable=citable, executor=Undrawn())
+
+
+@cache
+def report_of(name: str) -> Report:
+    return render(CASES[name], run_of(name))
+
+
+def run_of(name: str) -> Run:
+    return MOE_RUN if name in WITH_EXPERTS else RUN
+
+
+def shown(report: Report) -> dict[str, str]:
+    """Key of every figure and table -> its HTML."""
+    made = {}
+    for page in report.pages:
+        pattern = r'<(figure|section) id="(?:fig|tab)-([\w-]+)"[^>]*>(.*?)</\1>'
+        made |= {key: html for _, key, html in re.findall(pattern, page.body, re.DOTALL)}
+    return made
+
+
+def programs(report: Report) -> dict[str, tuple[str, str]]:
+    """Key -> (the lines that a page gives, the CSV that it says they make)."""
+    made = {}
+    for key, html in shown(report).items():
+        for code, csv in re.findall(r"<pre [^>]*><code>(.*?)</code></pre>.*? equals <a href=\"([^\"]+)\"", html, re.S):
+            made[key] = unescape(code), csv.removeprefix("../")
+    return made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_figure_and_table_has_an_explanation(name: str) -> None:
+    found = shown(report_of(name))
+    assert len(found) > 15
+    assert not sorted(key for key in found if explanation(key) is None), "write them in pages/explain"
+    for key, html in found.items():
+        assert html.count(EXPLAINED) == 1, key
+        words = unescape(html)
+        about = explanation(key)
+        assert about and all(text in words for text in (about.shows, about.counts, about.read)), key
+
+
+def test_no_explanation_is_left_over() -> None:
+    keys = {key for name in CASES for key in shown(report_of(name))}
+    assert {e.key for key in keys if (e := explanation(key))} == set(EXPLANATIONS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_lines_make_the_data_that_the_page_links(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(tmp_path / "experiments", run_of(name), dict(CASES[name]))
+    monkeypatch.chdir(tmp_path)
+    found = programs(report_of(name))
+    linked = {
+        key
+        for key, html in shown(report_of(name)).items()
+        if re.search(r'href="[^"]+\.csv" download', html.partition(EXPLAINED)[0]) and "tg-reason" not in html
+    }
+    assert set(found) == {key for key in linked if (e := explanation(key)) and e.code}
+    for key, (code, csv) in found.items():
+        names: dict[str, pd.DataFrame] = {}
+        exec(compile(code, f"{key} of {name}", "exec"), names)
+        made = pd.read_csv(io.StringIO(names["data"].to_csv(index=False)))
+        expected = pd.read_csv(io.BytesIO(report_of(name).files[csv]))
+        assert_frame_equal(made, expected, check_exact=False, rtol=1e-12, atol=0, obj=key)
+        assert code.count("\n") <= 10, key
+
+
+def test_the_lines_read_a_published_version_by_its_citation() -> None:
+    version = Version("demo", 3, "2026-11-20T12:00:00Z", "", (3,), "complete", "What?")
+    found = programs(render(scaled_case(1, 1), citable=version))
+    assert found and all("\nrun = tracegen.load('demo@v3')\n" in code for code, _ in found.values())
+
+
+def test_a_function_that_made_data_is_there() -> None:
+    for about in EXPLANATIONS.values():
+        assert not (about.code and about.made_by), about.key
+        if about.made_by:
+            module, _, name = about.made_by.rpartition(".")
+            assert callable(getattr(import_module(module), name)), about.key
+
+
+def test_a_figure_that_is_not_drawn_explains_itself_without_lines() -> None:
+    failed = Check("dropped_events", "No event was dropped", "failed", "3", "0")
+    found = shown(render(CASES["dense"], a_run(checks=(failed,))))
+    for key in ("heatmap", "components", "top-operations", "never-touched"):
+        assert "tg-explain" in found[key] and "<pre" not in found[key], key
+    assert "<pre" in found["checks"]
+
+
+def test_an_address_cannot_leave_its_string() -> None:
+    about = Explanation("x", "", "", "", "data = run.files")
+    code = explained(about, "a'); import os; os.abort() #\u202e\n", "data/x.csv", {}).code
+    assert code.splitlines()[-2] == """run = tracegen.load("a'); import os; os.abort() #\\u202e\\n")"""

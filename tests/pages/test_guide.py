@@ -1,0 +1,69 @@
+"""The reading guide is made of the definitions that the code uses, and every page leads to it."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from tests.builders import a_run, scaled_case
+from tracegen import tables
+from tracegen.charts import theme
+from tracegen.model import CheckState, Verdict
+from tracegen.pages import words
+from tracegen.pages.guide import guide
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return render_report(a_run(), scaled_case(1, 1), address="demo/run-003", citable=None)
+
+
+def test_every_word_of_the_contract_is_explained_once() -> None:
+    said = {group.key: [word.name for word in group.words] for group in guide().groups}
+    assert said == {
+        "groups": list(theme.GROUPS),
+        "memory": list(tables.MEMORY_KINDS),
+        "threads": ["work", *theme.STATE_COLOURS],
+        "passes": list(tables.PASS_KINDS),
+        "states": list(tables.OP_STATES),
+        "checks": [*Verdict.__args__, *CheckState.__args__],
+    }
+    assert set(words.GROUPS) == set(theme.GROUPS)
+
+
+def test_a_group_names_its_components() -> None:
+    told = {word.name: word.meaning for word in guide().groups[0].words}
+    for component, group in theme.GROUP_OF.items():
+        several = sum(other == group for other in theme.GROUP_OF.values()) > 1
+        assert (f"{component}" in told[group].partition("Components: ")[2].rstrip(".").split(", ")) == several
+
+
+def test_load_and_warm_up_are_said_to_be_outside() -> None:
+    passes = next(group for group in guide().groups if group.key == "passes")
+    outside = {word.name for word in passes.words if "Outside every statistic" in word.meaning}
+    assert outside == {"load", "warmup"}
+
+
+def test_the_overview_ends_with_the_guide_and_every_page_leads_to_it(report: Report) -> None:
+    overview, *others = report.pages
+    assert overview.body.count('id="reading-guide"') == 1
+    assert overview.body.index('id="reading-guide"') > overview.body.index('id="verdict"')
+    assert 'href="index.html#reading-guide"' in overview.body.partition("</header>")[0]
+    for page in others:
+        assert 'href="../index.html#reading-guide"' in page.body.partition("</header>")[0], page.key
+        assert page.summary in page.body.partition("</header>")[0]
+
+
+def test_the_guide_has_every_column_with_its_meaning(report: Report) -> None:
+    text = unescape(report.pages[0].body.partition('id="guide-columns"')[2])
+    rows = re.findall(r'<th scope="row" class="tg-code">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', text)
+    expected = [
+        (c.name, c.meaning + (f": {', '.join(c.values)}" if c.values else ""), c.unit)
+        for table in tables.TABLES
+        for c in table.columns
+    ]
+    assert rows == expected

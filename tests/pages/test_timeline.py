@@ -1,0 +1,156 @@
+"""The timeline and experts pages as values: chunks equal tables, pages follow the run, empty states say why."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, a_run, only, scaled_case, without
+from tests.pages.test_render import body, render, words
+from tests.unpacking import unpacked
+from tracegen import privacy
+from tracegen.pages import span_chunks
+from tracegen.pages.context import Context
+from tracegen.pages.page import OUTLINE, Report, outline
+from tracegen.pages.span_chunks import chosen
+
+CASE = scaled_case(4, 2, moe=True, threads=3)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return render(CASE, a_moe_run())
+
+
+def called(report: Report, pattern: str, call: str) -> list[Any]:
+    texts = [c.decode() for name, c in sorted(report.files.items()) if re.fullmatch(pattern, name)]
+    return [json.loads(text.removeprefix(f"{call}(").removesuffix(");\n")) for text in texts]
+
+
+def test_pages_are_told_from_the_run_alone() -> None:
+    every = [key for key, *_ in OUTLINE]
+    assert [key for key, *_ in outline(a_moe_run())] == every
+    for run in (a_run(), a_run(model=None), a_run(model=dict(n_experts=0))):
+        assert [key for key, *_ in outline(run)] == [key for key in every if key != "experts"]
+    assert [key for key, *_ in outline(a_run(more_models=[dict(n_experts=8)]))] == every
+    for run in (a_moe_run(), privacy.made_private(a_moe_run()), a_run()):  # what a draft announces is what is drawn
+        assert outline(privacy.public_run(run)) == outline(run)
+
+
+def test_figures_kept_their_keys_on_their_new_pages(report: Report) -> None:
+    assert {f.key: f.page for f in report.figures if f.key in ("timeline", "experts")} == {
+        "timeline": "timeline", "experts": "experts"
+    }  # fmt: skip
+
+
+def test_chunks_hold_every_span_of_the_table(report: Report) -> None:
+    begin = dict(zip(CASE["passes"]["pass_id"], CASE["passes"]["begin_ns"], strict=True))
+    found = set()
+    for chunk in called(report, r"data/spans/\d+\.js", "tracegenSpans"):
+        for one in chunk:
+            for lane in one["threads"]:
+                assert all(gap is not None and gap >= 0 for gap in unpacked(lane["begin"]))
+                begins = list(accumulate(gap or 0 for gap in unpacked(lane["begin"])))
+                node, *times = (unpacked(lane[name]) for name in ("node", "work", "barrier", "wait"))
+                columns = (node, begins, *times)
+                found |= {(one["id"], lane["thread"], *row) for row in zip(*columns, strict=True)}
+    assert found == {
+        (s["pass_id"], s["thread"], s["node"], s["begin_ns"] - begin[s["pass_id"]], s["work_ns"], s["barrier_ns"],
+         s["wait_ns"]) for s in CASE["spans"].to_dict("records")
+    }  # fmt: skip
+    nodes = {(g["graph"], n): name for g in called(report, r"data/spans/g\d+\.js", "tracegenNodes")
+             for n, name in zip(g["node"], g["name"], strict=True)}  # fmt: skip
+    table = CASE["graph_nodes"][CASE["graph_nodes"]["kind"] == "op"]
+    assert nodes == dict(zip(zip(table["graph"], table["node"], strict=True), table["name"], strict=True))
+
+
+def test_of_a_long_run_some_passes_are_carried_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = CASE["spans"].groupby("pass_id").size()
+    monkeypatch.setattr(span_chunks, "MOST_SPANS", int(sizes.iloc[0]) * 4)
+    made = render(CASE, a_moe_run())
+    state = json.loads(re.search(r'id="tg-timeline">(.*?)</script>', body(made, "timeline"), re.S)[1])  # type: ignore[index]
+    carried = [p["id"] for p in state["passes"] if p["chunk"] is not None]
+    assert len(carried) == 4 and state["shown"] in carried
+    assert f"4 of {len(sizes)} passes with threads’ times" in words(body(made, "timeline"))
+
+
+def test_chosen_passes_hold_the_ends_and_keep_the_limit() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        n = int(rng.integers(1, 400))
+        passes = pd.DataFrame({"pass_id": range(10, 10 + n), "duration_ns": rng.integers(1, 10**6, n)})
+        sizes = pd.Series(rng.integers(50, 150, n), index=passes["pass_id"])
+        ordered = passes.sort_values(["duration_ns", "pass_id"])["pass_id"].tolist()
+        typical = ordered[(n - 1) // 2]
+        kept = chosen(passes, sizes, [typical], 3_000)
+        assert kept == sorted(set(kept)) and sizes[kept].sum() <= 3_000
+        if sizes.sum() <= 3_000:
+            assert kept == list(sizes.index)
+        else:
+            assert {10, ordered[0], ordered[-1], typical} <= set(kept) and len(kept) >= 15
+            assert max(np.diff(kept)) < 4 * n / len(kept) + 2
+
+
+def test_one_pass_larger_than_the_limit_is_carried_alone() -> None:
+    passes = pd.DataFrame({"pass_id": [1, 2], "duration_ns": [5, 6]})
+    assert chosen(passes, pd.Series([900, 900], index=[1, 2]), [2], 100) == [2]
+
+
+def test_millions_of_spans_are_cut_to_the_limit() -> None:
+    n, width = 2_000, 1_700
+    spans = pd.DataFrame({
+        "pass_id": np.repeat(np.arange(n, dtype="int32"), width), "node": np.tile(np.arange(width, dtype="int32"), n),
+        "thread": np.int32(0), "begin_ns": np.arange(n * width), "work_ns": 1, "barrier_ns": 0, "wait_ns": 0,
+    })  # fmt: skip
+    passes = pd.DataFrame({"pass_id": np.arange(n), "graph": 1, "begin_ns": np.arange(n) * width,
+                           "end_ns": (np.arange(n) + 1) * width, "kind": "generate"})  # fmt: skip
+    context = Context(a_run(), CASE | {"spans": spans, "passes": passes}, "demo/run-003", None)
+    carried = span_chunks.write_spans(context, [0])
+    assert (carried.n_with_spans, carried.n_spans) == (n, len(carried.chunk) * width)
+    assert 390_000 < carried.n_spans <= span_chunks.MOST_SPANS
+
+
+def test_the_tables_of_waiting_hold_what_their_csv_holds(report: Report) -> None:
+    whole = pd.read_csv(io.BytesIO(report.files["data/waiting-nodes.csv"]))
+    shown = re.findall(r"<tr>", body(report, "timeline").partition('id="tab-waiting-nodes"')[2])
+    assert len(shown) == 15 + 1 and len(whole) > 15
+    first = whole.iloc[0]
+    assert f'href="../operations/index.html#pass={first["pass_id"]}&amp;node={first["at_node"]}"' in body(
+        report, "timeline"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        (without(CASE, "spans"), "The trace holds no thread"),
+        (only(CASE, ("load",)), "No pass was measured"),
+    ],
+)
+def test_a_timeline_of_nothing_says_why(tables: dict[str, pd.DataFrame], said: str) -> None:
+    text = words(body(render(tables, a_moe_run()), "timeline"))
+    assert text.count(said) == 3 and 'data-tg="timeline"' not in body(render(tables, a_moe_run()), "timeline")
+
+
+def test_one_operation_on_one_thread_is_a_timeline() -> None:
+    spans = CASE["spans"]
+    last = spans[spans["pass_id"] == spans["pass_id"].max()].head(1)
+    made = render(CASE | {"spans": last.reset_index(drop=True)}, a_moe_run())
+    assert "timeline" in {f.key for f in made.figures} and "1 thread;" in words(body(made, "timeline"))
+    assert "1 pass with 1 span," in words(body(made, "timeline"))
+
+
+def test_experts_are_carried_layer_by_layer(report: Report) -> None:
+    routing = CASE["routing"].merge(CASE["passes"][["pass_id", "kind"]], on="pass_id")
+    routing = routing[routing["kind"] == "generate"]
+    for data in called(report, r"data/experts/\d+\.js", "tracegenExperts"):
+        rows = routing[routing["layer"] == data["layer"]].sort_values(["pass_id", "row", "rank"])
+        assert data["pass"] == sorted(set(rows["pass_id"]))
+        assert [e for one in data["experts"] for e in one] == list(rows["expert"])

@@ -1,0 +1,35 @@
+"""A report written to a folder as pages that open from there, without the site around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from tests.builders import a_run
+from tracegen.model import Run
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+
+def written_report(folder: Path, tables: Mapping[str, pd.DataFrame], run: Run | None = None) -> Path:
+    """Write the pages of a run with these tables and all they need into `folder`; returns it."""
+    return write_report(folder, render_report(run or a_run(), tables, address="demo/run-003", citable=None))
+
+
+def write_report(folder: Path, report: Report) -> Path:
+    """Write pages, files and assets into `folder`; returns it."""
+    for name, content in {**report.files, **report.assets}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    for page in report.pages:
+        (folder / page.path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / page.path).write_text(
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{page.title}</title>'
+            '<meta name="viewport" content="width=device-width">'
+            f'<link rel="stylesheet" href="{page.up}tracegen.css"><script defer src="{page.up}tracegen.js"></script>'
+            f'<body><main class="tracegen">{page.body}</main>',
+            encoding="utf-8",
+        )
+    return folder
