@@ -12,21 +12,25 @@ from tracegen.model import Run
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 
+VEGA = "site-vega.js"
+
 
 def written_report(folder: Path, tables: Mapping[str, pd.DataFrame], run: Run | None = None) -> Path:
     """Write the pages of a run with these tables and all they need into `folder`; returns it."""
     return write_report(folder, render_report(run or a_run(), tables, address="demo/run-003", citable=None))
 
 
-def write_report(folder: Path, report: Report) -> Path:
-    """Write pages, files and assets into `folder`; returns it."""
-    for name, content in {**report.files, **report.assets}.items():
+def write_report(folder: Path, report: Report, vega: bytes = b"") -> Path:
+    """Write pages, files and assets into `folder`, and Vega as a site has it if there is any; returns it."""
+    for name, content in {**report.files, **report.assets, **({VEGA: vega} if vega else {})}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     for page in report.pages:
+        site = f' data-tracegen-vega="{page.up}{VEGA}"' if vega else ""
         (folder / page.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / page.path).write_text(
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{page.title}</title>'
+            f'<!doctype html><html lang="en"{site}>'
+            f'<meta charset="utf-8"><title>{page.title}</title>'
             '<meta name="viewport" content="width=device-width">'
             f'<link rel="stylesheet" href="{page.up}tracegen.css"><script defer src="{page.up}tracegen.js"></script>'
             f'<body><main class="tracegen">{page.body}</main>',

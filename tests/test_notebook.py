@@ -16,7 +16,7 @@ from tests.builders import a_moe_run, a_run, scaled_case
 from tests.pages.test_explain import PAGE, with_residency
 from tests.site_project import stored
 from tests.stand_in import NOW
-from tracegen import notebook
+from tracegen.charts import pointing
 from tracegen.commands.publish import publish_run
 from tracegen.errors import FigureError, StoreError
 from tracegen.loaded import LoadedRun, LoadedTables, LoadedVersion
@@ -66,10 +66,10 @@ def test_every_mark_with_data_has_a_tooltip_of_what_it_is() -> None:
         document = getattr(a_loaded().charts, key.replace("-", "_"))().to_dict()
         told = [
             [field["field"] for field in part["encoding"]["tooltip"]]
-            for part, _ in notebook._parts(document, document.get("data", {}))
+            for part, _ in pointing._parts(document, document)
             if "tooltip" in part.get("encoding", {})
         ]
-        assert told and all(names and not set(names) & set(notebook.LOOKS) for names in told), key
+        assert told and all(names and not set(names) & set(pointing.LOOKS) for names in told), key
     cells = json.dumps(a_loaded().charts.heatmap().to_dict()["vconcat"][1])
     assert '{"field": "touched_bytes"' in cells and '{"field": "memory"' in cells
 

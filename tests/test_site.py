@@ -137,12 +137,13 @@ def test_hostile_text_is_text_on_every_listing(tmp_path: Path) -> None:
 
 def test_compose_puts_body_and_head_in(tmp_path: Path) -> None:
     a_version(tmp_path / "experiments")
-    page = gathered(tmp_path).pages["experiments/sample/v1/memory/index.md"]
+    made = gathered(tmp_path)
+    page = made.pages["experiments/sample/v1/memory/index.md"]
     shell = f'<html lang="en"><head><title>x</title></head><body>{site.placeholder(page)}</body></html>'
-    html = site.compose(page, shell)
+    html = site.compose(made, page, shell)
     assert next(p.body for p in a_report().pages if p.key == "memory") in html
-    assert html.startswith('<html data-tracegen-assets="../../../../assets/tracegen/" lang="en">')
+    assert html.startswith('<html data-tracegen-vega="../../../../assets/tracegen/vega.')
     assert 0 < html.index("<script defer") < html.index("</head>")
     assert site.PAGE_BEGIN not in html
     with pytest.raises(StoreError, match="use a theme that has"):
-        site.compose(page, "<html></html>")
+        site.compose(made, page, "<html></html>")

@@ -205,19 +205,12 @@ def _asset_paths(report: Report) -> dict[str, str]:
     return {name: f"assets/{hashed_name(name, content)}" for name, content in sorted(assets.items())}
 
 
-def loading(assets: Mapping[str, str], prefix: str) -> dict[str, Any]:
-    """What a page's head loads: stylesheets, scripts, and the addresses of what is loaded when needed.
-
-    `tracegen.*` and the chrome are loaded at once; any other asset is named
-    in `<meta name="tracegen-STEM">` and left to the scripts.
-    """
-    at_once = {name: prefix + path for name, path in assets.items() if name.split(".")[0] in ("tracegen", "chrome")}
+def loading(assets: Mapping[str, str], prefix: str) -> dict[str, list[str]]:
+    """The stylesheets and scripts that a page's head loads."""
+    paths = [prefix + path for path in assets.values()]
     return {
-        "styles": [path for name, path in at_once.items() if name.endswith(".css")],
-        "scripts": [path for name, path in at_once.items() if name.endswith(".js")],
-        "later": {
-            f"tracegen-{name.split('.')[0]}": prefix + path for name, path in assets.items() if name not in at_once
-        },
+        "styles": [path for path in paths if path.endswith(".css")],
+        "scripts": [path for path in paths if path.endswith(".js")],
     }
 
 

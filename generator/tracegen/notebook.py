@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.pointing import told
 from tracegen.errors import FigureError
 from tracegen.model import Run
 from tracegen.pages.context import Context
@@ -19,9 +20,6 @@ from tracegen.pages.explain.registry import explanation
 from tracegen.pages.figures import FIGURES, figure
 from tracegen.pages.graphs import graphs
 from tracegen.pages.views import FigureView
-
-# Columns of a chart's data that say how a mark looks, not what it is.
-LOOKS = ("colour", "ink", "step", "rank", "text")
 
 
 @dataclass(frozen=True)
@@ -107,21 +105,6 @@ def _shown(key: str, view: FigureView | None) -> FigureView:
 
 def _with_tooltips(document: dict[str, Any], title: str) -> dict[str, Any]:
     """A chart's document with the title of its figure, on a ground of its own; each mark tells its row of data."""
-    document = {**document, "title": {"text": title, "anchor": "start", "fontSize": 16, "fontWeight": 600}}
+    document = {**told(document), "title": {"text": title, "anchor": "start", "fontSize": 16, "fontWeight": 600}}
     document["config"] = {**document["config"], "background": theme.INK["ground"][1]}
-    for part, data in _parts(document, document.get("data", {})):
-        rows = document["datasets"].get(data.get("name"), [])
-        names = [name for name in (rows[0] if rows else {}) if name not in LOOKS]
-        if names and "encoding" in part:
-            part["encoding"]["tooltip"] = [{"field": name} for name in names]
     return document
-
-
-def _parts(part: dict[str, Any], data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every part of a document that draws marks, with the data it reads, its own or that of what holds it."""
-    data = part.get("data", data)
-    if "mark" in part:
-        yield part, data
-    for together in ("layer", "hconcat", "vconcat"):
-        for inner in part.get(together, ()):
-            yield from _parts(inner, data)

@@ -115,7 +115,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     def on_post_page(self, output: str, page: Page, config: MkDocsConfig) -> str:
         """Put the published body where the placeholder stood; the theme's dialog gets a name."""
         ours = self.site.pages.get(page.file.src_uri)
-        return site_search.named(site.compose(ours, output) if ours else output)
+        return site_search.named(site.compose(self.site, ours, output) if ours else output)
 
     @event_priority(-100)  # after the search plugin has written its index
     def on_post_build(self, config: MkDocsConfig) -> None:

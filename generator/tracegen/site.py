@@ -18,7 +18,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from tracegen import reference, resources, site_files, site_search, store
+from tracegen import reference, resources, site_files, site_search, store, vega
 from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, shells, verify_bundle
 from tracegen.charts.text import printable
 from tracegen.drafts import Draft, Drawing, Render
@@ -99,6 +99,7 @@ class Site:
     entries: list[Entry]
     pages: Mapping[str, SitePage]
     drawing: Drawing
+    vega: bytes
 
     @property
     def bundles(self) -> dict[str, Bundle]:
@@ -125,7 +126,7 @@ class Site:
     def own(self) -> Mapping[str, tuple[str, bytes]]:
         """(address, content) of the site's own CSS and JS, by name."""
         folder = resources.folder("templates") / "site"
-        contents = {name: (folder / name).read_bytes() for name in (CHROME, OFFLINE_SEARCH)}
+        contents = {name: (folder / name).read_bytes() for name in (CHROME, OFFLINE_SEARCH)} | {vega.NAME: self.vega}
         return {name: (f"{ASSETS}/{hashed_name(name, content)}", content) for name, content in contents.items()}
 
 
@@ -157,6 +158,7 @@ def gather(
             for one in versions:
                 verify_bundle(one.bundle, hashes)
         hashes.save(now_ns)
+        engine = vega.script(cache)
     except BaseException:
         drawing.close()
         raise
@@ -167,7 +169,7 @@ def gather(
         for folder, versions, paths, found in zip(folders, published, newest, waiting, strict=True)
     ]
     pages = {page.source: page for page in _pages(entries, base, cache)}
-    return Site(base, entries, pages, drawing)
+    return Site(base, entries, pages, drawing, engine)
 
 
 def placeholder(page: SitePage) -> str:
@@ -175,7 +177,7 @@ def placeholder(page: SitePage) -> str:
     return f"{PAGE_BEGIN}<h1>{escape(page.title)}</h1>\n<p>{escape(page.summary)}</p>{PAGE_END}"
 
 
-def compose(page: SitePage, output: str) -> str:
+def compose(site: Site, page: SitePage, output: str) -> str:
     """The theme's output with the page's content and what its head loads put in."""
     before, found, rest = output.partition(PAGE_BEGIN)
     _, ended, after = rest.partition(PAGE_END)
@@ -184,7 +186,7 @@ def compose(page: SitePage, output: str) -> str:
     content = page.content()
     if not content:
         return ""  # MkDocs writes no empty page
-    before = before.replace("<html", f'<html data-tracegen-assets="{page.root}{ASSETS}/"', 1)
+    before = before.replace("<html", f'<html data-tracegen-vega="{page.root}{site.own[vega.NAME][0]}"', 1)
     before = before.replace("</head>", f"{page.head(page.root)}</head>", 1)
     before = re.sub(r"<body\b[^>]*>", lambda body: f"{body.group()}\n{SKIP}", before, count=1)
     return before + content + after
@@ -322,9 +324,8 @@ def _report_pages(
         yield SitePage(path, title, page["summary"], False, searched, head, partial(content, page))
 
 
-def _head(load: Mapping[str, Any]) -> str:
-    tags = [Markup('<meta name="{}" content="{}">').format(name, path) for name, path in load["later"].items()]
-    tags += [Markup('<link rel="stylesheet" href="{}">').format(path) for path in load["styles"]]
+def _head(load: Mapping[str, Sequence[str]]) -> str:
+    tags = [Markup('<link rel="stylesheet" href="{}">').format(path) for path in load["styles"]]
     tags += [Markup('<script defer src="{}"></script>').format(path) for path in load["scripts"]]
     return "".join(f"{tag}\n" for tag in tags)
 

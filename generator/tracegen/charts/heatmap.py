@@ -10,6 +10,7 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.buffers import COLOURS
+from tracegen.charts.pointing import LEGEND
 from tracegen.charts.text import three
 
 BUFFERS, BETWEEN = 150, 28
@@ -230,7 +231,7 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
         .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
         .encode(x=alt.X("end:Q", axis=None), y=y, text=alt.Text("text:N"))
     )
-    return (box + words).properties(width=400, height=14 * max(len(lanes), 1))
+    return (box + words).properties(name=LEGEND, width=400, height=14 * max(len(lanes), 1))
 
 
 def size_text(count: int) -> str:

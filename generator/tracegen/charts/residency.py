@@ -9,6 +9,7 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, TRACK, Axis, size_text
+from tracegen.charts.pointing import LEGEND
 from tracegen.charts.text import three
 
 ROW = 14
@@ -84,4 +85,4 @@ def _legend(axis: Axis) -> Any:
         .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
         .encode(x=alt.X("end:Q", axis=None), text=alt.Text("text:N"))
     )
-    return (box + words).properties(width=480, height=14)
+    return (box + words).properties(name=LEGEND, width=480, height=14)

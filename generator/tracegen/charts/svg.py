@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import vl_convert
 from markupsafe import escape
 
-from tracegen.charts import theme
+from tracegen.charts import pointing, theme
 
 # A file of its own has the light colours and may be shown on a dark page: it brings its ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
@@ -28,10 +28,12 @@ class Drawing:
     """One figure in the forms pages need; `spec` is the Vega-Lite document with its data, if a chart made it.
 
     `finished` gives the file and what stands in a page; it is called once, when one of them is asked for.
+    `targets` gives the Vega document that lies over it for the pointer; None: nothing does.
     """
 
     finished: Callable[[], tuple[str, str]]
     spec: str | None = None
+    targets: Callable[[], dict[str, Any]] | None = None
 
     @cached_property
     def _forms(self) -> tuple[str, str]:
@@ -62,10 +64,13 @@ def draw(chart: Any, key: str, alt: str, executor: Executor | None = None) -> Dr
     """Draw a chart; `key` makes ids unique on a page, `alt` is what is read out instead of it."""
     document = theme.themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    pointable = pointing.is_pointable(document)
     if executor is None:
-        return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt), spec)
+        targets = partial(pointing.targets, document) if pointable else None
+        return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt), spec, targets)
     raw = executor.submit(vl_convert.vegalite_to_svg, document)
-    return Drawing(lambda: finish(raw.result(), key, alt), spec)
+    made = executor.submit(pointing.targets, document).result if pointable else None
+    return Drawing(lambda: finish(raw.result(), key, alt), spec, made)
 
 
 def finish(raw: str, key: str, alt: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from tracegen.analysis import (
 from tracegen.charts import svg
 from tracegen.charts.svg import Drawing
 from tracegen.model import Run, Version
+from tracegen.pages.packing import script_json
 from tracegen.pages.page import Figure
 from tracegen.pages.quantities import UNKNOWN, printable
 from tracegen.pages.views import Fact, FigureView, Files, Group
@@ -304,12 +305,16 @@ class Context:
             0, ("data (CSV)", self.files.add(f"data/{key}.csv", data.to_csv(index=False, lineterminator="\n")))
         )
         self.figures.append(Figure(key, title, caption, alt, page, path))
-        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {})
+        targets = f"figures/{key}.js" if drawing.targets else ""
+        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets)
 
     def finish(self) -> None:
         """Keep the files of all drawings."""
         for key, drawing in self.drawings.items():
             self.files.add(f"figures/{key}.svg", drawing.svg)
+            if drawing.targets:
+                script = f"window.tracegenFigure({script_json(key)},{script_json(drawing.targets())});\n"
+                self.files.add(f"figures/{key}.js", script)
             if self.citable is not None:
                 self.files.add(f"figures/{key}.pdf", drawing.pdf)
                 self.files.add(f"figures/{key}.png", drawing.png)

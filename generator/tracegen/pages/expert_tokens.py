@@ -11,7 +11,7 @@ from tracegen.analysis import routing
 from tracegen.charts import expert_tokens as chart
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
-from tracegen.pages.op_chunks import script_json
+from tracegen.pages.packing import script_json
 from tracegen.pages.views import FigureView, Head, TableView, cells, table
 
 LINES, ROWS = 48, 20  # at most: lines of the figure, rows of the table

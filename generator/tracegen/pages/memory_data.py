@@ -14,8 +14,8 @@ import pandas as pd
 from tracegen.analysis.pieces import piece_use, pieces
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
-from tracegen.pages.op_chunks import script_json, written_ops
-from tracegen.pages.packing import packed
+from tracegen.pages.op_chunks import written_ops
+from tracegen.pages.packing import packed, script_json
 
 DATA, CALL = "data/memory.js", "tracegenMemory"
 QUANTITIES = ("n_uses", "touched_bytes", "work_ns")

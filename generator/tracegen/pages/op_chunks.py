@@ -6,7 +6,6 @@ chunk (`data/ops/NNN.js`) holds for each of its passes the times of every op and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from tracegen.analysis.accesses import SELECTING, placed
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
 from tracegen.pages.op_address import CHUNK_CALL, CHUNKS
-from tracegen.pages.packing import codes, packed, texts
+from tracegen.pages.packing import codes, packed, script_json, texts
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 400_000
 COLUMNS = ("begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "disk_bytes", "copied_bytes", "buffer_bytes")
@@ -262,11 +261,3 @@ def _numbers(values: Iterable[Any]) -> list[int | None]:
 
 def _write(context: Context, name: str, call: str, text: str) -> None:
     context.files.add(f"{CHUNKS}/{name}.js", f"{call}({text});\n")
-
-
-def script_json(data: object) -> str:
-    """JSON that may stand in a script: no tag can end it, no line separator can break it."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text

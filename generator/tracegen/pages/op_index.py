@@ -7,7 +7,7 @@ import pandas as pd
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
 from tracegen.pages.op_address import CHUNKS
-from tracegen.pages.op_chunks import script_json
+from tracegen.pages.packing import script_json
 
 INDEX, INDEX_CALL = f"{CHUNKS}/index.js", "tracegenIndex"
 

@@ -1,4 +1,4 @@
-"""Columns of whole numbers as short texts, which scripts/packing.js reads.
+"""What travels to the scripts of a page: JSON, and columns of whole numbers as short texts (scripts/packing.js).
 
 A number takes as many bytes as it needs, seven bits in each, the lowest first; the highest bit says that another byte
 follows (LEB128). 0 stands for null; a number n ≥ 0 for 2n + 1, one below 0 for -2n. The bytes stand in base64.
@@ -7,6 +7,7 @@ follows (LEB128). 0 stands for null; a number n ≥ 0 for 2n + 1, one below 0 fo
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,11 @@ def texts(code: np.ndarray, ends: np.ndarray) -> list[str]:
     whole, edge = made.tobytes(), after[np.concatenate([[0], ends])]
     pairs = zip(edge[:-1].tolist(), edge[1:].tolist(), strict=True)
     return [base64.b64encode(whole[begin:end]).decode() for begin, end in pairs]
+
+
+def script_json(data: object) -> str:
+    """JSON that may stand in a script: no tag can end it, no line separator can break it."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text

@@ -22,9 +22,9 @@ from tracegen.pages.explain.registry import explanation
 from tracegen.pages.graphs import graphs
 from tracegen.pages.guide import guide
 from tracegen.pages.memory import memory
-from tracegen.pages.op_chunks import script_json
 from tracegen.pages.operations import operations
 from tracegen.pages.overview import overview
+from tracegen.pages.packing import script_json
 from tracegen.pages.page import Page, Report, outline
 from tracegen.pages.provenance import provenance
 from tracegen.pages.timeline import timeline
@@ -34,13 +34,13 @@ BUILDERS = {
     "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
     "experts": experts, "provenance": provenance,
 }  # fmt: skip
-STYLES = ("page", "operations", "memory", "graph", "graph_tools", "timeline", "guide", "print")
+STYLES = ("page", "figures", "operations", "memory", "graph", "graph_tools", "timeline", "guide", "print")
 # One after the other: what a file uses stands before it.
 SCRIPTS = (
     "base", "canvas", "packing", "passes", "op_window", "op_rows", "op_find", "operations", "memory_book",
     "memory_picture", "memory_log", "memory", "graph_zoom", "graph_book",
     "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph", "timeline_picture", "timeline_strip",
-    "timeline_pointer", "timeline", "experts", "begin",
+    "timeline_pointer", "timeline", "experts", "figures", "begin",
 )  # fmt: skip
 
 

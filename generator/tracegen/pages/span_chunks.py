@@ -18,8 +18,7 @@ import pandas as pd
 
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
-from tracegen.pages.op_chunks import script_json
-from tracegen.pages.packing import packed
+from tracegen.pages.packing import packed, script_json
 
 MOST_SPANS = 400_000  # of all passes together: about 5 MB of script, loaded chunk by chunk
 SPANS_PER_CHUNK = 30_000

@@ -48,7 +48,8 @@ class TableView:
 class FigureView:
     """A figure with anchor `fig-KEY`: drawn, or replaced by `reason`; `downloads` are (label, path), the data first.
 
-    `numbers`, here and in a table, are what the lines of its explanation need to make the data again.
+    `numbers`, here and in a table, are what the lines of its explanation need to make the data again; `targets`
+    is the script that tells what each mark stands for, empty where none does.
     """
 
     key: str
@@ -59,6 +60,7 @@ class FigureView:
     reason: str = ""
     downloads: tuple[tuple[str, str], ...] = ()
     numbers: Mapping[str, object] = field(default_factory=dict)
+    targets: str = ""
 
     @property
     def csv(self) -> str:

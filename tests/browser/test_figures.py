@@ -1,0 +1,143 @@
+"""Figures tell the row of data of the mark that is pointed at, and stay what they are."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tests.report_files import write_report
+from tracegen import vega
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+pytestmark = pytest.mark.browser
+
+TOLD = ".tg-told:not([hidden])"
+MARKS = "[...document.querySelectorAll('[data-key={}] .tg-targets *')].filter(e => e.__data__ && e.__data__.tooltip)"
+ON_TOP = """e => {
+  const at = e.getBoundingClientRect(), y = at.top + at.height / 2;
+  return y > 0 && y < innerHeight && document.elementFromPoint(at.left + at.width / 2, y) === e;
+}"""
+SIZES = """drawing => [...drawing.querySelectorAll('svg')].map(svg => {
+  const at = svg.getBoundingClientRect();
+  return [at.left, at.top, at.width, at.height].map(n => Math.round(n)).join();
+})"""
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return render_report(a_moe_run(), scaled_case(3, 2, moe=True), address="demo/run-003", citable=None)
+
+
+@pytest.fixture(scope="module")
+def root(report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    engine = vega.script(tmp_path_factory.mktemp("cache"))
+    return write_report(tmp_path_factory.mktemp("figures"), report, engine)
+
+
+def shown(page: Any, key: str) -> Any:
+    """The drawing, once it tells."""
+    drawing = page.locator(f"[data-key={key}]")
+    drawing.scroll_into_view_if_needed()
+    page.wait_for_selector(f"[data-key={key}][data-told]")
+    return drawing
+
+
+def told(page: Any) -> dict[str, str]:
+    page.wait_for_selector(TOLD)
+    names, values = page.locator(f"{TOLD} dt").all_text_contents(), page.locator(f"{TOLD} dd").all_text_contents()
+    return dict(zip(names, values, strict=True))
+
+
+def table(report: Report, key: str) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(report.files[f"data/{key}.csv"]))
+
+
+def test_every_figure_of_every_page_tells_and_lies_where_it_is_drawn(page: Any, root: Path, report: Report) -> None:
+    seen = set()
+    for one in report.pages:
+        page.goto((root / one.path).as_uri())
+        for key in page.eval_on_selector_all("[data-targets]", "all => all.map(one => one.dataset.key)"):
+            drawing = shown(page, key)
+            assert int(drawing.get_attribute("data-told")) > 0, key
+            assert len(set(drawing.evaluate(SIZES))) == 1, key
+            seen.add(key)
+    assert {f"figures/{key}.vl.json" for key in seen} == {name for name in report.files if name.endswith(".vl.json")}
+
+
+def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: Report) -> None:
+    page.goto((root / "index.html").as_uri())
+    shown(page, "layers")
+    rows = table(report, "layers")
+    rows = rows[rows["ns_per_token"] > 0]
+    scale = 1e6 if rows.groupby("layer", dropna=False)["ns_per_token"].sum().max() >= 1e6 else 1e3
+    found = page.evaluate(f"{MARKS.format('layers')}.length")
+    seen = {}
+    for i in range(found):
+        mark = page.evaluate_handle(f"{MARKS.format('layers')}[{i}]").as_element()
+        if mark.bounding_box()["width"] < 2:
+            continue
+        mark.hover()
+        words = told(page)
+        (value,) = [float(words[name].replace(",", "")) for name in words if name.endswith("per token row")]
+        seen[words["layer"], words["group"]] = value
+    assert len(seen) > 8
+    for row in rows.itertuples():
+        key = ("no layer" if pd.isna(row.layer) else f"layer {int(row.layer)}", str(row.group))
+        if key in seen:
+            assert seen.pop(key) == pytest.approx(row.ns_per_token / scale, rel=1e-3)
+    assert not seen
+
+
+def test_a_cell_of_the_heatmap_tells_its_bytes(page: Any, root: Path, report: Report) -> None:
+    page.goto((root / "memory/index.html").as_uri())
+    shown(page, "heatmap")
+    spec = json.loads(report.files["figures/heatmap.vl.json"])
+    bytes_of = {row["touched_bytes"] for rows in spec["datasets"].values() for row in rows if "touched_bytes" in row}
+    cells = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.touched_bytes).filter({ON_TOP})"
+    for i in (0, 7, 20):
+        page.evaluate_handle(f"{cells}[{i}]").as_element().hover()
+        words = told(page)
+        exact = page.evaluate(f"{cells}[{i}].__data__.datum.touched_bytes")
+        assert int(words["touched bytes"].replace(",", "")) == exact and exact in bytes_of
+        assert words["memory"] in ("disk", "copied") and "pass" in words
+
+
+def test_keys_go_from_mark_to_mark_and_escape_ends_it(page: Any, root: Path) -> None:
+    page.goto((root / "index.html").as_uri())
+    drawing = shown(page, "components")
+    assert "full stop and comma" in drawing.get_attribute("aria-label")
+    drawing.focus()
+    page.keyboard.press(".")
+    first = told(page)
+    page.keyboard.press(".")
+    name = f"document.querySelector('{TOLD} dd').textContent"
+    page.wait_for_function(f"{name} !== '{first['name']}'")
+    page.keyboard.press(",")
+    page.wait_for_function(f"{name} === '{first['name']}'")
+    page.keyboard.press("Escape")
+    assert page.locator(TOLD).count() == 0
+
+
+def test_without_a_site_nothing_is_asked_for_and_the_drawing_is_the_same(
+    page: Any, root: Path, tmp_path: Path, report: Report
+) -> None:
+    page.goto((root / "index.html").as_uri())
+    drawing = shown(page, "tokens")
+    inside = "drawing => drawing.querySelector('svg').outerHTML"
+    lively = drawing.evaluate(inside)
+    assert drawing.evaluate("d => getComputedStyle(d.querySelector('.tg-targets')).opacity") == "0"
+    alone = write_report(tmp_path, report)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((alone / "index.html").as_uri())
+    page.locator("[data-key=tokens]").scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    assert page.locator("[data-key=tokens]").evaluate(inside) == lively
+    assert not [url for url in asked if "figures/" in url or "vega" in url]

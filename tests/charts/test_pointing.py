@@ -1,0 +1,83 @@
+"""What lies over a figure for the pointer: the same chart, each of whose marks tells its row of data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tracegen.charts import pointing
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return render_report(a_moe_run(), scaled_case(3, 2, moe=True), address="demo/run-003", citable=None)
+
+
+def documents(report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, content in report.files.items():
+        if name.endswith(".vl.json"):
+            yield name.removeprefix("figures/").removesuffix(".vl.json"), json.loads(content)
+
+
+def a_chart(mark: str, n: int) -> dict[str, Any]:
+    encoding = {"x": {"field": "token", "type": "quantitative", "title": "token"},
+                "y": {"field": "time", "type": "quantitative", "title": "ms"}}  # fmt: skip
+    rows = [{"token": i, "time": i / 3, "colour": "#000"} for i in range(n)]
+    return {"mark": mark, "encoding": encoding, "data": {"name": "d"}, "datasets": {"d": rows}}
+
+
+def test_every_drawn_figure_has_a_script_that_hands_its_marks_over(report: Report) -> None:
+    keys = [key for key, _ in documents(report)]
+    assert len(keys) > 10
+    for key in keys:
+        text = report.files[f"figures/{key}.js"].decode()
+        assert text.startswith(f'window.tracegenFigure("{key}",{{"$schema":"https://vega.github.io/schema/vega/')
+        assert text.endswith("});\n") and "<" not in text
+
+
+def test_a_field_is_called_what_its_axis_is_called() -> None:
+    part = pointing.told(a_chart("bar", 2))
+    assert part["encoding"]["tooltip"] == [
+        {"field": "time", "title": "ms", "type": "quantitative", "format": ",.4~r"},
+        {"field": "token", "title": "token"},
+    ]
+
+
+def test_both_ends_of_a_stretch_are_told(report: Report) -> None:
+    document = pointing.told(dict(documents(report))["heatmap"])
+    told = [part["encoding"].get("tooltip", []) for part, _ in pointing._parts(document, document)]
+    cells = next(fields for fields in told if any(field["field"] == "touched_bytes" for field in fields))
+    titles = {field["field"]: field["title"] for field in cells}
+    assert titles["label"] == "pass" and titles["touched_bytes"] == "touched bytes"
+    assert titles["begin"].endswith("MiB, from") and titles["end"].endswith("MiB, to")
+
+
+def test_a_legend_tells_nothing(report: Report) -> None:
+    document = dict(documents(report))["heatmap"]
+    legend = next(view for view in document["vconcat"] if view.get("name") == pointing.LEGEND)
+    assert "tooltip" in json.dumps(pointing.told(document)) and "tooltip" not in json.dumps(pointing.told(legend))
+
+
+def test_a_line_is_pointed_at_place_by_place() -> None:
+    marks = pointing.targets(a_chart("line", 500))["marks"]
+    (bars,) = [mark for mark in marks if mark["type"] == "rule"]
+    assert bars["encode"]["update"]["strokeWidth"] == {"value": 2} and "tooltip" in bars["encode"]["update"]
+    assert [mark["type"] for mark in marks] == ["line", "rule"] and "tooltip" not in json.dumps(marks[0])
+
+
+def test_a_document_is_left_as_it_was(report: Report) -> None:
+    for _, document in documents(report):
+        before = json.dumps(document)
+        pointing.targets(document)
+        assert json.dumps(document) == before
+
+
+@pytest.mark.parametrize(("n", "pointable"), [(pointing.MOST, True), (pointing.MOST + 1, False)])
+def test_too_many_marks_are_not_pointed_at(n: int, pointable: bool) -> None:
+    assert pointing.is_pointable(a_chart("bar", n)) is pointable
