@@ -48,7 +48,6 @@ def a_report(title: str = "What is read?", extra: str = "") -> Report:
         assets={
             "tracegen.css": b".tracegen h1{font-size:32px}\n",
             "tracegen.js": b"'use strict';\n",
-            "vega.js": b"// vega\n",
         },
         values={"touched_share": {"value": 0.6123, "unit": "share", "text": "61 %"}},
         figures=tuple(

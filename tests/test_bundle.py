@@ -76,8 +76,7 @@ def test_a_page_loads_nothing_from_outside(tmp_path: Path) -> None:
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     assert policy and "default-src 'none'" in policy[1] and "http" not in policy[1]
     loaded = re.findall(r'<(?:link|script|img)[^>]*(?:href|src)="([^"]*)"', html)
-    loaded += re.findall(r'<meta name="tracegen-vega" content="([^"]*)"', html)
-    assert len(loaded) == 5
+    assert len(loaded) == 4
     for address in loaded:
         assert (folder / "memory" / address).resolve().is_file()
     for address in re.findall(r'<a href="([^"#]+)"', html):

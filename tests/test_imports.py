@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("recording",),
     ("measure", "observe", "series"),
     ("publish",),
-    ("site_files", "site_search", "journal", "drafts", "reference"),
+    ("site_files", "site_search", "vega", "journal", "drafts", "reference"),
     ("site",),
     ("plugin", "commands"),
     ("demo", "cli"),

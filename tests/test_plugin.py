@@ -15,7 +15,7 @@ from mkdocs.livereload import LiveReloadServer
 
 from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, render
 from tests.test_bundle import files_of
-from tracegen import site, store
+from tracegen import site, store, vega
 from tracegen.commands.build import build_site, loaded
 from tracegen.errors import CheckError, SettingsError, StoreError, TracegenError
 from tracegen.pages.page import OUTLINE
@@ -101,11 +101,11 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(tmp_path:
 
 def test_one_copy_of_an_asset_however_many_versions(tmp_path: Path) -> None:
     built = build_site(a_full_project(tmp_path), strict=True).parent
-    assert len(list(built.rglob("vega.*.js"))) == 1
+    assert len(list(built.rglob("vega.*.js"))) == len(list(built.rglob("tracegen.*.js"))) == 1
     assert not list((built / "experiments").rglob("assets"))
     html = (built / "experiments/sample/v1/memory/index.html").read_text()
-    (vega,) = re.findall(r'<meta name="tracegen-vega" content="([^"]*)"', html)
-    assert (built / "experiments/sample/v1/memory" / vega).resolve().read_bytes() == b"// vega\n"
+    (address,) = re.findall(r'<html data-tracegen-vega="([^"]*)"', html)
+    assert (built / "experiments/sample/v1/memory" / address).resolve().read_bytes() == vega.script(tmp_path)
 
 
 def test_two_builds_are_the_same(tmp_path: Path) -> None:

@@ -123,6 +123,70 @@ def test_one_pass_of_a_row_is_worked_out_from_its_operations(page: Any, root: Pa
     assert 0 < seen < len(experts)
 
 
+def slide(page: Any, name: str, value: int) -> None:
+    page.eval_on_selector(f"[data-tg={name}]", f"e => {{ e.value = {value}; e.dispatchEvent(new Event('input')); }}")
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+def test_a_stretch_of_passes_is_exact_where_it_cuts_rows(page: Any, root: Path, mode: str) -> None:
+    name, outside = "blk.1.ffn_up_exps.weight", int(ROWS["outside"].sum())
+    open_(page, root, name)
+    page.select_option("[data-tg=view]", "layers")
+    page.select_option("[data-tg=which]", mode)
+    first, last = outside + 6, outside + 40
+    slide(page, "slider", last)
+    slide(page, "first", first)
+    passes = ROWS["pass_id"].tolist()[first : last + 1]
+    within = ROWS[ROWS["pass_id"].isin(passes)].groupby("row").size()
+    assert (within < ROWS.groupby("row").size()[within.index]).sum() == 2  # the first and the last row are cut
+    page.wait_for_function(f"document.querySelector('[data-tg=at]').textContent.endsWith('{len(passes)} passes')")
+    page.locator("[data-tg=picture]").focus()
+    of, divided = (f", mean of {len(passes)}", 1) if mode == "mean" else ("", len(passes))
+    for expert in CUT[CUT["tensor"] == number(name)]["expert"].dropna().astype(int):
+        told, use = facts(page), used_of(name, passes, expert) * divided
+        assert told["Tensor"] == f"{name}, expert {expert}"
+        assert told[f"Bytes touched{of}"] == (size(use["touched_bytes"]) if use["n_uses"] else "0")
+        page.keyboard.press("ArrowRight")
+
+
+def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) -> None:
+    open_(page, root, "output.weight")
+    page.select_option("[data-tg=view]", "layers")
+    page.select_option("[data-tg=which]", "sum")
+    measured = ROWS[~ROWS["outside"]]["pass_id"]
+    top = USE[USE["pass_id"].isin(measured)].groupby("piece")["touched_bytes"].sum().max()
+    for last in (20, 100):
+        slide(page, "slider", last)
+        page.wait_for_function("!document.querySelector('[data-tg=at]').textContent.includes('loading')")
+        told = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
+        assert "added up" in told[0] and told[-1] == size(float(top))
+
+
+def test_the_border_to_the_log_moves_by_keys_and_pointer(page: Any, root: Path) -> None:
+    open_(page, root, "output.weight")
+    picture, border = page.locator("[data-tg=picture]"), page.locator("[data-tg=split]")
+    before = picture.bounding_box()["height"]
+    border.focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(50)
+    assert picture.bounding_box()["height"] == pytest.approx(before + 20, abs=1.5)
+    box = border.bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 50, box["y"] - 95)
+    page.mouse.up()
+    page.wait_for_timeout(50)
+    assert picture.bounding_box()["height"] == pytest.approx(before - 80, abs=2)
+
+
+def test_an_operation_of_the_log_is_found_in_the_graph(page: Any, root: Path) -> None:
+    open_(page, root, "blk.0.attn_q.weight")
+    link = page.locator("[data-tg=log] tbody td a").first
+    node = link.inner_text().removeprefix("node ")
+    graph = int(TABLES["passes"].set_index("pass_id")["graph"][int(ROWS["pass_id"].iloc[0])])
+    assert link.get_attribute("href") == f"../graph/index.html#g{graph}-n{node}"
+
+
 def test_the_picture_shows_what_is_used(page: Any, root: Path) -> None:
     """Columns of pixels over an expert are coloured in rows whose tokens chose it, and bare in those that did not."""
     name = "blk.0.ffn_down_exps.weight"
@@ -167,7 +231,7 @@ def test_views_quantities_and_play(page: Any, root: Path) -> None:
             page.select_option("[data-tg=quantity]", quantity)
     page.select_option("[data-tg=order]", "layer")
     page.select_option("[data-tg=view]", "layers")
-    page.select_option("[data-tg=which]", "upto")
+    page.select_option("[data-tg=which]", "sum")
     page.click("[data-tg=play]")
     page.wait_for_function("parseInt(document.querySelector('[data-tg=slider]').value) >= 2")
     page.click("[data-tg=play]")

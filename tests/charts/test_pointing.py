@@ -37,8 +37,8 @@ def test_every_drawn_figure_has_a_script_that_hands_its_marks_over(report: Repor
     assert len(keys) > 10
     for key in keys:
         text = report.files[f"figures/{key}.js"].decode()
-        assert text.startswith(f'window.tracegenFigure("{key}",{{"$schema":"https://vega.github.io/schema/vega/')
-        assert text.endswith("});\n") and "<" not in text
+        assert text.startswith(f'window.tracegenFigure("{key}",{{') and text.endswith("});\n")
+        assert "<" not in text and "https:" not in text
 
 
 def test_a_field_is_called_what_its_axis_is_called() -> None:

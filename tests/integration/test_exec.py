@@ -229,6 +229,19 @@ def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Bui
     assert plain.stdout == text
 
 
+def test_a_program_that_fails_after_it_was_recorded_is_no_success(
+    project: Path, hooked: Build, demo: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = project / "fails.sh"
+    script.write_text('#!/bin/sh\n"$@"\nexit 7\n')
+    script.chmod(0o755)
+    command = [str(script), str(hooked.programs / TARGET), *map(str, completion(demo, 2))]
+    assert main(["exec", "case", "--", *command]) == 3
+    said, loaded = capfd.readouterr(), load_run(project / "experiments" / "case" / "runs" / "001")
+    assert accounted(loaded) and loaded.run.facts["exit_status"] == 7
+    assert "exit status 7, after it was recorded; the run is stored" in said.err and "stored in" in said.out
+
+
 def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
     loaded = execute(TARGET, *completion(demo, 2), options=("--mlock-gb", 0.05))
     found = loaded.run.facts["conditions"]["mlock"]

@@ -48,6 +48,7 @@ def targets(document: dict[str, Any]) -> dict[str, Any]:
         elif _kind(part) == "line":
             _by_place(part, len(rows))
     made: dict[str, Any] = vl_convert.vegalite_to_vega(document)
+    del made["$schema"]  # an address, and pages load nothing from outside
     return made
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tracegen import privacy
 from tracegen.commands.run import print_stored
-from tracegen.errors import SettingsError
+from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.observe import Observation, observe
 from tracegen.progress import Progress
 from tracegen.settings import KEYS, check_name
@@ -54,7 +54,10 @@ def split(arguments: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the program, print the verdict and where the run lies."""
+    """Run the program, print the verdict and where the run lies.
+
+    Raises EnvironmentFailure when the program failed; its run is stored nevertheless.
+    """
     if not args.program:
         raise SettingsError("exec: name the program behind --, as in: tracegen exec NAME -- llama-server -m FILE")
     _check(args)
@@ -62,7 +65,11 @@ def run(args: argparse.Namespace) -> int:
         check_name(args.name), args.program, args.question, args.after, args.for_s, args.passes, args.limit,
         args.private or privacy.asked_for(EXPERIMENTS / args.name), args.interactive, args.attach, args.mlock_gb,
     )  # fmt: skip
-    return print_stored(observe(asked, EXPERIMENTS / args.name, Progress(), args.llama_cpp))
+    made = observe(asked, EXPERIMENTS / args.name, Progress(), args.llama_cpp)
+    found, status = print_stored(made), made.facts["exit_status"]
+    if status and not made.facts.get("stopped", False):
+        raise EnvironmentFailure(f"{args.program[0]}: exit status {status}, after it was recorded; the run is stored")
+    return found
 
 
 def _check(args: argparse.Namespace) -> None:

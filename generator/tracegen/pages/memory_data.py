@@ -29,6 +29,7 @@ def write_memory(context: Context) -> bool:
     if cut.empty or use.empty or rows.empty or context.refusal("heatmap"):
         return False
     written, files = written_ops(context), tables["files"].sort_values("axis_begin")
+    graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
     end = np.array([len(cut)])
     data = {
         "total": int((files["axis_begin"] + files["size_bytes"]).max()),
@@ -47,8 +48,9 @@ def write_memory(context: Context) -> bool:
         },
         "top": {name: _whole(use[name].max()) for name in QUANTITIES},
         "rows": _rows(context, use, rows),
+        "graphs": not context.refusal("graph"),
         "passes": [
-            [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row)]
+            [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row), int(graph[p])]
             for p, row in zip(rows["pass_id"], rows["row"], strict=True)
         ],
     }

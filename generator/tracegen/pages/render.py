@@ -38,7 +38,7 @@ STYLES = ("page", "figures", "operations", "memory", "graph", "graph_tools", "ti
 # One after the other: what a file uses stands before it.
 SCRIPTS = (
     "base", "canvas", "packing", "passes", "op_window", "op_rows", "op_find", "operations", "memory_book",
-    "memory_picture", "memory_log", "memory", "graph_zoom", "graph_book",
+    "memory_picture", "memory_log", "memory_passes", "memory", "graph_zoom", "graph_book",
     "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph", "timeline_picture", "timeline_strip",
     "timeline_pointer", "timeline", "experts", "figures", "begin",
 )  # fmt: skip

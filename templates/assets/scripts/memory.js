@@ -1,34 +1,22 @@
 /* The memory explorer: every tensor of every token; loaded when it comes into view. */
 function memoryExplorer(root, state, book) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
-  var canvas = part("picture"), lens = part("lens"), view = "tokens", quantity = "touched_bytes", order = "file", which = "all";
-  var places, made, drawn, look = { from: 0, to: 1 }, token = 0, single = null, mark = null, playing = null, scale;
+  var canvas = part("picture"), lens = part("lens"), view = "tokens", quantity = "touched_bytes", order = "file";
+  var places, made, drawn, look = { from: 0, to: 1 }, mark = null, playing = null, scale;
+  var passes = memoryPasses(book, state.data + "ops/", function () { build(true); }, function () { part("status").textContent = "The passes could not be loaded."; });
+  var chosen = passes.chosen;
   var names = { touched_bytes: "bytes touched", n_uses: "times used", work_ns: "time of its operations" };
 
   function say(name, value, n) {
     if (value === null || value === undefined) { return "not recorded"; }
     return name === "work_ns" ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
   }
-  function measuredRows(last) {
-    var rows = [];
-    book.rows.forEach(function (row, k) { if (!row.outside && k <= last) { rows.push(k); } });
-    return rows;
-  }
-  function addedUp(last) {
-    var use = book.together(measuredRows(last));
-    use.n = 1; /* not in the mean */
-    return use;
-  }
-  function chosenUse() {
-    if (which === "one") { return single || book.rows[book.data.passes[token][4]]; }
-    return which === "upto" ? addedUp(book.data.passes[token][4]) : book.together(measuredRows(book.rows.length - 1));
-  }
   /* One scale per quantity for the run: of single passes, of whole layers, or of all passes added up. */
   function topOf() {
     var top = book.data.top[quantity] || 1;
     function rise(one, n) { if (one && one[quantity] / n > top) { top = one[quantity] / n; } }
     if (view === "matrix") { made.lanes.forEach(function (lane) { lane.blocks.forEach(function (block) { rise(block.one, block.n); }); }); }
-    if (view === "layers" && which === "upto") { addedUp(book.rows.length - 1).use.forEach(function (one) { rise(one, 1); }); }
+    if (view === "layers" && chosen.mode === "sum") { passes.whole().use.forEach(function (one) { rise(one, 1); }); }
     return top;
   }
   function bands() {
@@ -44,7 +32,7 @@ function memoryExplorer(root, state, book) {
 
   function build(keep) {
     places = memoryPlaces(book, order);
-    made = memoryLanes(book, view, places, view === "layers" ? chosenUse() : null);
+    made = memoryLanes(book, view, places, view === "layers" ? passes.use() : null);
     if (!keep || look.to > made.total) { look.from = 0; look.to = made.total; }
     look.bands = null;
     if (view === "tokens") { bands(); }
@@ -73,7 +61,7 @@ function memoryExplorer(root, state, book) {
   function legend() {
     var list = part("legend");
     list.textContent = "";
-    list.appendChild(make("li", "", names[quantity] + (which === "upto" && view === "layers" ? ", added up, up to" : " per pass, up to")));
+    list.appendChild(make("li", "", names[quantity] + (chosen.mode === "sum" && view === "layers" ? ", added up, up to" : " per pass, up to")));
     scale.ends.forEach(function (end, i) {
       var item = make("li"), swatch = make("i", "tg-swatch");
       swatch.style.background = "var(--tg-s" + i + ")";
@@ -83,14 +71,15 @@ function memoryExplorer(root, state, book) {
     });
   }
   function controls() {
-    var one = view === "layers" && which !== "all";
-    part("slide").hidden = !one;
+    var several = chosen.mode === "mean" || chosen.mode === "sum";
+    part("slide").hidden = view !== "layers" || chosen.mode === "all";
+    part("from").hidden = !several;
     part("which").disabled = view !== "layers";
     part("order").disabled = view !== "tokens";
-    part("slider").max = book.data.passes.length - 1;
-    part("slider").value = token;
-    var entry = book.data.passes[token], row = book.rows[entry[4]];
-    part("at").textContent = which === "upto" ? "measured passes, to the end of the row " + row.label : entry[1] + (which === "one" && !single && row.n > 1 ? " (mean of " + row.n + " passes, loading …)" : "");
+    part("first").max = part("slider").max = book.data.passes.length - 1;
+    part("first").value = chosen.from;
+    part("slider").value = chosen.to;
+    part("at").textContent = passes.words();
   }
 
   /* Pointing: the smallest block under the pointer, or within two pixels of it. */
@@ -140,9 +129,10 @@ function memoryExplorer(root, state, book) {
   function drawLens() { memoryLens(lens, mark && made.lanes[mark.lane], mark, look, book); }
 
   function log() {
-    var row = book.rows[view === "tokens" ? made.lanes[mark.lane].row : book.data.passes[token][4]];
-    var pass = which === "one" && view === "layers" ? book.data.passes[token] : book.data.passes.filter(function (p) { return p[0] === row.first; })[0];
-    memoryLog(part("log"), part("status"), state.data, pass, mark.piece, book.firstOf(mark.piece.tensor).offset);
+    var row = book.rows[view === "tokens" ? made.lanes[mark.lane].row : book.data.passes[chosen.to][4]];
+    var pass = view === "layers" && chosen.mode !== "all" ? book.data.passes[chosen.to] : book.data.passes.filter(function (p) { return p[0] === row.first; })[0];
+    memoryLog(part("log"), part("status"), state.data, pass, mark.piece, book.firstOf(mark.piece.tensor).offset, book.data.graphs);
+    part("split").hidden = false;
   }
   function choose() {
     if (!mark || !mark.piece) { return; }
@@ -197,22 +187,21 @@ function memoryExplorer(root, state, book) {
     tell();
     choose();
   }
+  /* The border between picture and log: what is above it grows, what is below stays as high as it is. */
+  function split(high) {
+    look.high = Math.max(160, Math.min(high, 1200));
+    part("split").setAttribute("aria-valuenow", String(Math.round(look.high)));
+    soon();
+  }
   function move(to) {
-    token = Math.max(0, Math.min(to, book.data.passes.length - 1));
-    single = null;
+    passes.set(to);
     build(true);
-    if (which !== "one" || book.rows[book.data.passes[token][4]].n === 1) { return; }
-    var entry = book.data.passes[token], asked = token;
-    loadPass({ id: entry[0], chunk: entry[2], static: entry[3] }, state.data + "ops/", function () {
-      if (asked !== token) { return; }
-      single = book.ofPass(passOf(entry[0], entry[3]));
-      build(true);
-    }, function () { part("status").textContent = "The pass could not be loaded."; });
   }
   function play() {
     if (playing) { clearInterval(playing); playing = null; } else {
-      if (token >= book.data.passes.length - 1) { move(0); }
-      playing = setInterval(function () { if (token >= book.data.passes.length - 1) { play(); } else { move(token + 1); } }, 700);
+      var last = book.data.passes.length - 1;
+      if (chosen.to >= last) { move({ to: chosen.mode === "one" ? 0 : chosen.from }); }
+      playing = setInterval(function () { if (chosen.to >= last) { play(); } else { move({ to: chosen.to + 1 }); } }, 700);
     }
     part("play").textContent = playing ? "stop" : "play";
     part("play").setAttribute("aria-pressed", String(Boolean(playing)));
@@ -252,11 +241,20 @@ function memoryExplorer(root, state, book) {
     keys["="] = keys["+"];
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
+  var border = part("split"), pulled = null;
+  border.addEventListener("pointerdown", function (event) { pulled = { y: event.clientY, high: drawn.step * made.lanes.length }; border.setPointerCapture(event.pointerId); });
+  border.addEventListener("pointermove", function (event) { if (pulled) { split(pulled.high + event.clientY - pulled.y); } });
+  border.addEventListener("pointerup", function () { pulled = null; });
+  border.addEventListener("keydown", function (event) {
+    var by = { ArrowUp: -20, ArrowDown: 20 }[event.key];
+    if (by) { event.preventDefault(); split(drawn.step * made.lanes.length + by); }
+  });
   part("view").addEventListener("change", function (event) { view = event.target.value; build(); });
   part("quantity").addEventListener("change", function (event) { quantity = event.target.value; build(true); });
   part("order").addEventListener("change", function (event) { order = event.target.value; build(); });
-  part("which").addEventListener("change", function (event) { which = event.target.value; move(token); });
-  part("slider").addEventListener("input", function (event) { move(parseInt(event.target.value, 10)); });
+  part("which").addEventListener("change", function (event) { move({ mode: event.target.value }); });
+  part("first").addEventListener("input", function (event) { move({ from: parseInt(event.target.value, 10) }); });
+  part("slider").addEventListener("input", function (event) { move({ to: parseInt(event.target.value, 10) }); });
   part("play").addEventListener("click", play);
   part("closer").addEventListener("click", function () { zoom(0.5, mark ? mark.block.from + mark.block.size / 2 : undefined); });
   part("farther").addEventListener("click", function () { zoom(2); });

@@ -38,12 +38,12 @@ function memoryBook(data) {
     }
     return low;
   }
-  /* The rows of passes `which` (numbers) added up. */
-  function together(which) {
+  /* The rows of passes `which` (numbers) added up, and what single passes used. */
+  function together(which, singles) {
     var made = sums();
-    which.forEach(function (k) {
-      rows[k].use.forEach(function (one, piece) { add(made, piece, one.copied, one.n_uses, one.touched_bytes, one.work_ns); });
-      made.n += rows[k].n;
+    which.map(function (k) { return rows[k]; }).concat(singles || []).forEach(function (used) {
+      used.use.forEach(function (one, piece) { add(made, piece, one.copied, one.n_uses, one.touched_bytes, one.work_ns); });
+      made.n += used.n;
     });
     return made;
   }

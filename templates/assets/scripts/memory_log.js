@@ -23,8 +23,9 @@ function memoryLens(lens, lane, mark, look, book) {
   pen.strokeRect((mark.block.from - from) * per, 1, Math.max(mark.block.size * per - 1, 2), 15);
 }
 
-/* The operations of `pass` (an entry of the explorer's list) that access the tensor at `offset` of the piece's file. */
-function memoryLog(box, status, data, pass, piece, offset) {
+/* The operations of `pass` (an entry of the explorer's list) that access the tensor at `offset` of the piece's file;
+   `graphs`: the graph page shows them too. */
+function memoryLog(box, status, data, pass, piece, offset, graphs) {
   var entry = { id: pass[0], chunk: pass[2], static: pass[3] };
   function row(whole, node, o) {
     var used = whole.units[node + "." + o[0]], line = make("tr"), first = make("th"), link = make("a", "", node), about = whole.known.about[node];
@@ -35,13 +36,17 @@ function memoryLog(box, status, data, pass, piece, offset) {
     [about.op, about.name, o[0]].forEach(function (text) { line.appendChild(make("td", "tg-code", text)); });
     line.appendChild(make("td", "tg-n", exact(used && used.bytes !== null ? used.bytes : o[7])));
     line.appendChild(make("td", "", used ? unitText(used) : "whole"));
+    if (graphs) {
+      var way = line.appendChild(make("td")).appendChild(make("a", "", "node " + node));
+      way.href = "../graph/index.html#g" + pass[5] + "-n" + node;
+    }
     return line;
   }
   status.textContent = "Loading …";
   loadPass(entry, data + "ops/", function () {
     var whole = passOf(entry.id, entry.static), table = make("table", "tg-table"), head = make("tr"), body = make("tbody");
     status.textContent = "";
-    ["Node", "Operation", "Result", "Operand", "Touched bytes", "Used"].forEach(function (title) { var th = make("th", "", title); th.scope = "col"; head.appendChild(th); });
+    ["Node", "Operation", "Result", "Operand", "Touched bytes", "Used"].concat(graphs ? ["In the graph"] : []).forEach(function (title) { var th = make("th", "", title); th.scope = "col"; head.appendChild(th); });
     whole.node.forEach(function (node) {
       operandsOf(whole, node).forEach(function (o) { if (o[3] === piece.file && o[5] === offset) { body.appendChild(row(whole, node, o)); } });
     });

@@ -72,9 +72,10 @@ function memoryLanes(book, view, places, chosen) {
   return { lanes: lanes, total: book.rows.length };
 }
 
-/* Draws lanes into a canvas; returns what is needed to point into it. `look`: { from, to } of the axis, quantity, scale. */
+/* Draws lanes into a canvas; returns what is needed to point into it. `look`: { from, to } of the axis, quantity,
+   scale, and high: how many pixels the lanes share, where that was chosen. */
 function memoryDraw(canvas, made, look, mark) {
-  var step = Math.max(5, Math.min(18, 460 / Math.max(made.lanes.length, 1))), ruler = look.bands ? MEMORY_RULER : 4;
+  var n = Math.max(made.lanes.length, 1), step = look.high ? Math.max(4, look.high / n) : Math.max(5, Math.min(18, 460 / n)), ruler = look.bands ? MEMORY_RULER : 4;
   var on = sharp(canvas, Math.round(ruler + step * made.lanes.length + 24)), pen = on.pen, left = Math.min(MEMORY_LEFT, on.width / 4);
   var width = Math.max(on.width - left - 4, 1), per = width / (look.to - look.from);
   var ink = colourOf(canvas, "--tg-ink"), muted = colourOf(canvas, "--tg-muted"), band = colourOf(canvas, "--tg-band"), ground = colourOf(canvas, "--tg-ground");
