@@ -8,10 +8,14 @@ from pathlib import Path
 import markdown
 import pytest
 
+from tests.builders import a_run, scaled_case
 from tests.stand_in import HOSTILE, NOW, SVG, a_report, a_version
 from tracegen import journal, publish
 from tracegen.bundle import HashCache
 from tracegen.pages.page import Figure, Report
+from tracegen.pages.render import render_report
+
+TABLES = scaled_case(2, 2)
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +142,44 @@ def test_an_op_of_any_pass(sample: journal.References, page: str, anchor: str) -
 def test_an_op_that_is_not_there(sample: journal.References, reference: str) -> None:
     _, (problem,) = shown(sample, f"[[sample@v1/{reference}]]")
     assert problem.reason.startswith(f"sample@v1 lists no op at {reference.partition('#')[2]!r}")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> journal.References:
+    """A version with all its pages: what its scripts follow is in the data beside them."""
+    folder = tmp_path_factory.mktemp("whole")
+    a_version(folder, report=render_report(a_run(), TABLES, address="sample/v1", citable=None))
+    return journal.references(publish.read_published(folder / "sample", HashCache(Path("no-cache"))))
+
+
+def known_anchors() -> list[str]:
+    tensor = int(TABLES["tensors"]["tensor"].iloc[-1])
+    graph, node = TABLES["graph_nodes"][["graph", "node"]].iloc[-1]
+    pass_id = int(TABLES["spans"]["pass_id"].iloc[-1])
+    ran = int(TABLES["spans"].loc[TABLES["spans"]["pass_id"] == pass_id, "node"].iloc[0])
+    return [f"memory#tensor={tensor}", f"graph#g{graph}-n{node}", f"timeline#pass={pass_id}&node={ran}"]
+
+
+@pytest.mark.parametrize("reference", known_anchors())
+def test_an_address_that_a_script_follows(whole: journal.References, reference: str) -> None:
+    html, problems = shown(whole, f"[[sample@v1/{reference}|there]]")
+    page, _, anchor = reference.replace("&", "&amp;").partition("#")
+    assert (html, problems) == (f'<p><a href="../experiments/sample/v1/{page}/index.html#{anchor}">there</a></p>', [])
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "memory#tensor=99999",
+        "graph#g0-n99999",
+        "graph#g77-n1",
+        "timeline#pass=77&node=1",
+        "overview#tensor=0",
+        "graph#g0-n",
+    ],
+)
+def test_an_address_that_no_script_can_follow(whole: journal.References, reference: str) -> None:
+    assert len(shown(whole, f"[[sample@v1/{reference}]]")[1]) == 1
 
 
 def test_only_the_chunk_of_the_pass_is_read(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
     [[sample@v1]]                           a link to the version
     [[sample@v1/memory#fig-heatmap|text]]   a link to a page, an anchor, with its own text
-    [[sample@v1#pass=3&node=12]]            a link to an op
+    [[sample@v1#pass=3&node=12]]            a link to an op, to its threads with sample@v1/timeline#…
+    [[sample@v1/memory#tensor=17]]          a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
     {{ sample@v1:touched_share }}           a published value, as its page words it
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
@@ -30,7 +31,7 @@ from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
 from tracegen.bundle import Bundle
-from tracegen.pages import op_address
+from tracegen.pages import op_address, place_address
 from tracegen.publish import Published
 
 Found = tuple[Element, int, int] | tuple[None, None, None]  # what Python-Markdown takes from a pattern
@@ -176,25 +177,51 @@ def _room(target: Target) -> dict[str, str]:
 
 
 def _shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
-    """Whether the page has an element with this id, or loads the op that the anchor is the address of."""
-    body = bundle.body(page["path"])
+    """Whether the page has an element with this id, or its scripts lead to what the anchor is the address of."""
+    body, key = bundle.body(page["path"]), page["key"]
     if f'id="{escape(anchor)}"'.encode() in body:
         return True
-    op = op_address.parse(anchor)
-    if op is None or page["key"] != "operations":
+    if key in ("operations", "timeline"):
+        return _lists(bundle, anchor)
+    if key == "memory":
+        found = _file(bundle, place_address.MEMORY)
+        return found is not None and place_address.tensor(anchor) in _tensors(*found)
+    at = place_address.node(anchor) if key == "graph" else None
+    if at is None:
         return False
+    facts = place_address.facts_of(body, at[0])
+    found = _file(bundle, facts) if isinstance(facts, str) else None
+    known = found[0].read_bytes() if found else facts
+    return not isinstance(known, str | None) and at[1] in place_address.nodes_of(known)
+
+
+def _lists(bundle: Bundle, anchor: str) -> bool:
+    """Whether the operations page, which the timeline follows, has a row for the op or the pass."""
+    op = op_address.parse(anchor)
+    body = next((bundle.body(page["path"]) for page in bundle.pages if page["key"] == "operations"), b"")
+    if op is None or f'id="{escape(anchor)}"'.encode() in body:
+        return op is not None
     pass_id, node = op
     chunk = op_address.chunk_of(body, pass_id)
-    entry = bundle.document["manifest"].get(chunk)
-    if chunk is None or entry is None:
-        return False
-    nodes = _nodes(bundle.folder / chunk, entry["sha256"]).get(pass_id, frozenset())
+    found = None if chunk is None else _file(bundle, chunk)
+    nodes = _nodes(*found).get(pass_id, frozenset()) if found else frozenset()
     return bool(nodes) if node is None else node in nodes
+
+
+def _file(bundle: Bundle, path: str) -> tuple[Path, str] | None:
+    """A file of the bundle and its hash; None when the bundle does not have it."""
+    entry = bundle.document["manifest"].get(path)
+    return None if entry is None else (bundle.folder / path, entry["sha256"])
 
 
 @lru_cache(maxsize=8)  # one chunk answers for all the references to its passes
 def _nodes(path: Path, sha256: str) -> Mapping[int, frozenset[int]]:
     return op_address.nodes_of(path.read_bytes())
+
+
+@lru_cache(maxsize=8)
+def _tensors(path: Path, sha256: str) -> frozenset[int]:
+    return place_address.tensors_of(path.read_bytes())
 
 
 def _holds(pages: list[Mapping[str, str]], key: str) -> bool:

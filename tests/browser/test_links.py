@@ -13,11 +13,12 @@ from tests.report_files import written_report
 
 pytestmark = pytest.mark.browser
 PASS, NODE = 4, 6
+TABLES = scaled_case(4, 2, moe=True)
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_report(tmp_path_factory.mktemp("links"), scaled_case(4, 2, moe=True), a_moe_run())
+    return written_report(tmp_path_factory.mktemp("links"), TABLES, a_moe_run())
 
 
 def operation(page: Any, root: Path) -> None:
@@ -40,6 +41,17 @@ def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, root: Path)
     page.wait_for_selector("[data-tg=about] a")
     assert page.locator("[data-tg=about] a").inner_text() == "Qcur-0"
     assert page.locator("[data-tg=label]").inner_text() == "token 2"
+
+
+def test_a_fused_operation_leads_to_the_one_that_did_its_work(page: Any, root: Path) -> None:
+    ops = TABLES["ops"]
+    fused = ops[(ops["pass_id"] == PASS) & (ops["state"] == "fused")].iloc[0]
+    node, into = int(fused["node"]), int(fused["fused_into"])
+    page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
+    page.wait_for_selector("tr.tg-chosen")
+    page.get_by_role("link", name=f"node {into}, which did its work, in the timeline").click()
+    page.wait_for_url(re.compile(rf"timeline/index\.html#pass={PASS}&node={into}$"))
+    page.wait_for_selector("[data-tg=about] a")
 
 
 def test_a_moment_of_the_timeline_leads_to_its_operation(page: Any, root: Path) -> None:

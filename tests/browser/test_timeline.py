@@ -203,7 +203,7 @@ def test_an_unknown_address_says_so(page: Any, root: Path) -> None:
     page.wait_for_function("document.querySelector('[data-tg=status]').textContent.includes('no pass 99')")
     opened(page, root, f"#pass={LAST}&node=9999")
     page.evaluate("location.reload()")
-    page.wait_for_function("document.querySelector('[data-tg=status]').textContent.includes('No thread ran node 9999')")
+    page.wait_for_function("document.querySelector('[data-tg=status]').textContent.includes('Node 9999 has no time')")
 
 
 def test_a_finger_chooses_and_does_not_leave(chrome: Any, root: Path) -> None:

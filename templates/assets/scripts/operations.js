@@ -72,7 +72,11 @@ function operations(state) {
     var pass = tools.pass(), list = operandsOf(pass, node), box = make("td");
     box.colSpan = 16;
     var ways = make("p", "tg-note");
-    var targets = { graph: ["Node " + node + " in the graph", "g" + order[place[shown]].graph + "-n" + node], timeline: ["in the timeline", "pass=" + shown + "&node=" + node] };
+    var into = /^fused into (\d+)$/.exec(pass.note[pass.node.indexOf(node)]), ran = into ? into[1] : node;
+    var targets = {
+      graph: ["Node " + node + " in the graph", "g" + order[place[shown]].graph + "-n" + node],
+      timeline: [into ? "node " + ran + ", which did its work, in the timeline" : "in the timeline", "pass=" + shown + "&node=" + ran]
+    };
     state.ways.forEach(function (page, i) {
       var link = make("a", "", targets[page][0]);
       link.href = "../" + page + "/index.html#" + targets[page][1];

@@ -96,7 +96,7 @@ function timeline(state, root) {
         strip(id);
       }
       choose(node === undefined ? null : find(node));
-      if (node !== undefined && !view.chosen) { part("status").textContent = "No thread ran node " + node + " in pass " + id + "."; }
+      if (node !== undefined && !view.chosen) { part("status").textContent = "Node " + node + " has no time of its own in pass " + id + ": it was fused into another, did nothing, or was not recorded."; }
       reveal();
     });
   }
