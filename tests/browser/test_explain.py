@@ -9,18 +9,11 @@ import pytest
 from tests.browser.test_report import root  # noqa: F401
 from tracegen.charts import theme
 from tracegen.pages.explain.registry import explanation
+from tracegen.pages.page import OUTLINE, Page
 
 pytestmark = pytest.mark.browser
 
-PAGES = [
-    "index.html",
-    "memory/index.html",
-    "operations/index.html",
-    "graph/index.html",
-    "timeline/index.html",
-    "experts/index.html",
-    "provenance/index.html",
-]
+PAGES = [Page(*one, "").path for one in OUTLINE]
 EXPLAINED = """[...document.querySelectorAll("details.tg-explain")].map(element => {
     const at = element.closest("[id^=fig-], [id^=tab-]");
     return [at.id.slice(4), element.open, element.querySelector("summary").textContent,

@@ -162,6 +162,14 @@ def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) 
         assert "added up" in told[0] and told[-1] == size(float(top))
 
 
+def test_to_choose_tokens_is_to_look_at_the_layers(page: Any, root: Path) -> None:
+    open_(page, root, "output.weight")
+    page.select_option("[data-tg=which]", "one")
+    assert page.input_value("[data-tg=view]") == "layers" and page.is_visible("[data-tg=slider]")
+    page.select_option("[data-tg=view]", "tokens")
+    assert page.input_value("[data-tg=which]") == "all" and not page.is_visible("[data-tg=slider]")
+
+
 def test_the_border_to_the_log_moves_by_keys_and_pointer(page: Any, root: Path) -> None:
     open_(page, root, "output.weight")
     picture, border = page.locator("[data-tg=picture]"), page.locator("[data-tg=split]")

@@ -14,7 +14,16 @@ from tests.site_project import Project
 pypdf = pytest.importorskip("pypdf")
 pytestmark = pytest.mark.browser
 
-REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
+REPORT = (
+    "index.html", "memory/index.html", "operations/index.html", "graph/index.html", "timeline/index.html",
+    "provenance/index.html",
+)  # fmt: skip
+# What flows out of its own box lies over what comes after it.
+OVERFLOWING = """
+() => Array.from(document.querySelectorAll(".tg-scroll, .tg-drawing, figure, section, p, dl")).filter(e =>
+    e.checkVisibility() && e.scrollHeight > e.clientHeight + 2 && getComputedStyle(e).display !== "inline")
+  .map(e => [e.className || e.tagName, e.clientHeight, e.scrollHeight].join(" "))
+"""
 # What must stand on paper: titles, captions, the verdict, and each table's rows without their operands.
 WANTED = """
 () => {
@@ -23,7 +32,8 @@ WANTED = """
   const root = document.querySelector(".tracegen, article");
   return Array.from(root.querySelectorAll("h1, h2, h3, .tg-title, .tg-verdict, .tg-notice, .tg-ran, .tg-reason, pre,"
     + "dt, dd:not(:has(strong)), dd > *, tbody > tr:not(.tg-detail) > *, .tg-findings li, figcaption"))
-    .filter(e => !e.closest(".tg-detail, nav, .tg-explorer, details:not([open])")).map(text).filter(t => t.trim());
+    .filter(e => !e.closest(".tg-detail, nav, .tg-explorer, .tg-threads, details:not([open])"))
+    .map(text).filter(t => t.trim());
 }
 """
 EDGE = """
@@ -75,6 +85,15 @@ def test_nothing_is_cut_at_the_edge_of_the_paper(tab: Any, project: Project, pat
         "Array.from(document.querySelectorAll('.tg-scroll, .tg-drawing, .tg-text'), e => getComputedStyle(e).overflowX)"
     )
     assert set(hidden) <= {"visible"}
+
+
+@pytest.mark.parametrize("path", REPORT)
+def test_nothing_lies_over_something_else(tab: Any, project: Project, path: str) -> None:
+    page = tab(project.bundle("demo", 2) / path)
+    page.set_viewport_size({"width": A4_WIDE_PX, "height": 1000})
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(OVERFLOWING) == []
 
 
 def test_what_is_cut_is_missed(tab: Any, project: Project) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tests.report_files import written_report
 from tracegen.charts import theme
+from tracegen.pages.page import OUTLINE, Page
 
 pytestmark = pytest.mark.browser
 
@@ -86,18 +87,7 @@ def test_colours_follow_the_scheme(chrome, root: Path) -> None:  # type: ignore[
     assert found == [f"rgb({int(c[1:3], 16)}, {int(c[3:5], 16)}, {int(c[5:], 16)})" for c in expected]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "index.html",
-        "memory/index.html",
-        "operations/index.html",
-        "graph/index.html",
-        "timeline/index.html",
-        "experts/index.html",
-        "provenance/index.html",
-    ],
-)
+@pytest.mark.parametrize("name", [Page(*one, "").path for one in OUTLINE])
 def test_a_narrow_screen_does_not_scroll_sideways(chrome, root: Path, name: str) -> None:  # type: ignore[no-untyped-def]
     page = chrome.new_page(viewport={"width": 360, "height": 800})
     page.goto((root / name).as_uri())

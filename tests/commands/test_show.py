@@ -41,10 +41,21 @@ def test_json_holds_numbers_with_their_unit_in_the_name(
     assert figures["model"] == {
         "file": "model.gguf", "architecture": "llama", "size_bytes": 5_000_000, "random_weights": True,
     }  # fmt: skip
-    words = {"run", "model", "passes", "time_by_op_ns", "verdict", "checks"}
+    words = {"run", "model", "more_models", "passes", "time_by_op_ns", "verdict", "checks"}
     assert all(isinstance(value, int | float) for key, value in figures.items() if key not in words)
     assert all(isinstance(ns, int) for ns in figures["time_by_op_ns"].values())
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]
+
+
+def test_every_model_of_a_run_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    draft = {"file": "draft.gguf", "architecture": "qwen3", "size_bytes": 3 << 20, "random_weights": False}
+    stored(Path("experiments"), a_run(more_models=[draft]), scaled_case(1, 1))
+    assert json.loads(printed(capsys, "--json"))["more_models"] == [draft]
+    said = printed(capsys)
+    assert "model.gguf, llama, 4.8 MiB (random weights)" in said and "draft.gguf, qwen3, 3.0 MiB\n" in said
 
 
 def test_json_is_null_where_words_say_not_recorded(

@@ -116,10 +116,12 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
     rows = placed(tables, ids)
     ops = op_rows(tables, ids, accessed=accesses(tables, rows=rows))
     summary = summarise(tables, ops, ranges(tables, rows=rows), unseen(tables, rows=rows))
-    model = made.facts["model"]
+    models = [made.facts["model"], *(made.facts.get("more_models") or ())]
+    told = [{key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")} for model in models]
     return {
         "run": f"{made.experiment}/{made.name}",
-        "model": {key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")},
+        "model": told[0],
+        "more_models": told[1:],
         "passes": _kinds(tables),
         "skipped_passes": made.facts["trace"].get("skipped_passes") or 0,
         "interrupted": bool(made.facts.get("stopped")),
@@ -153,15 +155,13 @@ def _kinds(tables: Tables) -> dict[str, int]:
 
 def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     """The key figures in words, in reading order."""
-    model = figures["model"]
-    weights = " (random weights)" if model["random_weights"] else ""
+    more = figures["more_models"]
     times = figures["time_by_op_ns"]
     return {
         "run": figures["run"],
         **({"repetition": _repetition(series)} if (series := figures.get("repetition")) else {}),
-        "model": None
-        if model["file"] is None
-        else f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}",
+        "model": _model(figures["model"]),
+        **{f"model {number}": _model(one) for number, one in enumerate(more, 2)},
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
         **({"window": f"{n} passes outside it were not recorded"} if (n := figures["skipped_passes"]) else {}),
         **({"ended": "interrupted, after its trace was closed"} if figures["interrupted"] else {}),
@@ -183,6 +183,14 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         "verdict": figures["verdict"],
         **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
     }
+
+
+def _model(model: Mapping[str, Any]) -> str | None:
+    """`moe.gguf, llama, 26.3 MiB (random weights)`."""
+    if model["file"] is None:
+        return None
+    weights = " (random weights)" if model["random_weights"] else ""
+    return f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}"
 
 
 def _repetition(series: Mapping[str, Any]) -> str:

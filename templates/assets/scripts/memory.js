@@ -74,7 +74,6 @@ function memoryExplorer(root, state, book) {
     var several = chosen.mode === "mean" || chosen.mode === "sum";
     part("slide").hidden = view !== "layers" || chosen.mode === "all";
     part("from").hidden = !several;
-    part("which").disabled = view !== "layers";
     part("order").disabled = view !== "tokens";
     part("first").max = part("slider").max = book.data.passes.length - 1;
     part("first").value = chosen.from;
@@ -249,10 +248,17 @@ function memoryExplorer(root, state, book) {
     var by = { ArrowUp: -20, ArrowDown: 20 }[event.key];
     if (by) { event.preventDefault(); split(drawn.step * made.lanes.length + by); }
   });
-  part("view").addEventListener("change", function (event) { view = event.target.value; build(); });
+  part("view").addEventListener("change", function (event) {
+    view = event.target.value;
+    if (view !== "layers") { passes.set({ mode: part("which").value = "all" }); }
+    build();
+  });
   part("quantity").addEventListener("change", function (event) { quantity = event.target.value; build(true); });
   part("order").addEventListener("change", function (event) { order = event.target.value; build(); });
-  part("which").addEventListener("change", function (event) { move({ mode: event.target.value }); });
+  part("which").addEventListener("change", function (event) {
+    if (view !== "layers") { view = part("view").value = "layers"; look.to = Infinity; } /* where passes can be chosen */
+    move({ mode: event.target.value });
+  });
   part("first").addEventListener("input", function (event) { move({ from: parseInt(event.target.value, 10) }); });
   part("slider").addEventListener("input", function (event) { move({ to: parseInt(event.target.value, 10) }); });
   part("play").addEventListener("click", play);
