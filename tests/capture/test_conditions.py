@@ -36,6 +36,24 @@ def test_what_is_dropped_is_gone_and_what_is_filled_is_there(file: Path) -> None
     assert page_cache.cached(file).cached_bytes == file.stat().st_size
 
 
+@pytest.mark.parametrize(("short", "readings"), [(0, 1), (2, 3), (page_cache.READINGS, page_cache.READINGS)])
+def test_pages_that_the_kernel_takes_back_are_read_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch, short: int, readings: int
+) -> None:
+    answers, read = [0] * short, []
+    size = file.stat().st_size
+    monkeypatch.setattr(page_cache, "_read", read.append)
+    monkeypatch.setattr(
+        page_cache, "cached", lambda path: page_cache.Cached(path, size, answers.pop() if answers else size)
+    )
+    if short < page_cache.READINGS:
+        page_cache.fill([file])
+    else:
+        with pytest.raises(EnvironmentFailure, match=f"only 0 of {size} bytes stay in the page cache; free memory"):
+            page_cache.fill([file])
+    assert read == [file] * readings
+
+
 def test_one_page_that_is_read_is_counted(file: Path) -> None:
     """Against the kernel: read-ahead off, one page read through a mapping, and one more."""
     page_cache.drop([file])

@@ -53,7 +53,9 @@ def test_prefault_decides_which_pass_reads_a_cold_file(hooked: Build, moe: Path,
     """With it the load reads the whole file, without it the prompt does, page by page; the text is the same."""
     size = moe.stat().st_size
     whole = ran(hooked, tmp_path, moe, page_cache="cold")
-    assert cache_of(whole) == (0, size) and whole.run.facts["settings"]["prefault"] is True
+    before, after = cache_of(whole)
+    assert before == 0 and 0.98 * size < after <= size  # some kernels take pages back early
+    assert whole.run.facts["settings"]["prefault"] is True
     assert size <= read_in(whole, "load") < 1.1 * size and read_in(whole, "prompt") < 0.1 * size
     parts = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False)
     before, after = cache_of(parts)
