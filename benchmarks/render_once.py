@@ -12,14 +12,14 @@ def main(tables_folder: Path, target: Path) -> None:
     from tests.builders import a_moe_run
     from tests.report_files import write_report
 
-    from tracegen import store
+    from tracegen import store, vega
     from tracegen.pages.render import render_report
 
     tables = store.read_tables(tables_folder)
     begin = time.perf_counter()
     report = render_report(a_moe_run(), tables, address="bench/run-001", citable=None)
     rendered = time.perf_counter()
-    write_report(target, report)
+    write_report(target, report, vega.script(target.parent))
     status = Path("/proc/self/status").read_text(encoding="ascii")
     found = {
         "render_s": rendered - begin,
