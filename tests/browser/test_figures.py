@@ -29,6 +29,16 @@ SIZES = """drawing => [...drawing.querySelectorAll('svg')].map(svg => {
   return [at.left, at.top, at.width, at.height].map(n => Math.round(n)).join();
 })"""
 
+# Pairs of words of one drawing that lie on each other.
+OVERLAPPING = """() => [...document.querySelectorAll('.tg-drawing > svg:not(.tg-graph)')].flatMap(svg => {
+  const words = [...svg.querySelectorAll('text')].filter(e => e.textContent.trim())
+    .map(e => [e.textContent, e.getBoundingClientRect()]);
+  return words.flatMap(([one, a], i) => words.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3
+  ).map(([other]) => [svg.closest('figure').id, one, other].join(': ')));
+})"""
+
 
 @pytest.fixture(scope="module")
 def report() -> Report:
@@ -141,3 +151,16 @@ def test_without_a_site_nothing_is_asked_for_and_the_drawing_is_the_same(
     page.wait_for_timeout(300)
     assert page.locator("[data-key=tokens]").evaluate(inside) == lively
     assert not [url for url in asked if "figures/" in url or "vega" in url]
+
+
+@pytest.mark.parametrize(("tokens", "layers"), [(3, 2), (90, 24)])
+def test_no_word_of_a_figure_lies_on_another(page: Any, tmp_path: Path, tokens: int, layers: int) -> None:
+    tables = scaled_case(tokens, layers, moe=True)
+    made = render_report(a_moe_run(), tables, address="demo/run-003", citable=None)
+    root = write_report(tmp_path, made)
+    seen = 0
+    for one in made.pages:
+        page.goto((root / one.path).as_uri())
+        seen += page.locator(".tg-drawing > svg:not(.tg-graph) text").count()
+        assert page.evaluate(OVERLAPPING) == []
+    assert seen > 100

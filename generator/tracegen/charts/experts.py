@@ -11,7 +11,7 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.pointing import LEGEND
 
-ROW, KEY = 24, 40  # height of a layer's row, width of a step in the key
+ROW, KEY, DIGIT = 24, 40, 8  # height of a layer's row, width of a step in the key at least, and of a digit in it
 READABLE = 26  # pixels a cell must have to carry its number
 
 
@@ -76,4 +76,5 @@ def _key(edges: list[int]) -> Any:
     drawn = boxes.encode(x=x, x2=alt.X2("end:Q"), y=lane, color=alt.Color("colour:N", scale=None))
     words = alt.Chart(shown).mark_text(dy=17, fontSize=12, color=theme.INK["muted"][1])
     words = words.encode(x=alt.X("middle:Q", axis=None), y=lane, text=alt.Text("text:N"))
-    return (drawn + words).properties(name=LEGEND, width=KEY * len(shown), height=14)
+    step = max(KEY, 24 + DIGIT * len(str(edges[-1])))
+    return (drawn + words).properties(name=LEGEND, width=step * len(shown), height=14)

@@ -28,12 +28,14 @@ def chart(rows: pd.DataFrame) -> Any:
         }
     )
     present = list(data["group"].unique())
+    lying = len(numbers) <= FEW
+    legend = dict(offset=12 if lying else 26)  # above the title of the axis, which stands there when bars stand
     base = alt.Chart(data).encode(
-        color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=dict(offset=12)),
+        color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=legend),
         order=alt.Order("rank:Q"),
     )
     length = f"{unit} of operation wall time per token row"
-    return _lying(base, order, length) if len(numbers) <= FEW else _standing(base, order, length)
+    return _lying(base, order, length) if lying else _standing(base, order, length)
 
 
 def _lying(base: Any, order: list[str], length: str) -> Any:

@@ -36,6 +36,7 @@ def chart(rows: pd.DataFrame) -> Any:
             x=alt.X(
                 "begin:Q",
                 title=f"{unit} since the pass began",
+                axis=dict(tickCount=12),
                 scale=dict(domain=[0, longest / scale], nice=False),
             ),
             x2=alt.X2("end:Q"),

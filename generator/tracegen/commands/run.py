@@ -109,9 +109,7 @@ def experiment_file(given: str) -> Path:
             return candidate
     known = ", ".join(sorted(p.parent.name for p in EXPERIMENTS.glob("*/experiment.toml"))) or "none here"
     if (EXPERIMENTS / given).is_dir():
-        raise SettingsError(
-            f"{EXPERIMENTS / given}: has runs but no experiment.toml; write one, or give --model and --prompt"
-        )
+        raise SettingsError(f"{EXPERIMENTS / given}: has no experiment.toml; write one, or give --model and --prompt")
     raise SettingsError(f"{given}: no experiment of this name; there are: {known}")
 
 
