@@ -288,6 +288,29 @@ def test_reading_back_a_stored_run_gives_the_same_report(tmp_path: object) -> No
     assert [p.body for p in first.pages] == [p.body for p in second.pages]
 
 
+def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() -> None:
+    usable = body(render(CASES["dense"]), "overview")
+    assert "Measured passes" in usable or "No measured pass" in usable
+    for key in ("one_run_id", "dropped_events", "passes_agree"):
+        failed = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
+        text = body(render(CASES["dense"], failed), "overview")
+        assert "This run is not usable" in text and "Measured passes" not in text and "No measured pass" not in text
+        rows = re.findall(r"<th scope=row[^>]*>((?:Read|Disk faults) [^<]*)</th><td[^>]*>([^<]*)</td>", text)
+        assert len(rows) == 4 and {found for _, found in rows} == {"not shown"}
+
+
+def test_a_long_name_is_shown_by_its_ends() -> None:
+    tables = dict(CASES["dense"])
+    name = "first" + "x" * 10_000 + "last"
+    tensors = tables["tensors"]
+    biggest = tensors["size_bytes"].idxmax()
+    tables["tensors"] = tensors.assign(name=[name if i == biggest else n for i, n in tensors["name"].items()])
+    text = body(render(tables), "memory")
+    cell = re.search(r'title="(first[^"]*)">([^<]*)<', text)
+    assert cell and cell[1] == name and len(cell[2]) <= 120
+    assert cell[2].startswith("firstxxx") and cell[2].endswith("xlast") and " … " in cell[2]
+
+
 def test_interference_is_said_above_every_time() -> None:
     warned = a_run(checks=(Check("interference", "Nothing interfered", "warning", "9 switches a pass", "≤ 1"),))
     report = render(CASES["dense"], warned)

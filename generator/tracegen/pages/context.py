@@ -83,6 +83,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "never-touched": BYTES,
     "top-operations": TIME,
     "rates": TOKENS,
+    "storage": (*EVIDENCE, "dropped_events", "passes_agree"),
     "bytes": (*BYTES, "passes_agree"),
 }
 

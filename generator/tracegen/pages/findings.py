@@ -232,6 +232,8 @@ def findings(context: Context, phase: str) -> list[str]:
             f"Threads spend {q.percent(threads['work_ns'] / whole)} of the time in operations working; the rest is "
             f"waiting at barriers."
         )
+    if context.refusal("storage"):
+        return made
     if s.read_bytes is not None:
         made.append(
             "No measured pass made the kernel read from storage."

@@ -71,12 +71,13 @@ def disk_panel(context: Context) -> TableView:
         if file and room
         else ""
     )
+    refused = context.refusal("storage")
     for which, amount, words in (
         ("while loading and warming up", s.read_bytes_outside, "load and warm-up passes"),
         ("in measured passes", s.read_bytes, "prompt, generate and other passes"),
     ):
         meaning_of = f"What {words} made the kernel read from storage, read-ahead included; 0 when memory had it all."
-        rows.append(cells(f"Read {which}", q.size(amount), meaning_of))
+        rows.append(_counted(f"Read {which}", q.size(amount), meaning_of, refused))
     for when, words in (("before", "before the run"), ("after", "after it")):
         held = context.fact("conditions", "page_cache", f"{when}_bytes")
         share = q.percent(held / file) if held is not None and file else q.UNKNOWN
@@ -84,20 +85,15 @@ def disk_panel(context: Context) -> TableView:
         rows.append(cells(f"Page cache {words}", share, told))
     against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
     rows.append(cells("File against memory", ratio, against))
-    rows.append(
-        cells(
-            "Disk faults while loading",
-            q.count(load if q.known(load) else None),
-            "Major page faults of the process during the load pass.",
-        )
-    )
-    rows.append(
-        cells(
-            "Disk faults in measured passes",
-            q.count(s.major_faults),
+    for which, faults, meaning_of in (
+        ("while loading", load if q.known(load) else None, "Major page faults of the process during the load pass."),
+        (
+            "in measured passes",
+            s.major_faults,
             "Major page faults during prompt and generate passes: the reads that made a thread wait.",
-        )
-    )
+        ),
+    ):
+        rows.append(_counted(f"Disk faults {which}", q.count(faults), meaning_of, refused))
     return table(
         "disk",
         "Is this a disk experiment?",
@@ -108,6 +104,11 @@ def disk_panel(context: Context) -> TableView:
             "disk", pd.DataFrame([[c.text for c in r] for r in rows], columns=["what", "found", "meaning"])
         ),
     )
+
+
+def _counted(what: str, found: str, meaning: str, refused: str) -> tuple[Cell, ...]:
+    """A row of what passes were counted to do; not shown where a failed check makes the passes meaningless."""
+    return cells(what, "not shown", refused) if refused else cells(what, found, meaning)
 
 
 def _room(context: Context, memory: int | None) -> int | None:

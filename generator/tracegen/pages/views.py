@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 
 from tracegen.charts.svg import Drawing
 
+LONGEST = 120  # letters of a name that a cell shows
+
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: `bar` (0 … 1) draws a thin bar, `href` a link, `exact` is the title on hover."""
+    """A table cell: `bar` (0 … 1) draws a thin bar, `href` a link, `exact` is the title on hover.
+
+    A name in code that is longer than a line or two is shown by its ends, and whole in the title and the CSV.
+    """
 
     text: str
     number: bool = False
@@ -19,6 +24,17 @@ class Cell:
     exact: str = ""
     dot: str = ""
     code: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The text as it stands in the cell."""
+        long = self.code and len(self.text) > LONGEST
+        return f"{self.text[: LONGEST - 30]} … {self.text[-24:]}" if long else self.text
+
+    @property
+    def title(self) -> str:
+        """What is told on hover: the exact value, or the whole of a name that is not shown whole."""
+        return self.exact or (self.text if self.shown != self.text else "")
 
 
 @dataclass(frozen=True)
