@@ -52,6 +52,21 @@ def test_tables_belong_to_who_asked_for_them(tmp_path: Path) -> None:
     assert given.ravel().tolist() == list(range(6))
 
 
+def test_a_new_run_takes_no_number_that_a_version_holds(tmp_path: Path) -> None:
+    """As in a clone: versions are there, the runs they were made of are not."""
+    version = tmp_path / "versions" / "2"
+    version.mkdir(parents=True)
+    assert store.last_published_run(tmp_path) == 0
+    (version / "version.json").write_text('{"schema": 1, "runs": [3, 7]}')
+    after = store.last_published_run(tmp_path)
+    with store.part_folder(tmp_path / "runs") as part:
+        folder = store.place_numbered(part, tmp_path / "runs", lambda n: store.write_run_file(part, RUN), after=after)
+    assert folder.name == "008"
+    (version / "version.json").write_text("no JSON")
+    with pytest.raises(StoreError, match="cannot be read"):
+        store.last_published_run(tmp_path)
+
+
 def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
     folder = stored(tmp_path)
     assert folder.name == "001"

@@ -58,7 +58,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
     Raises TracegenError at the first stage that fails; what was captured until then
     is kept in `folder/failed/TIME/` and the message names it.
     """
-    runs = folder / RUNS
+    runs, published = folder / RUNS, store.last_published_run(folder)
     with store.part_folder(runs) as part:
         raw = part / "raw"
         (raw / "trace").mkdir(parents=True)
@@ -81,7 +81,9 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             facts = facts_of(made, trace, timings)
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
-            target = store.place_numbered(part, runs, lambda number: store.write_run_file(part, _numbered(run, number)))
+            target = store.place_numbered(
+                part, runs, lambda number: store.write_run_file(part, _numbered(run, number)), after=published
+            )
         except BaseException as error:
             kept = _keep_failed(part, folder / FAILED)
             said = _of_the_disk(error, runs) if isinstance(error, OSError) else error

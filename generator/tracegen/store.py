@@ -84,13 +84,13 @@ def is_part(path: Path) -> bool:
     return any(name.startswith(".") and name.endswith(".part") for name in path.parts)
 
 
-def place_numbered(part: Path, parent: Path, finish: Callable[[int], None]) -> Path:
-    """Give `part` the next free number in `parent`; `finish(number)` writes what names it.
+def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, after: int = 0) -> Path:
+    """Give `part` the next free number in `parent` above `after`; `finish(number)` writes what names it.
 
     Two runs that end at once get two numbers: the rename is what decides.
     """
     while True:
-        number = next_number(parent)
+        number = max(next_number(parent), after + 1)
         finish(number)
         try:
             for path in part.rglob("*"):
@@ -288,6 +288,15 @@ def run_folders_in(runs: Path) -> list[Path]:
     if not runs.is_dir():
         return []
     return sorted((p for p in runs.iterdir() if p.is_dir() and p.name.isdigit()), key=lambda p: int(p.name))
+
+
+def last_published_run(experiment: Path) -> int:
+    """The largest number of a run that a version of the experiment holds, 0 when none does. Raises StoreError.
+
+    Versions travel with a repository and runs do not: the numbers of the runs that are here are not all that are taken.
+    """
+    documents = (read_json(path, SCHEMA) for path in sorted((experiment / "versions").glob("[0-9]*/version.json")))
+    return max((int(number) for document in documents for number in document.get("runs", ())), default=0)
 
 
 def next_number(folder: Path) -> int:
