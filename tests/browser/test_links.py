@@ -21,8 +21,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written_report(tmp_path_factory.mktemp("links"), TABLES, a_moe_run())
 
 
-def operation(page: Any, root: Path) -> None:
-    page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}&node={NODE}")
+def operation(page: Any, root: Path, node: int = NODE) -> None:
+    page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
     page.wait_for_selector("tr.tg-chosen")
 
 
@@ -41,6 +41,22 @@ def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, root: Path)
     page.wait_for_selector("[data-tg=about] a")
     assert page.locator("[data-tg=about] a").inner_text() == "Qcur-0"
     assert page.locator("[data-tg=label]").inner_text() == "token 2"
+
+
+def test_an_operand_leads_to_its_tensor_in_memory(page: Any, root: Path) -> None:
+    ops = TABLES["ops"].merge(TABLES["graph_nodes"][TABLES["graph_nodes"]["graph"] == 1], on="node")
+    name, of_pass = "blk.0.attn_q.weight", ops[ops["pass_id"] == PASS]
+    operation(page, root, int(of_pass.loc[of_pass["name"] == "Qcur-0", "node"].min()))
+    page.get_by_role("link", name=name).first.click()
+    page.wait_for_url(re.compile(r"memory/index\.html#tensor=\d+$"))
+    number = int(TABLES["tensors"].set_index("name")["tensor"][name])
+    assert page.url.endswith(f"#tensor={number}")
+    page.wait_for_selector("[data-tg=log] table")
+    assert name in page.locator("#tg-memory-about").inner_text()
+    page.goto((root / "memory/index.html").as_uri() + "#file=0&offset=99999999999")
+    page.wait_for_function(
+        "document.querySelector('#explorer [data-tg=status]').textContent === 'No tensor lies there.'"
+    )
 
 
 def test_a_fused_operation_leads_to_the_one_that_did_its_work(page: Any, root: Path) -> None:

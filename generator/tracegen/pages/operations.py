@@ -100,6 +100,7 @@ def operations(context: Context) -> dict[str, Any]:
             "files": files,
             "groups": dict(theme.GROUP_OF),
             "ways": [page for page in ("graph", "timeline") if not context.refusal(page)],
+            "memory": not context.refusal("heatmap"),
             "data": "../data/ops/",
             "first": {} if shown is None else written.first(shown),
         },

@@ -177,7 +177,7 @@ function memoryExplorer(root, state, book) {
   }
   function tensor(number) {
     var piece = book.firstOf(number);
-    if (!piece) { part("status").textContent = "This run has no tensor " + number + "."; return; }
+    if (!piece) { part("status").textContent = number === null ? "No tensor lies there." : "This run has no tensor " + number + "."; return; }
     if (view === "matrix") { view = part("view").value = "tokens"; build(); }
     mark = find(piece, mark ? mark.lane : 0);
     if (!mark) { part("status").textContent = piece.name + " is used by no pass: it has no block."; return; }
@@ -279,8 +279,10 @@ function memoryExplorer(root, state, book) {
     if (found === undefined) { part("status").textContent = "No tensor has such a name."; } else { tensor(parseInt(found, 10)); }
   });
   function follow() {
-    var to = address();
-    if (to.tensor !== undefined) { tensor(to.tensor); root.scrollIntoView({ block: "start" }); }
+    var to = address(), piece = to.offset === undefined ? null : book.lies(to.file || 0, to.offset);
+    if (to.tensor === undefined && to.offset === undefined) { return; }
+    tensor(to.tensor === undefined ? piece && piece.tensor : to.tensor);
+    root.scrollIntoView({ block: "start" });
   }
   window.addEventListener("hashchange", follow);
   build();
@@ -298,7 +300,7 @@ starts.push(function () {
     asked = true;
     script(state.data + "memory.js", function () { }, function () { root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded."; });
   }
-  if (/[#&]tensor=/.test(location.hash) || !window.IntersectionObserver) { load(); return; }
+  if (/[#&](tensor|offset)=/.test(location.hash) || !window.IntersectionObserver) { load(); return; }
   window.addEventListener("hashchange", load);
   new IntersectionObserver(function (seen, watch) { if (seen[0].isIntersecting) { watch.disconnect(); load(); } }, { rootMargin: "200px" }).observe(root);
 });

@@ -67,6 +67,10 @@ function memoryBook(data) {
     });
     return made;
   }
+  /* The piece that lies at an offset of a file, null where none does. */
+  function lies(file, offset) {
+    return pieces.filter(function (piece) { return piece.file === file && piece.offset <= offset && offset < piece.offset + piece.size; })[0] || null;
+  }
   function firstOf(number) { return pieces.filter(function (piece) { return piece.tensor === number; })[0]; }
-  return { data: data, pieces: pieces, rows: rows, together: together, ofPass: ofPass, firstOf: firstOf };
+  return { data: data, pieces: pieces, rows: rows, together: together, ofPass: ofPass, firstOf: firstOf, lies: lies };
 }

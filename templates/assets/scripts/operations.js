@@ -22,6 +22,7 @@ function operations(state) {
     }
     made.appendChild(document.createTextNode(text));
     row.appendChild(made);
+    return made;
   }
 
   function opRow(pass, i, longest) {
@@ -96,7 +97,14 @@ function operations(state) {
       var touched = used && used.bytes !== null ? used.bytes : o[7];
       slot.scope = "row";
       row.appendChild(slot);
-      cell(row, o[1], "tg-code");
+      var named = cell(row, o[1], "tg-code");
+      if (state.memory && o[3] !== null && o[5] !== null) {
+        var there = make("a", "", named.textContent);
+        there.href = "../memory/index.html#file=" + o[3] + "&offset=" + o[5];
+        there.title = "where it lies in memory";
+        named.textContent = "";
+        named.appendChild(there);
+      }
       cell(row, o[2] === null ? "not recorded" : o[2]);
       cell(row, o[3] !== null ? state.files[o[3]] || "file " + o[3] : o[4] !== null ? "buffer " + o[4] : "—");
       [o[5], o[6], touched].forEach(function (value) { cell(row, exact(value), "tg-n"); });
