@@ -25,6 +25,7 @@ from tracegen.analysis import (
 from tracegen.charts import svg
 from tracegen.charts.svg import Drawing
 from tracegen.model import Run, Version
+from tracegen.pages.figure_data import figure_data
 from tracegen.pages.packing import script_json
 from tracegen.pages.page import Figure
 from tracegen.pages.quantities import UNKNOWN, printable
@@ -307,7 +308,8 @@ class Context:
         )
         self.figures.append(Figure(key, title, caption, alt, page, path))
         targets = f"figures/{key}.js" if drawing.targets else ""
-        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets)
+        rows = figure_data(data)
+        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
 
     def finish(self) -> None:
         """Keep the files of all drawings."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tracegen.charts.svg import Drawing
+from tracegen.pages.figure_data import FigureData
 
 LONGEST = 120  # letters of a name that a cell shows
 
@@ -65,7 +66,7 @@ class FigureView:
     """A figure with anchor `fig-KEY`: drawn, or replaced by `reason`; `downloads` are (label, path), the data first.
 
     `numbers`, here and in a table, are what the lines of its explanation need to make the data again; `targets`
-    is the script that tells what each mark stands for, empty where none does.
+    is the script that tells what each mark stands for, empty where none does; `data` are its first rows.
     """
 
     key: str
@@ -77,6 +78,7 @@ class FigureView:
     downloads: tuple[tuple[str, str], ...] = ()
     numbers: Mapping[str, object] = field(default_factory=dict)
     targets: str = ""
+    data: FigureData | None = None
 
     @property
     def csv(self) -> str:

@@ -1,0 +1,48 @@
+"""The data of a figure as a table of a few rows, for those who cannot see the drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from tracegen.pages import quantities as q
+
+MOST = 40  # rows that a page carries; the CSV has all
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """Columns as the CSV names them: name, whether numbers stand in it, and the texts of the first rows; all rows."""
+
+    columns: tuple[tuple[str, bool, tuple[str, ...]], ...]
+    n_rows: int
+
+    @property
+    def rows(self) -> list[tuple[tuple[str, bool], ...]]:
+        """The first rows: each cell with whether it is a number."""
+        return list(zip(*([(text, number) for text in texts] for _, number, texts in self.columns), strict=True))
+
+
+def figure_data(data: pd.DataFrame) -> FigureData:
+    """The first rows of a figure's data as texts."""
+    first = data.head(MOST)
+    columns = []
+    for name in first.columns:
+        number = bool(pd.api.types.is_numeric_dtype(first[name])) and not pd.api.types.is_bool_dtype(first[name])
+        columns.append((str(name), number, tuple(_texts(first[name], number))))
+    return FigureData(tuple(columns), len(data))
+
+
+def _texts(values: Iterable[Any], number: bool) -> Iterable[str]:
+    for value in values:
+        if not q.known(value):
+            yield "—"
+        elif not number:
+            yield q.printable(value)
+        elif float(value).is_integer():
+            yield q.count(value)
+        else:
+            yield f"{float(value):,.6g}".replace(",", q.THIN)

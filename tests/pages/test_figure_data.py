@@ -1,0 +1,51 @@
+"""Below every drawn figure its data stands as a table: the first rows of the CSV."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import unescape
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tracegen.pages.figure_data import MOST, figure_data
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+TABLE = r'<figure id="fig-{}".*?<details class="tg-data">(.*?)</details>'
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return render_report(a_moe_run(), scaled_case(3, 2, moe=True), address="demo/run-003", citable=None)
+
+
+def test_every_figure_has_the_first_rows_of_its_csv(report: Report) -> None:
+    assert len(report.figures) > 10
+    for figure in report.figures:
+        page = next(page for page in report.pages if page.key == figure.page)
+        data = pd.read_csv(io.BytesIO(report.files[f"data/{figure.key}.csv"]))
+        found = re.search(TABLE.format(re.escape(figure.key)), page.body, re.DOTALL)
+        assert found, figure.key
+        assert re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", found[1]) == list(data.columns)
+        rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in found[1].split("<tr>")[2:]]
+        assert len(rows) == min(len(data), MOST)
+        assert ("CSV</a> has all" in found[1]) == (len(data) > MOST)
+        for texts, (_, row) in zip(rows, data.iterrows(), strict=False):
+            for text, value in zip(texts, row, strict=True):
+                if pd.isna(value):
+                    assert text == "—"
+                elif isinstance(value, int | float):
+                    assert float(text.replace("\u202f", "")) == pytest.approx(float(value), rel=1e-5)
+                else:
+                    assert unescape(text) == str(value)
+
+
+def test_numbers_and_words_of_a_table() -> None:
+    made = figure_data(pd.DataFrame({"name": ["a", None], "n": [12345, 2], "share": [0.123456789, float("nan")]}))
+    assert made.rows == [
+        (("a", False), ("12\u202f345", True), ("0.123457", True)),
+        (("—", False), ("2", True), ("—", True)),
+    ]
