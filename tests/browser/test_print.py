@@ -28,7 +28,8 @@ OVERFLOWING = """
 WANTED = """
 () => {
   const text = e => { const c = e.cloneNode(true);
-    c.querySelectorAll("svg, .tg-links, .headerlink, .tg-explain").forEach(x => x.remove()); return c.textContent; };
+    c.querySelectorAll("svg, .tg-links, .headerlink, .tg-explain, .tg-data").forEach(x => x.remove());
+    return c.textContent; };
   const root = document.querySelector(".tracegen, article");
   return Array.from(root.querySelectorAll("h1, h2, h3, .tg-title, .tg-verdict, .tg-notice, .tg-ran, .tg-reason, pre,"
     + "dt, dd:not(:has(strong)), dd > *, tbody > tr:not(.tg-detail) > *, .tg-findings li, figcaption"))
