@@ -20,6 +20,22 @@ def test_every_verb_has_help(command: object, capsys: pytest.CaptureFixture[str]
     assert command.HELP.split()[0] in text  # type: ignore[attr-defined]
 
 
+def test_the_program_of_exec_stands_behind_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exec", "case", "llama-completion", "-m", "model.gguf"]) == 2
+    assert "put -- before the program, as in: tracegen exec NAME -- llama-server" in capsys.readouterr().err
+    assert main(["exec", "--help"]) == 0
+
+
+def test_an_experiment_keeps_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiments" / "case").mkdir(parents=True)
+    (tmp_path / "experiments" / "case" / "experiment.toml").touch()
+    assert main(["run", "--model", "demo", "--prompt", "p", "--name", "case"]) == 2
+    assert "has an experiment.toml of its own: `tracegen run case` runs it" in capsys.readouterr().err
+
+
 def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert main(["frobnicate"]) == 2

@@ -14,7 +14,7 @@ from types import ModuleType
 from tracegen.capture.execute import visible
 from tracegen.commands import build, llama_cpp, model, publish, read, run, sample, serve, show, tensors
 from tracegen.commands import exec as exec_
-from tracegen.errors import EnvironmentFailure, TracegenError
+from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.resources import package_version
 
 COMMANDS: tuple[ModuleType, ...] = (
@@ -46,6 +46,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if exec_.lacks_program(given):
+        _say("exec: put -- before the program, as in: tracegen exec NAME -- llama-server -m FILE")
+        return SettingsError.exit_code
     given, program = exec_.split(given)
     try:
         args = parser().parse_args(given)

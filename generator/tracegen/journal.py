@@ -251,6 +251,19 @@ class _LinkProcessor(InlineProcessor):
         return link, m.start(), m.end()
 
 
+class _StrayFigureProcessor(InlineProcessor):
+    """A figure that stands between words: `_FigureProcessor` has taken those that stand alone."""
+
+    def __init__(self, md: Markdown, known: References) -> None:
+        super().__init__(_FIGURE.pattern, md)
+        self.known = known
+
+    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+        if not is_ours(self.known, m["reference"]):
+            return None, None, None
+        return _unknown(m.group(), "a figure stands alone in its paragraph"), m.start(), m.end()
+
+
 class _ValueProcessor(InlineProcessor):
     def __init__(self, md: Markdown, known: References) -> None:
         super().__init__(_VALUE, md)
@@ -323,6 +336,7 @@ class JournalExtension(Extension):
         """Register after code spans (190) and before Markdown's own links (170)."""
         known: References = self.getConfig("references")
         md.inlinePatterns.register(_LinkProcessor(md, known), "tracegen-link", 176)
+        md.inlinePatterns.register(_StrayFigureProcessor(md, known), "tracegen-stray", 177)
         md.inlinePatterns.register(_ValueProcessor(md, known), "tracegen-value", 175)
         md.parser.blockprocessors.register(_FigureProcessor(md.parser, known), "tracegen-figure", 75)
 

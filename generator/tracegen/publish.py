@@ -107,7 +107,7 @@ def withdraw(
     """Mark a version as withdrawn; its bundle stays as it is.
 
     Raises SettingsError for a wrong number, and for a version that is withdrawn
-    already unless `again` is true: what was said before is then kept as `earlier`.
+    already unless `again` is true: what was said before is then kept as `earlier`, its successor where none is given.
     """
     with _alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
@@ -123,6 +123,8 @@ def withdraw(
         if successor in withdrawn:
             raise SettingsError(f"v{successor} is withdrawn itself; name another successor, or none")
         before = withdrawn.get(number)
+        if before and successor is None:
+            successor = before.get("successor")  # said once, it holds until another is named
         if before and not again:
             when = before.get("created", "date not recorded")
             raise SettingsError(

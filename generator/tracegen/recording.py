@@ -237,6 +237,7 @@ def read_again(folder: Path) -> Run:
     checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped))
     with store.part_folder(folder.parent) as part:
         store.write_tables(part / "tables", trace.tables, VERSION)
+        (folder / "tables").mkdir(exist_ok=True)
         for path in sorted((part / "tables").iterdir()):
             os.replace(path, folder / "tables" / path.name)
     made = replace(run, checks=checks)

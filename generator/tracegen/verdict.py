@@ -100,7 +100,7 @@ def _nodes(e: Evidence) -> Check:
     if total == 0 and _windowed(e):
         return _check(
             "nodes_accounted", "Every node of every pass is accounted for", "failed",
-            f"no pass lay in the window, {_count(e.trace['skipped_passes'])} outside it", "all",
+            f"no pass lay in the window, {_count(e.trace['skipped_passes'])} outside it: ask for another", "all",
         )  # fmt: skip
     counts = state.value_counts()
     detail = ", ".join(f"{_count(n)} {name}" for name, n in counts.items() if n)

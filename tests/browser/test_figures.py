@@ -119,6 +119,30 @@ def test_a_cell_of_the_heatmap_tells_its_bytes(page: Any, root: Path, report: Re
         assert words["memory"] in ("disk", "copied") and "pass" in words
 
 
+def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
+    page.goto((root / "index.html").as_uri())
+    drawing = shown(page, "components")
+    page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
+    assert told(page)
+    box = drawing.bounding_box()
+    page.mouse.move(box["x"] + 4, box["y"] + box["height"] - 4)
+    assert page.locator(TOLD).count() == 0
+
+
+def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Path, report: Report) -> None:
+    page.goto((root / "memory/index.html").as_uri())
+    shown(page, "heatmap")
+    spec = json.loads(report.files["figures/heatmap.vl.json"])
+    bands = [row for rows in spec["datasets"].values() for row in rows if "true_end" in row]
+    assert any(row["end"] > row["true_end"] for row in bands)
+    marks = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.true_end)"
+    for i in range(3):
+        row = page.evaluate(f"{marks}[{i}].__data__.datum")
+        words = page.evaluate(f"{marks}[{i}].__data__.tooltip")
+        (end,) = [words[name] for name in words if name.endswith(", to")]
+        assert float(end) == pytest.approx(row["true_end"], rel=1e-3)
+
+
 def test_keys_go_from_mark_to_mark_and_escape_ends_it(page: Any, root: Path) -> None:
     page.goto((root / "index.html").as_uri())
     drawing = shown(page, "components")

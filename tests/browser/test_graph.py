@@ -450,3 +450,14 @@ def test_a_narrow_screen_does_not_scroll_sideways(open_: Any, root: Path, tables
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     box, panel = (page.locator(one).bounding_box() for one in (".tg-graph .tg-chosen", "[data-tg=facts]"))
     assert box["y"] >= 0 and box["y"] + box["height"] <= panel["y"]
+
+
+def test_an_address_puts_its_node_into_the_middle(open_: Any, root: Path, chrome: Any) -> None:
+    page = chrome.new_page(viewport={"width": 1280, "height": 700})
+    for node in (3, 20):
+        page.goto("about:blank")
+        page.goto((root / "graph/index.html").as_uri() + f"#g0-n{node}", wait_until="load")
+        page.wait_for_timeout(150)
+        place = page.locator(f".tg-chosen[data-node='{node}']").first.bounding_box()
+        assert 100 < place["y"] + place["height"] / 2 < 600
+    page.close()

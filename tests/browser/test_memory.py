@@ -162,6 +162,28 @@ def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) 
         assert "added up" in told[0] and told[-1] == size(float(top))
 
 
+def test_tokens_begin_with_what_was_measured_and_the_log_follows(page: Any, root: Path) -> None:
+    open_(page, root, "blk.0.attn_q.weight")
+    page.select_option("[data-tg=which]", "one")
+    measured = ROWS[~ROWS["outside"]]["pass_id"].tolist()
+    assert not page.is_visible("[data-tg=first]")
+    page.wait_for_function(f"document.querySelector('[data-tg=log] a').href.includes('pass={measured[0]}&')")
+    slide(page, "slider", len(ROWS) - 1)
+    page.wait_for_function(f"document.querySelector('[data-tg=log] a').href.includes('pass={measured[-1]}&')")
+    page.select_option("[data-tg=which]", "mean")
+    assert page.is_visible("[data-tg=first]")
+    page.wait_for_function(f"document.querySelector('[data-tg=at]').textContent.endsWith('{len(measured)} passes')")
+
+
+def test_the_time_of_layers_is_known_where_one_of_their_tensors_has_some(page: Any, root: Path) -> None:
+    open_(page, root, "blk.0.attn_q.weight")
+    page.select_option("[data-tg=view]", "matrix")
+    page.select_option("[data-tg=quantity]", "work_ns")
+    page.locator("[data-tg=picture]").focus()
+    page.keyboard.press("ArrowDown")
+    assert facts(page)["Time of its operations"] not in ("not recorded", "0")
+
+
 def test_to_choose_tokens_is_to_look_at_the_layers(page: Any, root: Path) -> None:
     open_(page, root, "output.weight")
     page.select_option("[data-tg=which]", "one")

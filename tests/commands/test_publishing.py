@@ -70,6 +70,14 @@ def test_a_run_that_a_version_holds(capsys: pytest.CaptureFixture[str]) -> None:
     assert "sample@v2  " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("named", ["sample/run-001", "experiments/sample/runs/001", "experiments/sample/runs/001/"])
+def test_a_run_is_named_as_the_pages_and_the_commands_name_it(named: str) -> None:
+    a_run_folder(Path("experiments"), a_run())
+    command(publish, named, "-m", "first")
+    (one,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert one.version.runs == (1,)
+
+
 def test_withdraw(capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run())
     command(publish, "sample", "-m", "first")

@@ -422,8 +422,12 @@ def test_evidence_that_is_missing_or_changed(
     assert segment.name in said and ("is missing" if fault == "missing" else "has changed") in said
 
 
-def test_tables_can_be_made_again(tracegen: Tracegen, stored: Path) -> None:
-    (stored / "tables" / "ops.parquet").unlink()
+@pytest.mark.parametrize("lost", ["one", "all"])
+def test_tables_can_be_made_again(tracegen: Tracegen, stored: Path, lost: str) -> None:
+    if lost == "all":
+        shutil.rmtree(stored / "tables")
+    else:
+        (stored / "tables" / "ops.parquet").unlink()
     status, said = tracegen("show", "quick")
     assert (status, "`tracegen read` makes the tables anew" in said) == (2, True)
     assert tracegen("read", "quick")[0] == 0

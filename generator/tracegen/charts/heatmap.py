@@ -135,7 +135,7 @@ def _ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
 
 
 def _strip(bands: pd.DataFrame, axis: Axis, lane: Any) -> Any:
-    columns = [c for c in ("begin", "end", "value", "colour") if c in bands]
+    columns = [c for c in ("begin", "end", "true_end", "value", "colour") if c in bands]
     return alt.Chart(bands[columns]).mark_rect().encode(x=_x(axis, axis=None), x2=alt.X2("end:Q"), y=lane)
 
 
@@ -164,6 +164,7 @@ def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
             "value": frame["value"].astype(object),
             "begin": begin / size,
             "end": end.clip(lower=begin + pixel) / size,
+            "true_end": end / size,  # what a reader who points at it is told
             "middle": (begin + end) / 2 / size,
             "width": (end - begin) / pixel,
         }

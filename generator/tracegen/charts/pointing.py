@@ -18,6 +18,7 @@ WORDS = {
     "label": "pass", "line": "token", "even": "even choice", "n_tokens": "tokens", "touched_bytes": "touched bytes",
     "middle": "layer in the middle", "value": "part", "share": "share of the phase",
 }  # fmt: skip
+ENDS = ("end", "high", "true_end")  # said after where they begin
 LEGEND = "legend"  # the name of a view that shows what colours mean: nothing in it is data
 MOST = 5000  # marks; more are too small to point at, and slow a page down
 TOGETHER = ("layer", "hconcat", "vconcat")
@@ -29,7 +30,10 @@ def told(document: dict[str, Any]) -> dict[str, Any]:
     titles = _titles(document)
     for part, rows in _parts(document, document):
         if rows and _kind(part) not in ("text", "rule"):
-            names = sorted(set(rows[0]) - LOOKS, key=lambda name: (not isinstance(rows[0][name], str), name))
+            names = sorted(
+                set(rows[0]) - LOOKS, key=lambda name: (not isinstance(rows[0][name], str), name in ENDS, name)
+            )
+            names = [name for name in names if name != "end" or "true_end" not in names]
             part["encoding"]["tooltip"] = [_field(name, rows, titles) for name in names]
     return document
 
@@ -63,6 +67,8 @@ def _by_place(part: dict[str, Any], n: int) -> None:
 
 def _field(name: str, rows: list[Mapping[str, Any]], titles: Mapping[str, str]) -> dict[str, Any]:
     made: dict[str, Any] = {"field": name, "title": titles.get(name) or name.replace("_", " ")}
+    if name == "share":
+        return made | {"type": "quantitative", "format": ".1%"}
     values = [row[name] for row in rows if isinstance(row.get(name), (int, float))]
     if any(isinstance(value, float) for value in values):
         made |= {"type": "quantitative", "format": ",.0f" if max(map(abs, values)) >= 1000 else ",.4~r"}
@@ -80,6 +86,7 @@ def _titles(document: dict[str, Any]) -> dict[str, str]:
                 shown[channel["field"]] = title
                 if other and other.get("field"):
                     stretches |= {channel["field"]: f"{title}, from", other["field"]: f"{title}, to"}
+                    stretches |= {f"true_{other['field']}": f"{title}, to"}  # what was widened to be seen
     return shown | stretches
 
 

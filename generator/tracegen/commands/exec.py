@@ -53,6 +53,12 @@ def split(arguments: list[str]) -> tuple[list[str], tuple[str, ...]]:
     return arguments[:at], tuple(arguments[at + 1 :])
 
 
+def lacks_program(arguments: list[str]) -> bool:
+    """Whether these call `exec` with more than a name, and without the `--` that its program stands behind."""
+    asked = arguments[:1] == [NAME] and not {"-h", "--help"} & set(arguments)
+    return asked and "--" not in arguments and len(arguments) > 2
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the program, print the verdict and where the run lies.
 
@@ -65,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
         check_name(args.name), args.program, args.question, args.after, args.for_s, args.passes, args.limit,
         args.private or privacy.asked_for(EXPERIMENTS / args.name), args.interactive, args.attach, args.mlock_gb,
     )  # fmt: skip
+    if (EXPERIMENTS / asked.name / "experiment.toml").is_file():
+        print(f"{EXPERIMENTS / asked.name} has an experiment.toml; the run of this program goes beside its runs")
     made = observe(asked, EXPERIMENTS / args.name, Progress(), args.llama_cpp)
     found, status = print_stored(made), made.facts["exit_status"]
     if status and not made.facts.get("stopped", False):

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Publish or withdraw, and print the citation and the folder."""
-    named = re.fullmatch(r"(.+)/(run-\d+)", args.experiment)  # as the pages and `show` name a run
+    named = re.fullmatch(r"(.+?)/(?:runs/(?=\d)|(?=run-))(\S+?)/?", args.experiment)  # as pages and commands name a run
     folder = _experiment_folder(named[1] if named else args.experiment)
     now = datetime.now(UTC)
     if args.successor is not None and args.withdraw is None:

@@ -92,6 +92,11 @@ def _chosen(args: argparse.Namespace) -> tuple[Experiment, Path]:
             "tokens": TOKENS if args.tokens is None else args.tokens,
         }
         name = args.name or QUICK
+        if (EXPERIMENTS / name / "experiment.toml").is_file():
+            raise SettingsError(
+                f"--name: {EXPERIMENTS / name} has an experiment.toml of its own: `tracegen run {name}` runs it; "
+                "give another name"
+            )
         return experiment_from(name, settings, Path.cwd()), EXPERIMENTS / name
     if args.model or args.prompt is not None:
         raise SettingsError("run: give an experiment, or --model and --prompt, not both")
@@ -114,7 +119,10 @@ def experiment_file(given: str) -> Path:
 
 
 def _report(made: Run) -> str:
-    lines = [f"{c.state}: {c.title}: {c.found} (limit: {c.limit})" for c in made.checks if c.state != "passed"]
+    lines = []
+    for c in made.checks:
+        why = f"; {c.detail}" if c.state == "failed" and c.detail else ""
+        lines += [f"{c.state}: {c.title}: {c.found} (limit: {c.limit}){why}"] if c.state != "passed" else []
     n = sum(check.state == "passed" for check in made.checks)
     lines.append(f"{n} of {len(made.checks)} checks passed: {made.verdict}")
     lines.append(f"stored in {made.folder}; look at it: tracegen show {made.folder}")

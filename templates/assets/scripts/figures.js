@@ -44,8 +44,10 @@ function figurePoints(drawing, teller) {
     if (!tells) { element.style.pointerEvents = "none"; }
     return tells;
   });
-  svg.addEventListener("pointerover", function (event) { if (marks.indexOf(event.target) >= 0) { teller.show(home, event.target); } });
-  svg.addEventListener("pointerleave", teller.hide);
+  drawing.addEventListener("pointerover", function (event) {
+    if (marks.indexOf(event.target) >= 0) { teller.show(home, event.target); } else { teller.hide(); }
+  });
+  drawing.addEventListener("pointerleave", teller.hide);
   drawing.addEventListener("blur", teller.hide);
   drawing.addEventListener("keydown", function (event) {
     var step = { ".": 1, ",": -1 }[event.key];

@@ -42,7 +42,11 @@ function graph(state) {
     if (!match) { return; }
     var lead = state.lead[match[1]], node = parseInt(match[2], 10);
     var book = books.filter(function (one) { return one.lead === lead; })[0];
-    if (book && book.has(node)) { choose(book, node, "address"); } else if (book) { missing(match); }
+    if (book && book.has(node)) {
+      choose(book, node, "address");
+      setTimeout(function () { reveal(book, node); }, 0); /* after the browser went to the anchor, below the header */
+      if (document.readyState !== "complete") { window.addEventListener("load", function () { setTimeout(function () { reveal(book, node); }, 0); }); }
+    } else if (book) { missing(match); }
   }
   function missing(match) {
     mark();

@@ -2,7 +2,7 @@
 function memoryExplorer(root, state, book) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   var canvas = part("picture"), lens = part("lens"), view = "tokens", quantity = "touched_bytes", order = "file";
-  var places, made, drawn, look = { from: 0, to: 1 }, mark = null, playing = null, scale;
+  var places, made, drawn, look = { from: 0, to: 1 }, mark = null, playing = null, logged = false, scale;
   var passes = memoryPasses(book, state.data + "ops/", function () { build(true); }, function () { part("status").textContent = "The passes could not be loaded."; });
   var chosen = passes.chosen;
   var names = { touched_bytes: "bytes touched", n_uses: "times used", work_ns: "time of its operations" };
@@ -115,7 +115,7 @@ function memoryExplorer(root, state, book) {
       Object.keys(names).forEach(function (name) { facts.push([names[name][0].toUpperCase() + names[name].slice(1) + (n > 1 ? ", mean of " + n : ""), one ? say(name, one[name], n) : "0"]); });
       if (view === "tokens") {
         var held = book.rows[made.lanes[mark.lane].row].buffers;
-        facts.push(["Buffers, this row", Object.keys(held).map(function (k) { return k + " " + bytesOf((held[k] || 0) / n); }).join(", ") || "none"]);
+        facts.push(["Touched in buffers, this row; a byte used twice counts twice", Object.keys(held).map(function (k) { return k + " " + bytesOf((held[k] || 0) / n); }).join(", ") || "none"]);
       }
     }
     (facts.length ? facts : [["", "Point at a block, or choose a tensor."]]).forEach(function (pair) {
@@ -128,13 +128,14 @@ function memoryExplorer(root, state, book) {
   function drawLens() { memoryLens(lens, mark && made.lanes[mark.lane], mark, look, book); }
 
   function log() {
-    var row = book.rows[view === "tokens" ? made.lanes[mark.lane].row : book.data.passes[chosen.to][4]];
-    var pass = view === "layers" && chosen.mode !== "all" ? book.data.passes[chosen.to] : book.data.passes.filter(function (p) { return p[0] === row.first; })[0];
+    var row = view === "tokens" ? book.rows[made.lanes[mark.lane].row] : null;
+    var pass = row ? book.data.passes.filter(function (p) { return p[0] === row.first; })[0] : book.data.passes[passes.user(mark.piece.i)];
     memoryLog(part("log"), part("status"), state.data, pass, mark.piece, book.firstOf(mark.piece.tensor).offset, book.data.graphs);
     part("split").hidden = false;
   }
   function choose() {
     if (!mark || !mark.piece) { return; }
+    logged = true;
     history.replaceState(null, "", "#tensor=" + mark.piece.tensor);
     log();
   }
@@ -195,6 +196,7 @@ function memoryExplorer(root, state, book) {
   function move(to) {
     passes.set(to);
     build(true);
+    if (logged && mark && mark.piece) { log(); }
   }
   function play() {
     if (playing) { clearInterval(playing); playing = null; } else {
@@ -250,6 +252,7 @@ function memoryExplorer(root, state, book) {
   });
   part("view").addEventListener("change", function (event) {
     view = event.target.value;
+    if (playing) { play(); }
     if (view !== "layers") { passes.set({ mode: part("which").value = "all" }); }
     build();
   });

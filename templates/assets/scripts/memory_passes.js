@@ -3,7 +3,7 @@
 function memoryPasses(book, folder, changed, failed) {
   var list = book.data.passes, measured = [], singles = new Map(), asked = null, chosen = { mode: "all", from: 0, to: 0 };
   list.forEach(function (entry, k) { if (!book.rows[entry[4]].outside) { measured.push(k); } });
-  if (measured.length) { chosen.from = measured[0]; }
+  if (measured.length) { chosen.from = chosen.to = measured[0]; }
 
   function single(k) {
     var row = book.rows[list[k][4]];
@@ -44,7 +44,11 @@ function memoryPasses(book, folder, changed, failed) {
   return {
     chosen: chosen,
     set: function (to) {
-      if (to.mode !== undefined) { chosen.mode = to.mode; }
+      var several = { mean: true, sum: true };
+      if (to.mode !== undefined) {
+        if (several[to.mode] && !several[chosen.mode] && measured.length) { chosen.from = measured[0]; chosen.to = measured[measured.length - 1]; }
+        chosen.mode = to.mode;
+      }
       if (to.from !== undefined) { chosen.from = Math.max(0, Math.min(to.from, list.length - 1)); chosen.to = Math.max(chosen.to, chosen.from); }
       if (to.to !== undefined) { chosen.to = Math.max(0, Math.min(to.to, list.length - 1)); chosen.from = chosen.mode === "one" ? chosen.from : Math.min(chosen.from, chosen.to); }
       var kept = new Map(), wanted = shown().passes;
@@ -60,6 +64,12 @@ function memoryPasses(book, folder, changed, failed) {
       var parts = shown(), made = book.together(parts.rows, parts.passes.map(single));
       if (chosen.mode === "sum") { made.n = 1; } /* not in the mean */
       return made;
+    },
+    /* The pass whose operations stand for what is shown: the one, or the last of a stretch, that used the piece. */
+    user: function (piece) {
+      var within = measured.filter(function (k) { return chosen.mode === "all" || (k >= chosen.from && k <= chosen.to); });
+      var found = within.filter(function (k) { var one = single(k) || book.rows[list[k][4]]; return one.use.has(piece); });
+      return chosen.mode === "one" ? chosen.to : found.length ? found[found.length - 1] : chosen.to;
     },
     /* All measured passes added up: what the scale of sums must hold. */
     whole: function () { return book.together(stretch(0, list.length - 1).rows); },

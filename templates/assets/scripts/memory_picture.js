@@ -62,7 +62,7 @@ function memoryLanes(book, view, places, chosen) {
         if (!own) { return; }
         one.n_uses += own.n_uses;
         one.touched_bytes += own.touched_bytes;
-        one.work_ns = one.work_ns === null || own.work_ns === null ? null : one.work_ns + own.work_ns;
+        if (own.work_ns !== null) { one.work_ns += own.work_ns; } /* fused ones have none of their own */
         one.copied = one.copied || own.copied;
       });
       return { piece: null, row: k, from: k, size: 1, one: one.n_uses ? one : null, n: row.n };
