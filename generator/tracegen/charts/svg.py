@@ -17,7 +17,7 @@ from typing import Any
 import vl_convert
 from markupsafe import escape
 
-from tracegen.charts import pointing, theme
+from tracegen.charts import png, pointing, theme
 
 # A file of its own has the light colours and may be shown on a dark page: it brings its ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
@@ -57,7 +57,7 @@ class Drawing:
     @cached_property
     def png(self) -> bytes:
         """The figure for slides, light, two pixels for one of the SVG; made when it is asked for."""
-        return vl_convert.svg_to_png(self.svg, scale=2)
+        return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
 
 
 def draw(chart: Any, key: str, alt: str, executor: Executor | None = None) -> Drawing:

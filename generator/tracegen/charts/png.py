@@ -1,0 +1,28 @@
+"""PNG files packed well: the renderer packs them for speed, three times larger than need be."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def packed(image: bytes) -> bytes:
+    """The same picture with its pixels deflated anew; every other chunk as it was. Raises ValueError for no PNG."""
+    if not image.startswith(_SIGNATURE):
+        raise ValueError("not a PNG")
+    chunks, at = [], len(_SIGNATURE)
+    while at + 12 <= len(image):
+        (size,) = struct.unpack_from(">I", image, at)
+        chunks.append((image[at + 4 : at + 8], image[at + 8 : at + 8 + size]))
+        at += 12 + size
+    pixels = zlib.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT"))
+    first = next(i for i, (kind, _) in enumerate(chunks) if kind == b"IDAT")
+    others = [(kind, data) for kind, data in chunks if kind != b"IDAT"]
+    others.insert(first, (b"IDAT", zlib.compress(pixels, 7)))
+    return _SIGNATURE + b"".join(_chunk(kind, data) for kind, data in others)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
