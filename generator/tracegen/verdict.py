@@ -358,7 +358,7 @@ def _cost(e: Evidence) -> Check:
     detail = (
         f"{e.trace['event_cost_ns']:.1f} ns per event, measured when the run began; "
         f"{e.trace['pass_cost_ns'] / 1e3:.1f} \u00b5s per pass, the lower quartile of those whose graph was "
-        f"known, timed in the run; at most {e.trace['pass_cost_most_ns'] / 1e3:.1f} \u00b5s"
+        f"known, timed in the run; of a single pass at most {e.trace['pass_cost_most_ns'] / 1e3:.1f} \u00b5s"
     )
     return _check("tracing_cost", title, state, f"{share:.2%}", limit, detail)
 

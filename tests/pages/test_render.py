@@ -299,6 +299,18 @@ def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() 
         assert len(rows) == 4 and {found for _, found in rows} == {"not shown"}
 
 
+def test_the_overview_of_a_mixture_says_how_its_experts_were_chosen() -> None:
+    tables = CASES["experts"]
+    generate = tables["passes"].loc[tables["passes"]["kind"] == "generate", "pass_id"]
+    rows = tables["routing"][tables["routing"]["pass_id"].isin(generate)]
+    layers, n_experts = rows["layer"].nunique(), 8
+    never = layers * n_experts - len(rows[["layer", "expert"]].drop_duplicates())
+    text = words(body(render(tables, a_moe_run()), "overview"))
+    assert f"{never} of {layers * n_experts} experts were chosen by no generated token" in text
+    assert "an even choice would give 12.5 %" in text
+    assert "chosen by no generated token" not in words(body(render(CASES["dense"]), "overview"))
+
+
 def test_a_long_name_is_shown_by_its_ends() -> None:
     tables = dict(CASES["dense"])
     name = "first" + "x" * 10_000 + "last"

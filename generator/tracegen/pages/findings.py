@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.analysis import buffers, timing
+from tracegen.analysis import buffers, routing, timing
 from tracegen.charts import theme
 from tracegen.pages import quantities as q
 from tracegen.pages.context import OUTSIDE, Context
+from tracegen.pages.expert_tokens import no_choice
+from tracegen.pages.page import has_experts
 from tracegen.pages.views import KeyFigure
 
 # Key figures over the generate passes: a run that made one token has none.
@@ -225,6 +227,7 @@ def findings(context: Context, phase: str) -> list[str]:
         made.append(
             f"{q.percent(top['share'])} of the wall time of executed operations in {name} goes to {top['group']}."
         )
+    made += _of_experts(context)
     threads = {name: float(context.timed[name].sum()) for name in ("work_ns", "barrier_ns", "wait_ns")}
     whole = sum(threads.values())
     if whole and not context.refusal("timeline"):
@@ -247,3 +250,17 @@ def findings(context: Context, phase: str) -> list[str]:
             else f"Measured passes had {q.counted(s.major_faults, 'page fault')} that read the disk."
         )
     return made
+
+
+def _of_experts(context: Context) -> list[str]:
+    """How many experts were chosen by nobody, and how evenly the others were."""
+    if not has_experts(context.run) or no_choice(context) or context.refusal("experts"):
+        return []
+    counts = context.choice.counts
+    ranked = routing.ranked(counts)
+    most = float(ranked.loc[ranked["place"] == 1, "share"].median())
+    return [
+        f"{q.count((counts['n_tokens'] == 0).sum())} of {q.counted(len(counts), 'expert')} were chosen by no generated "
+        f"token; the most chosen of a layer got {q.percent(most)} of its choices in the median layer, where an even "
+        f"choice would give {q.percent(float(ranked['even'].median()))}."
+    ]

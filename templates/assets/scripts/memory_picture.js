@@ -103,9 +103,11 @@ function memoryDraw(canvas, made, look, mark) {
   });
   if (look.bands) { memoryBands(pen, look, x, ink, muted); }
   if (mark && mark.block) {
-    pen.strokeStyle = ink;
-    pen.lineWidth = 2;
-    pen.strokeRect(x(mark.block.from) - 1, ruler + mark.lane * step - 1, Math.max(mark.block.size * per, 2) + 2, Math.max(step - 1, 1) + 2);
+    [[ground, 5], [ink, 2]].forEach(function (stroke) { /* seen on pale and on dark blocks */
+      pen.strokeStyle = stroke[0];
+      pen.lineWidth = stroke[1];
+      pen.strokeRect(x(mark.block.from) - 1, ruler + mark.lane * step - 1, Math.max(mark.block.size * per, 2) + 2, Math.max(step - 1, 1) + 2);
+    });
   }
   pen.restore();
   pen.fillStyle = muted;
