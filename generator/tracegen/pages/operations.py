@@ -48,6 +48,7 @@ class OpRow:
     component: str
     group: str
     note: str
+    into: int | None
     numbers: tuple[str, ...]
     bar: float
     threads: str
@@ -148,6 +149,7 @@ def _rows(context: Context, pass_id: int) -> list[OpRow]:
             component=str(o["component"]),
             group=theme.group(o["component"]),
             note=note(o),
+            into=int(o["fused_into"]) if o["state"] == "fused" and q.known(o["fused_into"]) else None,
             numbers=tuple(_number(c, o[c]) for c in COLUMNS),
             bar=0.0 if pd.isna(o["duration_ns"]) else float(o["duration_ns"]) / max(longest, 1),
             threads="—" if pd.isna(o["n_threads"]) else str(o["n_threads"]),
