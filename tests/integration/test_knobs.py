@@ -18,6 +18,7 @@ from tracegen.model import Experiment
 from tracegen.progress import Progress
 
 pytestmark = pytest.mark.llama
+FEW = 64  # pages of some 25,000: a kernel may take back what nobody used for a moment
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_prefault_decides_which_pass_reads_a_cold_file(hooked: Build, moe: Path,
     size = moe.stat().st_size
     whole = ran(hooked, tmp_path, moe, page_cache="cold")
     before, after = cache_of(whole)
-    assert before == 0 and 0.98 * size < after <= size  # some kernels take pages back early
+    assert before == 0 and 0.98 * size < after <= size
     assert whole.run.facts["settings"]["prefault"] is True
     assert size <= read_in(whole, "load") < 1.1 * size and read_in(whole, "prompt") < 0.1 * size
     parts = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False)
@@ -62,14 +63,14 @@ def test_prefault_decides_which_pass_reads_a_cold_file(hooked: Build, moe: Path,
     assert before == 0 and after > 0 and parts.run.facts["settings"]["prefault"] is False
     assert read_in(parts, "load") < 0.1 * size and faults_in(parts, "prompt") > 0
     assert read_in(parts, "prompt") > 0.5 * after
-    assert faults_in(whole, "prompt") == 0 and parts.run.facts["text"] == whole.run.facts["text"]
+    assert faults_in(whole, "prompt") < FEW and parts.run.facts["text"] == whole.run.facts["text"]
 
 
 def test_a_warm_file_is_in_memory_before_the_run(hooked: Build, moe: Path, tmp_path: Path) -> None:
     loaded = ran(hooked, tmp_path, moe, page_cache="warm", prefault=False)
     size = moe.stat().st_size
-    assert cache_of(loaded)[0] > 0.98 * size  # some kernels take a few pages back early
-    assert faults_in(loaded, "prompt") < 20 and read_in(loaded, "prompt") < 0.02 * size
+    assert cache_of(loaded)[0] > 0.98 * size
+    assert faults_in(loaded, "prompt") < FEW and read_in(loaded, "prompt") < 0.02 * size
 
 
 def pages_of(loaded: LoadedRun, pass_id: int) -> set[int]:
@@ -89,7 +90,8 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
     ids = loaded.passes["pass_id"].tolist()
     assert loaded.residency["pass_id"].unique().tolist() == ids
     seen = [pages_of(loaded, pass_id) for pass_id in ids]
-    assert all(before <= after for before, after in itertools.pairwise(seen)) and len(seen[0]) < len(seen[-1])
+    assert all(len(before - after) < FEW for before, after in itertools.pairwise(seen))
+    assert len(seen[0]) + FEW < len(seen[-1])
     used = ranges(loaded.tables)
     for pass_id, pages in zip(ids, seen, strict=True):
         of_pass = used[(used["pass_id"] == pass_id) & (used["memory"] == "disk") & (used["end"] > used["begin"])]
@@ -98,14 +100,15 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
             for begin, end in zip(of_pass["begin"], of_pass["end"], strict=True)
             for page in range(begin // mmap.PAGESIZE, (end - 1) // mmap.PAGESIZE + 1)
         }
-        assert touched <= pages
+        assert len(touched - pages) <= len(touched) // 50
     head = first_page_of_weights(loaded)  # llama.cpp unmaps what lies before
     whole = [page for page in seen[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
     outside = cache_of(loaded)[1] - len(whole) * mmap.PAGESIZE
-    assert 0 <= outside <= (head + 1) * mmap.PAGESIZE
+    assert -FEW * mmap.PAGESIZE <= outside <= (head + 1) * mmap.PAGESIZE
 
 
 def test_with_prefault_the_load_leaves_the_whole_file_in_memory(hooked: Build, moe: Path, tmp_path: Path) -> None:
     loaded = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
     n_pages = -(-moe.stat().st_size // mmap.PAGESIZE)
-    assert pages_of(loaded, 0) == set(range(first_page_of_weights(loaded), n_pages))
+    whole, found = set(range(first_page_of_weights(loaded), n_pages)), pages_of(loaded, 0)
+    assert found <= whole and len(whole - found) < FEW
