@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.result import Result
+from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import last_lines
 from tracegen.capture.llama_cpp import TARGET, ensure_build
 from tracegen.capture.plan import command_for, environment_for, timings_in
@@ -23,7 +24,6 @@ from tracegen.model import Experiment
 from tracegen.progress import Progress
 from tracegen.readers.native import read_trace
 from tracegen.readers.segments import segment_files
-from tracegen.verdict import overhead_share
 
 TOKEN_LIMIT = 1.05  # upper end of the interval of the median ratio
 REPORT_LIMIT = 2.0  # between what a run says of its own cost and what on and off say

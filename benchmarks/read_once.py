@@ -20,14 +20,16 @@ def main(model_file: Path, trace_folder: Path, target: Path) -> None:
     from tracegen.verdict import Evidence, checks_of
 
     ready = time.perf_counter()
-    before = _peak()
+    before = peak_bytes()
     model = read_model(model_file)
     trace = read_trace(segment_files(trace_folder), ModelTables(model.files, model.tensors))
     read = time.perf_counter()
     store.write_tables(target, trace.tables, VERSION)
     stored = time.perf_counter()
-    peak = _peak()
-    checks_of(Evidence(trace.tables, trace.facts, {}, model.n_layers, 0, model.n_experts, model.data_begin))
+    peak = peak_bytes()
+    checks_of(
+        Evidence(trace.tables, trace.facts, {}, model.n_layers, 0, model.n_experts, model.data_begin, model.alignment)
+    )
     checked = time.perf_counter()
     found = {
         "import_s": ready - begin,
@@ -36,7 +38,7 @@ def main(model_file: Path, trace_folder: Path, target: Path) -> None:
         "check_s": checked - stored,
         "peak_imports": before,
         "peak": peak,
-        "peak_checked": _peak(),
+        "peak_checked": peak_bytes(),
         "tables": sum(int(table.memory_usage(deep=True).sum()) for table in trace.tables.values()),
         "stored": sum(path.stat().st_size for path in target.iterdir()),
         "trace": trace.facts["bytes"],
@@ -45,7 +47,7 @@ def main(model_file: Path, trace_folder: Path, target: Path) -> None:
     print(json.dumps(found))
 
 
-def _peak() -> int:
+def peak_bytes() -> int:
     """The most memory that this process has had, in bytes; `ru_maxrss` begins with that of the parent."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))

@@ -320,6 +320,7 @@ def _passes(
                 position=position + r,
                 sequence=0,
                 output=r == tokens - 1,
+                generated_token=produced - 1 if kind == "generate" else None,
             )
             for r in range(tokens)
         ]

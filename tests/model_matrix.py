@@ -15,7 +15,7 @@ from typing import Any
 from tests import random_models
 from tests.integration import test_models as models
 from tests.integration.test_models import CASES, PROMPT, Case, Traced
-from tests.random_models import write_random_model
+from tests.random_files import write_random_model
 from tracegen.capture.llama_cpp import TARGET
 from tracegen.errors import TracegenError
 from tracegen.loaded import LoadedRun, load_run

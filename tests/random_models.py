@@ -1,194 +1,22 @@
-"""Tiny models with random weights, of the architectures that people trace: files that llama.cpp loads and runs.
+"""Tiny models with random weights, of the architectures that people trace.
 
 Each architecture is a table: its metadata, and its tensors with the component that the product must
-find for them, told by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow.
+find for them, told by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow;
+`gpt_oss` gives its architecture in any size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from math import prod
-from pathlib import Path
+from tests.random_files import CONTEXT, N_VOCAB, Architecture, Value, Weight
 
-import gguf
-import numpy as np
-from numpy.typing import NDArray
-
-Value = bool | int | float | str | list[int]
-
-
-@dataclass(frozen=True)
-class Weight:
-    """A tensor: its name (in a layer without `blk.N.`), its component and its shape, the length of a row first.
-
-    Vectors, and what is `plain`, are F32 whatever the type of the model; `plain` is what llama.cpp wants so.
-    """
-
-    name: str
-    component: str
-    shape: tuple[int, ...]
-    plain: bool = False
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """A model of it: metadata (keys without the architecture), the tensors of no layer, those of each layer.
-
-    `unread` are the tensors that llama.cpp loads and never reads.
-    """
-
-    name: str
-    metadata: Mapping[str, Value]
-    outside: tuple[Weight, ...]
-    layers: tuple[tuple[Weight, ...], ...]
-    unread: frozenset[str] = frozenset()
-
-    @property
-    def weights(self) -> list[Weight]:
-        """All tensors under their whole names, in the order of the file."""
-        inside = [replace(w, name=f"blk.{i}.{w.name}") for i, layer in enumerate(self.layers) for w in layer]
-        return [*self.outside, *inside]
-
-
-def write_random_model(
-    architecture: Architecture, path: Path, dtype: str = "F16", mix: Mapping[str, str] | None = None
-) -> Path:
-    """Write a model whose matrices are of `dtype`, those of the components in `mix` of another type."""
-    writer = gguf.GGUFWriter(path, architecture.name)
-    writer.add_bool("tracegen.random_weights", True)
-    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
-    for key, value in architecture.metadata.items():
-        _add_value(writer, f"{architecture.name}.{key}", value)
-    writer.add_block_count(len(architecture.layers))
-    writer.add_context_length(CONTEXT)
-    _add_vocabulary(writer)
-    types = types_of(architecture, dtype, mix or {})
-    _write(writer, ((weight, types[weight.name]) for weight in architecture.weights))
-    return path
-
-
-def types_of(architecture: Architecture, dtype: str, mix: Mapping[str, str]) -> dict[str, str]:
-    """The type of each tensor of such a model by name."""
-    return {
-        weight.name: "F32" if weight.plain or len(weight.shape) == 1 else mix.get(weight.component, dtype)
-        for weight in architecture.weights
-    }
-
-
-def write_lora(architecture: Architecture, path: Path, components: Sequence[str], rank: int = 8) -> Path:
-    """Write an adapter for the matrices of these components."""
-    writer = gguf.GGUFWriter(path, architecture.name)
-    writer.add_type("adapter")
-    writer.add_string("adapter.type", "lora")
-    writer.add_float32("adapter.lora.alpha", float(rank))
-    pairs = [
-        Weight(f"{weight.name}.lora_{side}", weight.component, shape)
-        for weight in architecture.weights
-        if weight.component in components and len(weight.shape) == 2
-        for side, shape in (("a", (weight.shape[0], rank)), ("b", (rank, weight.shape[1])))
-    ]
-    _write(writer, ((pair, "F32") for pair in pairs))
-    return path
-
-
-def write_projector(path: Path) -> Path:
-    """Write what is typical of a multimodal projector (mmproj): a vision encoder, and no language model."""
-    writer = gguf.GGUFWriter(path, "clip")
-    writer.add_type("mmproj")
-    writer.add_bool("clip.has_vision_encoder", True)
-    writer.add_string("clip.projector_type", "mlp")
-    writer.add_uint32("clip.vision.block_count", 1)
-    weights = [Weight("mm.0.weight", "other", (64, 64)), Weight("v.blk.0.attn_q.weight", "attention_q", (64, 64))]
-    _write(writer, ((weight, "F16") for weight in weights))
-    return path
-
-
-# File
-
-
-def _add_value(writer: gguf.GGUFWriter, key: str, value: Value) -> None:
-    if isinstance(value, bool):
-        writer.add_bool(key, value)
-    elif isinstance(value, int):
-        writer.add_uint32(key, value)
-    elif isinstance(value, float):
-        writer.add_float32(key, value)
-    elif isinstance(value, str):
-        writer.add_string(key, value)
-    else:
-        writer.add_array(key, value)
-
-
-def _add_vocabulary(writer: gguf.GGUFWriter) -> None:
-    """A SentencePiece vocabulary of single characters and bytes."""
-    kinds = gguf.TokenType
-    characters = ["▁", *map(chr, range(0x21, 0x7F))]
-    fillers = [f"▁{number:02d}" for number in range(N_VOCAB - 259 - len(characters))]
-    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *characters, *fillers]
-    normal = [kinds.NORMAL] * (len(characters) + len(fillers))
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list(tokens)
-    writer.add_token_scores([-float(number) for number in range(N_VOCAB)])
-    writer.add_token_types([kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL, *[kinds.BYTE] * 256, *normal])
-    writer.add_token_type_count(2)
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_unk_token_id(0)
-    writer.add_add_bos_token(True)
-
-
-def _write(writer: gguf.GGUFWriter, weights: Iterable[tuple[Weight, str]]) -> None:
-    rng = np.random.default_rng(1)
-    contents = []
-    for weight, name in weights:
-        dtype = gguf.GGMLQuantizationType[name]
-        content = _content(weight, dtype, rng)
-        contents.append(content)
-        writer.add_tensor_info(weight.name, weight.shape[::-1], np.dtype(np.float32), content.nbytes, raw_dtype=dtype)
-    with closing(writer):
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_ti_data_to_file()
-        for content in contents:
-            writer.write_tensor_data(content)
-
-
-# where the scales (f16) of a block lie, in bytes
-_SCALES = {
-    "Q4_0": (0,), "Q8_0": (0,), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,),
-}  # fmt: skip
-
-
-def _content(weight: Weight, dtype: gguf.GGMLQuantizationType, rng: np.random.Generator) -> NDArray[np.generic]:
-    """Small values; quantised blocks are random bits with a small scale. The weight of a norm is 1."""
-    if weight.component == "norm" and weight.name.endswith(".weight"):
-        return np.ones(weight.shape[::-1], np.float32)
-    if dtype.name in ("F32", "F16"):
-        return rng.uniform(-0.1, 0.1, weight.shape[::-1]).astype(np.float32 if dtype.name == "F32" else np.float16)
-    length, size = gguf.GGML_QUANT_SIZES[dtype]
-    assert weight.shape[0] % length == 0, f"{weight.name}: rows of {weight.shape[0]} cannot be {dtype.name}"
-    blocks = rng.integers(0, 256, (prod(weight.shape) // length, size), np.uint8)
-    if dtype.name == "MXFP4":
-        blocks[:, 0] = 127 - 6  # the exponent
-    for at in _SCALES.get(dtype.name, ()):
-        blocks[:, at : at + 2] = np.array([2**-10], np.float16).view(np.uint8)
-    return blocks
-
-
-# Architectures
-
-N_VOCAB = 384
-CONTEXT = 512
 _EPSILON = "attention.layer_norm_rms_epsilon"
 
 
-def _embeddings(embd: int, tied: bool = False) -> tuple[Weight, ...]:
+def _embeddings(embd: int, tied: bool = False, n_vocab: int = N_VOCAB) -> tuple[Weight, ...]:
     """Of no layer; `tied`: the embedding is the output as well."""
-    output = () if tied else (Weight("output.weight", "output", (embd, N_VOCAB)),)
+    output = () if tied else (Weight("output.weight", "output", (embd, n_vocab)),)
     return (
-        Weight("token_embd.weight", "embedding", (embd, N_VOCAB)),
+        Weight("token_embd.weight", "embedding", (embd, n_vocab)),
         Weight("output_norm.weight", "norm", (embd,)),
         *output,
     )
@@ -357,24 +185,36 @@ DEEPSEEK2 = Architecture(
     ((*_MLA, *_feed_forward(64, 128)), (*_MLA, *_GLM_EXPERTS)),
 )
 
-GPT_OSS = Architecture(
-    "gpt-oss",
-    {
-        **_attending(64, 96, attention__sliding_window=8, expert_count=8, expert_used_count=2),
-        "expert_feed_forward_length": 96,
-        **_WIDE_HEADS,
-    },
-    _embeddings(64),
-    (
-        (
-            *_norms(64, "attn_norm", "post_attention_norm"),
-            *_attention(64, 128, 64, bias=True, output_bias=True),
-            Weight("attn_sinks.weight", "attention", (4,)),
-            *_experts(64, 96, 8, bias=True),
-        ),
+
+def gpt_oss(
+    *, n_layers: int, embd: int, heads: int, kv_heads: int, head: int, ff: int, n_experts: int, n_used: int,
+    window: int, n_vocab: int = N_VOCAB, context: int = CONTEXT,
+) -> Architecture:  # fmt: skip
+    """The architecture with attention sinks, a sliding window and experts alone; `head` is the length of a head."""
+    layer = (
+        *_norms(embd, "attn_norm", "post_attention_norm"),
+        *_attention(embd, heads * head, kv_heads * head, bias=True, output_bias=True),
+        Weight("attn_sinks.weight", "attention", (heads,)),
+        *_experts(embd, ff, n_experts, bias=True),
     )
-    * 4,
-)
+    return Architecture(
+        "gpt-oss",
+        {
+            **_attending(embd, ff, heads, kv_heads, expert_count=n_experts, expert_used_count=n_used),
+            "attention.sliding_window": window,
+            "attention.key_length": head,
+            "attention.value_length": head,
+            "expert_feed_forward_length": ff,
+        },
+        _embeddings(embd, n_vocab=n_vocab),
+        (layer,) * n_layers,
+        n_vocab=n_vocab,
+        context=context,
+    )
+
+
+GPT_OSS = gpt_oss(n_layers=4, embd=64, heads=4, kv_heads=2, head=32, ff=96, n_experts=8, n_used=2, window=8)
+GPT_OSS_TYPES = {"expert_gate": "MXFP4", "expert_up": "MXFP4", "expert_down": "MXFP4"}  # else Q8_0
 
 
 def _state_space(*parts: tuple[str, tuple[int, ...], bool]) -> tuple[Weight, ...]:

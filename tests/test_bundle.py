@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.stand_in import HOSTILE, KEYS, a_report
-from tracegen.bundle import HashCache, read_bundle, verify_bundle, write_bundle
+from tracegen.bundle import read_bundle, verify_bundle, write_bundle
 from tracegen.errors import StoreError
+from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, Report
 
 IDENTITY = {
@@ -133,23 +133,3 @@ def test_damage_is_named(tmp_path: Path, damage: object) -> None:
     path = damage(folder)  # type: ignore[operator]
     with pytest.raises(StoreError, match=re.escape(str(path))):
         verify_bundle(read_bundle(folder), hashes)
-
-
-def test_the_cache_of_hashes_is_kept_and_trusted_only_when_settled(tmp_path: Path) -> None:
-    path, cache = tmp_path / "file", tmp_path / "cache.json"
-    path.write_bytes(b"one")
-    first = HashCache(cache)
-    digest = first.sha256(path, path.stat())
-    first.save(time.time_ns())
-    assert not cache.exists(), "the file may still change within the same tick"
-    first.sha256(path, path.stat())
-    again = HashCache(cache)
-    again.sha256(path, path.stat())
-    again.save(time.time_ns() + 10 * HashCache.SETTLED_NS)
-    stored = json.loads(cache.read_text())
-    assert stored == {str(path): [3, path.stat().st_mtime_ns, path.stat().st_ctime_ns, path.stat().st_ino, digest]}
-    cache.write_text(json.dumps({str(path): [*stored[str(path)][:-1], "remembered"]}))
-    assert HashCache(cache).sha256(path, path.stat()) == "remembered"
-    assert HashCache(cache, trust=False).sha256(path, path.stat()) == digest
-    cache.write_text("{broken")
-    assert HashCache(cache).sha256(path, path.stat()) == digest

@@ -12,13 +12,15 @@ PACKAGE = Path(__file__).parents[1] / "generator" / "tracegen"
 # From the ground up; a module imports from its own floor or from one below.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("model", "naming"),
+    ("model", "naming", "ggml_types", "errata"),
     ("tables",),
-    ("resources", "progress", "store"),
+    ("resources", "progress", "store", "held_tokens", "hashes"),
     ("demo_weights",),
     ("demo_models",),
     ("settings", "readers", "capture"),
     ("analysis", "charts", "graph_svg"),
+    ("evidence",),
+    ("verdict_times",),
     ("verdict",),
     ("pages", "export", "bundle", "privacy", "loaded", "notebook", "run_facts"),
     ("recording",),

@@ -13,8 +13,9 @@ import pytest
 
 from tests.stand_in import NOW, a_report, a_run, a_version
 from tracegen import publish, store
-from tracegen.bundle import HashCache, read_bundle, verify_bundle
+from tracegen.bundle import read_bundle, verify_bundle
 from tracegen.errors import StoreError
+from tracegen.hashes import HashCache
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.random_models import LLAMA, write_lora, write_projector
+from tests.random_files import write_lora, write_projector
+from tests.random_models import LLAMA
 from tracegen.cli import main
 
 

@@ -17,7 +17,7 @@ from tracegen.pages.page import Report
 
 
 def gathered(root: Path, **options: object) -> site.Site:
-    return site.gather(root / "experiments", root / "cache", now_ns=0, **{"render": render, **options})  # type: ignore[arg-type]
+    return site.gather(root / "experiments", root / "cache", **{"render": render, **options})  # type: ignore[arg-type]
 
 
 def never(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,17 @@ def test_large_numbers_beside_nulls_come_back_whole(tmp_path: Path) -> None:
     made["passes"] = made["passes"].assign(end_ns=late)
     store.write_tables(tmp_path, made, "test")
     assert store.read_tables(tmp_path, ("passes",))["passes"]["end_ns"].tolist() == late.tolist()
+
+
+@pytest.mark.parametrize("column", ["pass_id", "position_begin"])
+@pytest.mark.parametrize("value", [1 << 31, -(1 << 31) - 1, 1 << 32])
+@pytest.mark.parametrize(
+    "kept", [list, np.array, pd.Series, lambda v: pd.array(v, dtype="Int64"), lambda v: pd.Series(v, dtype="Float64")]
+)
+def test_a_number_that_its_column_cannot_hold_is_refused(kept: Any, value: int, column: str) -> None:
+    """In whatever array it comes: pandas would keep its lower 32 bits."""
+    with pytest.raises(TableError, match=column):
+        frame("passes", {"pass_id": [1], "begin_ns": [0], column: kept([value])})
 
 
 def test_tables_belong_to_who_asked_for_them(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from markupsafe import Markup
 from tracegen import resources, store
 from tracegen.charts.text import printable
 from tracegen.errors import StoreError
+from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, Report
 
 SCHEMA = 1
@@ -125,42 +126,6 @@ def verify_bundle(bundle: Bundle, hashes: HashCache) -> None:
             raise StoreError(f"{path}: has changed since it was published; restore it from a copy")
     if found:
         raise StoreError(f"{bundle.folder / min(found)}: was not published with this version; move it elsewhere")
-
-
-class HashCache:
-    """Hashes of files, remembered as long as size, times and inode of the file stay the same."""
-
-    # A file younger than this may change again within one tick of the clock that stamps it.
-    SETTLED_NS = 2_000_000_000
-
-    def __init__(self, path: Path, *, trust: bool = True) -> None:
-        """Read what was remembered; `trust` false hashes every file anew."""
-        self._path = path
-        self._known: dict[str, list[Any]] = {}
-        self._changed = False
-        if trust:
-            try:
-                self._known = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):  # a cache that is lost or broken is made anew
-                self._known = {}
-
-    def sha256(self, path: Path, state: os.stat_result) -> str:
-        """The hash of the file, from memory when its stamp is the same."""
-        stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
-        known = self._known.get(str(path))
-        if known is not None and known[:-1] == stamp:
-            return str(known[-1])
-        digest = store.sha256_of(path)
-        self._known[str(path)] = [*stamp, digest]
-        self._changed = True
-        return digest
-
-    def save(self, now_ns: int) -> None:
-        """Write what is known, leaving out files that changed a moment ago."""
-        settled = {k: v for k, v in self._known.items() if max(v[1], v[2]) < now_ns - self.SETTLED_NS}
-        if self._changed and settled:
-            store.write_text(self._path, json.dumps(settled, separators=(",", ":")))
-        self._changed = False
 
 
 def files_below(folder: Path) -> dict[str, os.stat_result]:

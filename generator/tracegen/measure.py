@@ -14,6 +14,7 @@ from tracegen.capture.conditions import (
     set_page_cache,
 )
 from tracegen.capture.execute import Completed, last_lines, run_program
+from tracegen.capture.hashing import hash_files
 from tracegen.capture.llama_cpp import cache_folder, has_load_mode, traced_program
 from tracegen.capture.plan import command_for, environment_for, settings_of
 from tracegen.capture.pressure import Pressure, under_pressure
@@ -77,12 +78,12 @@ def measure(
             ended = _capture(experiment, command, raw, pressure)
             conditions = conditions_of(model.paths, before, pressure.facts())
         stages.begin("memory map")
-        hashed = read_model(path, hash_files=True, progress=lambda done, total: progress.update(done, total, "B"))
+        mapped = read_model(path)
         return Captured(
             settings=settings_of(experiment),
             command=command,
             status=ended.status,
-            models=(hashed,),
+            models=(mapped.with_hashes(hash_files(mapped.paths, progress)),),
             loads={0: 0},
             version=version,
             conditions=conditions,

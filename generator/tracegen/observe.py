@@ -16,6 +16,7 @@ import numpy as np
 from tracegen.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.capture.conditions import conditions_of
 from tracegen.capture.execute import Beside, Completed, last_lines
+from tracegen.capture.hashing import hash_files
 from tracegen.capture.llama_cpp import lacks_hooks, pinned_build
 from tracegen.capture.locked import refuse_lock
 from tracegen.capture.pressure import Pressure, under_pressure
@@ -84,15 +85,18 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
         refuse_nothing(Path(command[0]).name, raw, attached=asked.attach)
         refuse_several(Path(command[0]).name, raw)
         stages.begin("memory map")
-        models, loads = _models(raw / "trace", progress)
+        models, loads = _models(raw / "trace")
+        files = [path for model in models for path in model.paths]
+        conditions = conditions_of(files, None, pressed)
+        hashes = iter(hash_files(files, progress))
         return Captured(
             settings=_settings(asked),
             command=command,
             status=ended.status,
-            models=models,
+            models=[model.with_hashes([next(hashes) for _ in model.paths]) for model in models],
             loads=loads,
             version=pinned.version if program.parent == pinned.programs.absolute() else "given",
-            conditions=conditions_of([path for model in models for path in model.paths], None, pressed),
+            conditions=conditions,
             stopped=stopped,
             counted=False,
         )
@@ -242,7 +246,7 @@ def _closed(folder: Path) -> bool:
     return records is not None and records.end_ns is not None
 
 
-def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int]]:
+def _models(trace: Path) -> tuple[list[Model], dict[int, int]]:
     """The models that the program loaded, each once, in the order of their loads, and which load was which."""
     paths = loaded_models(segment_files(trace))
     numbers: dict[str, int] = {}
@@ -251,7 +255,5 @@ def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int
     for path in numbers:
         if not Path(path).is_file():
             raise EnvironmentFailure(f"{path}: the program loaded it, and it is not there any more; put it back")
-        models.append(
-            read_model(Path(path), hash_files=True, progress=lambda done, total: progress.update(done, total, "B"))
-        )
+        models.append(read_model(Path(path)))
     return models, loads

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -53,7 +52,6 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
                 root / ".tracegen" / "cache",
                 drafts=self.config.drafts,
                 verify=self.config.verify,
-                now_ns=time.time_ns(),
                 known=privacy.this_machine(),
             )
             _refuse_collisions(self.site, Path(config.docs_dir))

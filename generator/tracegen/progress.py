@@ -15,14 +15,14 @@ class Progress:
         """Write to `stream`, by default standard error."""
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = self._stream.isatty()
-        self._label = ""
+        self._label = self._notes = ""
         self._begin = 0.0
         self._shown = 0.0
 
     def step(self, label: str) -> None:
         """Begin a step; the one before it has ended."""
         self.done()
-        self._label, self._begin, self._shown = label, time.monotonic(), 0.0
+        self._label, self._notes, self._begin, self._shown = label, "", time.monotonic(), 0.0
         if self._terminal:
             self._write(f"{label} …")
 
@@ -43,11 +43,15 @@ class Progress:
         counted = f"{done} of {total} {unit}".rstrip()
         self._write(f"{self._label}: {100 * done // total} % ({counted}){about}")
 
+    def note(self, text: str) -> None:
+        """What the line that ends this step says beside its time."""
+        self._notes += f", {text}"
+
     def done(self) -> None:
         """End the step with the time it took."""
         if not self._label:
             return
-        self._write(f"{self._label}: {_duration(time.monotonic() - self._begin)}")
+        self._write(f"{self._label}: {_duration(time.monotonic() - self._begin)}{self._notes}")
         if self._terminal:
             self._send("\n")
         self._label = ""

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from tracegen import store
-from tracegen.bundle import VERSION_FILE, Bundle, HashCache, read_bundle, verify_bundle, write_bundle
+from tracegen.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError
+from tracegen.hashes import HashCache
 from tracegen.model import Run, Version
 from tracegen.pages.page import Report
 

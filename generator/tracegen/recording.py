@@ -18,13 +18,15 @@ from tracegen import store
 from tracegen.capture.execute import last_lines
 from tracegen.capture.plan import timings_in
 from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
+from tracegen.evidence import Evidence
 from tracegen.model import Run
 from tracegen.progress import Progress
+from tracegen.readers.gguf_header import alignment_in
 from tracegen.readers.native import VERSION, ModelTables, NativeTrace, read_trace
 from tracegen.readers.segments import NO_SPACE, WHY_DROPPED, segment_files
 from tracegen.run_facts import Captured, facts_of, model_document
 from tracegen.tables import frame
-from tracegen.verdict import Evidence, checks_of
+from tracegen.verdict import checks_of
 
 RUNS, FAILED = "runs", "failed"
 
@@ -206,6 +208,7 @@ def _evidence(
         n_layers_ahead=n_layers_ahead,
         n_experts=max((m["n_experts"] for m in models if m["n_experts"] is not None), default=None),
         data_begin=tuple(document["data_begin"]),
+        alignment=_alignment(document),
         tokens_asked=settings.get("tokens"),
         warmup=settings.get("warmup"),
         exit_status=status,
@@ -217,6 +220,20 @@ def _layers(model: Mapping[str, Any]) -> tuple[int | None, int]:
     """How many layers a model has, and how many of them predict further tokens (multi-token prediction)."""
     ahead = model.get("metadata", {}).get(f"{model['architecture']}.nextn_predict_layers")
     return model["n_layers"], ahead if isinstance(ahead, int) else 0
+
+
+def _alignment(document: Mapping[str, Any]) -> tuple[int, ...]:
+    """What the tensors of each file begin at multiples of, in bytes. Raises StoreError when it is no power of two.
+
+    A run that was stored before this was kept has it in the metadata of each model alone: those of its first file.
+    """
+    models = document.get("models", [document])
+    try:
+        if "alignment" in document:
+            return tuple(alignment_in({"general.alignment": value}) for value in document["alignment"])
+        return tuple(alignment_in(models[file["model"]].get("metadata", {})) for file in document["files"])
+    except ValueError as error:
+        raise StoreError(f"raw/model.json: {error}; restore it from a copy") from error
 
 
 def _model_tables(document: Mapping[str, Any]) -> ModelTables:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracegen import resources
+from tracegen.errata import ERRATA
 from tracegen.pages.words import KINDS, MEMORY, STATES
 from tracegen.store import write_text
 
@@ -28,15 +29,18 @@ def content(cache: Path) -> str:
 def render() -> str:
     """The page's HTML, from the tables' contract and the checks' titles and limits."""
     from tracegen import tables
-    from tracegen.pages.context import NEEDS
+    from tracegen.pages import needs
     from tracegen.verdict import all_checks
 
-    figures = {check.key: [name for name, needs in NEEDS.items() if check.key in needs] for check in all_checks()}
+    forbids = {check.key: (needs.figures_of(check.key), needs.why(check.key)) for check in all_checks()}
+    noted = {check.key: needs.noted_in(check.key) for check in all_checks()}
     for named, values in ((KINDS, tables.PASS_KINDS), (STATES, tables.OP_STATES), (MEMORY, tables.MEMORY_KINDS)):
         if set(named) != set(values):
             raise ValueError(f"the reference explains {tuple(named)}, the contract has {values}")
+    changes = [(since, [e for e in ERRATA if e.since == since]) for since in dict.fromkeys(e.since for e in ERRATA)]
     template = resources.templates("site").get_template("reference.html")
     return template.render(
-        title=TITLE, summary=SUMMARY, tables=tables.TABLES, checks=all_checks(), figures=figures,
+        title=TITLE, summary=SUMMARY, tables=tables.TABLES, checks=all_checks(), forbids=forbids, noted=noted,
+        above_times=needs.NOTED_ABOVE_TIMES, changes=changes,
         kinds=KINDS, states=STATES, memory=MEMORY, units=tables.UNITS,
     )  # fmt: skip

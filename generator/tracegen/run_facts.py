@@ -12,12 +12,12 @@ from typing import Any
 import pandas as pd
 
 from tracegen import store
+from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import output_of
 from tracegen.model import Repetition
 from tracegen.readers.gguf import Model, join_models
 from tracegen.readers.native import NativeTrace
 from tracegen.resources import package_version
-from tracegen.verdict import overhead_share
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[st
         "models": described,
         "loads": {str(load): model for load, model in loads.items()},
         "data_begin": [begin for model in models for begin in model.data_begin],
+        "alignment": [alignment for model in models for alignment in model.alignment],
         "files": json.loads(files.to_json(orient="records")),
         "tensors": json.loads(tensors.to_json(orient="records")),
     }

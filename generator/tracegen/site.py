@@ -19,10 +19,12 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from tracegen import reference, resources, site_files, site_search, store, vega
-from tracegen.bundle import CHROME, Bundle, HashCache, hashed_name, loading, shells, verify_bundle
+from tracegen.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.charts.text import printable
 from tracegen.drafts import Draft, Drawing, Render
+from tracegen.errata import errata_of
 from tracegen.errors import SettingsError, StoreError, TracegenError
+from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, outline
 from tracegen.publish import LEDGER_FILE, NAME, Published, question_of, read_published
 from tracegen.site_files import ASSETS
@@ -137,7 +139,6 @@ def gather(
     base: str = "experiments",
     drafts: int = 5,
     verify: bool = False,
-    now_ns: int,
     known: tuple[str, ...] = (),
     render: Render | None = None,
 ) -> Site:
@@ -157,7 +158,7 @@ def gather(
         for versions in published:
             for one in versions:
                 verify_bundle(one.bundle, hashes)
-        hashes.save(now_ns)
+        hashes.save()
         engine = vega.script(cache)
     except BaseException:
         drawing.close()
@@ -314,6 +315,8 @@ def _report_pages(
             experiment=experiment,
             name=name,
             verdict=made.document["verdict"],
+            generator=printable(made.document.get("generator") or "An unknown tracegen"),
+            errata=errata_of(str(made.document.get("generator", "")), page["key"]),
             **facts,
         )
         return f'<div class="tracegen" id="{CONTENT}">\n{shown}{made.body(page["path"]).decode()}\n</div>'

@@ -136,11 +136,26 @@ PASSES = Table(
         _c("placement", "Int32", "where the tensors lay; null for a load"),
         _c("begin_ns", "int64", "start of the evaluation", "ns"),
         _c("end_ns", "Int64", "end of the evaluation; null when the trace ends before it", "ns"),
-        _c("minor_faults", "Int64", "page faults served from memory, whole process"),
-        _c("major_faults", "Int64", "page faults that read a disk, whole process"),
+        _c(
+            "minor_faults",
+            "Int64",
+            "page faults that waited for no read of their own, whole process; some may have waited for one under way",
+        ),
+        _c("major_faults", "Int64", "page faults that waited for a read of their own, whole process"),
         _c("voluntary_switches", "Int64", "context switches given up (waits)"),
         _c("involuntary_switches", "Int64", "context switches forced (preempted)"),
         _c("read_bytes", "Int64", "read from storage because of the process, read-ahead included", "bytes"),
+        _c("run_delay_ns", "Int64", "runnable and without a processor, sum over the threads that recorded", "ns"),
+        _c("cpu_ns", "Int64", "on a processor, sum over the threads that recorded", "ns"),
+        _c(
+            "blocked_ns",
+            "Int64",
+            "neither running nor runnable, the least of a recording thread: waiting for a disk, or stopped",
+            "ns",
+        ),
+        _c(
+            "counted_ns", "Int64", "over which the three were counted: from just before the pass to just after it", "ns"
+        ),
         _c("claimed_token_id", "Int64", "the token number a foreign trace claims"),
         _c("claimed_phase", "string?", "the phase a foreign trace claims"),
     ),
@@ -157,6 +172,11 @@ TOKENS = Table(
         _c("position", "Int32", "position in the sequence"),
         _c("sequence", "Int32", "llama.cpp's sequence number"),
         _c("output", "boolean", "whether logits were asked for this row"),
+        _c(
+            "generated_token",
+            "Int32",
+            "k: the row holds generated token k; null: it holds a token of the prompt, or that is not known",
+        ),
     ),
 )
 
@@ -278,9 +298,14 @@ SPANS = Table(
         _c("node", "int32", "the node"),
         _c("thread", "int32", "number of the thread in its pool, from 0"),
         _c("begin_ns", "int64", "begin on this thread", "ns"),
-        _c("work_ns", "int64", "time in the kernel, waiting left out", "ns"),
+        _c("work_ns", "int64", "time in the op, barriers left out; waiting for a page or a processor is in it", "ns"),
         _c("barrier_ns", "int64", "waiting at barriers inside the op", "ns"),
-        _c("wait_ns", "int64", "from the op's end to the thread's next begin: the barrier", "ns"),
+        _c(
+            "wait_ns",
+            "int64",
+            "from the op's end to the thread's next begin: the barrier, or with one thread the way to the next op",
+            "ns",
+        ),
     ),
 )
 
@@ -327,7 +352,12 @@ ROUTING = Table(
         _c("layer", "int32", "layer"),
         _c("row", "int32", "token row in the ubatch"),
         _c("sequence", "Int32", "llama.cpp's sequence number of that row"),
-        _c("rank", "int32", "place of the choice, 0 is the strongest"),
+        _c(
+            "rank",
+            "int32",
+            "place in llama.cpp's choice, 0 is its first; where the router chooses with a bias (deepseek2, glm4moe), "
+            "not always the one with the largest weight",
+        ),
         _c("expert", "int32", "expert"),
         _c("weight", "Float64", "weight given to its output, where llama.cpp has one"),
     ),
@@ -451,12 +481,13 @@ def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = 
         if column.name not in given:
             if not column.nullable and column.dtype != "Uint64" and length:
                 raise TableError(f"table {name}: column {column.name!r} is missing")
-            made[column.name] = pd.Series([None] * length, dtype=dtype)
+            made[column.name] = pd.Series(None, index=pd.RangeIndex(length), dtype=dtype)
             continue
         try:
             values = given[column.name]
             if column.values:
                 _refuse_foreign_values(name, column, values)
+            _refuse_overflow(name, column, values)
             series = pd.Series(values, dtype=dtype, copy=False).reset_index(drop=True)
             made[column.name] = series if _is_own(values) else series.copy()
         except (TypeError, ValueError, OverflowError) as error:
@@ -481,6 +512,19 @@ def _refuse_foreign_values(name: str, column: Column, values: Any) -> None:
         raise TableError(
             f"table {name}: column {column.name!r}: {foreign[0]!r} is not one of {', '.join(column.values)}"
         )
+
+
+def _refuse_overflow(name: str, column: Column, values: Any) -> None:
+    """pandas cuts off the high bits of numbers in arrays of its own; what numpy and lists hold it refuses itself."""
+    if "int" not in column.dtype.lower() or not isinstance(values, pd.Series | pd.api.extensions.ExtensionArray):
+        return
+    series = pd.Series(values, copy=False)
+    if not pd.api.types.is_numeric_dtype(series.dtype):
+        return
+    limits = np.iinfo(column.dtype.lower())
+    for value in (series.min(), series.max()):
+        if pd.notna(value) and not limits.min <= value <= limits.max:
+            raise TableError(f"table {name}: column {column.name!r}: {value} is no {column.dtype.lower()}")
 
 
 def check(name: str, table: pd.DataFrame) -> pd.DataFrame:

@@ -10,8 +10,9 @@
 
 enum { MAX_MAPPED = 4096 };
 
-struct mapped { /* a model file in memory */
+struct mapped { /* a model file in memory, or what is left of it */
     uintptr_t begin, end;
+    uintptr_t base;  /* where its first byte lay */
     uint32_t  split; /* which file of its model: mapped in their order */
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
@@ -37,7 +38,8 @@ static void note_mapping(const void * address, size_t size, int fd) {
     pthread_mutex_lock(&lock);
     const unsigned n = atomic_load(&n_mapped);
     if (n < MAX_MAPPED) {
-        mapped[n] = (struct mapped) { (uintptr_t) address, (uintptr_t) address + size, n_files };
+        const uintptr_t begin = (uintptr_t) address;
+        mapped[n] = (struct mapped) { .begin = begin, .end = begin + size, .base = begin, .split = n_files };
         atomic_store(&n_mapped, n + 1);
     }
     pthread_mutex_unlock(&lock);
@@ -53,6 +55,31 @@ static bool find_mapping(const void * address, struct mapped * found) {
         if (at >= mapped[i].begin && at < mapped[i].end) {
             *found = mapped[i];
             made   = true;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return made;
+}
+
+/* Others may soon have what was unmapped: it is no model file then. Whether any of it was one. */
+static bool forget_mapping(const void * address, size_t size) {
+    const uintptr_t begin = (uintptr_t) address, end = begin + size;
+    bool            made  = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0, n = atomic_load(&n_mapped); i < n; i++) {
+        struct mapped * one = &mapped[i];
+        if (begin >= one->end || end <= one->begin) {
+            continue;
+        }
+        made = true;
+        const struct mapped behind = { .begin = end, .end = one->end, .base = one->base, .split = one->split };
+        if (begin > one->begin && end < one->end && atomic_load(&n_mapped) < MAX_MAPPED) { /* a hole: what is behind it */
+            mapped[atomic_fetch_add(&n_mapped, 1)] = behind;
+        }
+        if (begin > one->begin) {
+            one->end = begin;
+        } else {
+            one->begin = end < one->end ? end : one->end;
         }
     }
     pthread_mutex_unlock(&lock);
@@ -83,8 +110,7 @@ SEEN void * mmap64(void * address, size_t size, int protection, int flags, int f
 }
 
 SEEN int munmap(void * address, size_t size) {
-    struct mapped found;
-    if (tensor_trace_on && atomic_load_explicit(&n_mapped, memory_order_relaxed) && find_mapping(address, &found)) {
+    if (tensor_trace_on && atomic_load_explicit(&n_mapped, memory_order_relaxed) && forget_mapping(address, size)) {
         tensor_trace_file_unmapped(address, size);
     }
     return (int) syscall(SYS_munmap, address, size);
@@ -105,7 +131,7 @@ SEEN int posix_madvise(void * address, size_t size, int advice) {
 static void note_weight(const struct ggml_tensor * tensor, const void * bytes, bool in_place) {
     struct mapped file;
     if (loading && tensor_trace_on && find_mapping(bytes, &file)) {
-        tensor_trace_weight(tensor, file.split, (uintptr_t) bytes - file.begin, in_place);
+        tensor_trace_weight(tensor, file.split, (uintptr_t) bytes - file.base, in_place);
     }
 }
 

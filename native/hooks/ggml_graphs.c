@@ -122,18 +122,33 @@ static int index_of(const struct ggml_tensor * node, const struct ggml_tensor **
             *data = node->src[1];
             return starts_with(node->src[1]->name, "ffn_moe_weights") && node->src[1]->type == GGML_TYPE_F32
                 ? TT_INDEX_WEIGHTS : 0;
+        case GGML_OP_FLASH_ATTN_EXT:
+            *data = node->src[3];
+            return node->src[3] && node->src[3]->type == GGML_TYPE_F16 && node->src[3]->nb[0] == sizeof(ggml_fp16_t)
+                ? TT_INDEX_MASK : 0;
         default: return 0;
     }
 }
 
-/* gate, up and down of a layer share one routing: the first of them keeps it. */
-static bool seen_before(const struct ggml_cgraph * graph, int node, const struct ggml_tensor * ids) {
-    for (int i = node - 1; i >= 0 && i >= node - 64; i--) {
-        if (graph->nodes[i]->op == GGML_OP_MUL_MAT_ID && graph->nodes[i]->src[2] == ids) {
+/* gate, up and down of a layer share one routing, and layers a mask: the first of them keeps it. */
+static bool seen_before(const struct ggml_cgraph * graph, int node, int what, const struct ggml_tensor * data) {
+    const int slot = what == TT_INDEX_MASK ? 3 : 2;
+    for (int i = node - 1; i >= 0 && (what == TT_INDEX_MASK || i >= node - 64); i--) {
+        if (graph->nodes[i]->op == graph->nodes[node]->op && graph->nodes[i]->src[slot] == data) {
             return true;
         }
     }
     return false;
+}
+
+/* How many rows a cache of attention has, those of all its streams one after the other. */
+static size_t n_cells(const struct ggml_tensor * attention) {
+    return (size_t) (attention->src[1]->ne[1] * attention->src[1]->ne[3]);
+}
+
+static size_t most_index_bytes(const struct ggml_tensor * node, int what, const struct ggml_tensor * data) {
+    return what == TT_INDEX_MASK ? (n_cells(node) / 2 + 1) * 2 * sizeof(uint32_t)
+        : (size_t) ggml_nelements(data) * ggml_type_size(data->type);
 }
 
 static void make_plan(struct tt_graph_plan * plan, const struct ggml_cgraph * graph) {
@@ -141,21 +156,74 @@ static void make_plan(struct tt_graph_plan * plan, const struct ggml_cgraph * gr
     for (int i = 0; i < graph->n_nodes; i++) {
         const struct ggml_tensor * data = NULL;
         const int                  what = index_of(graph->nodes[i], &data);
-        if (what == 0 || (what == TT_INDEX_EXPERTS && seen_before(graph, i, data))) {
+        const bool shared = what == TT_INDEX_EXPERTS || what == TT_INDEX_MASK;
+        if (what == 0 || (shared && seen_before(graph, i, what, data))) {
             continue;
         }
         if (!plan->copies && !(plan->copies = calloc((size_t) graph->n_nodes, 1))) {
             return;
         }
         plan->copies[i] = (uint8_t) what;
-        plan->index_bytes += sizeof(struct tt_index) + TT_UNIT + (size_t) ggml_nelements(data) * ggml_type_size(data->type);
+        plan->index_bytes += sizeof(struct tt_index) + TT_UNIT + most_index_bytes(graph->nodes[i], what, data);
     }
+}
+
+/* Where a row of the mask is not minus infinity, for any row of the query that reads this stream. */
+static void let_through(const struct ggml_tensor * attention, uint8_t * seen) {
+    enum { MINUS_INFINITY = 0xfc00 };
+    const struct ggml_tensor * q = attention->src[0], * k = attention->src[1], * mask = attention->src[3];
+    const int64_t n = k->ne[1] < mask->ne[0] ? k->ne[1] : mask->ne[0], per_stream = q->ne[3] / k->ne[3];
+    for (int64_t i3 = 0; i3 < q->ne[3]; i3++) {
+        uint8_t * stream = seen + i3 / per_stream * k->ne[1];
+        for (int64_t i2 = 0; i2 < mask->ne[2]; i2++) {
+            for (int64_t i1 = 0; i1 < q->ne[1]; i1++) {
+                const uint16_t * row = (const uint16_t *) (const void *) ((const char *) mask->data + i1 * (int64_t) mask->nb[1]
+                    + i2 * (int64_t) mask->nb[2] + i3 % mask->ne[3] * (int64_t) mask->nb[3]);
+                for (int64_t i = 0; i < n; i++) {
+                    stream[i] = (uint8_t) (stream[i] | (row[i] != MINUS_INFINITY));
+                }
+            }
+        }
+    }
+}
+
+static size_t copy_mask(const struct ggml_tensor * attention, struct tt_index * index, size_t room) {
+    const size_t n      = n_cells(attention);
+    uint8_t *    seen   = attention->src[3]->data ? calloc(n + 1, 1) : NULL;
+    uint32_t *   at     = (uint32_t *) (void *) (index + 1);
+    uint32_t     n_runs = 0;
+    if (!seen || most_index_bytes(attention, TT_INDEX_MASK, NULL) + TT_UNIT > room) {
+        free(seen);
+        return TT_NO_ROOM;
+    }
+    let_through(attention, seen);
+    for (size_t i = 0; i < n; i++) {
+        if (!seen[i]) {
+            continue;
+        }
+        const size_t first = i;
+        while (seen[i]) { /* the last byte is 0 */
+            i++;
+        }
+        *at++ = (uint32_t) first;
+        *at++ = (uint32_t) (i - first);
+        n_runs++;
+    }
+    free(seen);
+    index->what  = TT_INDEX_MASK;
+    index->bytes = sizeof(uint32_t);
+    index->ne0   = 2;
+    index->ne1   = n_runs;
+    return n_runs * 2 * sizeof(uint32_t);
 }
 
 size_t tt_copy_index(const void * graph_, int i, struct tt_index * index, size_t room, uint32_t n_tokens) {
     const struct ggml_cgraph * graph = graph_;
     const struct ggml_tensor * data  = NULL;
     const int                  what  = index_of(graph->nodes[i], &data);
+    if (what == TT_INDEX_MASK) {
+        return copy_mask(graph->nodes[i], index, room);
+    }
     const size_t element = ggml_type_size(data->type);
     const size_t n       = (size_t) ggml_nelements(data);
     /* element by element, token after token: the first element of a token tells its column */

@@ -30,6 +30,7 @@ static __thread struct { /* the pass that this thread is evaluating */
     bool                  skipped;  /* such a pass is going on */
 } now_in;
 static __thread struct tt_writer * my_writer;
+static __thread struct tt_schedule_begin scheduled;
 __thread uint64_t          tt_hook_ticks;
 
 /* ---- contexts and calls ---- */
@@ -147,6 +148,12 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     now_in.n_computes  = 0;
     now_in.n_tokens    = ubatch->n_tokens;
     now_in.open        = true;
+    struct tt_writer * writer = tt_my_writer(); /* this thread is there from the begin */
+    if (writer && now_in.graph.number != TT_NONE) {
+        const struct tt_graph_plan plan = tt_plan_of(now_in.graph.number);
+        (void) tt_writer_prepare(writer, (uint32_t) ubatch->graph->n_nodes, plan.index_bytes); /* else its ops are dropped */
+    }
+    (void) tt_schedule_begin(tt_process, &scheduled);
     struct tt_pass pass = {
         .pass = now_in.pass, .context = context, .graph = now_in.graph.number, .placement = now_in.graph.placement,
         .flags = (ubatch->warmup || now_in.warming_up ? TT_PASS_WARMUP : 0u) | (ubatch->encoder ? TT_PASS_ENCODER : 0u)
@@ -155,6 +162,7 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     };
     const size_t size = sizeof pass + ubatch->n_tokens * sizeof(struct tt_token);
     const struct tt_moment moment = tt_moment();
+    tt_hook_ticks   = entered - moment.ticks; /* of this hook only what comes now lies in the pass */
     tt_clock(tt_process, &moment);
     uint8_t * at = tt_record_begin(tt_process, TT_PASS_BEGIN, size, moment.ns);
     if (!at) {
@@ -173,8 +181,9 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     tt_record_end(tt_process);
 }
 
-static void end_pass(int status) {
-    const struct tt_moment moment = tt_moment();
+/* The pass ends first: what is asked and written about it then is not in it. */
+static void end_pass(int status, const struct tt_moment * ended, const struct tt_schedule * schedule) {
+    const struct tt_moment moment = *ended;
     const struct tt_pass   pass   = {
         .pass = now_in.pass, .context = TT_NONE, .graph = now_in.graph.number, .placement = now_in.graph.placement,
         .status = status, .usage = tt_usage_now(),
@@ -182,6 +191,7 @@ static void end_pass(int status) {
     now_in.open = false;
     tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(tt_process, &moment);
+    tt_record(tt_process, TT_SCHEDULE, schedule, sizeof *schedule, moment.ns);
     if (tt_watch_pages) {
         tt_residency_write(tt_process, pass.pass, TT_NONE);
     }
@@ -194,8 +204,11 @@ void tensor_trace_pass_end(int status) {
         tt_hook_ticks  = 0;
         return;
     }
-    end_pass(status);
-    const struct tt_hooks hooks = { .ticks = tt_hook_ticks + tt_ticks() - entered, .pass = now_in.pass };
+    const struct tt_moment moment = tt_moment();
+    struct tt_schedule schedule = tt_schedule_end(tt_process, &scheduled);
+    schedule.pass = now_in.pass;
+    const struct tt_hooks hooks = { .ticks = tt_hook_ticks + moment.ticks - entered, .pass = now_in.pass, .inside = 1 };
+    end_pass(status, &moment, &schedule);
     tt_hook_ticks = 0;
     tt_record(tt_process, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     tt_leave();

@@ -12,6 +12,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/graphs.c
         ${TENSOR_TRACE_SOURCE}/map.c
         ${TENSOR_TRACE_SOURCE}/residency.c
+        ${TENSOR_TRACE_SOURCE}/schedule.c
         ${TENSOR_TRACE_SOURCE}/segment.c
         ${TENSOR_TRACE_SOURCE}/trace.c
         ${TENSOR_TRACE_SOURCE}/writer.c

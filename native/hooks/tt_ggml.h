@@ -46,7 +46,7 @@ TT_HIDDEN bool tt_compute_of(const struct ggml_cgraph * graph, struct tt_compute
 TT_HIDDEN void tt_was_warmup(const void * context); /* what it computed so far; for who learns it only then */
 TT_HIDDEN struct tt_writer * tt_my_writer(void); /* NULL: there is none to be had */
 
-/* Ticks that this thread spent in our hooks, those of the ops left out, since its last pass. First in a hook. */
+/* Ticks that this thread spent in our hooks during its pass, those of the ops left out. First in a hook. */
 extern __thread uint64_t tt_hook_ticks TT_HIDDEN;
 static inline void tt_hook_left(const uint64_t * entered) { tt_hook_ticks += tt_ticks() - *entered; }
 #define TT_TIMED_HOOK const uint64_t entered __attribute__((cleanup(tt_hook_left))) = tt_ticks()

@@ -119,6 +119,7 @@ enum tt_type {
     TT_SPLIT      = 24, /* struct tt_split, then n_map u32; written at its end, where there are several or other backends */
     TT_COPY       = 25, /* struct tt_copy; written at its end */
     TT_HOOKS      = 26, /* struct tt_hooks: what a pass cost beside its ops; after its end */
+    TT_SCHEDULE   = 27, /* struct tt_schedule: how the threads of a pass got processors; after its end */
 };
 
 struct tt_record {
@@ -250,9 +251,20 @@ struct tt_copy {               /* a tensor that a split reads was copied to its 
     uint32_t reserved;
 };
 
-struct tt_hooks {              /* what the thread of a pass spent in the tracer since its pass before ended: */
+struct tt_hooks {              /* what the thread of a pass spent in the tracer between its begin and its end: */
     uint64_t ticks;            /* counters, clocks and records; its op events and what else runs them left out */
-    uint32_t pass, reserved;
+    uint32_t pass;
+    uint32_t inside;           /* 1; 0 in traces of before: what lay between the passes was in it too */
+};
+
+#define TT_UNKNOWN UINT64_MAX
+
+struct tt_schedule {           /* of the threads that record, from just before the begin of a pass to just after its end */
+    uint64_t run_delay_ns;     /* runnable and without a processor, all threads together; TT_UNKNOWN: the kernel does not say */
+    uint64_t cpu_ns;           /* on a processor, all threads together; or TT_UNKNOWN */
+    uint64_t blocked_ns;       /* neither of both, the least of a thread that was there all the time; or TT_UNKNOWN */
+    uint64_t counted_ns;       /* how long that stretch was */
+    uint32_t pass, n_threads;
 };
 
 struct tt_residency {          /* pages of a mapping in memory, when a load or a pass had ended */
@@ -337,6 +349,8 @@ enum tt_index_kind {
     TT_INDEX_CELLS   = 3, /* src1 of SET_ROWS: rows of dst that are written */
     TT_INDEX_COLUMNS = 4, /* the same, element by element: the first element of each token */
     TT_INDEX_WEIGHTS = 5, /* src1 of MUL: ne0 float weights for each of ne1 token rows */
+    TT_INDEX_MASK    = 6, /* src3 of FLASH_ATTN_EXT: rows of src1 and src2 that it lets through for some row of src0,
+                             as ne1 pairs of first row and number of rows; row r of stream s is s x ne1 of src1 + r */
 };
 
 #define TT_ASSERT_SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
@@ -358,6 +372,7 @@ TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_split, 40);
 TT_ASSERT_SIZE(tt_copy, 40);
 TT_ASSERT_SIZE(tt_hooks, 16);
+TT_ASSERT_SIZE(tt_schedule, 40);
 TT_ASSERT_SIZE(tt_residency, 32);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WORK_BYTES = 256 << 10, DISTURBED_NS = 20000 }; /* what takes longer was interrupted */
+enum { WORK_BYTES = 256 << 10 };
 
 static volatile uint8_t seen;
 
@@ -20,12 +20,17 @@ static void work_like_a_kernel(const uint8_t * bytes, size_t size) {
     seen = sum;
 }
 
-/* What an op event takes out of a pass: beside such work, less what the same clock reads take without it. 0: no memory. */
+static int by_size(const void * a, const void * b) {
+    const uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+    return (x > y) - (x < y);
+}
+
+/* What an op event takes out of a pass: beside such work, less what the same clock reads take without it; of both the
+   median, for others may use the machine. 0: no memory. */
 static double event_beside_work(struct tt_writer * writer, const struct tt_compute_work * work) {
     enum { N = 500 };
     uint8_t * bytes = malloc(WORK_BYTES);
-    double    sum[2] = { 0 };
-    int       n[2]   = { 0 };
+    uint64_t  took[2][N];
     if (!bytes) {
         return 0;
     }
@@ -44,15 +49,14 @@ static double event_beside_work(struct tt_writer * writer, const struct tt_compu
         if (with) {
             tensor_trace_op_end(writer, i / 2);
         }
-        const uint64_t t3 = tt_now(), took = t1 - t0 + t3 - t2;
-        if (took < DISTURBED_NS) {
-            sum[with] += (double) took;
-            n[with]++;
-        }
+        const uint64_t t3 = tt_now();
+        took[with][i / 2] = t1 - t0 + t3 - t2;
     }
     tt_thread_end(writer);
     free(bytes);
-    return n[0] && n[1] ? sum[1] / n[1] - sum[0] / n[0] : 0;
+    qsort(took[0], N, sizeof took[0][0], by_size);
+    qsort(took[1], N, sizeof took[1][0], by_size);
+    return (double) took[1][N / 2] - (double) took[0][N / 2];
 }
 
 /* The least disturbed of some rounds of events into a file of their own, which has no name: chunks are paid for. */

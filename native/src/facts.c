@@ -1,6 +1,7 @@
 /* What is worth knowing about the process, the machine and the clock, as key and value. */
 #include "tt.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,11 @@ static void note_machine(struct tt_trace * trace) {
     }
     snprintf(line, sizeof line, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
     tt_info(trace, "host.processors", line);
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+        snprintf(line, sizeof line, "%d", CPU_COUNT(&allowed));
+        tt_info(trace, "host.processors_allowed", line);
+    }
     snprintf(line, sizeof line, "%lld", (long long) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
     tt_info(trace, "host.memory_bytes", line);
     snprintf(line, sizeof line, "%ld", sysconf(_SC_PAGESIZE));

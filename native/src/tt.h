@@ -130,6 +130,17 @@ struct tt_compute_work {           /* what the threads of a compute need; lives 
     uint32_t        n_nodes, n_tokens;
     tt_index_fn     copy_index;
 };
+/* schedule.c: what the kernel tells of a thread: its processor time, and how long it was runnable and did not run */
+struct tt_thread_time { uint64_t cpu_ns, delay_ns; uint32_t os_thread; };
+struct tt_schedule_begin {
+    struct tt_thread_time * times; /* by place of the writer */
+    uint32_t n, size;
+    uint64_t ns;                   /* just before the first of them was asked */
+};
+/* A pass that must be told later how its threads ran; false: out of memory, and those that are there already count less. */
+bool tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin);
+struct tt_schedule tt_schedule_end(struct tt_trace * trace, const struct tt_schedule_begin * begin);
+
 struct tt_writer {
     struct tt_segment segment;
     struct tt_trace * trace;
@@ -139,11 +150,17 @@ struct tt_writer {
     const uint8_t * plan;          /* of the work, where this thread copies index data */
     int      first_node;
     uint32_t thread, os_thread;
+    uint32_t place;                /* among the writers of the run, from 0 */
+    int      schedstat;            /* file of its thread's run delay; -1: there is none */
+    struct tt_thread_time since;   /* when its thread got it */
     bool     dropping;
     atomic_bool busy, owned;
 };
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
+void tt_schedule_of_thread(struct tt_writer * writer); /* in schedule.c: under the lock, when a thread gets it */
 void tt_writer_release(struct tt_writer * writer);
+/* Make room for a compute of so many nodes and bytes of index data: before a pass, so that it need not wait for it. */
+bool tt_writer_prepare(struct tt_writer * writer, uint32_t n_nodes, size_t index_bytes);
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth);
 void tt_thread_end(struct tt_writer * writer);
 /* The same for who learns later when something was, in ticks: attached tracing. */
@@ -170,6 +187,7 @@ struct tt_trace {
     const char *       clock;      /* why it is the one that events are timed by */
     uint32_t           n_segments;
     struct tt_writer * writers;    /* all of this run, in use or not */
+    uint32_t           n_writers;
     struct tt_map      strings, graphs, placements;
     char **            texts;
     uint32_t           n_strings, texts_size, n_graphs, n_placements;

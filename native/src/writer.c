@@ -39,11 +39,13 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
             tt_segment_explain(&writer->segment, fault);
         }
         writer->trace  = trace;
+        writer->place  = trace->n_writers++;
         writer->next   = trace->writers;
         trace->writers = writer;
     }
     if (writer) {
         writer->os_thread = (uint32_t) gettid(); /* a system call: not for every compute */
+        tt_schedule_of_thread(writer);
         atomic_store(&writer->owned, true);
     }
     pthread_mutex_unlock(&trace->lock);
@@ -77,6 +79,9 @@ void tt_writers_free(struct tt_trace * trace) {
     for (struct tt_writer * writer = trace->writers; writer; ) {
         struct tt_writer * next = writer->next;
         if (!atomic_load(&writer->busy)) {
+            if (writer->schedstat > 0) {
+                close(writer->schedstat);
+            }
             free(writer);
         }
         writer = next;
@@ -90,17 +95,21 @@ static inline void * next_unit(struct tt_writer * writer) {
 }
 
 /* Room for a whole compute at once: nothing on the way may fail. Any of its ops may turn out long. */
-void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth) {
-    const size_t bytes = (size_t) work->n_nodes * sizeof(struct tt_long_op) + sizeof(struct tt_thread_begin)
-        + sizeof(struct tt_thread_end) + (ith == 0 ? work->index_bytes : 0);
+bool tt_writer_prepare(struct tt_writer * writer, uint32_t n_nodes, size_t index_bytes) {
+    const size_t bytes = (size_t) n_nodes * sizeof(struct tt_long_op) + sizeof(struct tt_thread_begin)
+        + sizeof(struct tt_thread_end) + index_bytes;
     if (TT_UNLIKELY(bytes > writer->segment.chunk_bytes / PARTS && writer->segment.chunk_bytes < MOST_CHUNK)) {
         writer->segment.chunk_bytes = bytes < MOST_CHUNK / PARTS ? bytes * PARTS : MOST_CHUNK; /* little is left at seams */
     }
+    return tt_segment_reserve(&writer->segment, bytes);
+}
+
+void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth) {
     writer->work   = *work;
     writer->thread = (uint32_t) ith;
     writer->begin  = 0;
     atomic_store_explicit(&writer->busy, true, memory_order_relaxed);
-    writer->dropping = !tt_segment_reserve(&writer->segment, bytes);
+    writer->dropping = !tt_writer_prepare(writer, work->n_nodes, ith == 0 ? work->index_bytes : 0);
     writer->plan     = ith == 0 && !writer->dropping ? work->plan : NULL;
     if (writer->dropping) {
         tt_segment_drop(&writer->segment, 2, sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end));

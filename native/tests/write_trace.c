@@ -195,8 +195,13 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     moment = tt_moment();
     tt_record(trace, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(trace, &moment);
-    const struct tt_hooks hooks = { .ticks = 1000 * (number + 1), .pass = number };
+    const struct tt_hooks hooks = { .ticks = 1000 * (number + 1), .pass = number, .inside = 1 };
     tt_record(trace, TT_HOOKS, &hooks, sizeof hooks, tt_now());
+    const struct tt_schedule schedule = { /* the kernel tells everything of the last pass only */
+        .run_delay_ns = number < 1 ? TT_UNKNOWN : 500 * number, .cpu_ns = 70000 + number,
+        .blocked_ns = number < 2 ? TT_UNKNOWN : 0, .counted_ns = 90000 + number, .pass = number, .n_threads = N_THREADS,
+    };
+    tt_record(trace, TT_SCHEDULE, &schedule, sizeof schedule, tt_now());
     const struct tt_residency pages = { /* nothing has changed */
         .address = base + 4096, .size_bytes = (1 << 18) - 4096, .pass = number, .page_bytes = 4096, .n_runs = TT_NONE,
     };

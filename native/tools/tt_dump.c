@@ -86,7 +86,11 @@ static void print_layout(void) {
     FIELD(tt_copy, begin_ns); FIELD(tt_copy, size_bytes); FIELD(tt_copy, pass); FIELD(tt_copy, split);
     FIELD(tt_copy, tensor); FIELD(tt_copy, from); FIELD(tt_copy, to); FIELD(tt_copy, reserved);
     WHOLE(tt_hooks);
-    FIELD(tt_hooks, ticks); FIELD(tt_hooks, pass); FIELD(tt_hooks, reserved);
+    FIELD(tt_hooks, ticks); FIELD(tt_hooks, pass); FIELD(tt_hooks, inside);
+    WHOLE(tt_schedule);
+    FIELD(tt_schedule, run_delay_ns); FIELD(tt_schedule, cpu_ns); FIELD(tt_schedule, blocked_ns); FIELD(tt_schedule, counted_ns);
+    FIELD(tt_schedule, pass);
+    FIELD(tt_schedule, n_threads);
     WHOLE(tt_residency);
     FIELD(tt_residency, address); FIELD(tt_residency, size_bytes); FIELD(tt_residency, pass); FIELD(tt_residency, load);
     FIELD(tt_residency, page_bytes); FIELD(tt_residency, n_runs);
@@ -431,7 +435,26 @@ static void dump_hooks(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_hooks, it);
     print_number("pass", it.pass);
-    printf(" ticks=%" PRIu64, it.ticks);
+    printf(" ticks=%" PRIu64 " inside=%" PRIu32, it.ticks, it.inside);
+}
+
+static void print_known(const char * name, uint64_t value) {
+    if (value == TT_UNKNOWN) {
+        printf(" %s=unknown", name);
+    } else {
+        printf(" %s=%" PRIu64, name, value);
+    }
+}
+
+static void dump_schedule(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_schedule, it);
+    print_number("pass", it.pass);
+    print_known("run_delay_ns", it.run_delay_ns);
+    print_known("cpu_ns", it.cpu_ns);
+    print_known("blocked_ns", it.blocked_ns);
+    printf(" counted_ns=%" PRIu64, it.counted_ns);
+    printf(" n_threads=%" PRIu32, it.n_threads);
 }
 
 static void dump_residency(struct bytes * in, size_t at) {
@@ -489,6 +512,7 @@ static const struct { const char * name; void (*dump)(struct bytes *, size_t); }
     [TT_SPLIT]      = { "split", dump_split },
     [TT_COPY]       = { "copy", dump_copy },
     [TT_HOOKS]      = { "hooks", dump_hooks },
+    [TT_SCHEDULE]   = { "schedule", dump_schedule },
 };
 
 static void dump_records(struct bytes chunk) {

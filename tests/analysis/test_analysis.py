@@ -132,6 +132,16 @@ def test_bytes_per_token_are_the_median_over_generate_passes() -> None:
     assert s.generate_token_bytes["copied"] == sorted(found)[2]
 
 
+def test_operations_per_token_are_the_median_over_generate_passes() -> None:
+    """Passes need not be alike: of five, all operations of three ran, of the others fewer."""
+    ops = CASE["ops"].copy()
+    every = int(((ops["pass_id"] == 3) & (ops["state"] == "executed")).sum())
+    for pass_id, n_off in {3: 9, 4: 3, 5: 1}.items():
+        ran = ops.index[(ops["pass_id"] == pass_id) & (ops["state"] == "executed")]
+        ops.loc[ran[:n_off], "state"] = "off"
+    assert summarised({**CASE, "ops": ops}).ops_per_token == every - 1
+
+
 def test_an_unknown_touch_makes_the_pass_unknown_not_smaller() -> None:
     tables = without(CASE, "touches")
     s = summarised(tables)
@@ -217,6 +227,21 @@ def test_rows_of_the_heatmap_keep_warmup_apart_and_average_what_they_join() -> N
     assert means[(means["row"] == 2) & (means["bin"] == 7)]["touched_bytes"].sum() == pytest.approx(some)
 
 
+def test_cells_of_the_heatmap_equal_a_count_of_single_bytes() -> None:
+    """Ranges that end where a stretch does, or the file, belong to none behind it."""
+    files = pd.DataFrame({"file": [0, 1], "axis_begin": [0, 40], "size_bytes": [40, 24]})
+    ranges = [(0, 0, 8), (0, 7, 17), (0, 32, 40), (1, 0, 24), (1, 8, 9), (1, 8, 9)]
+    used = pd.DataFrame(ranges, columns=["file", "begin", "end"]).assign(pass_id=1, memory="disk")
+    counted: dict[int, int] = {}
+    for file, begin, end in ranges:
+        for byte in range(begin, end):
+            place = (byte + 40 * file) // 8
+            counted[place] = counted.get(place, 0) + 1
+    cells = heatmap.file_cells({"files": files}, 8, used=used)
+    assert dict(zip(cells["bin"], cells["touched_bytes"], strict=True)) == counted
+    assert (cells["begin"] == 8 * cells["bin"]).all() and (cells["end"] == cells["begin"] + 8).all()
+
+
 def test_joined_cells_cover_the_same_ground() -> None:
     rows = heatmap.display_rows(CASE)
     cells = heatmap.file_cells(CASE, 64)
@@ -229,3 +254,24 @@ def test_bands_tile_the_tensors() -> None:
     made = heatmap.bands(CASE, "component")
     assert made["n_tensors"].sum() == len(CASE["tensors"])
     assert list(heatmap.bands(HARD, "layer")["layer"]) == [None, 0, 0]
+
+
+def test_a_median_of_sums_is_not_a_sum_of_medians() -> None:
+    """Two kinds of memory that are each largest in another pass; and medians of an even number of passes."""
+    ops = operations.op_rows(CASE)
+    generate = [3, 4, 5, 6]
+    tables = {**CASE, "passes": CASE["passes"][CASE["passes"]["pass_id"] != 7].reset_index(drop=True)}
+    first = ops.drop_duplicates("pass_id").index
+    for pass_id, (disk, buffer) in zip(generate, [(10, 0), (0, 10), (0, 10), (10, 0)], strict=True):
+        at = first[ops.loc[first, "pass_id"] == pass_id]
+        mine = ops["pass_id"] == pass_id
+        ops.loc[mine, ["disk_bytes", "copied_bytes", "buffer_bytes"]] = 0
+        ops.loc[at, ["disk_bytes", "buffer_bytes"]] = [disk, buffer]
+    used, unseen = measured_ranges(tables), measured_unseen(tables)
+    s = summary.summarise(tables, ops, used, unseen)
+    assert s.generate_token_bytes == {"disk": 5, "copied": 0, "buffer": 5}
+    assert (s.weight_token_bytes, s.touched_token_bytes) == (5, 10)
+    fewer = ops.drop(index=ops[(ops["pass_id"] == 3) & (ops["state"] == "executed")].index[:1])
+    fewer = fewer.drop(index=fewer[(fewer["pass_id"] == 4) & (fewer["state"] == "executed")].index[:1])
+    whole = int(((ops["pass_id"] == 5) & (ops["state"] == "executed")).sum())
+    assert summary.summarise(tables, fewer, used, unseen).ops_per_token == whole - 1

@@ -24,8 +24,9 @@ def test_groups_add_up_their_tensors_in_the_order_of_the_theme() -> None:
 
 def test_a_group_is_unknown_where_one_of_its_tensors_is() -> None:
     columns = dict(component="ffn_up", size_bytes=8, memory="disk")
-    use = pd.DataFrame([columns | dict(touched_bytes=8), columns | dict(touched_bytes=None)])
-    made = coverage.group_use(use.assign(touched_bytes=use["touched_bytes"].astype("Int64")), theme.GROUP_OF)
+    bytes_used = ("touched_bytes", "mapped_bytes", "copied_bytes")
+    use = pd.DataFrame([columns | dict.fromkeys(bytes_used, 8), columns | dict.fromkeys(bytes_used)])
+    made = coverage.group_use(use.astype(dict.fromkeys(bytes_used, "Int64")), theme.GROUP_OF)
     assert list(made["group"]) == ["FFN"] and list(made["size_bytes"]) == [16]
     assert made[["touched_bytes", "mapped_bytes", "copied_bytes"]].isna().all(axis=None)
 

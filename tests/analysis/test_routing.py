@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -110,13 +111,76 @@ def test_unnamed_sequences_are_one() -> None:
     )
 
 
+def of_token(tables: dict[str, pd.DataFrame], layer: int) -> dict[int, list[tuple[float | None, int, int]]]:
+    """(weight, rank, expert) of each choice in a layer, by pass: the passes of these cases have one row."""
+    made: dict[int, list[tuple[float | None, int, int]]] = {}
+    for r in single(tables, layer):
+        weight = None if pd.isna(r["weight"]) else r["weight"]
+        made.setdefault(r["pass_id"], []).append((weight, r["rank"], r["expert"]))
+    return made
+
+
+def test_places_by_weight_are_not_the_routers_order(case: dict[str, pd.DataFrame]) -> None:
+    made = routing.by_strength(experts.generated(case))
+    assert len(made) == len(experts.generated(case))
+    for layer in range(3):
+        rows = made[made["layer"] == layer]
+        for pass_id, choices in of_token(case, layer).items():
+            found = rows[rows["pass_id"] == pass_id]
+            if layer == 2:  # no weight was recorded: as llama.cpp chose
+                assert found["place"].isna().all() and list(found["rank"]) == list(range(CHOSEN))
+                continue
+            order = sorted(choices, key=lambda one: -one[0])  # type: ignore[operator]
+            assert list(found["place"]) == [1, 2, 3] and list(found["expert"]) == [e for _, _, e in order]
+    assert (made["rank"] + 1 != made["place"]).sum() > 0, "these weights follow no rank"
+
+
+def test_a_row_that_lacks_a_weight_has_no_places_and_equal_weights_stand_as_they_were_chosen() -> None:
+    weights = {0: (0.2, 0.5, 0.2), 1: (0.1, None, 0.9)}
+    chosen = pd.DataFrame(
+        [
+            dict(layer=0, pass_id=p, row=0, rank=rank, expert=10 + rank, weight=weight)
+            for p, row in weights.items()
+            for rank, weight in enumerate(row)
+        ]
+    ).astype({"weight": "Float64"})
+    made = routing.by_strength(chosen)
+    assert made["expert"].tolist() == [11, 10, 12, 10, 11, 12]
+    assert made["place"].tolist() == [1, 2, 3, pd.NA, pd.NA, pd.NA]
+    assert routing.weights(chosen)["n"].tolist() == [1, 1, 1]
+
+
 def test_mean_weights_where_they_were_recorded(case: dict[str, pd.DataFrame]) -> None:
+    """The strongest of a row is the largest of its weights, whichever llama.cpp chose first."""
     made = routing.weights(experts.generated(case))
     assert set(made["layer"]) == {0, 1}
     for r in made.to_dict("records"):
-        found = [one["weight"] for one in single(case, r["layer"]) if one["rank"] == r["rank"]]
+        rows = [sorted((w for w, _, _ in row), reverse=True) for row in of_token(case, r["layer"]).values()]  # type: ignore[type-var]
+        found = [row[r["place"] - 1] for row in rows]
         assert (r["n"], r["lowest"], r["highest"]) == (len(found), min(found), max(found))
         assert r["mean"] == pytest.approx(sum(found) / len(found))
+
+
+def test_the_most_chosen_of_a_layer(case: dict[str, pd.DataFrame]) -> None:
+    ranked = routing.ranked(experts.choice(case).counts)
+    shares = sorted(
+        max(Counter(r["expert"] for r in single(case, n)).values()) / len(single(case, n)) for n in range(3)
+    )
+    assert routing.most_chosen(ranked) == (pytest.approx(shares[1]), 1 / N)
+    other = ranked[(ranked["layer"] > 0) | (ranked["place"] <= 4)].assign(
+        even=ranked["even"].where(ranked["layer"] > 0, 0.25)
+    )
+    assert routing.most_chosen(other)[1] is None
+
+
+def test_a_row_chooses_for_the_token_that_it_holds() -> None:
+    """The pass that gives token k took in token k - 1, and the last token chose nothing."""
+    case = uneven(1, n_tokens=4, sequences=1)
+    gave = case["passes"].set_index("pass_id")["produced_token"]
+    made = experts.generated(case)
+    assert set(made["generated_token"]) == {0, 1, 2, 3} and gave.max() == 4
+    for r in made.to_dict("records"):
+        assert r["generated_token"] == gave[r["pass_id"]] - 1
 
 
 @pytest.mark.parametrize(("most", "several"), [(9, 1), (100, 1), (5, 2), (2, 5), (1, 9)])
@@ -127,6 +191,26 @@ def test_tokens_by_experts(most: int, several: int) -> None:
     passes = sorted({r["pass_id"] for r in single(case, 1)})
     expected = Counter((passes.index(r["pass_id"]) // several, r["expert"]) for r in single(case, 1))
     assert {(r["line"], r["expert"]): r["n_tokens"] for r in made.to_dict("records")} == dict(expected)
+    gave = case["passes"].set_index("pass_id")["produced_token"]
     for line, rows in made.groupby("line"):
         part = passes[int(str(line)) * several :][:several]
         assert (set(rows["first_pass"]), set(rows["last_pass"])) == ({part[0]}, {part[-1]})
+        assert (set(rows["first_token"]), set(rows["last_token"])) == ({gave[part[0]] - 1}, {gave[part[-1]] - 1})
+
+
+@pytest.mark.parametrize(("n_rows", "n_chosen", "n_experts"), [(1, 1, 4), (2, 1, 2), (3, 2, 3), (4, 1, 3)])
+def test_chance_is_the_mean_over_all_ways_to_choose(n_rows: int, n_chosen: int, n_experts: int) -> None:
+    ways = list(combinations(range(n_experts), n_chosen))
+    shares = [
+        max(Counter(expert for way in chosen for expert in way).values()) / (n_rows * n_chosen)
+        for chosen in product(ways, repeat=n_rows)
+    ]
+    made = routing.most_chosen_by_chance(n_rows, n_chosen, n_experts, n_runs=4_000)
+    assert made == pytest.approx(sum(shares) / len(shares), rel=0.03)
+    assert made == routing.most_chosen_by_chance(n_rows, n_chosen, n_experts, n_runs=4_000)
+
+
+def test_chance_is_told_of_few_rows_only() -> None:
+    assert routing.most_chosen_by_chance(0, 2, 8) is None and routing.most_chosen_by_chance(2_001, 2, 8) is None
+    some, many = (routing.most_chosen_by_chance(n, 2, 8) for n in (7, 1_000))
+    assert some is not None and many is not None and some > 1.5 * many > 1.5 / 8

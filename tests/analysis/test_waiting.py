@@ -36,7 +36,8 @@ def by_hand(tables: dict[str, pd.DataFrame], keys: tuple[str, ...]) -> dict[tupl
 def test_sums_and_shares_equal_those_of_single_spans() -> None:
     for keys in (waiting.KIND, waiting.NODE):
         made, expected = waited(CASE, keys), by_hand(CASE, keys)
-        whole = sum(sum(v) for v in expected.values())
+        passes = measured(CASE)
+        whole = 3 * int((passes["end_ns"] - passes["begin_ns"]).sum())  # three threads
         assert len(made) == len(expected)
         for r in made.to_dict("records"):
             times = expected[tuple("none" if pd.isna(r[k]) else r[k] for k in keys)]
@@ -53,6 +54,15 @@ def test_most_waiting_comes_first_and_names_the_op_that_waited_longest() -> None
     for r in made.to_dict("records"):
         ops = [int(sums[p, r["node"]]) for p in measured(CASE)["pass_id"] if (p, r["node"]) in sums.index]
         assert sums[r["pass_id"], r["at_node"]] == max(ops) and r["at_node"] == r["node"]
+
+
+def test_a_thread_that_computes_alone_waits_for_nobody() -> None:
+    alone = scaled_case(3, 2, threads=1)
+    made = waited(alone, waiting.KIND)
+    assert (made["wait_ns"] > 0).any() and (made["waiting_ns"] == 0).all() and (made["share"] == 0).all()
+    passes = measured(alone)
+    ops = operations.op_rows(alone)
+    assert waiting.thread_time(ops, passes) == (int((passes["end_ns"] - passes["begin_ns"]).sum()), 1)
 
 
 def test_without_spans_or_measured_passes_there_are_no_rows() -> None:

@@ -106,7 +106,8 @@ def test_the_guide_shows_the_colours_of_the_figures(chrome, root: Path, scheme: 
         "[...document.querySelectorAll('.tg-ramp i')].map(step => getComputedStyle(step).backgroundColor)"
     )
     context.close()
-    waiting = {"waiting inside": theme.INK["inside"], "waiting after": theme.INK["after"]}
+    after = theme.INK["after"]
+    waiting = {"waiting inside": theme.INK["inside"], "waiting after": after, "between operations": after}
     named = {**theme.GROUPS, **waiting}
     assert found == [[name, rgb(colours[side])] for name, colours in named.items()]
     assert ramp == [rgb(colour) for colour in (theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_DARK)[side - 1]]

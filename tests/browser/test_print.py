@@ -62,7 +62,7 @@ def test_paper_holds_the_whole_page(tab: Any, project: Project, address: str, pa
     page = tab(root / path)
     wanted = page.evaluate(WANTED)
     text = printed(page)
-    assert len(wanted) > 8
+    assert len(wanted) >= 5  # where a failed check forbids the table, little more than the reason
     assert [piece for piece in wanted if letters(piece) not in text] == []
 
 

@@ -15,8 +15,9 @@ from tests.native.test_corruptions import RECORDS
 from tests.native.trace_bytes import Trace, chunk, clock, header
 from tracegen.capture.plan import timings_in
 from tracegen.errors import TraceFormatError
+from tracegen.evidence import Evidence
 from tracegen.readers.native import ModelTables, read_trace
-from tracegen.verdict import Evidence, checks_of
+from tracegen.verdict import checks_of
 
 SEAM = b"\n-- a thread --\n"
 UNSEALED, TICKS, WITH_MODEL = 1, 2, 4

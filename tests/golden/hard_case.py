@@ -60,6 +60,7 @@ def hard_case() -> dict[str, pd.DataFrame]:
                 position=row + (0 if p == 1 else 3),
                 sequence=0,
                 output=(p == 2 and row == 1),
+                generated_token=None,  # the prompt's; token 0, which pass 2 gives, is held by no row
             )
             for p, ids in TOKENS.items()
             for row, token in enumerate(ids)
@@ -131,7 +132,8 @@ def _prompt(p: int) -> dict[str, object]:
         pass_id=p, context=0, call=0, ubatch=p - 1, kind="prompt", kind_basis="recorded", n_tokens=len(TOKENS[p]),
         n_sequences=1, n_outputs=p - 1, position_begin=(0, 3)[p - 1], produced_token=(None, 0)[p - 1],
         graph=p - 1, placement=p - 1, begin_ns=PASS_BEGIN[p], end_ns=PASS_BEGIN[p] + 5_000, minor_faults=2,
-        major_faults=0, voluntary_switches=0, involuntary_switches=0, read_bytes=0,
+        major_faults=0, voluntary_switches=0, involuntary_switches=0, read_bytes=0, run_delay_ns=100, cpu_ns=9_500,
+        blocked_ns=0, counted_ns=5_000,
     )  # fmt: skip
 
 

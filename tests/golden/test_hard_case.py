@@ -7,6 +7,7 @@ import pytest
 from tests.golden.hard_case import EXPERT_BYTES, hard_case
 from tracegen.analysis.accesses import accesses, ranges
 from tracegen.analysis.heatmap import file_cells
+from tracegen.analysis.held import held, last_given
 from tracegen.analysis.operations import op_rows
 
 TABLES = hard_case()
@@ -23,7 +24,12 @@ def test_op_row_of_the_expert_product() -> None:
     assert (row["work_ns"], row["barrier_ns"], row["wait_ns"]) == (2_900 + 1_890, 1_100, 100)
     assert row["copied_bytes"] == 3 * EXPERT_BYTES
     assert row["disk_bytes"] == 0
-    assert row["buffer_bytes"] == 256 * 3 + 256 * 3 + (16 * 2 + 8)
+    assert row["buffer_bytes"] == 256 * 3 + 256 * 3 + 3 * 2 * 4  # of each row of the argsort two of four numbers
+
+
+def test_rows_of_the_prompt_hold_no_generated_token() -> None:
+    assert TABLES["tokens"]["generated_token"].isna().all() and held(TABLES)["generated_token"].isna().all()
+    assert last_given(TABLES) == 0, "pass 2 gave it, and no pass came after"
 
 
 def test_embedding_rows_are_disk_and_only_the_rows_used() -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 import mmap
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracegen.analysis.accesses import ranges
-from tracegen.capture import storage
+from tracegen.capture import conditions, hashing, page_cache, storage
 from tracegen.capture.llama_cpp import Build
 from tracegen.demo_models import write_demo_model
 from tracegen.loaded import LoadedRun, load_run
 from tracegen.measure import measure
 from tracegen.model import Experiment
 from tracegen.progress import Progress
+from tracegen.store import sha256_of
 
 pytestmark = pytest.mark.llama
 FEW = 64  # pages of some 25,000: a kernel may take back what nobody used for a moment
@@ -71,6 +74,24 @@ def test_a_warm_file_is_in_memory_before_the_run(hooked: Build, moe: Path, tmp_p
     size = moe.stat().st_size
     assert cache_of(loaded)[0] > 0.98 * size
     assert faults_in(loaded, "prompt") < FEW and read_in(loaded, "prompt") < 0.02 * size
+
+
+def test_a_run_does_not_warm_its_model_for_the_next_one(
+    hooked: Build, moe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is hashed when the run is over. What the run left in memory is dropped here before that."""
+
+    def conditions_then_drop(paths: Sequence[Path], *rest: Any) -> dict[str, Any]:
+        found = conditions.conditions_of(paths, *rest)
+        page_cache.drop(paths)
+        return found
+
+    monkeypatch.setattr(hashing, "cache_folder", lambda: tmp_path / "cache")  # where no hash is known
+    monkeypatch.setattr("tracegen.measure.conditions_of", conditions_then_drop)
+    loaded = ran(hooked, tmp_path, moe)
+    left = page_cache.cached(moe).cached_bytes
+    assert left is not None and left < 0.25 * moe.stat().st_size  # the header, and what is read ahead of it
+    assert loaded.run.facts["model"]["sha256"] == sha256_of(moe)
 
 
 def pages_of(loaded: LoadedRun, pass_id: int) -> set[int]:

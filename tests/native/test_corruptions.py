@@ -13,6 +13,7 @@ from tests.native.trace_bytes import (
     MAIN,
     NONE,
     ROW,
+    STRINGS,
     THREAD,
     Files,
     Trace,
@@ -196,7 +197,8 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "INDEX_OF_WIDE_WEIGHTS": (
         lambda: Trace(events=[thread_begin(), index(bytes(8), ne0=1, what=5, element=8)]), "kind 5 do not fit"
     ),
-    "INDEX_OF_WHAT": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, what=6)]), "kind 6 do not fit"),
+    "INDEX_OF_WHAT": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, what=7)]), "kind 7 do not fit"),
+    "MASK_NOT_IN_PAIRS": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, what=6)]), "kind 6 do not fit"),
     "INDEX_NEGATIVE": (lambda: Trace(events=[thread_begin(), index(b"\xff" * 4, ne0=1)]), "numbers -1 to -1 cannot be"),
     "INDEX_HUGE": (
         lambda: Trace(events=[thread_begin(), index(struct.pack("<q", 1 << 62), ne0=1, element=8)]), "cannot be"
@@ -274,6 +276,20 @@ def test_a_broken_record(name: str, sealed: int) -> None:
     trace = make()
     trace.sealed = sealed
     with pytest.raises(TraceFormatError, match=fault):
+        read(trace.files())
+
+
+@pytest.mark.parametrize("expert", [(1 << 31) - 1, 1 << 31, (1 << 32) + 3])
+def test_an_expert_with_a_number_that_no_column_holds(expert: int) -> None:
+    """Its lower 32 bits would be another expert."""
+    strings = [string(i, text) for i, text in enumerate((*STRINGS, "ffn_moe_gate-0"))]
+    events = [thread_begin(), index(struct.pack("<q", expert), ne0=1, what=2, element=8), short_op(), thread_end()]
+    nodes = node(1, len(STRINGS), computes=1, sources=(1, 2)) + node(4, 5) + node(4, 7)
+    trace = Trace(strings=strings, before=[buffer(), graph(nodes=nodes), placement()], events=events)
+    if expert < 1 << 31:
+        assert read(trace.files()).tables["routing"]["expert"].tolist() == [expert]
+        return
+    with pytest.raises(TraceFormatError, match=f"expert {expert}"):
         read(trace.files())
 
 

@@ -31,6 +31,7 @@ STRUCTS: dict[str, struct.Struct] = {
     "tt_split": records._SPLIT,
     "tt_copy": records._COPY,
     "tt_hooks": records._HOOKS,
+    "tt_schedule": records._SCHEDULE,
     "tt_residency": records._RESIDENCY,
     "tt_end": records._END,
 }
@@ -109,7 +110,7 @@ def test_the_header_lists_what_the_reader_knows() -> None:
     assert {n: f"_take_{name}" for n, name in numbers.items()} == {n: f.__name__ for n, f in records._TAKERS.items()}
     for name in ("OP", "THREAD_BEGIN", "THREAD_END", "INDEX", "LONG_OP", "MORE"):
         assert getattr(units, name) == named[f"TT_{name}"]
-    for name in ("ROWS", "EXPERTS", "CELLS", "COLUMNS", "WEIGHTS"):
+    for name in ("ROWS", "EXPERTS", "CELLS", "COLUMNS", "WEIGHTS", "MASK"):
         assert getattr(units, name) == named[f"TT_INDEX_{name}"]
     for name in ("WARMUP", "ENCODER", "OUTSIDE"):
         assert getattr(recorded, name) == named[f"TT_PASS_{name}"]

@@ -14,11 +14,12 @@ from tests.native.trace_bytes import Files, Trace, chunk, read
 from tracegen import tables
 from tracegen.capture.plan import timings_in
 from tracegen.errors import TraceFormatError
+from tracegen.evidence import Evidence
 from tracegen.readers.clock import clock_of
 from tracegen.readers.events import read_events
 from tracegen.readers.records import read_records
 from tracegen.readers.segments import read_segment, read_segments
-from tracegen.verdict import Evidence, checks_of
+from tracegen.verdict import checks_of
 
 pytestmark = pytest.mark.native
 SEED = 20261120

@@ -80,6 +80,16 @@ def test_what_passes_cost_beside_their_ops(trace: NativeTrace, dump: list[str]) 
     assert (trace.facts["pass_cost_ns"], trace.facts["pass_cost_most_ns"]) == (again[0], 3000)
 
 
+def test_how_the_threads_of_a_pass_got_processors(trace: NativeTrace, dump: list[str]) -> None:
+    passes, told = trace.tables["passes"].iloc[1:], _rows(dump, "schedule")
+    for name in ("run_delay_ns", "cpu_ns", "blocked_ns", "counted_ns"):
+        known = [pd.NA if row[name] == "unknown" else int(row[name]) for row in told]
+        assert passes[name].tolist() == known
+    assert passes["run_delay_ns"].tolist() == [pd.NA, 500, 1000] and passes["blocked_ns"].tolist() == [pd.NA, pd.NA, 0]
+    assert trace.tables["passes"]["run_delay_ns"].isna()[0]  # of a load nobody asked
+    assert trace.facts["hooks_inside"] is True
+
+
 def test_ticks_of_the_processor_tell_the_same_time(tools: Path, tmp_path: Path) -> None:
     """Where the time stamp counter is a clock: every span lies in its pass, as noted by CLOCK_MONOTONIC."""
     trace = read_trace(segment_files(write(tools, tmp_path, clock="tsc")))

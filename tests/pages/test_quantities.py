@@ -13,6 +13,7 @@ from tracegen.pages import quantities as q
     [
         (None, "not recorded"), (pd.NA, "not recorded"), (math.nan, "not recorded"), (0, "0 B"), (1023, "1023 B"),
         (4718592, "4.50 MiB"), (1 << 30, "1.00 GiB"), (1234 * 1024 * 1024, "1.21 GiB"), (1000 << 20, "1\u202f000 MiB"),
+        (500 * 10**9, "466 GiB"), (3 << 40, "3.00 TiB"),
     ],
 )  # fmt: skip
 def test_size(value: object, text: str) -> None:
@@ -20,7 +21,19 @@ def test_size(value: object, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "not recorded"), (999, "999 ns"), (1_234_567, "1.23 ms"), (2.5e9, "2.50 s")]
+    ("value", "text"),
+    [
+        (None, "not recorded"),
+        (999, "999 ns"),
+        (1_234_567, "1.23 ms"),
+        (2.5e9, "2.50 s"),
+        (119.4e9, "119 s"),
+        (120e9, "2.00 min"),
+        (3600e9, "60.0 min"),
+        (7200e9, "2.00 h"),
+        (86_400 * 10**9, "24.0 h"),
+        (100 * 86_400 * 10**9, "2\u202f400 h"),
+    ],
 )
 def test_duration(value: object, text: str) -> None:
     assert q.duration(value) == text

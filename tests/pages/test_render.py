@@ -17,7 +17,7 @@ from tests.golden.hard_case import hard_case
 from tracegen import privacy, store
 from tracegen import tables as contract
 from tracegen.model import Check, Run, Version
-from tracegen.pages.context import NEEDS
+from tracegen.pages import needs
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 
@@ -244,10 +244,11 @@ def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
     report = render(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
     assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
     assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
-    reason = "Not drawn: the check “The check” failed (17; limit 0)."
+    why = needs.why(key)
+    reason = f"Not drawn: the check “The check” failed (17; limit 0). {why[0].upper()}{why[1:]}."
     assert reason in words(body(report, "memory")) and reason in words(body(report, "overview"))
     drawn = {f.key for f in report.figures}
-    assert not {k for k, needs in NEEDS.items() if key in needs} & drawn
+    assert not set(needs.figures_of(key)) & drawn
     assert report.values["bytes_touched_per_token"]["value"] is None
     assert run.verdict in words(body(report, "overview"))
 
@@ -290,12 +291,14 @@ def test_reading_back_a_stored_run_gives_the_same_report(tmp_path: object) -> No
 
 def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() -> None:
     usable = body(render(CASES["dense"]), "overview")
-    assert "Measured passes" in usable or "No measured pass" in usable
+    assert "made the kernel read" in words(usable) and "page fault" in words(usable).lower()
     for key in ("one_run_id", "dropped_events", "passes_agree"):
         failed = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
         text = body(render(CASES["dense"], failed), "overview")
-        assert "This run is not usable" in text and "Measured passes" not in text and "No measured pass" not in text
-        rows = re.findall(r"<th scope=row[^>]*>((?:Read|Disk faults) [^<]*)</th><td[^>]*>([^<]*)</td>", text)
+        findings = words(text).partition("Findings")[2].partition("Time ")[0]
+        assert "This run is not usable" in text
+        assert "made the kernel read" not in findings and "page fault" not in findings.lower()
+        rows = re.findall(r"<th scope=row[^>]*>((?:Read|Page faults) [^<]*)</th><td[^>]*>([^<]*)</td>", text)
         assert len(rows) == 4 and {found for _, found in rows} == {"not shown"}
 
 
@@ -306,7 +309,7 @@ def test_the_overview_of_a_mixture_says_how_its_experts_were_chosen() -> None:
     layers, n_experts = rows["layer"].nunique(), 8
     never = layers * n_experts - len(rows[["layer", "expert"]].drop_duplicates())
     text = words(body(render(tables, a_moe_run()), "overview"))
-    assert f"{never} of {layers * n_experts} experts were chosen by no generated token" in text
+    assert f"{never} of {layers * n_experts} pairs of layer and expert were chosen by no generated token" in text
     assert "an even choice would give 12.5 %" in text
     assert "chosen by no generated token" not in words(body(render(CASES["dense"]), "overview"))
 
@@ -324,9 +327,10 @@ def test_a_long_name_is_shown_by_its_ends() -> None:
 
 
 def test_interference_is_said_above_every_time() -> None:
-    warned = a_run(checks=(Check("interference", "Nothing interfered", "warning", "9 switches a pass", "≤ 1"),))
+    why = "other programs had them"
+    warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "40 % without", "≤ 2 %", why),))
     report = render(CASES["dense"], warned)
-    note = "Other programs took processor time during this run; times say more about the machine than about the model"
+    note = "care. Threads that could run waited for a processor: 40 % without (limit: ≤ 2 %). Other programs had them."
     for key, first in (("overview", "fig-components"), ("timeline", "fig-timeline"), ("graph", "fig-graph-0")):
         assert -1 < body(report, key).find(note) < body(report, key).index(f'id="{first}"')
     assert note not in body(report, "memory")
@@ -357,8 +361,63 @@ def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> 
     tables = scaled_case(2, 2, moe=True)
     assert "The trace holds no routing" in words(body(render(without(tables, "routing"), a_moe_run()), "experts"))
     prompt_only = words(body(render(only(tables, ("load", "warmup", "prompt")), a_moe_run()), "experts"))
-    assert "The run has no generate pass: only prompt or warm-up tokens chose experts." in prompt_only
+    assert "The run has no generate pass: only rows of prompt passes chose experts." in prompt_only
     assert "it only loaded the model" in words(body(render(CASES["only a load"]), "memory"))
+
+
+def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
+    """Pass 3 gives token 1 and takes in token 0, which chooses the experts; token 3, the last, is held by no row."""
+    tables = scaled_case(3, 2, moe=True)
+    run = a_moe_run(text=dict(prompt="?", generated="!", token_ids=[11, 42, 7, 5], private=False))
+    report = render(tables, run)
+    rows = pd.read_csv(io.BytesIO(report.files["data/experts-of-tokens.csv"]))
+    assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
+    page = words(body(report, "experts"))
+    assert re.search(r"Token Pass Experts Weights 0 3 [\d, ]+ 0\.700, 0\.300 1 4 ", page)
+    assert "Token 3, the last one generated, is held by no row: it chose no expert." in page
+    drawn = next(f for f in report.figures if f.key == "experts-tokens")
+    assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [True, True, True, False]
+    assert json.loads(report.files["data/experts/0.js"].decode()[len("tracegenExperts(") : -3])["token"] == [0, 1, 2]
+    given = pd.read_csv(io.BytesIO(report.files["data/generated-tokens.csv"]))
+    assert given.to_dict("list") | {"held_by_pass": given["held_by_pass"].tolist()[:-1]} == {
+        "token": [0, 1, 2, 3], "token_id": [11, 42, 7, 5], "pass_id": [2, 3, 4, 5], "held_by_pass": [3, 4, 5],
+    }  # fmt: skip
+    assert given["held_by_pass"].isna().tolist() == [False, False, False, True]
+    assert "no recorded pass took in" in words(body(report, "provenance"))
+    for said in (
+        "Pass 2: prompt, 6 token rows, gives token 0,",
+        "Pass 3: generate, 1 token row, holds token 0, gives token 1,",
+    ):
+        assert said in body(report, "operations")
+
+
+def test_what_a_row_holds_that_nobody_knows_is_not_guessed() -> None:
+    """After rows of several sequences: the pass names the row, and no token."""
+    tables = scaled_case(2, 1, moe=True)
+    unknown = pd.array([None] * len(tables["passes"]), dtype="Int32")
+    tables["passes"] = tables["passes"].assign(produced_token=unknown)
+    tables["tokens"] = tables["tokens"].assign(generated_token=pd.array([None] * len(tables["tokens"]), dtype="Int32"))
+    report = render(tables, a_moe_run())
+    page = words(body(report, "experts"))
+    assert "not recorded 3 " in page and "pass 3" in page and "the last one generated" not in page
+    assert ", holds token" not in body(report, "operations")
+
+
+def test_experts_of_a_token_stand_by_weight_and_not_as_a_biased_router_chose_them() -> None:
+    tables = scaled_case(1, 1, moe=True)
+    routing = tables["routing"]
+    tables["routing"] = routing.assign(weight=routing["weight"].map({0.7: 0.1, 0.3: 0.4}).astype("Float64"))
+    chosen = routing[routing["pass_id"] == 3].sort_values("rank")["expert"].tolist()
+    report = render(tables, a_moe_run())
+    page = words(body(report, "experts"))
+    assert f"0 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
+    assert "The strongest of a token’s experts in layer 0 gets a weight of 0.400 on average" in page
+    assert f'"by_weight":true,"experts":[[{chosen[1]},{chosen[0]}]]' in report.files["data/experts/0.js"].decode()
+    unweighted = tables | {"routing": routing.assign(weight=pd.array([None] * len(routing), dtype="Float64"))}
+    report = render(unweighted, a_moe_run(text=dict(prompt="?", generated="!", token_ids=[], private=True)))
+    assert f'"by_weight":false,"experts":[[{chosen[0]},{chosen[1]}]]' in report.files["data/experts/0.js"].decode()
+    page = words(body(report, "experts"))
+    assert "the experiment is private" in page and "in llama.cpp’s order" in page
 
 
 def test_what_was_asked_for_of_memory_and_series_is_on_provenance() -> None:
@@ -385,11 +444,11 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     def said(**conditions: object) -> str:
         return words(body(render(CASES["dense"], a_run(host=host, conditions=conditions)), "overview"))
 
-    assert "10.0 % of RAM" in said() and "The file fits into it" in said()
+    assert "10.0 % of RAM" in said() and "the file may stay there once it was read" in said()
     locked = said(mlock=dict(locked_bytes=9 * size + size // 2))
-    assert "of what is left" in locked and "were locked beside it" in locked and "The file is larger" in locked
+    assert "of what is left" in locked and "were locked beside it" in locked and "not all of the file can" in locked
     limited = said(memory_limit=dict(limit_bytes=size // 2))
-    assert "200.0 % of what is left" in limited and "limited to" in limited and "The file is larger" in limited
+    assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of the file can" in limited
 
 
 def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:

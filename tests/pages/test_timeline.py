@@ -143,7 +143,7 @@ def test_one_operation_on_one_thread_is_a_timeline() -> None:
     spans = CASE["spans"]
     last = spans[spans["pass_id"] == spans["pass_id"].max()].head(1)
     made = render(CASE | {"spans": last.reset_index(drop=True)}, a_moe_run())
-    assert "timeline" in {f.key for f in made.figures} and "1 thread;" in words(body(made, "timeline"))
+    assert "timeline" in {f.key for f in made.figures} and "1 thread, " in words(body(made, "timeline"))
     assert "1 pass with 1 span," in words(body(made, "timeline"))
 
 

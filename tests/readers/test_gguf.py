@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import logging
 import struct
 from pathlib import Path
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 from tests.readers import gguf_bytes as made
 from tracegen.demo_models import write_demo_model
 from tracegen.errors import ModelFormatError
+from tracegen.ggml_types import GGML_TYPES
 from tracegen.readers.gguf import is_gguf, read_model
-from tracegen.readers.gguf_header import GGML_TYPES
 
 ONE = {"blk.0.attn_q.weight": ((4, 2), 0, 32)}
 LLAMA = (made.string("general.architecture", "llama"), made.u32("llama.block_count", 7))
@@ -136,12 +135,12 @@ def test_version_2_and_a_file_without_tensors(tmp_path: Path) -> None:
     assert read_model(written(tmp_path, made.header(version=2))).tensors.empty
 
 
-def test_hashes_and_progress(tmp_path: Path) -> None:
-    path = written(tmp_path, made.file(ONE))
-    heard: list[tuple[int, int]] = []
-    model = read_model(path, hash_files=True, progress=lambda done, total: heard.append((done, total)))
-    assert list(model.files["sha256"]) == [hashlib.sha256(path.read_bytes()).hexdigest()]
-    assert heard[-1] == (path.stat().st_size,) * 2
+def test_hashes_stand_beside_their_files(tmp_path: Path) -> None:
+    model = read_model(written(tmp_path, made.file(ONE)))
+    assert model.files["sha256"].isna().all()
+    hashed = model.with_hashes(["ab" * 32])
+    assert hashed.files["sha256"].tolist() == ["ab" * 32] and hashed.tensors is model.tensors
+    assert hashed.files.drop(columns="sha256").equals(model.files.drop(columns="sha256"))
 
 
 @pytest.mark.parametrize(
@@ -291,12 +290,11 @@ def write_split(tmp_path: Path, second: bytes | None = None) -> list[Path]:
 @pytest.mark.parametrize("given", [0, 1])
 def test_a_split_model_is_one_model_whichever_file_is_named(tmp_path: Path, given: int) -> None:
     paths = write_split(tmp_path)
-    model = read_model(paths[given], hash_files=True)
+    model = read_model(paths[given])
     size = paths[0].stat().st_size
     assert model.paths == tuple(paths)
     assert list(model.files["axis_begin"]) == [0, size]
     assert list(model.files["path"]) == [path.name for path in paths]
-    assert list(model.files["sha256"]) == [hashlib.sha256(p.read_bytes()).hexdigest() for p in paths]
     assert list(model.tensors["file"]) == [0, 1]
     assert model.n_layers == 7
     assert list(model.tensors["offset"]) == list(model.data_begin)

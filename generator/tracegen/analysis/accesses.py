@@ -7,16 +7,21 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.extents import DIMENSIONS, content_bytes, stretches
 from tracegen.tables import SLOTS
 
 Tables = Mapping[str, pd.DataFrame]
 
-# Operands of which an op uses selected units only: rows of a table, experts of a stack.
+# Operands of which an op uses selected units only: rows of a table, experts of a stack, what a mask lets through.
 SELECTING: Mapping[tuple[str, str], str] = {
     ("GET_ROWS", "src0"): "row",
     ("MUL_MAT_ID", "src0"): "expert",
     ("ADD_ID", "src1"): "expert",
+    ("FLASH_ATTN_EXT", "src1"): "row",
+    ("FLASH_ATTN_EXT", "src2"): "row",
 }
+# The dimensions that one unit spans: a row has all heads of a position, an expert's bias is a row.
+_UNIT_SPANS: Mapping[str, tuple[int, ...]] = {"FLASH_ATTN_EXT": (0, 2), "MUL_MAT_ID": (0, 1)}
 
 # Operands that only say where the result goes: the bytes written are the dst's, nothing is read.
 DESTINATIONS: frozenset[tuple[str, str]] = frozenset({("SET_ROWS", "src2"), ("CPY", "src1")})
@@ -33,46 +38,57 @@ def operands(tables: Tables) -> pd.DataFrame:
     """One row per operand of every computing node: what is static about an access.
 
     Columns: graph, node, slot, source (the node or leaf read or written), op, name,
-    layer, component, source_name, selects (unit name or null), unit_bytes (extent of
-    one unit), used_bytes (bytes the op uses by its shapes alone; null when it selects),
-    gathered_bytes (what a GET_ROWS reads by its shapes, a row for each of its results).
-    A GET_ROWS or MUL_MAT_ID uses the units that `touches` names; SET_ROWS writes as
+    layer, component, source_name, selects (unit name or null), unit_bytes (of the elements of
+    one unit), used_bytes (of the elements that the op uses by its shapes alone; null when it selects,
+    or when a type is not known), else_bytes (what counts in a buffer where nobody recorded the units: for a
+    GET_ROWS a row for each of its results, for FLASH_ATTN_EXT all rows, those that its mask hides too).
+    A GET_ROWS, MUL_MAT_ID or FLASH_ATTN_EXT with a mask uses the units that `touches` names; SET_ROWS writes as
     many elements as its src0 holds; an operand that only names the destination is not
-    used at all; every other operand is used whole.
+    used at all; every other operand is used whole: its elements, not the holes that its strides leave.
     """
     nodes = tables["graph_nodes"]
     op = nodes.loc[nodes["kind"] == "op", ["graph", "node", "op", "name", "layer", "component"]]
     edges = tables["graph_edges"].rename(columns={"target": "node"}).astype({"slot": "object"})
     dst = op.assign(slot="dst", source=op["node"])
     rows = pd.concat([dst, op.merge(edges, on=["graph", "node"])], ignore_index=True)
-    extent = nodes[["graph", "node", "name", "ne0", "ne1", "ne2", "ne3", "nb1", "nb2", "size_bytes"]].rename(
+    extent = nodes[["graph", "node", "name", "dtype", *DIMENSIONS, "size_bytes"]].rename(
         columns={"node": "source", "name": "source_name"}
     )
     rows = rows.merge(extent, on=["graph", "source"])
     keys = list(zip(rows["op"].astype(object), rows["slot"], strict=True))
     rows["selects"] = pd.array([SELECTING.get(key) for key in keys], dtype=pd.StringDtype("python"))
-    stacked = (rows["op"] == "MUL_MAT_ID").to_numpy()
-    rows["unit_bytes"] = np.where(stacked, rows["nb2"], rows["nb1"])
-    rows["used_bytes"] = rows["size_bytes"].astype("Int64").mask(rows["selects"].notna().to_numpy())
+    rows.loc[_unmasked(rows, edges), "selects"] = pd.NA
+    content = content_bytes(rows)
+    rows["unit_bytes"] = content_bytes(rows, (0,))
+    for name, spans in _UNIT_SPANS.items():
+        at = (rows["op"] == name).to_numpy()
+        rows.loc[at, "unit_bytes"] = content_bytes(rows[at], spans)
+    rows["used_bytes"] = content.mask(rows["selects"].notna().to_numpy())
     rows.loc[[key in DESTINATIONS for key in keys], "used_bytes"] = 0
     _set_rows_writes(rows)
     results = nodes[["graph", "node"]].assign(n_results=nodes["ne1"] * nodes["ne2"] * nodes["ne3"])
     rows = rows.merge(results, on=["graph", "node"], how="left")
-    gathers = (rows["op"] == "GET_ROWS").to_numpy()
-    rows["gathered_bytes"] = (rows.pop("n_results") * rows["unit_bytes"]).astype("Int64").where(gathers)
+    gathered = (rows.pop("n_results") * rows["unit_bytes"]).where((rows["op"] == "GET_ROWS").to_numpy())
+    rows["else_bytes"] = gathered.fillna(content.where((rows["op"] == "FLASH_ATTN_EXT").to_numpy()))
     texts = dict.fromkeys(("name", "source_name", "selects"), "category")  # each stands in every pass
-    return rows.drop(columns=["ne0", "ne1", "ne2", "ne3", "nb1", "nb2"]).astype({**texts, "slot": _SLOT})
+    return rows.drop(columns=["dtype", *DIMENSIONS]).astype({**texts, "slot": _SLOT})
+
+
+def _unmasked(rows: pd.DataFrame, edges: pd.DataFrame) -> np.ndarray:
+    """The operands of attention that has no mask: it uses every row."""
+    masked = edges.loc[edges["slot"] == "src3", ["graph", "node"]].assign(masked=True)
+    found = rows[["graph", "node"]].merge(masked, on=["graph", "node"], how="left")["masked"]
+    return ((rows["op"] == "FLASH_ATTN_EXT") & found.isna().to_numpy()).to_numpy()
 
 
 def _set_rows_writes(rows: pd.DataFrame) -> None:
     """SET_ROWS writes the rows of src0 into dst: rows(src0) x one row of dst."""
     setting = rows["op"] == "SET_ROWS"
     given = rows[setting & (rows["slot"] == "src0")]
-    written = given["ne1"] * given["ne2"] * given["ne3"]
-    count = dict(zip(zip(given["graph"], given["node"], strict=True), written, strict=True))
-    for index in rows.index[setting & (rows["slot"] == "dst")]:
-        row = rows.loc[index]
-        rows.loc[index, "used_bytes"] = count.get((row["graph"], row["node"]), 0) * row["unit_bytes"]
+    given = given[["graph", "node"]].assign(written=given["ne1"] * given["ne2"] * given["ne3"])
+    taking = setting & (rows["slot"] == "dst")
+    n_rows = rows.loc[taking, ["graph", "node"]].merge(given, on=["graph", "node"], how="left")["written"].fillna(0)
+    rows.loc[taking, "used_bytes"] = (n_rows.astype("Int64") * rows.loc[taking, "unit_bytes"].array).array
 
 
 def accesses(
@@ -82,9 +98,10 @@ def accesses(
 
     Columns as in ACCESS_COLUMNS: `name` is the op's result, `source_name` the tensor
     accessed; `offset` counts in the file (disk, copied: where the bytes came from) or
-    in the buffer; `size_bytes` is the container, `touched_bytes` what was used of it,
-    null when the op selects units that the trace does not hold. Which rows of a runtime
-    buffer a GET_ROWS read is never recorded, but how many it read follows from its shapes.
+    in the buffer; `size_bytes` is the container's extent, `touched_bytes` the bytes of the elements
+    that were used of it, null when the op selects units that the trace does not hold. Which rows of a
+    runtime buffer a GET_ROWS read is never recorded, but how many it read follows from its shapes. What a
+    fused kernel hands on inside itself was never in memory: 0.
     `rows` saves working out `placed` again.
     """
     rows = placed(tables, pass_ids) if rows is None else rows
@@ -94,7 +111,7 @@ def accesses(
     part = rows.loc[selecting, [*keys, "unit_bytes"]].merge(used, on=keys, how="left")
     touched = rows["used_bytes"].copy()
     touched[selecting] = (part["n_units"].astype("Int64") * part["unit_bytes"].astype("Int64")).array
-    touched = touched.fillna(rows["gathered_bytes"].where(rows["memory"] == "buffer"))
+    touched = touched.fillna(rows["else_bytes"].where(rows["memory"] == "buffer"))
     made = rows[[column for column in ACCESS_COLUMNS if column != "touched_bytes"]].assign(touched_bytes=touched)
     order = np.lexsort((made["slot"].cat.codes.to_numpy(), made["node"].to_numpy(), made["pass_id"].to_numpy()))
     if (order == np.arange(len(order))).all():  # as they usually come: no copy
@@ -114,10 +131,12 @@ def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
     rows = rows[rows["file"].notna() & rows["offset"].notna()]
     whole = rows[rows["used_bytes"].notna()]
     whole = whole.assign(begin=whole["offset"], end=whole["offset"] + whole["used_bytes"])
+    whole = _with_holes(whole, tables)
     part = rows[rows["used_bytes"].isna()].merge(
         tables["touches"].astype({"slot": _SLOT}), on=["pass_id", "node", "slot"]
     )
-    begin = part["offset"] + part["first_unit"] * part["unit_bytes"]
+    part = _units_apart(part.assign(stride=_unit_strides(part, tables["graph_nodes"])))
+    begin = part["offset"] + part["first_unit"] * part["stride"]
     part = part.assign(begin=begin, end=begin + part["n_units"] * part["unit_bytes"])
     names = ["pass_id", "node", "slot", "source_name", "layer", "component", "tensor", "memory", "file"]
     both = pd.concat([whole, part], ignore_index=True)[[*names, "begin", "end"]]
@@ -125,14 +144,55 @@ def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
     return both.sort_values(["pass_id", "node", "slot", "begin"], ignore_index=True)
 
 
+def _unit_strides(rows: pd.DataFrame, nodes: pd.DataFrame) -> np.ndarray:
+    """How far apart the units of each operand lie, bytes: experts in dimension 2, rows in dimension 1."""
+    known = nodes[["graph", "node", "nb1", "nb2"]].rename(columns={"node": "source"})
+    strides = rows[["graph", "source"]].merge(known, on=["graph", "source"], how="left")
+    return np.where(rows["op"] == "MUL_MAT_ID", strides["nb2"], strides["nb1"])
+
+
+def _units_apart(rows: pd.DataFrame) -> pd.DataFrame:
+    """Runs of units with room between them as one row for each unit."""
+    apart = (rows["stride"] != rows["unit_bytes"]).to_numpy(bool) & (rows["n_units"] > 1).to_numpy(bool)
+    if not apart.any():
+        return rows
+    n = rows.loc[apart, "n_units"].to_numpy("int64")
+    each = rows[apart].loc[np.repeat(rows.index[apart], n)]
+    place = np.arange(len(each)) - np.repeat(np.cumsum(n) - n, n)
+    each = each.assign(first_unit=each["first_unit"] + place, n_units=1)
+    return pd.concat([rows[~apart], each], ignore_index=True)
+
+
+def _with_holes(rows: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    """Operands that are used whole, those whose strides leave holes as one row for each of their stretches."""
+    nodes = tables["graph_nodes"].rename(columns={"node": "source"})
+    holed = nodes[(content_bytes(nodes) < nodes["size_bytes"]).fillna(False).to_numpy(bool)]
+    known = holed[["graph", "source", "dtype", *DIMENSIONS]]
+    found = rows[["graph", "source"]].reset_index(names="row").merge(known, on=["graph", "source"])
+    found = found[(rows.loc[found["row"], "used_bytes"] > 0).to_numpy(bool)]
+    if found.empty:
+        return rows
+    parts: list[pd.DataFrame] = [rows.drop(index=found["row"])]
+    for shape, same in found.groupby(["dtype", *DIMENSIONS], observed=True):
+        dtype, sizes = shape[0], [int(value) for value in shape[1:]]
+        made = stretches(str(dtype), sizes[:4], sizes[4:])
+        assert made is not None  # else used_bytes is null, and it is not among these
+        offsets, length = made
+        one = rows.loc[np.repeat(same["row"].to_numpy(), len(offsets))]
+        begin = one["offset"].to_numpy("int64") + np.tile(offsets, len(same))
+        parts.append(one.assign(begin=begin, end=begin + length))
+    return pd.concat(parts, ignore_index=True)
+
+
 def unseen(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.DataFrame | None = None) -> pd.DataFrame:
     """The operands in model files of which an op used rows or experts, and the trace does not hold which.
 
-    Columns: pass_id, node, slot, source_name, tensor, memory. That the tensor was used is
-    known, how much of it is not. `rows` saves working out `placed` again.
+    One whose type is not known, so that nobody can say which bytes its elements are, is among them. Columns:
+    pass_id, node, slot, source_name, tensor, memory. That the tensor was used is known, how much of it is not.
+    `rows` saves working out `placed` again.
     """
     rows = placed(tables, pass_ids) if rows is None else rows
-    rows = rows[rows["file"].notna() & rows["selects"].notna()]
+    rows = rows[rows["file"].notna() & rows["used_bytes"].isna()]
     keys = ["pass_id", "node", "slot"]
     seen = tables["touches"][keys].astype({"slot": _SLOT}).drop_duplicates().assign(seen=True)
     rows = rows.merge(seen, on=keys, how="left")
@@ -150,11 +210,33 @@ def placed(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFram
         passes = passes[passes["pass_id"].isin(list(pass_ids))]
     where = passes[["pass_id", "graph", "placement"]].dropna().astype("int32")
     ops = tables["ops"]
-    ops = ops.loc[ops["state"].isin(["executed", "fused"]), ["pass_id", "node"]].merge(where, on="pass_id")
-    rows = ops.merge(operands(tables), on=["graph", "node"])
+    ran = ops.loc[ops["state"].isin(["executed", "fused"]), ["pass_id", "node", "fused_into"]]
+    ran = _fused_until(ran).merge(where, on="pass_id")
+    rows = ran.merge(operands(tables), on=["graph", "node"])
+    handed_on = _handed_on(rows)
+    rows.loc[handed_on, "used_bytes"] = 0
+    rows.loc[handed_on, "selects"] = np.nan
+    rows = rows.drop(columns=["fused_from", "fused_until"])
     place = tables["placements"][
         ["placement", "node", "tensor", "memory", "file", "origin_offset", "buffer_id", "buffer_offset"]
     ].rename(columns={"node": "source"})
     rows = rows.merge(place, on=["placement", "source"], how="left")
     rows["offset"] = rows["origin_offset"].where(rows["file"].notna(), rows["buffer_offset"])
     return rows
+
+
+def _fused_until(ops: pd.DataFrame) -> pd.DataFrame:
+    """`ops` with the first and the last node of what one kernel computed together: the node itself where it was alone.
+
+    Columns: pass_id, node, fused_from, fused_until (int32).
+    """
+    begin = ops["fused_into"].fillna(ops["node"]).astype("int32")
+    grouped = ops["node"].groupby([ops["pass_id"], begin])
+    last = grouped.transform("max") if ops["fused_into"].notna().any() else ops["node"]
+    return ops[["pass_id", "node"]].assign(fused_from=begin, fused_until=last.astype("int32"))
+
+
+def _handed_on(rows: pd.DataFrame) -> np.ndarray:
+    """Operands that a fused kernel hands on inside itself: results of all its nodes but the last."""
+    source = rows["source"]
+    return ((source >= rows["fused_from"]) & (source < rows["fused_until"])).to_numpy(bool)

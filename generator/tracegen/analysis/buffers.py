@@ -10,9 +10,9 @@ GROUPS = ("KV cache", "compute", "copied weights", "weights", "work", "other")
 
 
 def allocations(tables: Tables) -> pd.DataFrame:
-    """The buffers table without views of a file mapping, which allocate nothing."""
+    """The buffers table without what allocates nothing: views of a file mapping, and buffers of no size."""
     buffers = tables["buffers"]
-    return buffers[~(buffers["usage"] == "mapped").to_numpy(bool)]
+    return buffers[~(buffers["usage"] == "mapped").to_numpy(bool) & (buffers["size_bytes"] > 0).to_numpy(bool)]
 
 
 def buffer_groups(tables: Tables) -> dict[int, str]:

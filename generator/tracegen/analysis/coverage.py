@@ -27,22 +27,32 @@ def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.D
 
     `used` and `unseen` are as `accesses.ranges` and `accesses.unseen` give them, for these passes.
     Columns: those of `tensors`, and touched_bytes (union over all passes; null when the trace
-    does not hold which rows or experts an op used), n_passes (passes that used it), memory
+    does not hold which rows or experts an op used), mapped_bytes and copied_bytes (of these in a mapping of the
+    file, and in copies: a tensor may be used in both, as tied embeddings are), n_passes (passes that used it), memory
     (disk, copied, both joined by ` + `; null when never used). A byte used twice counts once.
     """
-    pieces = union(used, "tensor")
-    touched = (pieces["end"] - pieces["begin"]).groupby(pieces["tensor"]).sum()
     tensors = tables["tensors"]
     number = tensors["tensor"]
+    unknown = number.isin(unseen["tensor"])
+    in_memory = {"touched_bytes": used} | {f"{name}_bytes": used[used["memory"] == kind] for kind, name in _NAMES}
     uses = pd.concat([rows[["tensor", "pass_id", "memory"]].astype({"memory": "object"}) for rows in (used, unseen)])
     distinct = uses[["tensor", "pass_id"]].drop_duplicates().groupby("tensor").size()
     kinds = uses[["tensor", "memory"]].dropna().drop_duplicates()
     memory = kinds.sort_values("memory").groupby("tensor")["memory"].agg(" + ".join)
     return tensors.assign(
-        touched_bytes=number.map(touched).fillna(0).astype("Int64").mask(number.isin(unseen["tensor"])),
+        **{name: _of_each(number, rows).mask(unknown) for name, rows in in_memory.items()},
         n_passes=number.map(distinct).fillna(0).astype("int64"),
         memory=number.map(memory).astype("object"),
     )
+
+
+_NAMES = (("disk", "mapped"), ("copied", "copied"))
+
+
+def _of_each(number: pd.Series, used: pd.DataFrame) -> pd.Series:
+    """Bytes used of each tensor, each once, Int64."""
+    pieces = union(used, "tensor")
+    return number.map((pieces["end"] - pieces["begin"]).groupby(pieces["tensor"]).sum()).fillna(0).astype("Int64")
 
 
 def measured_use(tables: Tables) -> pd.DataFrame:
@@ -54,14 +64,12 @@ def measured_use(tables: Tables) -> pd.DataFrame:
 def group_use(use: pd.DataFrame, group_of: Mapping[str, str]) -> pd.DataFrame:
     """`tensor_use` by group of components, in the order of `group_of` (component -> group).
 
-    Columns: group, n_tensors, size_bytes, touched_bytes, and of these mapped_bytes and copied_bytes;
-    a group is unknown where one of its tensors is. Groups without tensors have no row.
+    Columns: group, n_tensors, size_bytes, touched_bytes, and of these mapped_bytes and copied_bytes, which may have
+    bytes in common; a group is unknown where one of its tensors is. Groups without tensors have no row.
     """
     group = use["component"].astype("object").map(group_of).rename("group")
-    mapped = use["touched_bytes"] * (use["memory"] == "disk").astype("Int64")
-    grouped = use.assign(mapped_bytes=mapped).groupby(group)
-    made = grouped[["size_bytes", "touched_bytes", "mapped_bytes"]].sum(skipna=False)
-    made["copied_bytes"] = made["touched_bytes"] - made["mapped_bytes"]
+    grouped = use.groupby(group)
+    made = grouped[["size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"]].sum(skipna=False)
     made.insert(0, "n_tensors", grouped.size())
     return made.reindex([name for name in dict.fromkeys(group_of.values()) if name in made.index]).reset_index()
 
@@ -84,10 +92,12 @@ def tensors_read(tables: Tables, pass_ids: Iterable[int]) -> tuple[set[int], set
     parts = placed({**tables, "ops": ops.loc[each]})
     whole, parts = whole[whole["selects"].isna()], parts[parts["selects"].notna()]
     used: set[int] = set()
+    read: set[int] = set()
     for rows in (whole, parts):
         covered = ranges(tables, rows=rows)
         used.update(covered.loc[covered["end"] > covered["begin"], "tensor"].dropna())
-    return used, set(unseen(tables, rows=parts)["tensor"])
+        read.update(unseen(tables, rows=rows)["tensor"])
+    return used, read
 
 
 def touched_file_bytes(used: pd.DataFrame) -> int:

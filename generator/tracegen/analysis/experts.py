@@ -1,4 +1,7 @@
-"""Which experts the tokens chose: how often each was chosen, layer by layer."""
+"""Which experts the tokens chose: how often each was chosen, layer by layer.
+
+The row that holds a token chooses its experts: see `held.held`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.held import held
 from tracegen.analysis.passes import measured
 
 
@@ -46,11 +50,15 @@ def choice(tables: Tables) -> Choice:
 
 
 def generated(tables: Tables) -> pd.DataFrame:
-    """The choices of the token rows of generate passes, in order of layer, pass, row and rank."""
+    """The choices of the token rows of generate passes, in order of layer, pass, row and rank.
+
+    Columns of the table routing, and generated_token: the one that the row holds (null: not known).
+    """
     passes = measured(tables)
     generate = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
     routing = tables["routing"]
     rows = routing[routing["pass_id"].isin(generate)].astype({"layer": "int64", "expert": "int64"})
+    rows = rows.merge(held(tables), on=["pass_id", "row"], how="left")
     return rows.sort_values(["layer", "pass_id", "row", "rank"], ignore_index=True)
 
 

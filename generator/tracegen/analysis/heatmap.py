@@ -62,8 +62,9 @@ def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     room = max(1, max_rows - int(alone.sum()))
     per_row = max(1, -(-int((~alone).sum()) // room))
     step = np.where(alone, 0, np.cumsum(~alone) - 1) // per_row
-    key = pd.Series(list(zip(np.cumsum(alone), alone, step, strict=True)))
-    made = pd.DataFrame({"pass_id": passes["pass_id"], "row": (key != key.shift()).cumsum() - 1})
+    keys = np.stack([np.cumsum(alone), alone, step])
+    begins = (np.diff(keys, prepend=-1) != 0).any(axis=0)
+    made = pd.DataFrame({"pass_id": passes["pass_id"], "row": np.cumsum(begins) - 1})
     made["outside"] = passes["kind"].isin(OUTSIDE).to_numpy()
     first = [name[p] for p in made.groupby("row")["pass_id"].transform("first")]
     last = [name[p] for p in made.groupby("row")["pass_id"].transform("last")]

@@ -26,17 +26,19 @@ def measured(tables: Tables) -> pd.DataFrame:
 
 def labels(tables: Tables) -> dict[int, str]:
     """What pages call each pass: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`; no two of a run alike."""
-    made: dict[int, str] = {}
-    for row in tables["passes"].to_dict("records"):
-        number = int(row["pass_id"])
-        kind = "pass" if pd.isna(row["kind"]) else str(row["kind"])
-        if kind in OUTSIDE:
-            made[number] = {"load": "load", "warmup": "warm-up"}[kind]
-        elif pd.notna(row["produced_token"]):
-            made[number] = f"{'prompt → ' if kind == 'prompt' else ''}token {row['produced_token']}"
-        elif kind == "prompt" and pd.notna(row["ubatch"]):
-            made[number] = f"{kind}, ubatch {row['ubatch']}"
-        else:
-            made[number] = f"{kind} (pass {number})"
+    passes = tables["passes"]
+    known = (passes[name].astype("object") for name in ("pass_id", "kind", "produced_token", "ubatch"))
+    columns = (column.where(column.notna(), None) for column in known)
+    made = {number: _label(number, kind, token, ubatch) for number, kind, token, ubatch in zip(*columns, strict=True)}
     often = {label for label, n in Counter(made.values()).items() if n > 1}
     return {number: f"{label} (pass {number})" if label in often else label for number, label in made.items()}
+
+
+def _label(number: int, kind: str | None, token: int | None, ubatch: int | None) -> str:
+    if kind in OUTSIDE:
+        return {"load": "load", "warmup": "warm-up"}[kind]
+    if token is not None:
+        return f"{'prompt → ' if kind == 'prompt' else ''}token {token}"
+    if kind == "prompt" and ubatch is not None:
+        return f"{kind}, ubatch {ubatch}"
+    return f"{kind or 'pass'} (pass {number})"

@@ -47,16 +47,25 @@ def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame
     last = first + runs["file"].map(files["size_bytes"]).to_numpy("int64")
     begin = first + runs["first_page"].to_numpy("int64") * page_bytes
     end = np.minimum(begin + runs["n_pages"].to_numpy("int64") * page_bytes, last)  # the last page reaches beyond
-    parts = []
-    for pass_id in runs["pass_id"].unique().tolist():
-        at = np.flatnonzero(runs["pass_id"].to_numpy() == pass_id)
-        order = at[np.argsort(begin[at])]
-        points = np.column_stack([begin[order], end[order]]).ravel()
-        below = np.column_stack([np.zeros(len(order)), end[order] - begin[order]]).ravel().cumsum()
-        resident = np.diff(np.interp(edges, points, below))
-        bins = np.arange(len(edges) - 1)
-        parts.append(pd.DataFrame(dict(zip(names, (pass_id, bins, edges[:-1], edges[1:], resident), strict=True))))
-    return pd.concat(parts, ignore_index=True).astype({"resident_bytes": "int64"})
+    order = np.lexsort((begin, runs["pass_id"].to_numpy()))
+    passes, first_run = np.unique(runs["pass_id"].to_numpy()[order], return_index=True)
+    parts = zip(np.split(begin[order], first_run[1:]), np.split(end[order], first_run[1:]), strict=True)
+    resident = [_bytes_between(edges, *part) for part in parts]
+    n = len(edges) - 1
+    columns = (
+        np.repeat(passes, n), np.tile(np.arange(n), len(passes)), np.tile(edges[:-1], len(passes)),
+        np.tile(edges[1:], len(passes)), np.concatenate(resident),
+    )  # fmt: skip
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _bytes_between(edges: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Bytes of the runs, which are in order and apart, between each of `edges` and the next: int64."""
+    before = np.concatenate([[0], np.cumsum(end - begin)])  # bytes in the runs before each
+    run = np.searchsorted(begin, edges, "right")  # those that begin at an edge or before it
+    beyond = np.where(run > 0, np.maximum(end[run - 1] - edges, 0), 0)  # of the last of them
+    made: np.ndarray = np.diff(before[run] - beyond)
+    return made
 
 
 def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:

@@ -26,6 +26,32 @@ def ranked(counts: pd.DataFrame) -> pd.DataFrame:
     )[["layer", "place", "expert", "n_tokens", "share", "covered", "even"]]
 
 
+def most_chosen(ranked: pd.DataFrame) -> tuple[float, float | None]:
+    """What the most chosen expert of a layer gets of its choices, the median over layers; and an even choice.
+
+    The even choice is None where layers differ in their number of experts. `ranked` as above, with rows.
+    """
+    even = ranked["even"].unique()
+    return float(ranked.loc[ranked["place"] == 1, "share"].median()), float(even[0]) if len(even) == 1 else None
+
+
+def most_chosen_by_chance(n_rows: int, n_chosen: int, n_experts: int, n_runs: int = 400) -> float | None:
+    """The share of the choices that the most chosen expert of a layer gets where each row chooses at random.
+
+    The mean of `n_runs` simulated layers, with a fixed seed: the same input gives the same number. Few rows are uneven
+    by chance alone. None above 2,000 rows, where little of that is left.
+    """
+    if not 0 < n_rows <= 2_000 or not 0 < n_chosen <= n_experts:
+        return None
+    random = np.random.default_rng(0)
+    counts = np.zeros((n_runs, n_experts), np.int64)
+    run = np.arange(n_runs)[:, None]
+    for _ in range(n_rows):
+        chosen = np.argpartition(random.random((n_runs, n_experts)), n_chosen - 1, axis=1)[:, :n_chosen]
+        counts[run, chosen] += 1
+    return float(counts.max(axis=1).mean() / (n_rows * n_chosen))
+
+
 def layers(counts: pd.DataFrame) -> pd.DataFrame:
     """How uneven the choice is in each layer.
 
@@ -89,13 +115,29 @@ def reuse(chosen: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
     return made[["layer", "n_tokens", "n_choices", "n_again", "share", "even"]]
 
 
-def weights(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Mean routing weight by layer and rank (0 is the strongest), where weights were recorded.
+def by_strength(chosen: pd.DataFrame) -> pd.DataFrame:
+    """The choices with `place`, that of the weight among those of the token row in the layer: 1 is the strongest.
 
-    Columns: layer, rank, n, mean, lowest, highest.
+    llama.cpp's first choice (rank 0) is not always the strongest: some routers choose with a bias which the
+    weight lacks. Null where a weight of the row is not known. Ordered by layer, pass, row and place; equal weights,
+    and rows without places, as llama.cpp chose.
     """
-    rows = chosen.dropna(subset=["weight"]).astype({"weight": "float64", "rank": "int64"})
-    grouped = rows.groupby(["layer", "rank"])["weight"]
+    key = ["layer", "pass_id", "row"]
+    weight = chosen["weight"].astype("Float64")
+    whole = weight.notna().groupby([chosen[name] for name in key]).transform("all").astype(bool)
+    made = chosen.assign(weaker=(-weight).where(whole, 0.0), whole=whole)
+    made = made.sort_values([*key, "weaker", "rank"], ignore_index=True)
+    place = (made.groupby(key).cumcount() + 1).astype("Int64").where(made["whole"])
+    return made.drop(columns=["weaker", "whole"]).assign(place=place)
+
+
+def weights(chosen: pd.DataFrame) -> pd.DataFrame:
+    """Mean routing weight by layer and place (1 is the strongest), over token rows of which all weights are known.
+
+    Columns: layer, place, n, mean, lowest, highest.
+    """
+    rows = by_strength(chosen).dropna(subset=["place"]).astype({"weight": "float64", "place": "int64"})
+    grouped = rows.groupby(["layer", "place"])["weight"]
     made = grouped.agg(n="size", mean="mean", lowest="min", highest="max")
     return made.reset_index()
 
@@ -103,13 +145,22 @@ def weights(chosen: pd.DataFrame) -> pd.DataFrame:
 def grid(chosen: pd.DataFrame, layer: int, most: int) -> tuple[pd.DataFrame, int]:
     """The experts of each token in a layer, and how many tokens stand in one line.
 
-    Columns: line, first_pass, last_pass, expert, n_tokens. Tokens in the order in which they were evaluated;
+    Columns: line, first_pass, last_pass, first_token, last_token (the generated tokens that the first and the last
+    row of the line hold; null: not known), expert, n_tokens. Tokens in the order in which they were evaluated;
     more than `most` are joined, equally many in each line but the last.
     """
     rows = chosen[chosen["layer"] == layer]
-    tokens = rows[["pass_id", "row"]].drop_duplicates().sort_values(["pass_id", "row"], ignore_index=True)
+    tokens = rows[["pass_id", "row", "generated_token"]].drop_duplicates(["pass_id", "row"])
+    tokens = tokens.sort_values(["pass_id", "row"], ignore_index=True)
     several = max(1, -(-len(tokens) // most))
     tokens = tokens.assign(line=tokens.index // several)
-    ends = tokens.groupby("line")["pass_id"].agg(first_pass="first", last_pass="last").reset_index()
-    made = rows.merge(tokens, on=["pass_id", "row"]).groupby(["line", "expert"]).size().rename("n_tokens")
-    return ends.merge(made.reset_index(), on="line")[["line", "first_pass", "last_pass", "expert", "n_tokens"]], several
+    ends = [
+        tokens.drop_duplicates("line", keep=keep)[["line", "pass_id", "generated_token"]].set_axis(
+            ["line", f"{keep}_pass", f"{keep}_token"], axis="columns"
+        )
+        for keep in ("first", "last")
+    ]
+    made = rows.merge(tokens[["pass_id", "row", "line"]], on=["pass_id", "row"]).groupby(["line", "expert"]).size()
+    lines = ends[0].merge(ends[1], on="line").merge(made.rename("n_tokens").reset_index(), on="line")
+    names = ["line", "first_pass", "last_pass", "first_token", "last_token", "expert", "n_tokens"]
+    return lines[names], several

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_low
 
 import pandas as pd
 
@@ -15,7 +17,10 @@ from tracegen.tables import MEMORY_KINDS
 
 @dataclass(frozen=True)
 class Summary:
-    """Key figures; None where the trace does not say. Times in ns, sizes in bytes, rates per second."""
+    """Key figures; None where the trace does not say. Times in ns, sizes in bytes, rates per second.
+
+    Of a generate pass, the median: bytes in each kind of memory, of weights (mapped and copied), and touched in all.
+    """
 
     n_prompt_passes: int
     n_generate_passes: int
@@ -28,6 +33,8 @@ class Summary:
     prompt_rate: float | None
     generate_rate: float | None
     generate_token_bytes: dict[str, int | None]
+    weight_token_bytes: int | None
+    touched_token_bytes: int | None
     prompt_bytes: dict[str, int | None]
     ops_per_token: int | None
     file_bytes: int
@@ -86,9 +93,11 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         generate_ns=speed.generate_ns,
         prompt_rate=speed.prompt_rate,
         generate_rate=speed.generate_rate,
-        generate_token_bytes={m: _median(sizes, m, generate) for m in MEMORY_KINDS},
+        generate_token_bytes={m: _median(sizes, [m], generate) for m in MEMORY_KINDS},
+        weight_token_bytes=_median(sizes, ["disk", "copied"], generate),
+        touched_token_bytes=_median(sizes, MEMORY_KINDS, generate),
         prompt_bytes={m: total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
-        ops_per_token=int(counts.median()) if len(counts) else None,
+        ops_per_token=median_low(counts.tolist()) if len(counts) else None,
         file_bytes=files,
         touched_bytes=touched_file_bytes(used) if all_seen else None,
         touched_disk_bytes=touched_file_bytes(used[disk]) if all_seen else None,
@@ -111,6 +120,7 @@ def _several_tokens(passes: pd.DataFrame) -> bool:
     return bool(several.any())
 
 
-def _median(sizes: pd.DataFrame, memory: str, passes: pd.DataFrame) -> int | None:
-    values = sizes.loc[passes["pass_id"], f"{memory}_bytes"]
+def _median(sizes: pd.DataFrame, kinds: Sequence[str], passes: pd.DataFrame) -> int | None:
+    """The median over passes of what each touched in some kinds of memory together; None where one is unknown."""
+    values = sizes.loc[passes["pass_id"], [f"{memory}_bytes" for memory in kinds]].sum(axis=1, skipna=False)
     return None if values.empty or bool(values.isna().any()) else int(values.astype("float64").median())

@@ -8,14 +8,15 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 
 STATES = ("work", "waiting inside", "waiting after")
+ALONE = "between operations"  # what follows an operation where one thread computes: it waits for nobody
 
 
 def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int = 3_000) -> tuple[pd.DataFrame, int]:
     """What each thread did during a pass, and the width of a bin in ns (0: not binned).
 
     Columns: thread, begin_ns, end_ns (since the pass began), state (work, waiting inside,
-    waiting after), node, component (null once binned and mixed). A span is its work, then the
-    waiting inside, then the wait after it: where inside the op a barrier lay is not recorded.
+    waiting after; the last is `ALONE` where one thread computes), node, component (null once binned and mixed). A span
+    is its work, then the waiting inside, then the wait after it: where inside the op a barrier lay is not recorded.
     More than `max_segments` are cut into `n_bins` equal bins; each shows what took most of it.
     """
     found = tables["passes"][tables["passes"]["pass_id"] == pass_id].to_dict("records")[0]
@@ -32,7 +33,7 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
             "thread": np.tile(spans["thread"].to_numpy(), 3),
             "begin_ns": first.ravel(),
             "end_ns": stop.ravel(),
-            "state": np.repeat(STATES, len(spans)),
+            "state": np.repeat((*STATES[:2], ALONE if spans["thread"].nunique() == 1 else STATES[2]), len(spans)),
             "node": np.tile(spans["node"].to_numpy(), 3),
             "component": np.tile(spans["node"].map(component).to_numpy(object), 3),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.pass_parts import OUTSIDE_OPS, pass_parts
 from tracegen.analysis.passes import measured
 
 PHASES = ("prompt", "generate")
@@ -23,18 +24,38 @@ def timed_ops(tables: Tables, ops: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(phase=rows["pass_id"].map(phase))
 
 
-def by(timed: pd.DataFrame, key: str, tokens: dict[str, int]) -> pd.DataFrame:
+def outside(tables: Tables, parts: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Wall time of prompt and generate passes that lies in no executed operation: phase, part, duration_ns.
+
+    One row for each phase and part that takes any time; `part` as pages call it. With the operations they are the
+    whole of these passes, to the nanosecond. `parts` saves working out `pass_parts` again.
+    """
+    rows = pass_parts(tables) if parts is None else parts
+    passes = measured(tables)
+    phase = passes.loc[passes["kind"].isin(PHASES)].set_index("pass_id")["kind"].astype("object")
+    rows = rows[rows["pass_id"].isin(phase.index)]
+    sums = rows.groupby(rows["pass_id"].map(phase).rename("phase"))[list(OUTSIDE_OPS)].sum()
+    made = sums.rename(columns=OUTSIDE_OPS).melt(var_name="part", value_name="duration_ns", ignore_index=False)
+    return made[made["duration_ns"] > 0].reset_index()
+
+
+def by(timed: pd.DataFrame, key: str, tokens: dict[str, int], rest: pd.DataFrame | None = None) -> pd.DataFrame:
     """Wall time per value of `key` and phase.
 
-    Columns: phase, key, n_ops, duration_ns, work_ns, barrier_ns, wait_ns (sums), share
-    (of the phase's op wall time), ns_per_token (`tokens`: token rows per phase).
-    Sorted by phase, longest first. A null key is kept.
+    Columns: phase, key, n_ops, duration_ns, work_ns, barrier_ns, wait_ns (sums), share (of all
+    rows of the phase), ns_per_token (`tokens`: token rows per phase).
+    Sorted by phase, longest first. A null key is kept. `rest` is what `outside` gives: its parts are rows like any
+    other, without operations and thread times, and a share is then one of the passes' whole time.
     """
     rows = timed.dropna(subset=["duration_ns"])
     grouped = rows.groupby(["phase", key], observed=True, dropna=False)
     sums = grouped[list(SUMS)].sum()
     sums["n_ops"] = grouped.size()
     made = sums.reset_index()
+    if rest is not None:
+        other = rest.rename(columns={"part": key}).assign(n_ops=0)
+        made = pd.concat([made.astype({key: "object"}), other], ignore_index=True)
+        made = made.astype(dict.fromkeys((*SUMS, "n_ops"), "Int64"))
     total = made.groupby("phase")["duration_ns"].transform("sum").astype("float64")
     made["share"] = made["duration_ns"].astype("float64") / total.where(total > 0)
     count = made["phase"].map({phase: n for phase, n in tokens.items() if n}).astype("float64")

@@ -232,4 +232,4 @@ def last_lines(path: Path, n: int = 12) -> str:
 
 def visible(text: str) -> str:
     """Text that cannot steer a terminal: control and format characters as escapes."""
-    return "".join(c if c.isprintable() or c in "\t\u2009" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() or c in "\t\u2009\u202f" else c.encode("unicode_escape").decode() for c in text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
 from collections.abc import Sequence
@@ -34,19 +35,32 @@ def cached(path: Path) -> Cached:
     try:
         with path.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
-            told = os.access(path, os.W_OK) or path.stat().st_uid == os.geteuid()
-            pages = sum(_resident(stream.fileno(), at, min(PIECE, size - at)) for at in range(0, size, PIECE))
+            stretches = ((at, min(PIECE, size - at)) for at in range(0, size, PIECE))
+            pages = sum(int(resident_pages(stream.fileno(), *stretch).sum()) for stretch in stretches)
+            told = is_told(path)
     except OSError as error:
         raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
     return Cached(path, size, min(pages * mmap.PAGESIZE, size) if told else None)
 
 
-def _resident(fd: int, at: int, length: int) -> int:
-    """Pages of a stretch of a file that are in memory."""
+def is_told(path: Path) -> bool:
+    """Whether the kernel tells us which pages of a file are in memory. Raises OSError."""
+    return os.access(path, os.W_OK) or path.stat().st_uid == os.geteuid()
+
+
+def resident_pages(fd: int, at: int, length: int) -> np.ndarray:
+    """Which pages of a stretch of a file, which begins with a page, are in memory: bool. Raises OSError.
+
+    All of them where `is_told` says no.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     n_pages = -(-length // mmap.PAGESIZE)
     state = np.zeros(n_pages, np.uint8)
-    with mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ, offset=at) as mapped:
+    try:
+        mapping = mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ, offset=at)
+    except ValueError as error:  # of mmap.py, which asks for the size of the file first
+        raise OSError(errno.ENODATA, f"it ends before byte {at + length}: it was cut meanwhile") from error
+    with mapping as mapped:
         view = np.frombuffer(mapped, np.uint8)
         failed = libc.mincore(
             ctypes.c_void_p(view.ctypes.data), ctypes.c_size_t(length), state.ctypes.data_as(ctypes.c_void_p)
@@ -54,7 +68,14 @@ def _resident(fd: int, at: int, length: int) -> int:
         del view  # else the mapping cannot be closed
     if failed:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return int((state & 1).sum())
+    return (state & 1).astype(bool)
+
+
+def forget(fd: int, at: int, pages: np.ndarray) -> None:
+    """Let the kernel drop these pages (bool) of the stretch that begins at byte `at`. Raises OSError."""
+    edges = np.flatnonzero(np.diff(pages.astype(np.int8), prepend=0, append=0))
+    for first, end in edges.reshape(-1, 2).tolist():
+        os.posix_fadvise(fd, at + first * mmap.PAGESIZE, (end - first) * mmap.PAGESIZE, os.POSIX_FADV_DONTNEED)
 
 
 def drop(paths: Sequence[Path]) -> None:

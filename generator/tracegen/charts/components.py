@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from tracegen.analysis.pass_parts import OUTSIDE_OPS
 from tracegen.charts import theme
 from tracegen.charts.text import printable, three, whole_percent
 
@@ -15,7 +16,7 @@ BETWEEN = 24
 
 
 def chart(rows: pd.DataFrame, key: str = "component") -> Any:
-    """Bars of `timing.by(…, key, …)`: one panel per phase on one scale, longest first."""
+    """Bars of `timing.by(…, key, …)`: one panel per phase on one scale, longest first, time outside operations last."""
     rows = rows.dropna(subset=["ns_per_token"])
     longest = rows.groupby(key, observed=True)["ns_per_token"].max().sort_values(ascending=False)
     order = [printable(name) for name in longest.index[:MOST]]
@@ -28,7 +29,7 @@ def chart(rows: pd.DataFrame, key: str = "component") -> Any:
             "name": [printable(name) for name in rows[key]],
             "time": rows["ns_per_token"].astype(float) / scale,
             "share": rows["share"].astype(float),
-            "colour": [theme.colour(v) if key == "component" else theme.INK["bar"][1] for v in rows[key]],
+            "colour": [_colour(value, key) for value in rows[key]],
         }
     )
     data = data[data["name"].isin(order)]
@@ -41,13 +42,20 @@ def chart(rows: pd.DataFrame, key: str = "component") -> Any:
     return alt.hconcat(*panels, spacing=BETWEEN)
 
 
+def _colour(value: object, key: str) -> str:
+    """Time outside operations is pale; a component has the colour of its group."""
+    if value in OUTSIDE_OPS.values():
+        return theme.INK["after"][1]
+    return theme.colour(value) if key == "component" else theme.INK["bar"][1]
+
+
 def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, unit: str, width: int, labelled: bool) -> Any:
     room = theme.NAMES if labelled else 0
     words_room = 1 + 130 / max(width - 130, 1)  # so that the longest bar leaves 130 px for its label
     base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
         y=alt.Y("name:N", sort=order, title=None, scale=dict(domain=order),
                 axis=theme.y_axis(room, ticks=False, domain=False, labels=labelled)),
-        x=alt.X("time:Q", title=f"{unit} of operation wall time per token row",
+        x=alt.X("time:Q", title=f"{unit} per token row",
                 scale=dict(domain=[0, top * words_room], nice=False), axis=dict(tickCount=5)),
     )  # fmt: skip
     bars = base.mark_bar(height=12).encode(color=alt.Color("colour:N", scale=None))

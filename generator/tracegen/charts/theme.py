@@ -71,7 +71,11 @@ INK: Mapping[str, tuple[str, str, str]] = {
     "bad": ("--tg-bad", "#b3261e", "#ff8a80"),
 }
 
-STATE_COLOURS = {"waiting inside": INK["inside"][1], "waiting after": INK["after"][1]}
+STATE_COLOURS = {
+    "waiting inside": INK["inside"][1],
+    "waiting after": INK["after"][1],
+    "between operations": INK["after"][1],  # what follows an operation where one thread computes
+}
 
 
 def colour(component: object) -> str:

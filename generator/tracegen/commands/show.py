@@ -170,9 +170,9 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         "ops per token": figures["ops_per_token"],
         **{f"{m} bytes touched per token": _mib(figures[f"{m}_bytes_per_token"]) for m in MEMORY_KINDS},
         "read from storage by measured passes": _mib(figures["read_bytes"]),
-        "file read at least once": _share(figures["touched_share"], figures["file_bytes"]),
+        "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
         **{
-            f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%}"
+            f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%} of operations’ time"
             for op, ns in list(times.items())[:8]
             if ns
         },

@@ -16,7 +16,9 @@ from tracegen.analysis import (
     coverage,
     experts,
     heatmap,
+    held,
     operations,
+    pass_parts,
     passes,
     routing,
     summary,
@@ -25,6 +27,7 @@ from tracegen.analysis import (
 from tracegen.charts import svg
 from tracegen.charts.svg import Drawing
 from tracegen.model import Run, Version
+from tracegen.pages import needs, sentences
 from tracegen.pages.figure_data import figure_data
 from tracegen.pages.packing import script_json
 from tracegen.pages.page import Figure
@@ -33,60 +36,6 @@ from tracegen.pages.views import Fact, FigureView, Files, Group
 
 Made = TypeVar("Made")
 OUTSIDE = "Load and warm-up are outside every statistic."
-
-# Which failed checks make a figure meaningless: it is then replaced by the reason.
-EVIDENCE = ("one_run_id", "manifest", "checksums")
-TIME = (
-    *EVIDENCE,
-    "dropped_events",
-    "nodes_accounted",
-    "threads_accounted",
-    "monotone_time",
-    "even_clock",
-    "zero_records",
-    "tracing_cost",
-)
-BYTES = (
-    *EVIDENCE,
-    "dropped_events",
-    "nodes_accounted",
-    "zero_records",
-    "offsets_in_tensors",
-    "tensors_tile_file",
-)
-TOKENS = (*TIME, "passes_agree", "tokens_agree")
-SHAPE = (*EVIDENCE, "layers_agree", "first_op", "op_mix")
-ROUTING = (*EVIDENCE, "dropped_events", "zero_records", "passes_agree", "layers_agree")
-NEEDS: Mapping[str, tuple[str, ...]] = {
-    "heatmap": (*BYTES, "passes_agree"),
-    "residency": (*EVIDENCE, "dropped_events"),
-    "experts": ROUTING,
-    "experts-tokens": ROUTING,
-    "experts-of-tokens": ROUTING,
-    "experts-load": ROUTING,
-    "experts-cover": ROUTING,
-    "experts-layers": ROUTING,
-    "experts-reuse": ROUTING,
-    "experts-again": ROUTING,
-    "experts-weights": ROUTING,
-    "experts-strength": ROUTING,
-    "components": TIME,
-    "layers": (*TIME, "layers_agree"),
-    "op-kinds": (*TIME, "op_mix"),
-    "tokens": TOKENS,
-    "timeline": TIME,
-    "waiting-kinds": TIME,
-    "waiting-nodes": TIME,
-    "buffers": (*EVIDENCE, "buffers_balance"),
-    "graph": SHAPE,
-    "tensor-groups": BYTES,
-    "biggest-tensors": BYTES,
-    "never-touched": BYTES,
-    "top-operations": TIME,
-    "rates": TOKENS,
-    "storage": (*EVIDENCE, "dropped_events", "passes_agree"),
-    "bytes": (*BYTES, "passes_agree"),
-}
 
 
 @dataclass
@@ -123,6 +72,12 @@ class Context:
     def labels(self) -> dict[int, str]:
         """What each pass is called."""
         return passes.labels(self.tables)
+
+    @cached_property
+    def held(self) -> dict[int, int]:
+        """The generated token that the row of a pass holds, by pass; those of which it is known."""
+        rows = held.held(self.tables).dropna(subset=["generated_token"])
+        return {int(p): int(k) for p, k in zip(rows["pass_id"], rows["generated_token"], strict=True)}
 
     @cached_property
     def ops(self) -> pd.DataFrame:
@@ -178,6 +133,16 @@ class Context:
         return timing.timed_ops(self.tables, self.ops)
 
     @cached_property
+    def pass_parts(self) -> pd.DataFrame:
+        """What each pass consists of: operations, and what lies before, between and after them."""
+        return pass_parts.pass_parts(self.tables)
+
+    @cached_property
+    def outside_ops(self) -> pd.DataFrame:
+        """Time of prompt and generate passes that lies in no operation."""
+        return timing.outside(self.tables, self.pass_parts)
+
+    @cached_property
     def tokens(self) -> dict[str, int]:
         """Token rows per phase."""
         return timing.tokens_by_phase(self.tables)
@@ -203,6 +168,14 @@ class Context:
         return experts.generated(self.tables)
 
     @cached_property
+    def choice_by_chance(self) -> float | None:
+        """The share that the most chosen expert of a layer would get if tokens chose at random; None: not known."""
+        made = self.choice
+        if made.n_experts is None or made.n_chosen is None:
+            return None
+        return routing.most_chosen_by_chance(made.n_rows, made.n_chosen, made.n_experts)
+
+    @cached_property
     def expert_layers(self) -> pd.DataFrame:
         """How uneven the choice of experts is in each layer."""
         return routing.layers(self.choice.counts)
@@ -225,14 +198,9 @@ class Context:
 
     @property
     def time_note(self) -> str:
-        """What must stand above every figure of times when other programs interfered; else empty."""
-        found = next((c for c in self.run.checks if c.key == "interference"), None)
-        if found is None or found.state not in ("warning", "failed"):
-            return ""
-        return (
-            "Other programs took processor time during this run; times say more about the machine than about the "
-            f"model ({found.found}; limit {found.limit})."
-        )
+        """What must stand above every figure of times when a check of times did not pass; else empty."""
+        warned = {c.key: c for c in self.run.checks if c.state in ("warning", "failed")}
+        return sentences.times_with_care([warned[key] for key in needs.NOTED_ABOVE_TIMES if key in warned])
 
     @property
     def gaps(self) -> str:
@@ -245,6 +213,23 @@ class Context:
         return f"Which rows or experts of {which} were used is {why}."
 
     @cached_property
+    def padded(self) -> str:
+        """What must stand beside bytes of the KV cache when nobody recorded which rows masks let through; or empty.
+
+        Runs of before tracegen 0.2.0 are so, and attention that another backend ran.
+        """
+        rows = self.accessed
+        masked = rows[(rows["op"] == "FLASH_ATTN_EXT").to_numpy(bool) & (rows["slot"] == "src3").to_numpy(bool)]
+        seen = self.tables["touches"]
+        seen = seen[(seen["slot"] == "src1").to_numpy(bool)][["pass_id", "node"]].drop_duplicates()
+        if len(masked) == 0 or len(masked[["pass_id", "node"]].merge(seen)) == len(masked):
+            return ""
+        return (
+            "Which rows of the KV cache the masks of attention let through was not recorded: all rows that are "
+            "reserved count."
+        )
+
+    @cached_property
     def untimed(self) -> str:
         """Names of the backends whose operations have no times of their own; empty: there are none."""
         splits = self.tables["splits"]
@@ -252,9 +237,16 @@ class Context:
 
     def refusal(self, key: str) -> str:
         """Why a figure is not shown: failed checks that make it meaningless; empty when it is sound."""
-        needs = NEEDS["graph" if key.startswith("graph-") else key]
-        failed = [c for c in self.run.checks if c.state == "failed" and c.key in needs]
-        return " ".join(f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed)
+        needed = needs.checks_of(key)
+        failed = [c for c in self.run.checks if c.state == "failed" and c.key in needed]
+        told = [f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed]
+        reasons = dict.fromkeys(needs.why(c.key) for c in failed)
+        return " ".join([*told, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
+
+    def noted(self, key: str) -> str:
+        """What the caption of a figure says of checks that warned; empty when none concerns it."""
+        warned = [c for c in self.run.checks if c.state == "warning" and key in needs.noted_in(c.key)]
+        return "".join(f" {c.title}: {c.found} (limit: {c.limit})." for c in warned)
 
     def value(self, key: str, value: object, unit: str, text: str) -> str:
         """Publish a named value and return its text; an unknown one is published as null."""
@@ -282,6 +274,7 @@ class Context:
         reason = self.refusal(key) or empty
         if reason:
             return FigureView(key, title, caption, alt, None, reason)
+        caption += self.noted(key)
         return self.drawn(key, page, title, caption, alt, svg.draw(chart(), key, alt, self.executor), data, numbers)
 
     def drawn(

@@ -71,28 +71,28 @@ def reuse_table(context: Context, made: pd.DataFrame, empty: str) -> TableView:
 
 
 def weights_table(context: Context, made: pd.DataFrame, empty: str) -> TableView:
-    """Mean routing weight by layer and order of choice."""
+    """Mean routing weight by layer and place in order of weight."""
     reason = context.refusal("experts-strength")
-    ranks = sorted(int(rank) for rank in made["rank"].unique())
-    means = {(int(r["layer"]), int(r["rank"])): r for r in made.to_dict("records")}
+    places = sorted(int(place) for place in made["place"].unique())
+    means = {(int(r["layer"]), int(r["place"])): r for r in made.to_dict("records")}
     rows = [
-        cells(_num(layer), *(_mean(means, layer, rank) for rank in ranks))
+        cells(_num(layer), *(_mean(means, layer, place) for place in places))
         for layer in ([] if reason else sorted(int(n) for n in made["layer"].unique()))
     ]
     return table(
         "experts-strength",
         "How strongly are the experts chosen, layer by layer?",
-        "Mean weight of the strongest, second, … expert of a token row over the generate passes; lowest and highest "
-        "are shown on hover and in the CSV.",
-        [Head("Layer", number=True), *(Head(f"Choice {rank + 1}", number=True) for rank in ranks)],
+        "Mean weight of a token row’s strongest expert (place 1), its second, and so on, over the generate passes; "
+        "lowest and highest are shown on hover and in the CSV.",
+        [Head("Layer", number=True), *(Head(f"Place {place}", number=True) for place in places)],
         rows,
         reason or empty,
         context.csv("experts-strength", made),
     )
 
 
-def _mean(means: Mapping[tuple[int, int], Mapping[Any, Any]], layer: int, rank: int) -> Cell:
-    r = means.get((layer, rank))
+def _mean(means: Mapping[tuple[int, int], Mapping[Any, Any]], layer: int, place: int) -> Cell:
+    r = means.get((layer, place))
     if r is None:
         return Cell(q.UNKNOWN, number=True)
     exact = f"{q.decimal(r['lowest'], 4)} to {q.decimal(r['highest'], 4)}, n = {q.count(r['n'])}"

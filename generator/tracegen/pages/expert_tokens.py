@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis import routing
+from tracegen.analysis import held, routing
 from tracegen.charts import expert_tokens as chart
+from tracegen.pages import expert_sentences as say
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
 from tracegen.pages.packing import script_json
-from tracegen.pages.views import FigureView, Head, TableView, cells, table
+from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 
 LINES, ROWS = 48, 20  # at most: lines of the figure, rows of the table
 
@@ -25,6 +26,7 @@ class TokensView:
     table: TableView
     layers: tuple[int, ...]
     state: dict[str, Any]
+    held: str
 
 
 def tokens_view(context: Context) -> TokensView:
@@ -38,19 +40,21 @@ def tokens_view(context: Context) -> TokensView:
         "layer": routing.most_uneven(per_layer),
         "layers": list(layers),
         "experts": {str(n): int(sizes[n]) for n in layers},
-        "labels": {str(p): context.labels[int(p)] for p in chosen["pass_id"].unique()} if layers else {},
         "data": "../data/experts/",
     }
-    return TokensView(tokens_figure(context), _table(context), layers, state)
+    return TokensView(tokens_figure(context), _table(context), layers, state, say.HELD)
 
 
 def no_choice(context: Context) -> str:
     """Why no generated token chose an expert; empty when some did."""
     if len(context.chosen):
         return ""
-    if context.tables["routing"].empty:
-        return "The trace holds no routing: it does not say which experts the tokens chose."
-    return "The run has no generate pass: only prompt or warm-up tokens chose experts."
+    passes, routed = context.tables["passes"], context.tables["routing"]["pass_id"].unique()
+    return say.no_choice(
+        has_routing=len(routed) > 0,
+        has_generate=bool((passes["kind"] == "generate").any()),
+        kinds=[str(kind) for kind in passes.loc[passes["pass_id"].isin(routed), "kind"].dropna().unique()],
+    )
 
 
 def tokens_figure(context: Context) -> FigureView:
@@ -58,60 +62,70 @@ def tokens_figure(context: Context) -> FigureView:
     per_layer = context.expert_layers
     layer = routing.most_uneven(per_layer)
     sizes = per_layer.set_index("layer")["n_experts"]
-    rows, several = routing.grid(context.chosen, -1 if layer is None else layer, LINES)
-    labels = _labels(context, rows, several)
-    joined = (
-        f" {several} tokens stand in a line; the stronger a cell, the more of them chose it, in steps of an eighth."
-        if several > 1
-        else " One line per token."
-    )
-    title = "Which experts does each token choose?"
-    which = "The layer is the one whose choice is most uneven: the greatest standard deviation of its experts’ counts "
-    which += "over their mean."
-    if layer is not None:
-        alone = bool((per_layer["unevenness"] >= float(per_layer["unevenness"].max()) - 1e-9).sum() == 1)
-        title = f"Which experts does each token choose in layer {layer}{', the most uneven' if alone else ''}?"
-        which = which if alone else "No layer’s choice is more uneven than that of this one, the first of several."
+    chosen = context.chosen[context.chosen["layer"] == layer]
+    rows, several = routing.grid(chosen, -1 if layer is None else layer, LINES)
+    n_tokens = len(chosen[["pass_id", "row"]].drop_duplicates())
+    tied = int((per_layer["unevenness"] >= float(per_layer["unevenness"].max()) - 1e-9).sum())
+    most_uneven = len(per_layer) > 1 and tied == 1
+    title = say.tokens_title(layer=layer, n_tokens=n_tokens, most_uneven=most_uneven)
+    windowed = bool(context.fact("trace", "skipped_passes")) or context.flag("stopped")
     return context.figure(
         "experts-tokens",
         "experts",
         title,
-        f"Each mark: an expert that a generated token chose in the layer.{joined} {which} "
-        f"n = {q.counted(context.choice.n_rows, 'token row')}; prompt and warm-up are left out.",
+        say.tokens_caption(
+            n_tokens=n_tokens,
+            several=several,
+            n_layers=len(per_layer),
+            most_uneven=most_uneven,
+            last=say.last_token(held.last_given(context.tables), windowed=windowed),
+        ),
         f"Tokens by experts of one layer. {title}",
-        lambda: chart.chart(rows, labels, int(sizes[layer or 0]), several),
-        data=context.chosen[context.chosen["layer"] == layer],
+        lambda: chart.chart(rows, _labels(rows), int(sizes[layer or 0]), several),
+        data=chosen,
         empty=no_choice(context),
         numbers={"layer": layer},
     )
 
 
-def _labels(context: Context, rows: pd.DataFrame, several: int) -> list[str]:
+def _labels(rows: pd.DataFrame) -> list[str]:
+    """What each line is called; no two alike."""
     lines = rows.drop_duplicates("line").sort_values("line")
-    first = [context.labels[int(p)] for p in lines["first_pass"]]
-    if several == 1:
-        return first
-    last = [context.labels[int(p)].removeprefix("token ") for p in lines["last_pass"]]
-    return [a if a.endswith(f" {b}") else f"{a}–{b}" for a, b in zip(first, last, strict=True)]
+    ends = lines[["first_token", "last_token", "first_pass", "last_pass"]].itertuples(index=False)
+    return [say.line_name((_token(a), _token(b)), (int(c), int(d))) for a, b, c, d in ends]
+
+
+def _token(value: Any) -> int | None:
+    return int(value) if q.known(value) else None
 
 
 def _table(context: Context) -> TableView:
-    """The experts of the first tokens, in order of strength."""
+    """The experts of the first tokens, in order of weight where weights are known."""
     layer, chosen = routing.most_uneven(context.expert_layers), context.chosen
     reason = context.refusal("experts-of-tokens")
-    rows = chosen[chosen["layer"] == layer]
+    rows = routing.by_strength(chosen[chosen["layer"] == layer])
     tokens = [] if reason else [part for _, part in rows.groupby(["pass_id", "row"])]
     made = []
     for part in tokens[:ROWS]:
         weights = ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in part["weight"])
-        label = context.labels[int(part["pass_id"].iloc[0])]
-        made.append(cells(label, ", ".join(str(e) for e in part["expert"]), weights))
-    cut = f" The first {ROWS} of {q.count(len(tokens))}; the CSV has all." if len(tokens) > ROWS else ""
+        token, pass_id = _token(part["generated_token"].iloc[0]), int(part["pass_id"].iloc[0])
+        made.append(
+            cells(
+                Cell(q.UNKNOWN if token is None else str(token), number=True),
+                Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}"),
+                ", ".join(str(e) for e in part["expert"]),
+                weights,
+            )
+        )
     return table(
         "experts-of-tokens",
-        "Which experts are they?" if layer is None else f"Which experts are they in layer {layer}?",
-        f"The experts that each generated token chose, the strongest first, and their routing weights.{cut}",
-        (Head("Token"), Head("Experts"), Head("Weights")),
+        say.of_tokens_title(layer),
+        say.of_tokens_caption(
+            n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
+            n_tokens=len(tokens),
+            n_shown=len(made),
+        ),
+        (Head("Token", number=True), Head("Pass", number=True), Head("Experts"), Head("Weights")),
         made,
         reason or no_choice(context),
         context.csv("experts-of-tokens", rows),
@@ -120,12 +134,20 @@ def _table(context: Context) -> TableView:
 
 
 def _write(context: Context, chosen: pd.DataFrame) -> None:
-    """A chunk per layer: `tracegenExperts({"layer": 3, "pass": [4, 5, …], "experts": [[0, 7], …]});`."""
-    for layer, rows in chosen.groupby("layer"):
-        tokens = rows.groupby(["pass_id", "row"])["expert"].agg(list)
+    """A chunk per layer: `tracegenExperts({"layer": 3, "pass": [4, 5, …], "token": [0, 1, …], …});`.
+
+    `token` is what a row holds, null where that is not known; the experts stand in order of weight if
+    `by_weight`, else in llama.cpp's.
+    """
+    for layer, rows in routing.by_strength(chosen).groupby("layer"):
+        by_weight = bool(rows["place"].notna().all())
+        rows = rows if by_weight else rows.sort_values(["pass_id", "row", "rank"])
+        tokens = rows.groupby(["pass_id", "row"]).agg(held=("generated_token", "first"), experts=("expert", list))
         data = {
             "layer": int(str(layer)),
             "pass": [int(p) for p in tokens.index.get_level_values("pass_id")],
-            "experts": [[int(e) for e in one] for one in tokens],
+            "token": [_token(k) for k in tokens["held"]],
+            "by_weight": by_weight,
+            "experts": [[int(e) for e in one] for one in tokens["experts"]],
         }
         context.files.add(f"data/experts/{layer}.js", f"tracegenExperts({script_json(data)});\n")

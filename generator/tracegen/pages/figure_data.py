@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -45,4 +46,11 @@ def _texts(values: Iterable[Any], number: bool) -> Iterable[str]:
         elif float(value).is_integer():
             yield q.count(value)
         else:
-            yield f"{float(value):,.6g}".replace(",", q.THIN)
+            yield _decimal(float(value))
+
+
+def _decimal(value: float) -> str:
+    """Six significant digits or more, never as a power of ten: `8 260 220`, `0.548396`."""
+    digits = max(0, 5 - (math.floor(math.log10(abs(value))) if value else 0))
+    text = f"{value:,.{min(digits, 12)}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace(",", q.THIN)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.analysis import buffers, routing, timing
+from tracegen.analysis import buffers, routing, timing, waiting
+from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
+from tracegen.pages import expert_sentences, sentences
 from tracegen.pages import quantities as q
 from tracegen.pages.context import OUTSIDE, Context
 from tracegen.pages.expert_tokens import no_choice
@@ -32,18 +34,9 @@ def what_ran(context: Context) -> str:
     first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
     if not model and context.tables["contexts"].empty:
         first = "A program ran graphs of ggml, without llama.cpp: what they were for is not recorded."
-    if s.n_generate_passes or s.n_prompt_passes:
-        read = "a prompt of unknown length" if s.prompt_tokens is None else q.counted(s.prompt_tokens, "prompt token")
-        wrote = "tokens of unknown number" if s.generated_tokens is None else q.counted(s.generated_tokens, "token")
-        second = (
-            f" It read {read} in {q.counted(s.n_prompt_passes, 'pass')} and wrote "
-            f"{wrote}, with {q.counted(s.n_generate_passes, 'generate pass')}"
-        )
-        second += f"; {q.counted(s.n_other_passes, 'pass')} are of other kinds." if s.n_other_passes else "."
-    elif s.n_other_passes:
-        second = f" {q.counted(s.n_other_passes, 'pass')}, none of them prompt or generate."
-    else:
-        second = " No pass was measured."
+    second = " " + sentences.read_and_wrote(
+        s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
+    )
     skipped = context.fact("trace", "skipped_passes")
     if context.flag("stopped"):
         second += " The program was interrupted after its trace was closed."
@@ -52,9 +45,9 @@ def what_ran(context: Context) -> str:
             f" Only a window was recorded: {q.counted(skipped, 'pass')} outside it left out, tokens counted from its "
             "begin."
         )
+    kinds = context.tables["passes"]["kind"]
     if s.n_outside:
-        stand = "stands" if s.n_outside == 1 else "stand"
-        second += f" {q.counted(s.n_outside, 'load or warm-up pass')} {stand} outside every statistic."
+        second += f" {sentences.outside_statistics({kind: int((kinds == kind).sum()) for kind in OUTSIDE_KINDS})}"
     return f"{first}{second}{_other_backends(context)}{ATTACHED if context.flag('trace', 'attached') else ''}"
 
 
@@ -98,11 +91,8 @@ def _shape(context: Context) -> str:
 def key_figures(context: Context) -> list[KeyFigure]:
     """The key figures; each is published as a value under its key."""
     s = context.summary
-    rates, sizes = context.refusal("rates"), context.refusal("bytes")
-    total = None if None in s.generate_token_bytes.values() else sum(v or 0 for v in s.generate_token_bytes.values())
-    weights = None
-    if s.generate_token_bytes["disk"] is not None and s.generate_token_bytes["copied"] is not None:
-        weights = s.generate_token_bytes["disk"] + s.generate_token_bytes["copied"]
+    rates, sizes, whole_run = (context.refusal(key) for key in ("rates", "bytes", "file-use"))
+    total, weights = s.touched_token_bytes, s.weight_token_bytes
     peak = buffers.total_peak(context.tables)
     n = f"n = {q.counted(s.n_generate_passes, 'generate pass')}"
     rows = [
@@ -112,7 +102,16 @@ def key_figures(context: Context) -> list[KeyFigure]:
             "1/s",
             q.rate(s.generate_rate),
             "generation",
-            f"{n} over their summed pass time; sampling between passes is not in it",
+            "; ".join(
+                filter(
+                    None,
+                    (
+                        f"{n} over their summed pass time",
+                        sentences.even_rate(s.generate_rate, _median_ns(context)),
+                        "sampling between passes is not in it",
+                    ),
+                )
+            ),
             rates,
         ),
         (
@@ -140,19 +139,20 @@ def key_figures(context: Context) -> list[KeyFigure]:
             "bytes",
             _amount(context, total),
             "touched per token in all",
-            f"median, {n}; weights, KV cache and intermediate results; a byte used by two operations counts twice",
+            f"median, {n}; weights, KV cache and intermediate results; a byte used by two operations counts twice"
+            f"{f'. {context.padded}' if context.padded else ''}",
             sizes,
         ),
         (
             "touched_share",
             s.touched_share,
             "1",
-            q.percent(s.touched_share),
+            "withheld" if s.touched_share is None and context.private else q.percent(s.touched_share),
             "of the file used at least once",
-            f"{q.size(s.touched_bytes)} of {q.size(s.file_bytes)}, "
+            f"{_amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, "
             f"by {q.counted(len(context.measured), 'measured pass')}; "
             f"each byte counts once{f'. {context.gaps}' if context.gaps else ''}",
-            sizes,
+            whole_run,
         ),
         (
             "n_tensors_never_touched",
@@ -161,7 +161,7 @@ def key_figures(context: Context) -> list[KeyFigure]:
             q.count(s.n_never_touched),
             "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
             f"of {q.count(len(context.tables['tensors']))} in the file; {OUTSIDE.lower()[:-1]}",
-            sizes,
+            whole_run,
         ),
         (
             "peak_buffer_bytes",
@@ -189,7 +189,8 @@ def key_figures(context: Context) -> list[KeyFigure]:
         context.value(key, None if reason else value, unit, "not shown" if reason else text)
         made.append(KeyFigure(key, "not shown" if reason else text, label, reason or note))
     share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
-    context.value("touched_share_mapped", None if sizes else share, "1", "not shown" if sizes else q.percent(share))
+    mapped = "not shown" if whole_run else q.percent(share)
+    context.value("touched_share_mapped", None if whole_run else share, "1", mapped)
     for memory, amount in s.generate_token_bytes.items():
         context.value(
             f"{memory}_bytes_per_token", None if sizes else amount, "bytes", "not shown" if sizes else q.size(amount)
@@ -199,56 +200,62 @@ def key_figures(context: Context) -> list[KeyFigure]:
     return made
 
 
+def _median_ns(context: Context) -> float | None:
+    """Duration of the median generate pass."""
+    m = context.measured
+    times = m.loc[(m["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna()
+    return float(times.median()) if len(times) else None
+
+
 def findings(context: Context, phase: str) -> list[str]:
     """One-sentence findings, each with its number; only what the trace supports."""
     s, made = context.summary, []
-    if s.touched_share is not None and not context.refusal("bytes") and len(context.measured):
-        unused = 1 - s.touched_share
-        made.append(
-            "Every byte of the file was used by some operation."
-            if unused == 0
-            else f"{q.percent(unused)} of the file ({q.size(s.file_bytes - (s.touched_bytes or 0))}) was used in no "
-            f"measured pass."
-        )
+    if s.touched_bytes is not None and s.file_bytes and not context.refusal("file-use") and len(context.measured):
+        made.append(sentences.unused_of_file(s.file_bytes - s.touched_bytes, s.file_bytes, len(context.measured)))
     disk, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
-    if disk is not None and copied is not None and disk + copied and not context.refusal("bytes"):
-        share = copied / (disk + copied)
-        made.append(
-            f"{q.percent(share)} of the weight bytes a token uses were copied out of the file at load; they are read "
-            f"from memory, never from disk."
-            if copied
-            else "All weights a token uses are read through the file mapping."
-        )
-    by = timing.by(context.timed.assign(group=component_groups(context.timed)), "group", context.tokens)
-    by = by[by["phase"] == phase]
-    if len(by) and not context.refusal("components"):
-        top = by.iloc[0]
-        name = {"generate": "generation", "prompt": "the prompt"}[phase]
-        made.append(
-            f"{q.percent(top['share'])} of the wall time of executed operations in {name} goes to {top['group']}."
-        )
+    if disk is not None and copied is not None and not context.refusal("bytes"):
+        made.append(sentences.copied_weights(disk, copied))
+    made += _of_times(context, phase)
     made += _of_experts(context)
-    threads = {name: float(context.timed[name].sum()) for name in ("work_ns", "barrier_ns", "wait_ns")}
-    whole = sum(threads.values())
+    made += _of_storage(context)
+    return [sentence for sentence in made if sentence]
+
+
+def _of_times(context: Context, phase: str) -> list[str]:
+    """Where the time of a phase went, and what its threads did."""
+    made = []
+    by = timing.by(
+        context.timed.assign(group=component_groups(context.timed)), "group", context.tokens, context.outside_ops
+    )
+    by = by[by["phase"] == phase]
+    groups = by[by["group"].isin(list(theme.GROUPS))]
+    if len(groups) and not context.refusal("components"):
+        top, outside = groups.iloc[0], 1 - float(groups["share"].sum())
+        outside = 0.0 if by["n_ops"].ne(0).all() else outside
+        made.append(sentences.time_goes_to(phase, str(top["group"]), float(top["share"]), outside))
+    rows = context.timed[context.timed["phase"] == phase].dropna(subset=["work_ns"])
+    whole, n_threads = waiting.thread_time(rows, context.measured)
     if whole and not context.refusal("timeline"):
-        made.append(
-            f"Threads spend {q.percent(threads['work_ns'] / whole)} of the time in operations working; the rest is "
-            f"waiting at barriers."
-        )
+        work, inside, after = (float(rows[name].sum()) / whole for name in ("work_ns", "barrier_ns", "wait_ns"))
+        made.append(sentences.threads_work(phase, work, inside + after, n_threads))
+    return made
+
+
+def _of_storage(context: Context) -> list[str]:
+    """What measured passes made the kernel read, and their page faults."""
+    s, passes = context.summary, context.measured
     if context.refusal("storage"):
-        return made
+        return []
+    made = []
+    generate = passes[(passes["kind"] == "generate").to_numpy(bool)]
     if s.read_bytes is not None:
-        made.append(
-            "No measured pass made the kernel read from storage."
-            if s.read_bytes == 0
-            else f"Measured passes made the kernel read {q.size(s.read_bytes)} from storage, read-ahead included."
-        )
+        rest = passes[~passes["pass_id"].isin(generate["pass_id"])]
+        others = int(rest["read_bytes"].sum()) if len(rest) else None
+        each = [int(read) for read in generate["read_bytes"]]
+        only_prompt = bool((rest["kind"] == "prompt").all())
+        made.append(sentences.read_from_storage(others, each, s.file_bytes, "the prompt" if only_prompt else "others"))
     if s.major_faults is not None:
-        made.append(
-            "No measured pass had a page fault that read the disk."
-            if s.major_faults == 0
-            else f"Measured passes had {q.counted(s.major_faults, 'page fault')} that read the disk."
-        )
+        made.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
     return made
 
 
@@ -257,10 +264,14 @@ def _of_experts(context: Context) -> list[str]:
     if not has_experts(context.run) or no_choice(context) or context.refusal("experts"):
         return []
     counts = context.choice.counts
-    ranked = routing.ranked(counts)
-    most = float(ranked.loc[ranked["place"] == 1, "share"].median())
+    share, even = routing.most_chosen(routing.ranked(counts))
     return [
-        f"{q.count((counts['n_tokens'] == 0).sum())} of {q.counted(len(counts), 'expert')} were chosen by no generated "
-        f"token; the most chosen of a layer got {q.percent(most)} of its choices in the median layer, where an even "
-        f"choice would give {q.percent(float(ranked['even'].median()))}."
+        expert_sentences.overview(
+            n_never=int((counts["n_tokens"] == 0).sum()),
+            n_pairs=len(counts),
+            share=share,
+            even=even,
+            layers=[int(layer) for layer in context.expert_layers["layer"]],
+            chance=context.choice_by_chance,
+        )
     ]

@@ -11,7 +11,12 @@ from tracegen.pages import words
 from tracegen.tables import BY_NAME, TABLES, Table
 
 # What a thread does -> the column of `spans` that says how long.
-THREADS = {"work": "work_ns", "waiting inside": "barrier_ns", "waiting after": "wait_ns"}
+THREADS = {
+    "work": "work_ns",
+    "waiting inside": "barrier_ns",
+    "waiting after": "wait_ns",
+    "between operations": "wait_ns",
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,8 @@ def _threads() -> Words:
 def _passes() -> Words:
     aside = " Outside every statistic."
     made = (Word(kind, f"{text}{aside if kind in OUTSIDE else ''}") for kind, text in words.KINDS.items())
-    about = f"{BY_NAME['passes'].meaning} The pass whose result gave generated token k is called “token k”."
+    about = f"{BY_NAME['passes'].meaning} The pass whose result gave generated token k is called “token k”. "
+    about += "It takes in the token that the pass before it gave, and which experts it uses is that token’s choice."
     return Words("passes", "Kinds of pass", tuple(made), about)
 
 

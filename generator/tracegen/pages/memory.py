@@ -9,6 +9,7 @@ from tracegen.charts import buffers as buffers_chart
 from tracegen.charts import heatmap as heatmap_chart
 from tracegen.charts import theme
 from tracegen.pages import quantities as q
+from tracegen.pages import sentences
 from tracegen.pages.context import OUTSIDE, Context
 from tracegen.pages.memory_data import write_memory
 from tracegen.pages.residency import residency_figure
@@ -56,21 +57,22 @@ def heatmap_figure(context: Context) -> FigureView:
     several = int(rows["n_passes"].max()) if len(rows) else 1
     averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
     share = context.summary.touched_share
-    title = "Which bytes of the file does each token use?"
-    if share is not None and share < 0.999 and len(context.measured) and not context.refusal("heatmap"):
-        title = f"{q.percent(1 - share)} of the file is used by no token"
+    known = share if len(context.measured) and not context.refusal("heatmap") else None
+    title = sentences.heatmap_title(known)
     caption = (
         f"Left: the model file{'s end to end, a seam between them' if boundaries else ''} from first to last byte; "
         f"each cell is {q.size(width)} of file, "
         f"its colour the bytes that operations touched there in one pass (a byte used twice counts twice). Solid: "
         f"read through the mapping. Hatched: copied at load and read from memory, "
         f"drawn where the bytes came from. Right: bytes touched in runtime buffers in the same pass. "
-        f"n = {q.counted(len(rows) - n_outside, 'measured pass')} and {n_outside} of warm-up in "
-        f"{q.counted(n_rows, 'row')}, {averaged}. "
-        "Warm-up stands apart above the gap and is in no statistic; loading runs no operation and is not drawn."
+        f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, n_rows)}, {averaged}. "
+        f"{'Warm-up stands apart above the gap and is in no statistic. ' if n_outside else ''}"
+        "Loading runs no operation and is not drawn."
         f"{f' {context.gaps} They are not drawn.' if context.gaps else ''}"
+        f"{f' {context.padded}' if context.padded else ''}"
     )
-    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)}. {title}."
+    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)}. "
+    alt += q.ended(title)
     empty = (
         "The trace names no model file."
         if not total
@@ -170,8 +172,7 @@ def _never(context: Context) -> TableView:
     never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
     reason = context.refusal("never-touched")
     never = never.head(0) if reason else never
-    together = q.size(int(never["size_bytes"].sum()))
-    told = f"{len(never)} of {len(use)} tensors, {together} together, that no measured pass used."
+    told = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
     rows = [
         cells(
             Cell(q.printable(r["name"]), code=True),
@@ -214,8 +215,8 @@ def buffers_figure(context: Context) -> FigureView:
         "How much do the runtime's buffers hold?",
         "Bytes allocated and not yet freed, by what the buffer holds; n = "
         f"{q.counted(len(buffers.allocations(context.tables)), 'event')} (allocations "
-        "and frees). The file mapping, which llama.cpp wraps in a buffer too, takes no memory of its own and is not "
-        "in it.",
+        "and frees of more than 0 bytes). The file mapping, which llama.cpp wraps in a buffer too, takes no memory of "
+        "its own and is not in it.",
         f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
         lambda: buffers_chart.chart(data, end),
         data=data,
@@ -224,23 +225,24 @@ def buffers_figure(context: Context) -> FigureView:
 
 
 def _peaks(context: Context) -> TableView:
-    made = buffers.peaks(context.tables)
+    made, reason = buffers.peaks(context.tables), context.refusal("buffer-peaks")
     rows = [
-        cells(str(r["group"]), _num(q.count(r["n_buffers"])), _size(r["peak_bytes"])) for r in made.to_dict("records")
+        cells(str(r["group"]), _num(q.count(r["n_buffers"])), _size(r["peak_bytes"]))
+        for r in ([] if reason else made.to_dict("records"))
     ]
     return table(
         "buffer-peaks",
         "What is the most each kind of buffer held?",
-        "Peak of the bytes allocated at one time, per group.",
+        f"Peak of the bytes allocated at one time, per group.{context.noted('buffer-peaks')}",
         (Head("Group"), Head("Allocations", number=True), Head("Peak", "MiB", True)),
         rows,
-        "The trace holds no allocation.",
+        reason or "The trace holds no allocation.",
         context.csv("buffer-peaks", made),
     )
 
 
 def _noted(context: Context) -> str:
-    return f"{OUTSIDE} {context.gaps}".strip()
+    return f"{OUTSIDE} {context.gaps}".strip() + context.noted("tensor-groups")
 
 
 def _num(text: str) -> Cell:

@@ -203,6 +203,7 @@ def _statics(context: Context, of_pass: Mapping[int, int], typical: pd.DataFrame
     """Per static: its nodes, their steady columns and operands, and which operands have units."""
     first = {number: pass_id for pass_id, number in reversed(list(of_pass.items()))}
     listed = pd.DataFrame({"pass_id": typical["static"].map(first), "node": typical["node"], "state": "executed"})
+    listed = listed.merge(context.tables["ops"][["pass_id", "node", "fused_into"]], on=["pass_id", "node"], how="left")
     lying = placed({**context.tables, "ops": listed}, first.values())  # in other passes it may have run
     lying["selects"] = _selected_unit(lying)
     touched = context.tables["touches"][["pass_id", "node", "slot", "unit"]]
@@ -244,10 +245,10 @@ def _selected_unit(rows: pd.DataFrame) -> np.ndarray:
 
 def _operands(rows: pd.DataFrame) -> dict[str, list[list[Any]]]:
     """Per node: slot, name, memory, file, buffer, offset, size, and what is touched where no units are selected."""
-    gathered = rows["gathered_bytes"].where((rows["memory"] == "buffer").fillna(False))
+    otherwise = rows["else_bytes"].where((rows["memory"] == "buffer").fillna(False))
     columns = ("node", "slot", "source_name", "memory", "file", "buffer_id", "offset", "size_bytes")
     made: dict[str, list[list[Any]]] = {}
-    used = rows["used_bytes"].fillna(gathered)
+    used = rows["used_bytes"].fillna(otherwise)
     for n, slot, name, memory, *numbers in zip(*(rows[c] for c in columns), used, strict=True):
         made.setdefault(str(n), []).append(
             [str(slot), q.printable(name), None if pd.isna(memory) else str(memory), *_numbers(numbers)]

@@ -62,7 +62,8 @@ NO_OPS = "The trace holds no operation of the graphs that this run evaluated."
 def operations(context: Context) -> dict[str, Any]:
     """Everything the template of the operations page prints; writes the chunks."""
     evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
-    passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"])]
+    refused = context.refusal("operations")
+    passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"]) & (not refused)]
     shown = _first_pass(context, passes)
     written = written_ops(context)
     listed = [
@@ -84,7 +85,7 @@ def operations(context: Context) -> dict[str, Any]:
     files = {str(r["file"]): q.printable(r["path"]) for r in context.tables["files"].to_dict("records")}
     return {
         "shown": shown,
-        "reason": NO_GRAPH if evaluated.empty else NO_OPS,
+        "reason": refused or (NO_GRAPH if evaluated.empty else NO_OPS),
         "label": "" if shown is None else context.labels[shown],
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
         "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
@@ -119,16 +120,23 @@ def _first_pass(context: Context, passes: pd.DataFrame) -> int | None:
 
 
 def _about(context: Context, row: Any) -> str:
-    """One line on a pass: kind, tokens, duration, faults."""
+    """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
     length = None if pd.isna(row["end_ns"]) else int(row["end_ns"]) - int(row["begin_ns"])
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
     outside = ", outside every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
-        f"{tokens}, {q.duration(length)}, graph {row['graph']}, disk faults: {faults}, "
+        f"{tokens}{_in_and_out(context.held.get(int(row['pass_id'])), row['produced_token'])}, "
+        f"{q.duration(length)}, graph {row['graph']}, page faults that waited for a read: {faults}, "
         f"read from storage: {q.size(row['read_bytes'])}."
     )
+
+
+def _in_and_out(held: int | None, produced: Any) -> str:
+    """Which generated token a pass takes in, and which it gives, as far as that is known."""
+    takes = "" if held is None else f", holds token {held}"
+    return takes + (f", gives token {produced}" if q.known(produced) else "")
 
 
 def _rows(context: Context, pass_id: int) -> list[OpRow]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis import timing
+from tracegen.analysis import buffers, timing
 from tracegen.charts import components, layers, op_kinds, theme, tokens
 from tracegen.pages import quantities as q
+from tracegen.pages import sentences
 from tracegen.pages.context import OUTSIDE, Context, text_of
 from tracegen.pages.findings import component_groups, findings, key_figures, what_ran
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
@@ -64,13 +65,7 @@ def disk_panel(context: Context) -> TableView:
     pressed = _pressed(context)
     room = _room(context, memory)
     ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
-    fits = (
-        "The file fits into it: once read, it can stay there."
-        if file and room and file < room
-        else "The file is larger: pages must be read again."
-        if file and room
-        else ""
-    )
+    fits = sentences.fits_into_memory(file, room, buffers.total_peak(context.tables))
     refused = context.refusal("storage")
     for which, amount, words in (
         ("while loading and warming up", s.read_bytes_outside, "load and warm-up passes"),
@@ -86,14 +81,19 @@ def disk_panel(context: Context) -> TableView:
     against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
     rows.append(cells("File against memory", ratio, against))
     for which, faults, meaning_of in (
-        ("while loading", load if q.known(load) else None, "Major page faults of the process during the load pass."),
+        (
+            "while loading",
+            load if q.known(load) else None,
+            "Page faults of the process that waited for a read of their own (major).",
+        ),
         (
             "in measured passes",
             s.major_faults,
-            "Major page faults during prompt and generate passes: the reads that made a thread wait.",
+            "The same in measured passes. A fault that found its page being read already (minor) waits too, and is "
+            "not counted here.",
         ),
     ):
-        rows.append(_counted(f"Disk faults {which}", q.count(faults), meaning_of, refused))
+        rows.append(_counted(f"Page faults that waited for a read, {which}", q.count(faults), meaning_of, refused))
     return table(
         "disk",
         "Is this a disk experiment?",
@@ -141,18 +141,22 @@ def _phases(context: Context, only: str = "") -> str:
 
 # What `duration_ns` of an op is, said wherever it is shown.
 WALL = "Wall time of executed operations: of each, from its first thread's begin to its last thread's end."
+WHOLE = (
+    "What lies in no operation stands beside them: before the first (llama.cpp prepares the graph, threads wake), "
+    "between them (barriers), after the last. Together they are the passes’ whole time, of which the percentages are "
+    "shares."
+)
 NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
 
 
 def components_figure(context: Context) -> FigureView:
     """Time per token by component, prompt and generation side by side."""
-    rows = timing.by(context.timed, "component", context.tokens)
+    rows = timing.by(context.timed, "component", context.tokens, context.outside_ops)
     return context.figure(
         "components",
         "overview",
         "Where does a token's time go?",
-        f"{WALL} Summed by component and divided by token rows; {_phases(context)}. Percentages are shares of the "
-        f"phase's wall time of executed operations. {OUTSIDE}",
+        f"{WALL} Summed by component and divided by token rows; {_phases(context)}. {WHOLE} {OUTSIDE}",
         _alt("Operation time per token by component", rows, "component"),
         lambda: components.chart(rows),
         data=rows,
@@ -162,12 +166,12 @@ def components_figure(context: Context) -> FigureView:
 
 def op_kinds_figure(context: Context) -> FigureView:
     """Time per token by kind of operation."""
-    rows = timing.by(context.timed, "op", context.tokens)
+    rows = timing.by(context.timed, "op", context.tokens, context.outside_ops)
     return context.figure(
         "op-kinds",
         "overview",
         "Which kinds of operation take the time?",
-        f"{WALL} Summed by ggml operation and divided by token rows; {_phases(context)}. {OUTSIDE}",
+        f"{WALL} Summed by ggml operation and divided by token rows; {_phases(context)}. {WHOLE} {OUTSIDE}",
         _alt("Operation time per token by kind", rows, "op"),
         lambda: op_kinds.chart(rows),
         data=rows,
@@ -192,7 +196,8 @@ def layers_figure(context: Context) -> FigureView:
         "overview",
         "Do all layers take the same time?",
         f"{WALL} Summed by layer and component group and divided by token rows; {name} passes only, "
-        f"{_phases(context, phase)}. Operations outside all layers stand last, as “no layer”. {OUTSIDE}",
+        f"{_phases(context, phase)}. Operations outside all layers stand last, as “no layer”; time outside operations "
+        f"is in no bar. {OUTSIDE}",
         f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
         lambda: layers.chart(rows),
@@ -207,21 +212,23 @@ def tokens_figure(context: Context) -> FigureView:
     m = context.measured
     rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
     rows = rows[
-        ["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "read_bytes", "involuntary_switches"]
+        [
+            "produced_token",
+            "pass_id",
+            "duration_ns",
+            "n_tokens",
+            "major_faults",
+            "minor_faults",
+            "read_bytes",
+            "run_delay_ns",
+            "involuntary_switches",
+        ]
     ]
     prompt = q.duration(context.summary.prompt_ns)
-    title = "How long does each token take?"
-    if len(rows):
-        ratio = float(rows["duration_ns"].max()) / float(rows["duration_ns"].median())
-        title = (
-            f"The slowest token takes {q.three(ratio)} times the median"
-            if ratio >= 1.2
-            else "Every token takes about the same time"
-        )
     return context.figure(
         "tokens",
         "overview",
-        title,
+        sentences.token_times(rows["duration_ns"].astype(float).tolist()),
         f"Wall time of each generate pass, from its begin to its end, waiting included; token 0 comes from the "
         f"prompt, which took {prompt} and is not drawn. n = "
         f"{len(rows)}. Sampling between passes is not in it.",
@@ -277,7 +284,7 @@ def top_operations(context: Context) -> TableView:
         Head("Operation"),
         Head("Layer", number=True),
         Head("Component"),
-        Head("Share", "of wall time", True),
+        Head("Share", "of operations’ time", True),
         Head("Wall time", "µs", True),
         Head("Work", "µs", True),
         Head("Waiting inside", "µs", True),
@@ -287,7 +294,8 @@ def top_operations(context: Context) -> TableView:
     return table(
         "top-operations",
         "Which operations take most time?",
-        f"The {len(made)} graph nodes with the largest wall time, summed over {name} passes. {WALL} One late thread "
+        f"The {len(made)} results with the largest wall time, nodes of equal name together, summed over {name} passes. "
+        f"{WALL} One late thread "
         f"lengthens it; work and waiting are summed over threads instead. All in µs are means of the n executions; "
         f"the link leads to the longest. {OUTSIDE}",
         head,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis import held
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context, group_of, text_of
 from tracegen.pages.overview import generated_text
@@ -60,7 +61,7 @@ def provenance(context: Context) -> dict[str, Any]:
                 "llama-cpp",
                 "llama.cpp",
                 context.fact("llama_cpp"),
-                "Its own version, build flags, timings and counters.",
+                "Its own version, build flags, timings and counters. Without a warm-up its load time holds the prompt.",
             ),
             _trace(context),
             group_of("environment", "Environment of the traced process", context.fact("trace", "environment")),
@@ -162,8 +163,10 @@ def _stages(context: Context) -> Group:
 
 
 def tokens_table(context: Context) -> TableView:
-    """Each generated token with its id and the pass that gave it."""
-    ids = [] if context.private else context.fact("text", "token_ids") or []
+    """Each generated token with its id, the pass that gave it, and the pass that then held it."""
+    refused = context.refusal("generated-tokens")
+    ids = [] if context.private or refused else context.fact("text", "token_ids") or []
+    holder, last = {k: pass_id for pass_id, k in context.held.items()}, held.last_given(context.tables)
     m = context.measured.dropna(subset=["produced_token"]).set_index("produced_token")
     rows, frame = [], []
     for k, token in enumerate(ids):
@@ -173,39 +176,54 @@ def tokens_table(context: Context) -> TableView:
         pass_id = None if found is None else int(found["pass_id"])
         link = "" if pass_id is None else f"../operations/index.html#pass={pass_id}"
         length = None if found is None else found["duration_ns"]
-        frame.append((k, token, pass_id))
+        holds = holder.get(k)
+        frame.append((k, token, pass_id, holds))
         if k < 500:
             rows.append(
                 cells(
                     Cell(str(k), number=True),
                     Cell(str(token), number=True),
                     Cell(q.UNKNOWN if pass_id is None else str(pass_id), number=True, href=link),
+                    _holder(holds, k == last),
                     Cell(q.duration(length), number=True),
                 )
             )
     reason = (
         "Withheld: the experiment is private."
         if context.private
-        else "Which tokens were sampled was not recorded; the table of tokens has those that were evaluated."
+        else refused or "Which tokens were sampled was not recorded; the table of tokens has those that were evaluated."
     )
+    columns = ["token", "token_id", "pass_id", "held_by_pass"]
     path = (
-        context.csv("generated-tokens", pd.DataFrame(frame, columns=["token", "token_id", "pass_id"])) if frame else ""
+        context.csv("generated-tokens", pd.DataFrame(frame, columns=columns).astype({"held_by_pass": "Int32"}))
+        if frame
+        else ""
     )
+    none = "" if last is None else "; empty for the last token, which no recorded pass took in"
     more = f" The first 500 of {len(ids)}; the CSV has all." if len(ids) > 500 else ""
     return table(
         "generated-tokens",
         "Which pass gave which token?",
-        f"Generated tokens in order, token 0 comes from the prompt; {q.counted(len(ids), 'token')}.{more}",
+        f"Generated tokens in order, token 0 comes from the prompt; {q.counted(len(ids), 'token')}. Held by pass: the "
+        f"one that then took the token in as its row{none}.{more}",
         (
             Head("Token", number=True),
             Head("Id", number=True),
-            Head("Pass", number=True),
-            Head("Pass duration", number=True),
+            Head("Given by pass", number=True),
+            Head("Held by pass", number=True),
+            Head("Duration of the pass that gave it", number=True),
         ),
         rows,
         reason,
         path,
     )
+
+
+def _holder(pass_id: int | None, is_last: bool) -> Cell:
+    """The pass whose row holds a token; empty where none does."""
+    if pass_id is None:
+        return Cell("" if is_last else q.UNKNOWN, number=True)
+    return Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}")
 
 
 def _files(context: Context) -> TableView:

@@ -13,6 +13,7 @@ __all__ = [
     "counted",
     "decimal",
     "duration",
+    "ended",
     "known",
     "percent",
     "printable",
@@ -25,11 +26,18 @@ __all__ = [
 UNKNOWN = "not recorded"
 NONE = "none"
 THIN = "\u202f"
+# unit, its ns, and from how many on it is used
+_TIMES = (("h", 3600e9, 7200e9), ("min", 60e9, 120e9), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("µs", 1e3, 1e3))
 
 
 def known(value: Any) -> bool:
     """Whether there is a value: not None, NA or NaN."""
     return value is not None and not (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def ended(sentence: str) -> str:
+    """The sentence with a full stop, unless it asks."""
+    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 def count(value: Any) -> str:
@@ -60,12 +68,12 @@ def size(value: Any) -> str:
 
 
 def duration(value_ns: Any) -> str:
-    """`1.23 ms` from nanoseconds."""
+    """`1.23 ms` from nanoseconds; seconds up to 120, minutes up to 120, then hours."""
     if not known(value_ns):
         return UNKNOWN
     amount = float(value_ns)
-    for unit, ns in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if abs(amount) >= ns:
+    for unit, ns, least in _TIMES:
+        if abs(amount) >= least:
             return f"{three(amount / ns)} {unit}"
     return f"{amount:.0f} ns"
 

@@ -7,6 +7,7 @@ from tracegen.charts import residency as residency_chart
 from tracegen.charts import theme
 from tracegen.charts.heatmap import Axis
 from tracegen.pages import quantities as q
+from tracegen.pages import sentences
 from tracegen.pages.context import Context
 from tracegen.pages.views import FigureView
 
@@ -32,8 +33,7 @@ def residency_figure(context: Context) -> FigureView | None:
     together = cells.groupby("pass_id")["resident_bytes"].sum().reindex(rows["pass_id"], fill_value=0)
     begun, ended = (float(together.iloc[place]) / total for place in (0, -1))
     loaded = tables["passes"].set_index("pass_id")["kind"].get(together.index[0]) == "load"
-    first = "after the load" if loaded else "at first"
-    title = f"{q.percent(begun)} of the file is in memory {first}, {q.percent(ended)} at the end"
+    title = sentences.residency_title(begun, ended, "load" if loaded else "first pass", len(together))
     width = -(-total // n_bins)
     axis = Axis(total, tuple(int(b) for b in sorted(files["axis_begin"]) if b), width)
     return context.figure(
@@ -46,7 +46,7 @@ def residency_figure(context: Context) -> FigureView | None:
         "process made the kernel read from storage in the same time, read-ahead included. "
         f"n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
-        f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of file. {title}.",
+        f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of file. {q.ended(title)}",
         lambda: residency_chart.chart(residency.joined_shares(cells, rows, theme.N_STEPS), read, rows, axis),
         data=cells,
         numbers={"page_bytes": page, "n_bins": n_bins},

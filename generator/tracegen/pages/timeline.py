@@ -11,6 +11,7 @@ from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.charts import timeline as timeline_chart
 from tracegen.pages import quantities as q
+from tracegen.pages import sentences
 from tracegen.pages.context import Context
 from tracegen.pages.span_chunks import Carried, write_spans
 from tracegen.pages.views import FigureView
@@ -80,20 +81,23 @@ def threads_figure(context: Context, pass_id: int | None = None) -> FigureView:
     rows, width = analysis.segments(context.tables, pass_id)
     spans = context.tables["spans"]
     sums = spans.loc[spans["pass_id"] == pass_id, ["work_ns", "barrier_ns", "wait_ns"]].sum()
-    share = float(sums["work_ns"]) / max(float(sums.sum()), 1)
     label, n = context.labels[pass_id], int(rows["thread"].nunique())
+    lasted = context.measured.set_index("pass_id")["duration_ns"].get(pass_id)
+    whole = float(sums.sum()) if lasted is None or pd.isna(lasted) else float(lasted) * n
+    work, inside, after = (float(sums[name]) / whole if whole else 0.0 for name in ("work_ns", "barrier_ns", "wait_ns"))
     binned = f" Binned to {q.duration(width)}: each bin shows what took most of it." if width else ""
     return context.figure(
         "timeline",
         "timeline",
-        f"During {label}, threads work {q.percent(share)} of their time in operations",
-        f"Pass {pass_id}, {q.counted(n, 'thread')}; the generate pass of median length where there is one. Time on "
-        f"the clock since the pass began; colour: work by component group, or waiting. "
+        sentences.threads_during(label, work, n),
+        f"Pass {pass_id}, {q.counted(n, 'thread')}, {q.duration(lasted)}; the generate pass of median length where "
+        f"there is one. Time on the clock since the pass began; colour: work by component group, or waiting; blank: "
+        f"outside operations. Work holds the waiting for the disk; work and waiting hold time without a processor. "
         f"Within an operation the waiting is drawn after the work; where it lay is not recorded.{binned} Warm-up and "
         f"load are never chosen.",
-        f"Timeline of {q.counted(n, 'thread')} during {label}: {q.percent(share)} work, "
-        f"{q.percent(float(sums['barrier_ns']) / max(float(sums.sum()), 1))} waiting inside operations, the rest "
-        f"waiting after them.",
+        f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(work)} work, "
+        f"{q.percent(inside)} waiting inside operations, {q.percent(after)} "
+        f"{analysis.ALONE if n == 1 else 'after them'}.",
         lambda: timeline_chart.chart(rows),
         data=rows,
         empty="" if len(rows) else NO_SPANS,
@@ -130,7 +134,8 @@ def _kinds(context: Context) -> list[str]:
 def _note(context: Context, carried: Carried) -> str:
     """How many passes can be looked at, and which were left out."""
     n = len(carried.chunk)
-    told = f"{q.counted(n, 'pass')} with {q.counted(carried.n_spans, 'span')}, warm-up included."
+    warmup = ", warm-up included" if (context.tables["passes"]["kind"] == "warmup").any() else ""
+    told = f"{q.counted(n, 'pass')} with {q.counted(carried.n_spans, 'span')}{warmup}."
     if carried.left_out:
         told = (
             f"{q.count(n)} of {q.counted(carried.n_with_spans, 'pass')} with threads’ times, "

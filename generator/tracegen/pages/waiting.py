@@ -9,23 +9,26 @@ import pandas as pd
 from tracegen.analysis import waiting
 from tracegen.charts import theme
 from tracegen.pages import quantities as q
+from tracegen.pages import sentences
 from tracegen.pages.context import OUTSIDE, Context
 from tracegen.pages.views import Cell, Head, TableView, cells, table
 
 MOST_KINDS, MOST_NODES = 25, 15
+ALONE = "One thread computed: it waited for no other."
 TIMES = (
     Head("Executed", number=True),
     Head("Work", "ms", True),
     Head("Waiting inside", "ms", True),
     Head("Waiting after", "ms", True),
-    Head("Waiting, of all thread time", number=True),
+    Head("Waiting, of thread time", number=True),
 )
 
 
 def by_kind(context: Context) -> TableView:
     """Waiting per kind of operation and component."""
     made = waiting.by(context.ops, context.measured, waiting.KIND)
-    reason = context.refusal("waiting-kinds")
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    reason = context.refusal("waiting-kinds") or (ALONE if n_threads == 1 else "")
     head = (Head("Operation"), Head("Component"), *TIMES)
     rows = [
         cells(
@@ -38,7 +41,7 @@ def by_kind(context: Context) -> TableView:
     cut = f" The first {MOST_KINDS} of {len(made)} rows; the CSV has all." if len(made) > MOST_KINDS else ""
     return table(
         "waiting-kinds",
-        _title(made, reason),
+        _title(context, made, reason),
         f"{_counted(context)} One row per kind of operation and component.{cut}",
         head,
         rows,
@@ -50,7 +53,8 @@ def by_kind(context: Context) -> TableView:
 def worst_nodes(context: Context) -> TableView:
     """The nodes of the graph where threads waited most; a link leads to the op that waited most of each."""
     made = waiting.by(context.ops, context.measured, waiting.NODE)
-    reason = context.refusal("waiting-nodes")
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    reason = context.refusal("waiting-nodes") or (ALONE if n_threads == 1 else "")
     head = (Head("Result"), Head("Operation"), Head("Layer", number=True), Head("Component"), *TIMES)
     rows = [
         cells(
@@ -78,25 +82,25 @@ def worst_nodes(context: Context) -> TableView:
     )
 
 
-def _title(made: pd.DataFrame, reason: str) -> str:
+def _title(context: Context, made: pd.DataFrame, reason: str) -> str:
     if reason or made.empty or not made["share"].notna().any():
-        return "Where is the waiting?"
-    share = float(made["share"].sum())
-    if not share:
-        return "No thread waits at a barrier"
-    top = made.iloc[0]
-    part = float(top["waiting_ns"]) / float(made["waiting_ns"].sum())
-    return (
-        f"Threads wait {q.percent(share)} of their time; {q.percent(part)} of the waiting is at "
-        f"{q.printable(top['op'])} of {top['component']}"
+        return sentences.waiting_title(None, "", 0, 0)
+    top, together = made.iloc[0], float(made["waiting_ns"].sum())
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    return sentences.waiting_title(
+        float(made["share"].sum()),
+        f"{q.printable(top['op'])}, component {top['component']}",
+        float(top["waiting_ns"]) / together if together else 0.0,
+        n_threads,
     )
 
 
 def _counted(context: Context) -> str:
     return (
         f"Sums over all threads and {q.counted(len(context.measured), 'measured pass')}. Waiting inside: at barriers "
-        "of the operation itself; waiting after: from the end of the thread’s part to its next operation. Share: both, "
-        f"of all work and waiting of these passes. {OUTSIDE}"
+        "of the operation itself; waiting after: from the end of the thread’s part to its next operation (with one "
+        "thread nobody is waited for: it is the way to the next operation). Share: both, of the duration of these "
+        f"passes times their threads. {OUTSIDE}"
     )
 
 

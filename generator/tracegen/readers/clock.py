@@ -11,7 +11,8 @@ from tracegen.errors import TraceFormatError
 
 MONOTONIC, TSC = 0, 1
 _SLACK_NS = 1_000_000  # two threads may note their moments in either order
-_END = float(1 << 62)
+LONGEST_NS = 1 << 55  # 417 days
+_MOST_TICKS = 1 << 57  # as long at 4 GHz
 _UNEVEN_NS = 10_000_000  # what a moment that was noted late cannot explain
 
 
@@ -23,11 +24,11 @@ class Clock:
     ns: np.ndarray | None
 
     def ns_of(self, ticks: np.ndarray) -> np.ndarray:
-        """The times of `ticks` in ns (both int64), a straight line between moments.
+        """The times of `ticks` in ns (both int64), a straight line between moments, rounded down.
 
-        Ascending ticks give ascending times. Beyond the first and the last moment the
-        clock is taken to run as it did on the whole. Raises TraceFormatError for a time
-        that cannot be, or when fewer than two moments are known.
+        Whole numbers decide, so that the last nanosecond is right after days, too, and ascending ticks give
+        ascending times. Beyond the first and the last moment the clock is taken to run as it did on the whole.
+        Raises TraceFormatError for a time that cannot be, or when fewer than two moments are known.
         """
         if self.ticks is None or self.ns is None or not len(ticks):
             return ticks
@@ -35,14 +36,17 @@ class Clock:
             raise TraceFormatError(
                 f"{len(self.ticks)} moments (TT_CLOCK) are noted; the ticks of events cannot be told in nanoseconds"
             )
-        at = np.clip(np.searchsorted(self.ticks, ticks, "right") - 1, 0, len(self.ticks) - 1)
-        whole = (self.ns[-1] - self.ns[0]) / (self.ticks[-1] - self.ticks[0])
-        rate = np.append(np.diff(self.ns) / np.diff(self.ticks), whole)[at]
-        rate[ticks < self.ticks[0]] = whole
-        passed = np.floor((ticks - self.ticks[at]) * rate)
-        if len(passed) and not (abs(passed) < _END).all():
+        whole_ticks, whole_ns = self.ticks[-1:] - self.ticks[0], self.ns[-1:] - self.ns[0]
+        beyond = max(int(self.ticks[0]) - int(ticks.min()), int(ticks.max()) - int(self.ticks[-1]))
+        if beyond * int(whole_ns[0]) >= LONGEST_NS * int(whole_ticks[0]):
             raise TraceFormatError("an event lies so far from every known moment that its time cannot be")
-        made: np.ndarray = self.ns[at] + passed.astype(np.int64)
+        # One stretch before the first moment and one after each; the outer two have the rate of the whole.
+        of_ticks = np.concatenate([whole_ticks, np.diff(self.ticks), whole_ticks])
+        of_ns = np.concatenate([whole_ns, np.diff(self.ns), whole_ns])
+        stretch = np.searchsorted(self.ticks, ticks, "right")
+        moment = np.maximum(stretch - 1, 0)
+        made: np.ndarray = scaled(ticks - self.ticks[moment], of_ns[stretch], of_ticks[stretch])
+        made += self.ns[moment]
         return made
 
     def length_ns(self, ticks: float) -> float:
@@ -51,7 +55,7 @@ class Clock:
             return ticks
         if len(self.ticks) < 2:
             return float("nan")
-        return float(ticks * (self.ns[-1] - self.ns[0]) / (self.ticks[-1] - self.ticks[0]))
+        return ticks * (int(self.ns[-1] - self.ns[0]) / int(self.ticks[-1] - self.ticks[0]))
 
     @property
     def uneven_ns(self) -> int:
@@ -68,8 +72,21 @@ class Clock:
         return int(apart[apart > np.maximum(_UNEVEN_NS, ns / 100)].sum())
 
 
+def scaled(amount: np.ndarray, numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """`amount * numerator / denominator`, rounded down, of int64 arrays whose product may need 128 bits.
+
+    The result is right where it lies within +-2**55 and the denominators are positive and below 2**57. A float64 is
+    then wrong by less than 32, so what it leaves of the product is less than 32 denominators and fits 64 bits:
+    arithmetic modulo 2**64 gives it, although both products overflow.
+    """
+    near = np.floor(amount * (numerator / denominator)).astype(np.int64)
+    left = amount * numerator - near * denominator
+    made: np.ndarray = near + left // denominator
+    return made
+
+
 def clock_of(kind: int, moments: Sequence[tuple[int, int]]) -> Clock:
-    """The clock of a run from its (ticks, ns) moments. Raises TraceFormatError when time ran both ways."""
+    """The clock of a run from its (ticks, ns) moments. Raises TraceFormatError when time ran both ways, or too long."""
     if kind == MONOTONIC:
         return Clock(None, None)
     ticks, first = np.unique(np.array([t for t, _ in moments], np.int64), return_index=True)
@@ -78,4 +95,10 @@ def clock_of(kind: int, moments: Sequence[tuple[int, int]]) -> Clock:
         raise TraceFormatError(
             "the time stamp counter ran backwards while time ran on; record again with TENSOR_TRACE_CLOCK=monotonic"
         )
-    return Clock(ticks, np.maximum.accumulate(ns))
+    ns = np.maximum.accumulate(ns)
+    if len(ns) and (ticks[-1] - ticks[0] >= _MOST_TICKS or ns[-1] - ns[0] >= LONGEST_NS):
+        raise TraceFormatError(
+            f"the moments {ticks[0]} ticks, {ns[0]} ns and {ticks[-1]} ticks, {ns[-1]} ns lie further apart than a run "
+            "can last; the trace was changed"
+        )
+    return Clock(ticks, ns)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracegen.errors import TraceFormatError
-from tracegen.readers.clock import Clock
+from tracegen.readers.clock import Clock, scaled
 from tracegen.readers.recorded import Compute
 from tracegen.readers.segments import Segment
 from tracegen.readers.units import Openings, Ops, read_units, windows
@@ -44,7 +44,7 @@ class Spans:
 class Indexes:
     """Row numbers, expert numbers or weights that ops were about to use.
 
-    One entry per copy in `pass_id`, `node`, `what`, `ne0`, `n`; the numbers of
+    One entry per copy in `pass_id`, `node`, `what`, `ne0`, `n`, `took` (ticks); the numbers of
     entry i are `values[first[i] : first[i] + n[i]]` (weights as float).
     """
 
@@ -53,6 +53,7 @@ class Indexes:
     what: np.ndarray
     ne0: np.ndarray
     n: np.ndarray
+    took: np.ndarray
     first: np.ndarray
     values: np.ndarray
 
@@ -85,7 +86,7 @@ def read_events(
         copies, openings, moments = units.copies, units.openings, units.moments
         spans.append(_spans_of(segment, units.ops, openings, lookup, clock))
         where, index_node, _ = lookup.place(segment, openings.compute, copies.opening, copies.node)
-        indexes.append((where, index_node, copies.what, copies.ne0, copies.n, copies.values))
+        indexes.append((where, index_node, copies.what, copies.ne0, copies.n, copies.took, copies.values))
         back = int((moments[1:] < moments[:-1]).sum())
         counts += [len(moments), units.n_open, back, int((moments == 0).sum())]
         del units, copies, openings, moments  # those of the next segment take their place
@@ -100,7 +101,7 @@ def _spans_of(segment: Segment, ops: Ops, openings: Openings, lookup: _Lookup, c
         begin_ticks, end_ticks, opening = ops.begin[part], ops.end[part], ops.opening[part]
         begin, end, following = (clock.ns_of(ticks) for ticks in (begin_ticks, end_ticks, ops.following[part]))
         took = end_ticks - begin_ticks
-        barrier = np.where(took > 0, ops.barrier[part] * ((end - begin) / np.maximum(took, 1)), 0).astype(np.int64)
+        barrier = scaled(ops.barrier[part], end - begin, np.maximum(took, 1))
         pass_id, node, split = lookup.place(segment, openings.compute, opening, ops.node[part], ops.n_fused[part])
         columns = {
             "pass_id": pass_id, "node": node, "thread": openings.thread[opening], "pool": openings.n_threads[opening],
@@ -185,8 +186,8 @@ def _order(pass_id: np.ndarray, node: np.ndarray, thread: np.ndarray) -> np.ndar
 def _joined_indexes(parts: list[tuple[np.ndarray, ...]]) -> Indexes:
     """All copies. Raises TraceFormatError when an op's numbers were copied twice."""
     none = np.zeros(0, np.int64)
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [none] * 5 + [np.zeros(0)]
-    pass_id, node, what, ne0, n = (column.astype(np.int64) for column in columns[:5])
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [none] * 6 + [np.zeros(0)]
+    pass_id, node, what, ne0, n, took = (column.astype(np.int64) for column in columns[:6])
     if len(np.unique(pass_id << 32 | node)) < len(node):
         raise TraceFormatError("the numbers of an op were copied twice; the segments do not belong together")
-    return Indexes(pass_id, node, what, ne0, n, np.cumsum(n) - n, columns[5])
+    return Indexes(pass_id, node, what, ne0, n, took, np.cumsum(n) - n, columns[6])

@@ -5,10 +5,9 @@ The first split carries the metadata; the tables hold offsets from the begin of 
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,8 +16,6 @@ from tracegen import tables
 from tracegen.errors import ModelFormatError
 from tracegen.naming import component_of, layer_of
 from tracegen.readers.gguf_header import GgufFile, TensorInfo, opened, read_header
-
-Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
 _SPLIT_NAME = re.compile(r"(?P<stem>.+)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf")
 _MAX_SPLITS = 99_999  # five digits in the name
@@ -30,7 +27,8 @@ class Model:
 
     `metadata` holds scalars and short strings as they are; an array is
     `{"array": type, "n": count}`, a string over 4,096 bytes `{"string": bytes}`.
-    `data_begin` is where the data section of each file begins, in bytes.
+    `data_begin` is where the data section of each file begins, `alignment` what its tensors
+    begin at multiples of (each file says its own), in bytes.
     """
 
     paths: tuple[Path, ...]
@@ -38,12 +36,18 @@ class Model:
     tensors: pd.DataFrame
     metadata: dict[str, object]
     data_begin: tuple[int, ...]
+    alignment: tuple[int, ...]
     architecture: str | None
     name: str | None
     n_layers: int | None
     n_experts: int | None
     n_experts_used: int | None
     random_weights: bool
+
+    def with_hashes(self, hashes: Sequence[str]) -> Model:
+        """The same model with the sha256 of each of its files."""
+        columns = {str(name): column for name, column in self.files.items()} | {"sha256": list(hashes)}
+        return replace(self, files=tables.frame("files", columns))
 
 
 def join_models(models: Sequence[Model]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -64,17 +68,15 @@ def _joined(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
     return tables.frame(name, pd.concat(parts, ignore_index=True).to_dict("list") if parts else ())  # type: ignore[arg-type]
 
 
-def read_model(path: Path, *, hash_files: bool = False, progress: Progress | None = None) -> Model:
-    """Read a GGUF model, all its splits when it has several (any of them may be named).
+def read_model(path: Path) -> Model:
+    """Read a GGUF model, all its splits when it has several (any of them may be named); its data is not read.
 
-    With `hash_files` every file is read whole for its sha256, and `progress` hears
-    how far that is. Raises ModelFormatError.
+    The hashes of its files are null. Raises ModelFormatError.
     """
     files = _all_splits(read_header(path))
     metadata = files[0].metadata
     architecture = _text(files[0], "general.architecture")
     sizes = [file.size_bytes for file in files]
-    hashes = _hashes(files, progress) if hash_files else [None] * len(files)
     description = metadata.get("general.description")
     return Model(
         paths=tuple(file.path for file in files),
@@ -86,13 +88,14 @@ def read_model(path: Path, *, hash_files: bool = False, progress: Progress | Non
                 "split_index": range(len(files)),
                 "path": [file.path.name for file in files],
                 "size_bytes": sizes,
-                "sha256": hashes,
+                "sha256": [None] * len(files),
                 "axis_begin": [sum(sizes[:i]) for i in range(len(files))],
             },
         ),
         tensors=_tensor_table(files),
         metadata=metadata,
         data_begin=tuple(file.data_begin for file in files),
+        alignment=tuple(file.alignment for file in files),
         architecture=architecture,
         name=_text(files[0], "general.name"),
         n_layers=_count(files[0], f"{architecture}.block_count"),
@@ -143,21 +146,6 @@ def _experts_in(tensor: TensorInfo) -> int | None:
     if not stem.endswith("exps") or not component_of(tensor.name).startswith("expert_"):
         return None
     return tensor.shape[{"weight": 2, "bias": 1}.get(kind, 0)]
-
-
-def _hashes(files: tuple[GgufFile, ...], progress: Progress | None) -> list[str | None]:
-    total, done = sum(file.size_bytes for file in files), 0
-    made: list[str | None] = []
-    for file in files:
-        digest = hashlib.sha256()
-        with opened(file.path) as stream:
-            while piece := stream.read(8 << 20):
-                digest.update(piece)
-                done += len(piece)
-                if progress:
-                    progress(done, total)
-        made.append(digest.hexdigest())
-    return made
 
 
 # Splits

@@ -20,19 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracegen.errors import ModelFormatError
-
-# number -> name, elements per block, bytes per block (ggml.h, ggml-common.h; missing numbers were removed)
-GGML_TYPES: Mapping[int, tuple[str, int, int]] = {
-    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
-    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84),
-    11: ("Q3_K", 256, 110), 12: ("Q4_K", 256, 144), 13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210),
-    15: ("Q8_K", 256, 292), 16: ("IQ2_XXS", 256, 66), 17: ("IQ2_XS", 256, 74), 18: ("IQ3_XXS", 256, 98),
-    19: ("IQ1_S", 256, 50), 20: ("IQ4_NL", 32, 18), 21: ("IQ3_S", 256, 110), 22: ("IQ2_S", 256, 82),
-    23: ("IQ4_XS", 256, 136), 24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4), 27: ("I64", 1, 8),
-    28: ("F64", 1, 8), 29: ("IQ1_M", 256, 56), 30: ("BF16", 1, 2), 34: ("TQ1_0", 256, 54),
-    35: ("TQ2_0", 256, 66), 39: ("MXFP4", 32, 17), 40: ("NVFP4", 64, 36), 41: ("Q1_0", 128, 18),
-    42: ("Q2_0", 64, 18),
-}  # fmt: skip
+from tracegen.ggml_types import GGML_TYPES
 
 _SCALARS: Mapping[int, tuple[str, str]] = {
     0: ("u8", "<B"), 1: ("i8", "<b"), 2: ("u16", "<H"), 3: ("i16", "<h"), 4: ("u32", "<I"), 5: ("i32", "<i"),
@@ -44,6 +32,7 @@ _MAX_DIMS = 4  # GGML_MAX_DIMS
 _MAX_NAME = 63  # GGML_MAX_NAME less its closing zero
 _MAX_KEY = 65535  # the GGUF specification's limit
 _MAX_TEXT = 4096  # a longer metadata string (a chat template) is kept as its length
+_ALIGNMENT = 32  # GGUF_DEFAULT_ALIGNMENT
 _LEAST_PAIR = 8 + 4 + 1  # empty key, type, one byte
 _LEAST_TENSOR = 8 + 4 + 4 + 8  # empty name, no dimension, type, offset
 
@@ -61,11 +50,12 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class GgufFile:
-    """What the header of one file says."""
+    """What the header of one file says; `alignment` is what its tensors begin at multiples of, in bytes."""
 
     path: Path
     size_bytes: int
     data_begin: int
+    alignment: int
     metadata: dict[str, object]
     tensors: tuple[TensorInfo, ...]
 
@@ -113,19 +103,23 @@ def _header(cursor: _Cursor) -> GgufFile:
             raise cursor.broken(f"the metadata key {key!r} is there twice")
         metadata[key] = cursor.value(key)
     infos = [cursor.tensor() for _ in range(n_tensors)]
-    alignment = _alignment(cursor, metadata)
+    try:
+        alignment = alignment_in(metadata)
+    except ValueError as error:
+        raise cursor.broken(str(error)) from error
     data_begin = -(-cursor.position // alignment) * alignment
     placed = tuple(
         TensorInfo(name, dtype, shape, data_begin + offset, size) for name, dtype, shape, offset, size in infos
     )
     _check_places(cursor, placed, data_begin, alignment)
-    return GgufFile(cursor.path, cursor.size, data_begin, metadata, placed)
+    return GgufFile(cursor.path, cursor.size, data_begin, alignment, metadata, placed)
 
 
-def _alignment(cursor: _Cursor, metadata: Mapping[str, object]) -> int:
-    value = metadata.get("general.alignment", 32)
+def alignment_in(metadata: Mapping[str, object]) -> int:
+    """The alignment of a file's tensors in bytes. Raises ValueError when it is not a power of two."""
+    value = metadata.get("general.alignment", _ALIGNMENT)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value & (value - 1):
-        raise cursor.broken(f"general.alignment is {value!r}, not a power of two")
+        raise ValueError(f"general.alignment is {value!r}, not a power of two")
     return value
 
 

@@ -9,13 +9,14 @@ what was not recorded is null, what the tracer could not write is counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
+from tracegen.held_tokens import held_tokens
 from tracegen.readers import events as ev
 from tracegen.readers.clock import Clock, clock_of
 from tracegen.readers.graph_tables import graph_tables
@@ -72,7 +73,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
             records.weights += named_weights(records, model.files, model.tensors)
     made["contexts"] = _contexts(records)
     made["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
-    made["tokens"] = _tokens(ordered)
+    made["tokens"] = _tokens(ordered, made["passes"])
     made |= graph_tables(records)
     made["buffers"] = _buffers(records)
     made["placements"] = placement_table(records, made["files"], made["tensors"])
@@ -82,6 +83,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     made["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     made["residency"] = residency_table(records, ordered, made["files"])
     facts = _facts(segments, records, events) | accounting | _of_clock(records, clock)
+    facts |= _cost_of_passes(records, events, pass_ids, clock)
     return NativeTrace(made, facts)
 
 
@@ -145,6 +147,7 @@ def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
             row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
             if not reads_counted:
                 del row["read_bytes"]
+        row |= asdict(p.schedule)
         rows.append(row)
     return contract.frame("passes", rows)
 
@@ -154,13 +157,13 @@ def _outputs(tokens: np.ndarray) -> int | None:
     return None if (tokens["output"] == NONE).any() else int((tokens["output"] != 0).sum())
 
 
-def _tokens(ordered: list[Pass]) -> pd.DataFrame:
+def _tokens(ordered: list[Pass], passes: pd.DataFrame) -> pd.DataFrame:
     with_tokens = [(i, p.tokens) for i, p in enumerate(ordered) if len(p.tokens)]
     if not with_tokens:
         return contract.frame("tokens")
     rows = np.concatenate([tokens for _, tokens in with_tokens])
     sizes = [len(tokens) for _, tokens in with_tokens]
-    return contract.frame(
+    made = contract.frame(
         "tokens",
         {
             "pass_id": np.repeat([i for i, _ in with_tokens], sizes),
@@ -171,6 +174,7 @@ def _tokens(ordered: list[Pass]) -> pd.DataFrame:
             "output": pd.arrays.BooleanArray(rows["output"] == 1, rows["output"] == NONE),
         },
     )
+    return made.assign(generated_token=held_tokens(passes, made)["generated_token"])
 
 
 def _buffers(records: Records) -> pd.DataFrame:
@@ -207,6 +211,13 @@ def _nanoseconds(info: Mapping[str, str], key: str) -> float:
         raise TraceFormatError(f"{key} is {text!r}, which is no number") from error
 
 
+def _count(info: Mapping[str, str], key: str) -> int | None:
+    text = info.get(key)
+    if text is not None and not text.isdecimal():
+        raise TraceFormatError(f"{key} is {text!r}, which is no number")
+    return None if text is None else int(text)
+
+
 def _of_clock(records: Records, clock: Clock) -> dict[str, float]:
     """What is noted in ticks: how uneven the clock was; what a pass cost beside its op events, usually and at most.
 
@@ -226,6 +237,16 @@ def _of_clock(records: Records, clock: Clock) -> dict[str, float]:
         "pass_cost_ns": clock.length_ns(float(np.quantile(again, 0.25))) if again else float("nan"),
         "pass_cost_most_ns": clock.length_ns(max(records.hook_ticks.values(), default=float("nan"))),
     }
+
+
+def _cost_of_passes(
+    records: Records, events: ev.Events, pass_ids: Mapping[int, int], clock: Clock
+) -> dict[str, object]:
+    """By pass_id, ns: what a pass spent in our hooks, ops left out, and what copying rows, experts and masks took."""
+    hooks = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.hook_ticks.items()}
+    took = pd.Series(events.indexes.took).groupby(events.indexes.pass_id).sum()
+    copies = {int(str(number)): clock.length_ns(float(ticks)) for number, ticks in took.items()}
+    return {"hook_ns": hooks, "copy_ns": copies, "hooks_inside": records.hooks_inside}
 
 
 def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -> dict[str, object]:
@@ -251,8 +272,8 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "open_computes": events.n_open,
         "not_monotone": events.not_monotone,
         "zero_records": events.zero_records,
-        "n_copies": len(events.indexes.what),
         "n_barriers": int((events.spans.barrier_ns > 0).sum()),
+        "processors_allowed": _count(info, "host.processors_allowed"),
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
         "clock": CLOCKS[segments[0].clock],

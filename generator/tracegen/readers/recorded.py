@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 NONE = 0xFFFFFFFF
+UNKNOWN = 0xFFFFFFFFFFFFFFFF  # a time that the kernel did not tell
 
 NODE = np.dtype(
     [
@@ -21,6 +22,20 @@ TOKEN = np.dtype([("token", "<i4"), ("position", "<i4"), ("sequence", "<i4"), ("
 WARMUP, ENCODER, OUTSIDE = 1, 2, 4
 Usage = tuple[int, int, int, int, int]  # minor, major faults; voluntary, involuntary switches; bytes read
 BUFFER_USAGES = ("any", "weights", "compute", "work")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the threads of a pass got processors, ns; None: not known.
+
+    `run_delay_ns` and `cpu_ns` are sums over threads, `blocked_ns` is the least of one that was there all the time.
+    They are counted over `counted_ns`: from just before the begin of the pass to just after its end.
+    """
+
+    run_delay_ns: int | None = None
+    cpu_ns: int | None = None
+    blocked_ns: int | None = None
+    counted_ns: int | None = None
 
 
 @dataclass
@@ -44,6 +59,7 @@ class Pass:
     end_usage: Usage | None = None
     status: int = 0
     logits_read: bool = False
+    schedule: Schedule = field(default_factory=Schedule)
 
 
 @dataclass
@@ -159,6 +175,7 @@ class Records:
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # of the events' clock: ticks, ns
     hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: what it spent in the tracer, ops left out
+    hooks_inside: bool = True  # they lay between begin and end of the passes; else what lay between passes is in them
     n_calls: dict[int, int] = field(default_factory=dict)
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
     n_records: int = 0

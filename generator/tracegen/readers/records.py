@@ -13,6 +13,7 @@ from tracegen.readers.recorded import (
     NONE,
     PLACE,
     TOKEN,
+    UNKNOWN,
     WARMUP,
     Buffer,
     Compute,
@@ -21,6 +22,7 @@ from tracegen.readers.recorded import (
     Pass,
     Records,
     Residency,
+    Schedule,
     Split,
     Usage,
     Weight,
@@ -43,6 +45,7 @@ _END = struct.Struct("<QQQQ")
 _SPLIT = struct.Struct("<QIIIIIIII")
 _COPY = struct.Struct("<QQIIIIII")
 _HOOKS = struct.Struct("<QII")
+_SCHEDULE = struct.Struct("<QQQQII")
 _TICKS = struct.Struct("<Q")
 
 NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64  # numbers of things, bytes and times, ends of ranges: below these
@@ -363,10 +366,18 @@ def _take_clock(made: Records, data: memoryview, time_ns: int) -> None:
 
 
 def _take_hooks(made: Records, data: memoryview, time_ns: int) -> None:
-    ticks, number, _ = _HOOKS.unpack_from(data)
+    ticks, number, inside = _HOOKS.unpack_from(data)
     _known(number, made.passes, "pass")
     _below(SIZE, ticks=ticks)
     made.hook_ticks[number] = ticks
+    made.hooks_inside = made.hooks_inside and bool(inside)
+
+
+def _take_schedule(made: Records, data: memoryview, time_ns: int) -> None:
+    *times, number, _ = _SCHEDULE.unpack_from(data)
+    _known(number, made.passes, "pass")
+    _below(SIZE, time=max((ns for ns in times if ns != UNKNOWN), default=0))
+    made.passes[number].schedule = Schedule(*(None if ns == UNKNOWN else ns for ns in times))
 
 
 _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
@@ -396,4 +407,5 @@ _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     24: _take_split,
     25: _take_copy,
     26: _take_hooks,
+    27: _take_schedule,
 }

@@ -10,14 +10,16 @@ import pandas as pd
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
 from tracegen.readers.events import Indexes
-from tracegen.readers.units import CELLS, COLUMNS, EXPERTS, ROWS, WEIGHTS
+from tracegen.readers.records import NUMBER
+from tracegen.readers.units import CELLS, COLUMNS, EXPERTS, MASK, ROWS, WEIGHTS
 
 # what the numbers are -> (slot of the container, unit), as places in the contract's lists
 _MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "column"), EXPERTS: ("src0", "expert")}
 _SLOT, _UNIT = (
-    np.array([places.index(_MEANING[what][i]) if what in _MEANING else -1 for what in range(max(_MEANING) + 1)])
+    np.array([places.index(_MEANING[what][i]) if what in _MEANING else -1 for what in range(MASK)] + [-1])
     for i, places in enumerate((contract.SLOTS, contract.UNITS))
 )
+_UNIT[MASK] = contract.UNITS.index("row")
 
 
 def touch_tables(indexes: Indexes, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -58,12 +60,59 @@ def _touches(
     spread = spread.assign(node=spread["user"].astype(np.int64), slot=spread["slot"].astype(np.int64))
     plain = rows[~experts].assign(slot=_SLOT[rows.loc[~experts, "what"]])
     keys = ["pass_id", "node", "slot", "first_unit"]
-    both = pd.concat([plain, spread], ignore_index=True).sort_values(keys, ignore_index=True).drop_duplicates(keys)
+    parts = [plain, spread, _let_through(indexes, pass_id, graph, tables)]
+    both = pd.concat(parts, ignore_index=True).sort_values(keys, ignore_index=True).drop_duplicates(keys)
     columns: dict[str, object] = {name: both[name] for name in ("pass_id", "node", "first_unit", "n_units")}
     columns["slot"] = contract.coded("touches", "slot", both["slot"].to_numpy())
-    columns["unit"] = contract.coded("touches", "unit", _UNIT[both["what"]])
+    columns["unit"] = contract.coded("touches", "unit", _UNIT[both["what"].to_numpy()])
     columns["basis"] = contract.coded("touches", "basis", np.zeros(len(both), np.int8))
     return contract.frame("touches", columns)
+
+
+def _let_through(
+    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """The rows of keys and values that attention read: those its mask let through, as pairs of first and number.
+
+    The first op that reads a mask keeps them for all that read the same. Raises TraceFormatError when they do not
+    ascend, or reach beyond the cache.
+    """
+    chosen = np.flatnonzero(indexes.what == MASK)
+    n_runs = indexes.n[chosen] // 2
+    entry = np.repeat(chosen, n_runs)
+    place = np.arange(len(entry)) - np.repeat(np.cumsum(n_runs) - n_runs, n_runs)
+    at = indexes.first[entry] + 2 * place
+    first, n = (indexes.values[at + i].astype(np.int64) for i in (0, 1))
+    before = np.where(np.diff(entry, prepend=-1) == 0, np.append(0, (first + n)[:-1])[: len(first)], -1)
+    if (n < 1).any() or (first <= before).any():
+        raise TraceFormatError("the rows that a mask lets through do not ascend; the trace was changed")
+    rows = pd.DataFrame(
+        {
+            "pass_id": pass_id[entry], "graph": graph[entry], "node": indexes.node[entry], "what": MASK,
+            "first_unit": first, "n_units": n,
+        }
+    )  # fmt: skip
+    sharing = _sharing_mask(tables).rename(columns={"keeper": "node"})
+    made = rows.merge(sharing, on=["graph", "node"], how="left")
+    if (made["user"].isna() | (made["first_unit"] + made["n_units"] > made["n_rows"])).any():
+        raise TraceFormatError("a mask lets rows through that its op does not have; the trace was changed")
+    made = made.drop(columns=["node", "n_rows"]).rename(columns={"user": "node"})
+    return made.astype({"node": "int64", "slot": "int64"})
+
+
+def _sharing_mask(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """(graph, keeper, user, place of the slot in SLOTS, n_rows): what uses the rows kept with op `keeper`."""
+    edges, nodes = tables["graph_edges"], tables["graph_nodes"]
+    attention = nodes.loc[nodes["op"] == "FLASH_ATTN_EXT", ["graph", "node"]].rename(columns={"node": "target"})
+    edges = edges.merge(attention, on=["graph", "target"])
+    masks = edges[edges["slot"] == "src3"].sort_values(["graph", "target"])[["graph", "source", "target"]]
+    keeper = masks.drop_duplicates(["graph", "source"]).rename(columns={"target": "keeper"})
+    users = masks.merge(keeper, on=["graph", "source"]).drop(columns="source")
+    caches = edges[edges["slot"].isin(["src1", "src2"])].merge(users, on=["graph", "target"])
+    size = nodes[["graph", "node"]].assign(n_rows=nodes["ne1"] * nodes["ne3"]).rename(columns={"node": "source"})
+    made = caches.merge(size, on=["graph", "source"])
+    made["slot"] = made["slot"].map({slot: contract.SLOTS.index(slot) for slot in ("src1", "src2")}).astype("int64")
+    return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot", "n_rows"]]
 
 
 def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
@@ -108,6 +157,8 @@ def _routing(
     if len(ids) == 0:
         return contract.frame("routing")
     rows = _choices(indexes, ids, pass_id, layer, "expert")
+    if rows["expert"].max() >= NUMBER:
+        raise TraceFormatError(f"an op chose expert {rows['expert'].max():.0f}, which cannot be; the trace was changed")
     weights = _choices(indexes, np.flatnonzero(indexes.what == WEIGHTS), pass_id, layer, "weight")
     width = rows.groupby(["pass_id", "layer"])["rank"].max().rename("last").reset_index()
     flat = weights.merge(width, on=["pass_id", "layer"])

@@ -12,7 +12,7 @@ from tracegen.readers.records import NUMBER, SIZE
 from tracegen.readers.segments import Bytes, Segment
 
 OP, THREAD_BEGIN, THREAD_END, INDEX, LONG_OP, MORE = 1, 2, 3, 4, 5, 255
-ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS = 1, 2, 3, 4, 5
+ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS, MASK = 1, 2, 3, 4, 5, 6
 WINDOW = 1 << 17  # rows worked on at a time: about what a processor's cache holds of their columns
 EXACT = 1 << 53  # whole numbers below are exact in a float64
 
@@ -70,13 +70,17 @@ class Openings:
 
 @dataclass(frozen=True)
 class Copies:
-    """One row per copy of numbers that an op was about to use; all numbers one after another as float64."""
+    """One row per copy of numbers that an op was about to use; all numbers one after another as float64.
+
+    `took` is how many ticks the copying took: from its begin to that of the op.
+    """
 
     opening: np.ndarray
     node: np.ndarray
     what: np.ndarray
     ne0: np.ndarray
     n: np.ndarray
+    took: np.ndarray
     values: np.ndarray
 
 
@@ -114,13 +118,14 @@ def read_units(segment: Segment) -> Units:
     other = closed != openings["thread"][opening[kind == THREAD_END]]
     _refuse(segment, events[kind == THREAD_END], other, "it closes another thread's part than was opened")
     # No index lies before the first THREAD_BEGIN: _openings has seen to that.
-    of_index = opening[np.searchsorted(events, index_at)] if len(index_at) else np.zeros(0, np.int64)
+    at_index = np.searchsorted(events, index_at) if len(index_at) else np.zeros(0, np.int64)
     n = index["ne0"].astype(np.int64) * index["ne1"]  # below the size of the file
     return Units(
         Openings(openings["compute"], openings["thread"].astype(np.int64), openings["n_threads"].astype(np.int64)),
         _ops(segment, units, events, kind, opening, begin, end),
         Copies(
-            of_index, index["node"].astype(np.int64), index["what"].astype(np.int64), index["ne0"].astype(np.int64), n,
+            opening[at_index], index["node"].astype(np.int64), index["what"].astype(np.int64),
+            index["ne0"].astype(np.int64), n, begin[np.minimum(at_index + 1, len(begin) - 1)] - begin[at_index],
             _numbers(segment, payload, index_at, index, n),
         ),
         begin,
@@ -161,8 +166,9 @@ def _indexes(segment: Segment, units: np.ndarray, is_unit: np.ndarray) -> tuple[
             end = behind
     where, head, until = found[chosen], heads[chosen], after[chosen]
     narrow = (head["bytes"] == 4) | ((head["bytes"] == 8) & (head["what"] != WEIGHTS))
-    known = np.isin(head["what"], (ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS))
-    wrong = np.flatnonzero(~(narrow & known & (until <= len(units)) & ~ends[chosen]))
+    known = np.isin(head["what"], (ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS, MASK))
+    paired = (head["what"] != MASK) | (head["ne0"] == 2)  # first and number of each run
+    wrong = np.flatnonzero(~(narrow & known & paired & (until <= len(units)) & ~ends[chosen]))
     if len(wrong):
         first = head[wrong[0]]
         raise TraceFormatError(

@@ -32,18 +32,20 @@ function redrawn(draw) {
   new MutationObserver(soon).observe(document.documentElement, { attributes: true });
   return soon;
 }
+/* Numbers as the pages write them (pages/quantities.py): three digits, ties to the even one. */
 function three(value) {
   if (value === 0) { return "0"; }
-  return group(value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))))));
+  var places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))), digits = value.toFixed(20);
+  var kept = digits.slice(0, digits.indexOf(".") + (places ? places + 1 : 0));
+  var tie = /^\.?50*$/.test(digits.slice(kept.length)) && /[02468]$/.test(kept);
+  return group(tie ? kept : value.toFixed(places));
 }
-function took(ns) {
-  if (ns === null || ns === undefined) { return "not recorded"; }
-  var units = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]], i;
-  for (i = 0; i < units.length; i += 1) { if (ns >= units[i][1]) { return three(ns / units[i][1]) + " " + units[i][0]; } }
-  return ns + " ns";
+/* In the first of `units` (name, size, and where it begins when that is not its size) that the value reaches. */
+function inUnit(value, units, smallest) {
+  var unit = units.filter(function (one) { return value >= (one[2] || one[1]); })[0];
+  return unit ? three(value / unit[1]) + " " + unit[0] : Math.round(value) + " " + smallest;
 }
-function bytesOf(value) {
-  var units = [["GiB", 1073741824], ["MiB", 1048576], ["KiB", 1024]], i;
-  for (i = 0; i < units.length; i += 1) { if (value >= units[i][1]) { return three(value / units[i][1]) + " " + units[i][0]; } }
-  return three(value) + " B";
-}
+var TIMES = [["h", 3.6e12, 7.2e12], ["min", 6e10, 1.2e11], ["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
+var BYTES = [["TiB", Math.pow(2, 40)], ["GiB", Math.pow(2, 30)], ["MiB", Math.pow(2, 20)], ["KiB", Math.pow(2, 10)]];
+function took(ns) { return ns === null || ns === undefined ? "not recorded" : inUnit(ns, TIMES, "ns"); }
+function bytesOf(value) { return inUnit(value, BYTES, "B"); }

@@ -64,15 +64,19 @@ function expertGrid(canvas, view) {
 function experts(state, root) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   var canvas = part("grid"), shown = null, wanted = null;
-  var view = { data: null, n: 1, at: null, label: function (token) { return state.labels[view.data.pass[token]]; } };
+  var view = { data: null, n: 1, at: null, label: label };
   var grid = expertGrid(canvas, view), soon = redrawn(function () { grid.draw(); });
 
+  // A row is named by the generated token that it holds, which chose its experts; else by its pass.
+  function label(row) { return view.data.token[row] === null ? "pass " + view.data.pass[row] : "token " + view.data.token[row]; }
+  function named(row) { return label(row) + (view.data.token[row] === null ? "" : " (pass " + view.data.pass[row] + ")"); }
   function tell() {
     var box = part("about"), at = view.at;
     if (!at) { box.textContent = view.data.experts.length + (view.data.experts.length === 1 ? " token row" : " token rows") + ", " + view.n + " experts" + (grid.several() > 1 ? ", " + grid.several() + " token rows in a line" : "") + "."; return; }
     var chosen = view.data.experts.filter(function (one) { return one.indexOf(at.expert) >= 0; }).length;
-    box.textContent = view.label(at.token) + " chose " + view.data.experts[at.token].join(", ") + ", the strongest first. Expert " + at.expert +
-      " is chosen by " + chosen + " of " + view.data.experts.length + " token rows in this layer.";
+    var order = view.data.experts[at.token].length === 1 ? "" : view.data.by_weight ? ", the strongest first" : ", in llama.cpp’s order";
+    box.textContent = named(at.token) + (grid.several() > 1 ? ", the first in its line," : "") + " chose " + view.data.experts[at.token].join(", ") + order +
+      ". Expert " + at.expert + " is chosen by " + chosen + " of " + view.data.experts.length + (view.data.experts.length === 1 ? " token row" : " token rows") + " in this layer.";
   }
   function look(at) { view.at = at; tell(); soon(); }
   function show(layer, said) {

@@ -2,24 +2,6 @@
 var graphArrived = {};
 window.tracegenGraph = function (facts) { graphArrived[facts.key] = facts; };
 
-/* Numbers as the pages write them (pages/quantities.py): three digits, ties to the even one. */
-function graphThree(value) {
-  if (value === 0) { return "0"; }
-  var places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))), digits = value.toFixed(20);
-  var kept = digits.slice(0, digits.indexOf(".") + (places ? places + 1 : 0));
-  var tie = /^\.?50*$/.test(digits.slice(kept.length)) && /[02468]$/.test(kept);
-  return group(tie ? kept : value.toFixed(places));
-}
-function graphTime(ns) {
-  var unit = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]].filter(function (u) { return ns >= u[1]; })[0];
-  return unit ? graphThree(ns / unit[1]) + " " + unit[0] : Math.round(ns) + " ns";
-}
-function graphBytes(bytes) {
-  var units = [["TiB", 4], ["GiB", 3], ["MiB", 2], ["KiB", 1]];
-  var unit = units.filter(function (u) { return bytes >= Math.pow(1024, u[1]); })[0];
-  return unit ? graphThree(bytes / Math.pow(1024, unit[1])) + " " + unit[0] : Math.round(bytes) + " B";
-}
-
 function graphBook(facts) {
   var row = {}, readers = {}, home = {}, drawings = [];
   facts.node.forEach(function (node, i) { row[node] = i; });

@@ -1,6 +1,6 @@
 /* What the colour of a box says: its component, its time, or the bytes it touched. */
 var GRAPH_STEPS = 8;
-var GRAPH_MODES = { time: ["time", graphTime], bytes: ["bytes", graphBytes] };
+var GRAPH_MODES = { time: ["time", took], bytes: ["bytes", bytesOf] };
 
 /* The step of a value on a scale whose steps end at `ends`; null for what is not known. */
 function graphStep(value, ends) {

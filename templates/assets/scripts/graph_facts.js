@@ -31,7 +31,7 @@ function graphFacts(panel, books, state, go, close) {
     var value = book.of("time", node), into = book.of("fused_into", node), state_ = book.of("state", node);
     if (state.scales.time.reason) { return state.scales.time.reason; }
     if (book.kind(node) === "noop") { return "none: it only views"; }
-    if (value !== null) { return over(book, graphTime(value), book.of("n_timed", node)); }
+    if (value !== null) { return over(book, took(value), book.of("n_timed", node)); }
     if (state_ === "fused") { return into === null ? "no time of its own: fused" : ["no time of its own: fused into ", way(book, into)]; }
     return !book.facts.n_passes ? "no measured pass ran it" : state_ && state_ !== "executed" ? "none: " + state_ : "not recorded";
   }
@@ -39,7 +39,7 @@ function graphFacts(panel, books, state, go, close) {
     var value = book.of("bytes", node);
     if (state.scales.bytes.reason) { return state.scales.bytes.reason; }
     if (book.kind(node) === "noop") { return "none: it only views"; }
-    return value === null ? "not recorded" : graphBytes(value) + " (" + exact(value) + " B)";
+    return value === null ? "not recorded" : bytesOf(value) + " (" + exact(value) + " B)";
   }
   function over(book, text, n) {
     return text + (n === book.facts.n_passes ? "" : ", where it had one: " + n + " of " + book.facts.n_passes + " passes");

@@ -47,9 +47,10 @@ function timeline(state, root) {
         return kind;
       });
     });
-    legend(names.concat(["waiting inside", "waiting after"]), used);
+    legend(names.concat(["waiting inside", after()]), used);
     soon();
   }
+  function after() { return view.lanes.length === 1 ? "between operations" : "waiting after"; } // nobody to wait for
   function legend(labels, used) {
     var box = part("legend");
     box.textContent = "";
@@ -133,7 +134,7 @@ function timeline(state, root) {
     fact("begin", took(lane.begin[place.i]));
     fact("work", took(lane.work[place.i]));
     fact("waiting inside", took(lane.barrier[place.i]));
-    fact("waiting after", took(lane.wait[place.i]));
+    fact(after(), took(lane.wait[place.i]));
   }
   function choose(place) { view.chosen = place; tell(); soon(); }
   function point(place) {

@@ -2,7 +2,7 @@
 function stripPicture(canvas, list, told, choose) {
   var HEIGHT = 56, WORDS = 16, chosen = null, pointed = null;
   var common = list.filter(function (pass) { return pass.kind === "generate"; });
-  var highest = Math.max.apply(null, [1].concat((common.length ? common : list).map(function (pass) { return pass.ns || 0; })));
+  var highest = (common.length ? common : list).reduce(function (most, pass) { return Math.max(most, pass.ns || 0); }, 1);
   var cut = list.some(function (pass) { return pass.ns > highest; });
 
   function bar(on, first, last, colours) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracegen.pages.explain.explanation import Explanation
 
 GENERATED = "Token rows of generate passes. Prompt and warm-up are left out."
+HOLDS = "A row chooses the experts of the token that it holds: the one that the pass before it gave."
 WHEN = "a model with experts"
 COUNTS = """
 from tracegen.analysis import experts, routing
@@ -20,6 +21,12 @@ chosen = experts.generated(run.tables)
 data = chosen[chosen["layer"] == $layer]
 """
 
+BY_STRENGTH = """
+from tracegen.analysis import experts, routing
+chosen = experts.generated(run.tables)
+data = routing.by_strength(chosen[chosen["layer"] == $layer])
+"""
+
 EXPERTS = (
     Explanation(
         "experts",
@@ -27,7 +34,7 @@ EXPERTS = (
         "experts ran.",
         GENERATED,
         "One row per layer, one cell per expert; white was never chosen. Compare with the even choice in the caption: "
-        "a few strong cells in a row mean that the layer prefers experts, which then stay in memory.",
+        "a few strong cells in a row mean that the layer prefers experts, which a cache would then hold.",
         """
 from tracegen.analysis import experts
 choice = experts.choice(run.tables)
@@ -38,7 +45,7 @@ data = choice.counts.assign(n_tokens_if_even=choice.even)
     Explanation(
         "experts-tokens",
         "The experts that each generated token chose in one layer, the one whose choice is most uneven.",
-        f"{GENERATED} When they are many, equally many neighbours share a line; the data has each on its own.",
+        f"{GENERATED} {HOLDS} When they are many, equally many neighbours share a line; the data has each on its own.",
         "From top to bottom the tokens, from left to right the experts. A dark column is an expert that most tokens "
         "choose; marks that stay in place from line to line are experts that a cache would still hold.",
         OF_LAYER,
@@ -47,15 +54,16 @@ data = choice.counts.assign(n_tokens_if_even=choice.even)
     Explanation(
         "experts-of-tokens",
         "The experts that each token chose in that layer, with the weights that the router gave them.",
-        GENERATED,
-        "The strongest expert stands first, and the weights in the same order. “—” is a weight that was not recorded.",
-        OF_LAYER,
+        f"{GENERATED} {HOLDS}",
+        "The expert with the largest weight stands first, and the weights in the same order. “—” is a weight that was "
+        "not recorded: then the experts stand as llama.cpp chose them, which may be with a bias.",
+        BY_STRENGTH,
         when=WHEN,
     ),
     Explanation(
         "layer",
         "The experts that each generated token chose, in any layer: the list above the grid chooses it.",
-        f"{GENERATED} No tokens are joined, however many they are.",
+        f"{GENERATED} {HOLDS} Up to 600 tokens have a line each; of more, equally many neighbours share one.",
         "As the figure of the most uneven layer. Pointer or arrow keys tell the token and its experts. The same is in "
         "the table routing of the downloads.",
         when=WHEN,
@@ -108,17 +116,17 @@ data = choice.counts.assign(n_tokens_if_even=choice.even)
     Explanation(
         "experts-weights",
         "The mean weight that the router gave to a token’s strongest expert, its second, and so on.",
-        f"{GENERATED} Choices of which the weight was recorded, as llama.cpp multiplies the experts’ outputs with it.",
-        "Lines far apart: the first expert decides, the last adds little. Lines close together: all count alike. "
+        f"{GENERATED} Rows of which all weights were recorded, as llama.cpp multiplies the experts’ outputs with them.",
+        "Lines far apart: the strongest expert decides, the last adds little. Lines close together: all count alike. "
         "Whether the weights of a token add up to 1 is the model’s choice.",
         CHOSEN + "data = routing.weights(chosen)",
         when=WHEN,
     ),
     Explanation(
         "experts-strength",
-        "The mean weight of each choice per layer; lowest and highest stand in the data.",
-        f"{GENERATED} Choices of which the weight was recorded.",
-        "Choice 1 is the strongest of a token. The pointer on a number shows its range and n.",
+        "The mean weight of each place per layer; lowest and highest stand in the data.",
+        f"{GENERATED} Rows of which all weights were recorded.",
+        "Place 1 is the strongest of a token. The pointer on a number shows its range and n.",
         CHOSEN + "data = routing.weights(chosen)",
         when=WHEN,
     ),

@@ -46,10 +46,11 @@ OTHERS = (
     ),
     Explanation(
         "generated-tokens",
-        "The tokens that were sampled, in order, and the pass whose result each was sampled from.",
+        "The tokens that were sampled, in order, the pass whose result each was sampled from, and the one that then "
+        "took it in.",
         "Generated tokens; those of the prompt are in the table of tokens.",
-        "The pass of token k gave the scores from which it was chosen. The last token may have been sampled and never "
-        "evaluated.",
+        "The pass that gave token k made the scores from which it was chosen; the pass that held it evaluated it, as "
+        "the one row that it took in. The last token may have been sampled and never evaluated.",
         made_by="tracegen.pages.provenance.tokens_table",
     ),
     Explanation(

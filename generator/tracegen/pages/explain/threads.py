@@ -38,8 +38,9 @@ data, bin_ns = timeline.segments(run.tables, $pass_id)
         "How long threads worked and waited, by kind of operation and component.",
         WAITED,
         "Waiting inside an operation is for the other threads at its own barriers, waiting after it for the last of "
-        "them to finish: parts of unequal size, or a thread that the system stopped. Each share is of the thread time "
-        "of all operations; together they are all the waiting.",
+        "them to finish: parts of unequal size, a thread that waits for a page of the file, or one without a "
+        "processor. Each share is of the duration of the passes times their threads; together they are all the "
+        "waiting. A thread that computes alone waits for nobody: what follows its operations is the way to the next.",
         OPS
         + """
 made = waiting.by(ops, passes.measured(run.tables), waiting.KIND)

@@ -9,6 +9,11 @@ WALL = (
     "Work and waiting are sums over threads and may exceed it."
 )
 MEASURED = "Executed operations of prompt and generate passes. Load and warm-up are left out."
+PARTS = (
+    "The passes’ time outside operations is divided too: before the first operation (llama.cpp prepares the graph, "
+    "threads wake), between operations (the barrier after each, nodes without elements), between splits of the "
+    "scheduler, after the last. All bars of a panel together are the whole time of its passes."
+)
 TIMED = """
 from tracegen.analysis import operations, timing
 timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))
@@ -17,26 +22,27 @@ timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))
 TIMES = (
     Explanation(
         "components",
-        f"Wall time of operations by component, per token row of the phase. {WALL}",
-        f"{MEASURED} A fused operation has no time of its own: it is in that of the operation that computed it.",
+        f"Wall time of operations by component, per token row of the phase, and what lies in no operation. {WALL}",
+        f"{MEASURED} {PARTS} A fused operation has no time of its own: it is in that of the one that computed it.",
         "Compare bars within a panel for where the time goes, and one component in both panels for what a batch saves: "
-        "a prompt evaluates many rows at once, so that each row costs less.",
-        TIMED + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables))',
+        "a prompt evaluates many rows at once, so that each row costs less computing. Where the prompt reads the file "
+        "for the first time, its bars hold that waiting too.",
+        TIMED + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
     ),
     Explanation(
         "op-kinds",
-        f"Wall time of operations by their kind in ggml, per token row of the phase. {WALL}",
-        MEASURED,
+        f"Wall time of operations by their kind in ggml, per token row of the phase, and what lies in none. {WALL}",
+        f"{MEASURED} {PARTS}",
         "MUL_MAT multiplies by a weight, MUL_MAT_ID by the experts that were chosen, FLASH_ATTN_EXT or SOFT_MAX is "
         "attention, SET_ROWS and CPY write, GET_ROWS looks up. The same time as by component, in other parts.",
-        TIMED + 'data = timing.by(timed, "op", timing.tokens_by_phase(run.tables))',
+        TIMED + 'data = timing.by(timed, "op", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
     ),
     Explanation(
         "layers",
         f"Wall time of operations by layer and component group, per token row. {WALL}",
         f"{MEASURED} One phase only: generate where there is such a pass, else prompt.",
-        "Equal layers do equal work: a longer bar tells of other work in that layer, or of waiting for memory. "
-        "Operations before and after all layers stand last.",
+        "Equal layers do equal work: a longer bar tells of other work in that layer, or of waiting: for a page of the "
+        "file or for a processor, if only in one pass. Operations before and after all layers stand last.",
         "from tracegen.charts import theme"
         + TIMED
         + """
@@ -49,16 +55,17 @@ data["ns_per_token"] = data["duration_ns"].astype(float) / timing.tokens_by_phas
     Explanation(
         "tokens",
         "The duration of each generate pass, from its begin to its end, waiting included. The CSV has its page faults, "
-        "bytes read from storage and forced context switches beside it.",
+        "bytes read from storage, time without a processor and forced context switches beside it.",
         "Generate passes of which the produced token is known. Token 0 comes from the prompt and is not drawn; "
         "sampling between passes is in none.",
-        "The dashed line is the median. A single long bar is often the disk or another program: look at its faults, "
-        "read bytes and switches in the data. A slow rise comes from the growing KV cache.",
+        "The dashed line is the median. A single long bar is often the disk or another program: look at its bytes "
+        "read, faults and run delay in the data. A slow rise may come from the growing KV cache; a step in the middle "
+        "does not.",
         """
 rows = run.passes[run.passes["kind"] == "generate"].sort_values("pass_id")
 rows = rows.assign(duration_ns=rows["end_ns"] - rows["begin_ns"]).dropna(subset=["produced_token", "duration_ns"])
-data = rows[["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "read_bytes",
-             "involuntary_switches"]]
+data = rows[["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "minor_faults", "read_bytes",
+             "run_delay_ns", "involuntary_switches"]]
 """,
     ),
     Explanation(
@@ -66,7 +73,8 @@ data = rows[["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faul
         f"Wall time of each node of the graph, summed over its executions. {WALL}",
         f"{MEASURED} The 15 nodes with the largest sum, of one phase: generate where there is such a pass.",
         "A share is of the wall time of all operations of the phase. A wall time far above work divided by threads is "
-        "waiting. The link opens the longest execution.",
+        "waiting. Work includes the waiting for a page of the file or for a processor. The link opens the longest "
+        "execution.",
         TIMED + 'data = timing.top_ops(timed, "$phase")',
     ),
     Explanation(

@@ -1,0 +1,60 @@
+"""How many bytes the elements of a tensor take, and which stretches of memory they lie in: strides leave holes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from tracegen.ggml_types import block_of
+
+DIMENSIONS = tuple(f"{side}{i}" for side in ("ne", "nb") for i in range(4))
+
+
+def block_bytes(dtype: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Elements and bytes of a block of each dtype, float64; NaN where the type is not known."""
+    names = dtype.astype("category")
+    known = [block_of(str(name)) or (np.nan, np.nan) for name in names.cat.categories]
+    block, size = np.array([*known, (np.nan, np.nan)]).T
+    codes = names.cat.codes.to_numpy()
+    return block[codes], size[codes]
+
+
+def content_bytes(rows: pd.DataFrame, dimensions: Iterable[int] = range(4)) -> pd.Series:
+    """Bytes of the elements along some dimensions (all of them: of the tensor), Int64.
+
+    `rows` has dtype, ne0 … ne3, nb0 … nb3 and size_bytes (the extent, from the first byte to the last). What lies in
+    one piece takes its extent. Null where a type is not known and the tensor does not lie in one piece.
+    """
+    chosen = tuple(dimensions)
+    block, size = block_bytes(rows["dtype"])
+    elements = np.prod([rows[f"ne{i}"].to_numpy("int64") for i in chosen], axis=0)
+    known = ~np.isnan(size)
+    made = elements // np.where(known, block, 1).astype("int64") * np.where(known, size, 0).astype("int64")
+    if chosen == (0, 1, 2, 3):
+        whole = ~known & (rows["nb3"] * rows["ne3"] == rows["size_bytes"]).to_numpy()
+        whole &= (rows["nb2"] * rows["ne2"] == rows["nb3"]).to_numpy()
+        whole &= (rows["nb1"] * rows["ne1"] == rows["nb2"]).to_numpy()
+        made, known = np.where(whole, rows["size_bytes"], made), known | whole
+    return pd.Series(pd.arrays.IntegerArray(made.astype("int64"), ~known), index=rows.index)
+
+
+def stretches(dtype: str, elements: Sequence[int], strides: Sequence[int]) -> tuple[np.ndarray, int] | None:
+    """Where a tensor lies: offsets of its stretches from its first byte, ascending, and the bytes of each.
+
+    `elements` and `strides` (bytes) are those of its dimensions, in any order but the first, whose rows hold whole
+    blocks. None for a type that is not known.
+    """
+    block = block_of(dtype)
+    if block is None:
+        return None
+    length = block[1]
+    dimensions = [(strides[0], elements[0] // block[0]), *zip(strides[1:], elements[1:], strict=True)]
+    offsets = np.zeros(1, np.int64)
+    for stride, n in sorted((stride, n) for stride, n in dimensions if n != 1):
+        if stride == length and len(offsets) == 1:
+            length *= n
+        else:
+            offsets = (np.arange(n, dtype=np.int64)[:, None] * stride + offsets[None, :]).ravel()
+    return np.unique(offsets), length

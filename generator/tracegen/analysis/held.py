@@ -1,0 +1,36 @@
+"""Which generated token a token row holds, and which one no row does."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+from tracegen.held_tokens import held_tokens, of_sequences
+
+
+def held(tables: Tables) -> pd.DataFrame:
+    """The generated token that each token row holds: it is what the row stands for, and what chose the row's experts.
+
+    Columns: pass_id, row, generated_token (null: a token of the prompt, or not known). Of a run that was stored
+    before the table of tokens said so it follows from the passes.
+    """
+    tokens = tables["tokens"]
+    if tokens["generated_token"].isna().all():
+        return held_tokens(tables["passes"], tokens)
+    return tokens[["pass_id", "row", "generated_token"]]
+
+
+def last_given(tables: Tables) -> int | None:
+    """The last generated token, where no pass of its context came after the one that gave it: no row holds it.
+
+    None where nothing was generated, or later passes of its context may hold it.
+    """
+    passes = tables["passes"]
+    passes = passes[of_sequences(passes)].sort_values("pass_id")
+    gave = passes.dropna(subset=["produced_token"])
+    if gave.empty:
+        return None
+    last = gave.sort_values("produced_token").iloc[-1]
+    mine = passes["context"].fillna(-1) == (-1 if pd.isna(last["context"]) else last["context"])
+    later = mine & (passes["pass_id"] > last["pass_id"])
+    return None if later.any() else int(last["produced_token"])

@@ -1,0 +1,77 @@
+"""A pass from its begin to its end: what lies in operations, and what before, between and after them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.passes import with_duration
+
+# Part of a pass outside its operations -> what pages call it.
+OUTSIDE_OPS = {
+    "before_ns": "before operations",
+    "between_ns": "between operations",
+    "between_splits_ns": "between splits",
+    "after_ns": "after operations",
+    "elsewhere_ns": "other backends",
+}
+PARTS = ("ops_ns", *OUTSIDE_OPS)
+
+
+def pass_parts(tables: Tables) -> pd.DataFrame:
+    """The parts of each pass that has an end and at least one timed operation: wall time, ns.
+
+    Columns: pass_id, duration_ns, ops_ns (executed operations, each from its first thread's begin to its last
+    thread's end), before_ns (until the first operation or split begins: llama.cpp prepares the graph, threads wake),
+    between_ns (from the end of one to the begin of the next: the barrier, and nodes without elements),
+    between_splits_ns (the same where the next belongs to another split of the scheduler), after_ns (from the last
+    end to the end of the pass), elsewhere_ns (splits that other backends ran, from hand-over to finish), and
+    apart_ns: how far the sum of all parts lies from the duration. It is 0 where operations follow one another within
+    their pass; what overlaps or lies outside the pass adds to it.
+    """
+    passes = with_duration(tables).dropna(subset=["graph", "duration_ns"])
+    items = _items(tables, passes["pass_id"])
+    place = items["pass_id"].to_numpy()
+    begin, end = items["begin_ns"].to_numpy("int64"), items["end_ns"].to_numpy("int64")
+    opens = np.diff(place, prepend=-1) != 0
+    before = np.roll(end, 1)
+    gap = np.where(opens, 0, begin - before)
+    other_split = ~opens & (items["split"].to_numpy() != np.roll(items["split"].to_numpy(), 1))
+    elsewhere = items["elsewhere"].to_numpy(bool)
+    sums = pd.DataFrame(
+        {
+            "pass_id": place,
+            "ops_ns": np.where(elsewhere, 0, end - begin),
+            "elsewhere_ns": np.where(elsewhere, end - begin, 0),
+            "between_ns": np.where(other_split, 0, gap).clip(0),
+            "between_splits_ns": np.where(other_split, gap, 0).clip(0),
+            "overlap_ns": (-gap).clip(0),
+        }
+    )
+    made = sums.groupby("pass_id").sum()
+    ends = items.groupby("pass_id").agg(first=("begin_ns", "min"), last=("end_ns", "max"))
+    made = passes.set_index("pass_id")[["begin_ns", "end_ns", "duration_ns"]].join(made.join(ends), how="inner")
+    before_ns, after_ns = made["first"] - made["begin_ns"], made["end_ns"] - made["last"]
+    outside = (-before_ns).clip(0) + (-after_ns).clip(0)
+    made = made.assign(before_ns=before_ns.clip(0), after_ns=after_ns.clip(0))
+    made["apart_ns"] = made.pop("overlap_ns") + outside
+    wanted = ["duration_ns", *PARTS, "apart_ns"]
+    return made[wanted].astype("int64").reset_index()
+
+
+def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:
+    """Executed operations with times, and splits of other backends: pass_id, split, begin_ns, end_ns, elsewhere."""
+    ops = tables["ops"]
+    known = (ops["state"] == "executed") & (ops["time_basis"] == "measured") & ops["pass_id"].isin(pass_ids)
+    ops = ops.loc[known.fillna(False).to_numpy(bool), ["pass_id", "split", "begin_ns", "end_ns"]]
+    splits = tables["splits"]
+    others = splits.loc[~splits["by_op"].to_numpy(bool) & splits["pass_id"].isin(pass_ids).to_numpy(bool)]
+    columns = {"pass_id": "int64", "split": "int64", "begin_ns": "int64", "end_ns": "int64"}
+    parts = [
+        ops.assign(split=ops["split"].fillna(0)).astype(columns).assign(elsewhere=False),
+        others[list(columns)].astype(columns).assign(elsewhere=True),
+    ]
+    if others.empty:
+        parts.pop()
+    return pd.concat(parts, ignore_index=True).sort_values(["pass_id", "begin_ns", "end_ns"], ignore_index=True)

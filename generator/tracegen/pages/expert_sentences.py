@@ -1,0 +1,325 @@
+"""The sentences of the experts page, and what the overview says of experts: values in, text out.
+
+A token row chooses the experts of the token that it holds: a row is named by that token. A pair of layer and
+expert is called so; "8 experts" are those of one layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tracegen.pages import quantities as q
+
+LEFT_OUT = "Prompt and warm-up are left out."
+HELD = (
+    "A row is named by the token that it holds, which its pass takes in; the token that the pass gives is held by a "
+    "later row, or, if it is the last, by none."
+)
+
+
+# Names of rows and lines.
+
+
+def line_name(tokens: tuple[int | None, int | None], passes: tuple[int, int]) -> str:
+    """What a line is called, from its first row and its last.
+
+    By the generated tokens that they hold, or, where these are not known, by their passes.
+    """
+    known = None not in tokens
+    first, last = tokens if known else passes
+    noun = "token" if known else "pass"
+    return f"{noun} {first}" if first == last else f"{'tokens' if known else 'passes'} {first}–{last}"
+
+
+# Why there is nothing to show.
+
+
+def no_choice(*, has_routing: bool, has_generate: bool, kinds: Sequence[str]) -> str:
+    """Why no row of a generate pass chose an expert; `kinds` are those of the passes whose rows did."""
+    if not has_routing:
+        return "The trace holds no routing: it does not say which experts the tokens chose."
+    if has_generate:
+        return "The trace holds no routing of a generate pass."
+    named = [{"warmup": "warm-up"}.get(kind, kind) for kind in kinds] or ["other"]
+    return f"The run has no generate pass: only rows of {_listed(named)} passes chose experts."
+
+
+NO_PAIR = "No generated token that chose experts has one before it in its sequence."
+
+
+def no_weight(*, private: bool) -> str:
+    """Why no weight is shown."""
+    if private:
+        return "How strongly the tokens chose is withheld: the experiment is private."
+    return "The trace holds no routing weight: it does not say how strongly the tokens chose."
+
+
+# Which experts the tokens choose.
+
+
+def choice_title(
+    *, n_never: int, n_pairs: int, layers: Sequence[int], best: tuple[int, int], most: int, n_best: int, n_rows: int
+) -> str:
+    """What stands above the counts of all pairs of layer and expert.
+
+    `best` is (layer, expert) of a pair that most rows chose, `most` how many did, `n_best` how many such pairs are.
+    """
+    if n_never:
+        return never_chosen(n_never, n_pairs, layers, "is", "are")
+    every = _every_expert(layers)
+    if n_rows == 1:
+        return f"{every} is chosen by the one token that chose"
+    share = f"all {q.count(n_rows)} tokens" if most == n_rows else f"{q.count(most)} of {q.count(n_rows)} tokens"
+    if n_best == n_pairs:
+        return f"{every} is chosen, each by {share}"
+    if n_best > 1:
+        return f"{every} is chosen, {q.count(n_best)} of them most often, by {share} each"
+    where = "" if len(layers) == 1 else f" of layer {best[0]}"
+    return f"{every} is chosen; expert {best[1]}{where} most often, by {share}"
+
+
+def choice_caption(*, n_rows: int, n_experts: int | None, n_chosen: int | None, even: float | None) -> str:
+    """What a cell of that grid is, and what an even choice would give it. None: layers or rows differ in it."""
+    said = "Each cell: token rows of generate passes that chose the expert in that layer, one row of cells per layer."
+    if n_rows:
+        said += f" n = {q.counted(n_rows, 'token row')}"
+        if n_experts is None:
+            said += "; layers differ in their number of experts, so that no one baseline holds."
+        elif n_chosen is None or even is None:
+            said += "; rows differ in how many experts they choose, so that no one baseline holds."
+        else:
+            who = "it" if n_rows == 1 else "each"
+            said += (
+                f"; {who} chooses {n_chosen} of {q.counted(n_experts, 'expert')} in a layer, so that "
+                f"an even choice would give every cell {q.three(even)}."
+            )
+    return f"{said} {LEFT_OUT}"
+
+
+def never_chosen(n_never: int, n_pairs: int, layers: Sequence[int], one: str, many: str) -> str:
+    """How many experts nobody chose, some of them at least; `one` and `many` are the verb."""
+    what = f"of layer {layers[0]}" if len(layers) == 1 else "of layer and expert"
+    noun = "expert" if len(layers) == 1 else "pair"
+    verb = one if n_never == 1 else many
+    return f"{q.count(n_never)} of {q.counted(n_pairs, noun)} {what} {verb} chosen by no generated token"
+
+
+def generate_rows(n_rows: int) -> str:
+    """How many rows were counted, if any."""
+    if not n_rows:
+        return LEFT_OUT
+    return f"n = {q.counted(n_rows, 'token row')} of generate passes; prompt and warm-up are left out."
+
+
+# Which experts each token chooses in one layer.
+
+
+def tokens_title(*, layer: int | None, n_tokens: int, most_uneven: bool) -> str:
+    """`most_uneven`: its choice is more uneven than that of each other layer, and there are others."""
+    if layer is None:
+        return "Which experts does each token choose?"
+    who = "the one token" if n_tokens == 1 else "each token"
+    return f"Which experts does {who} choose in layer {layer}{', the most uneven' if most_uneven else ''}?"
+
+
+def tokens_caption(*, n_tokens: int, several: int, n_layers: int, most_uneven: bool, last: str) -> str:
+    """`several` tokens stand in a line; `last` is what is to say of the last token, or empty."""
+    said = ["Each mark: an expert that a generated token chose in the layer.", _joined(n_tokens, several)]
+    if n_layers > 1:
+        said.append(
+            "The layer is the one whose choice is most uneven: the greatest standard deviation of its experts’ counts "
+            "over their mean."
+            if most_uneven
+            else "No layer’s choice is more uneven than that of this one, the first of several."
+        )
+    said += [HELD, last, generate_rows(n_tokens)]
+    return " ".join(filter(None, said))
+
+
+def _joined(n_tokens: int, several: int) -> str:
+    if n_tokens == 0:
+        return ""
+    if several == 1:
+        return "One line per token."
+    rest = n_tokens % several
+    odd = f" (the last: {rest})" if rest else ""
+    return f"{several} tokens stand in a line{odd}; the stronger a mark, the more of them chose it."
+
+
+def last_token(last: int | None, *, windowed: bool) -> str:
+    """What became of the last generated token, where no row of the trace holds it; None where that is not known."""
+    if last is None:
+        return ""
+    if windowed:
+        return f"Token {last}, the last one generated, is held by no recorded row."
+    return f"Token {last}, the last one generated, is held by no row: it chose no expert."
+
+
+def of_tokens_title(layer: int | None) -> str:
+    """Above the table of the same."""
+    return "Which experts are they?" if layer is None else f"Which experts are they in layer {layer}?"
+
+
+def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int) -> str:
+    """`n_ordered` of the tokens have all their weights, by which their experts are ordered."""
+    if n_tokens and n_ordered == n_tokens:
+        order = ", the strongest first, and their routing weights."
+    elif n_ordered:
+        order = " and their routing weights: the strongest first, or in llama.cpp’s order where a weight is missing."
+    elif n_tokens == 0:
+        order = "."
+    else:
+        order = ", in llama.cpp’s order."
+    cut = f" The first {n_shown} of {q.count(n_tokens)}; the CSV has all." if n_tokens > n_shown else ""
+    return f"The experts that each generated token chose{order} {HELD}{cut}"
+
+
+# How evenly.
+
+
+def load_title(*, share: float, even: float | None, layers: Sequence[int], chance: float | None = None) -> str:
+    """`share` is what the most chosen expert of a layer gets, the median over layers; `even` null: layers differ.
+
+    `chance` is what so few rows give it that choose at random, null where they are many.
+    """
+    return f"{_most_chosen(share, layers, 'gets')}{_even(even, 'it ')}{_chance(chance)}"
+
+
+def load_caption(*, n_layers: int, n_rows: int, sizes_differ: bool) -> str:
+    """What bars and ticks are."""
+    if n_layers == 1:
+        marks = "tick: the share of each"
+    else:
+        whose = f"{q.count(n_layers)} layers" if n_layers else "the layers"
+        whose += " (of those that have so many experts)" if sizes_differ else ""
+        marks = f"bar: from the lowest to the highest of {whose}, tick: their median"
+    each = "Experts of the layer" if n_layers == 1 else "Experts of each layer"
+    return (
+        f"{each} sorted by how often they were chosen; {marks}, dashed: every expert chosen equally often. "
+        f"{generate_rows(n_rows)}"
+    )
+
+
+def cover_title(*, needed: Sequence[int], sizes: Sequence[int], layers: Sequence[int]) -> str:
+    """How few experts make up 80 % of the choices; one entry per layer: experts needed, experts, number of the layer.
+
+    At least half of the layers need as many as the lower median, or fewer.
+    """
+    half = sorted(needed)[(len(needed) - 1) // 2]
+    size = sizes[0] if len(set(sizes)) == 1 else None
+    alike = len(set(needed)) == 1
+    where = f"layer {layers[0]}" if len(layers) == 1 else "every layer with experts"
+    if half == size and size > 1:  # more than half of the layers stand at the lower median or above
+        where = where if alike else "more than half of the layers with experts"
+        return f"In {where}, 80 % of the choices take all {size} experts"
+    said = q.counted(half, "expert") if size is None else f"{half} of {q.counted(size, 'expert')}"
+    if not alike:
+        where, said = "at least half of the layers with experts", said + (" or fewer" if half > 1 else "")
+    return f"In {where}, {said} {'is' if half == 1 else 'are'} enough for 80 % of the choices"
+
+
+def cover_caption(*, n_layers: int, n_rows: int) -> str:
+    """What the lines are."""
+    differ = " Which they are may differ from layer to layer." if n_layers > 1 else ""
+    return (
+        "The fewest experts of a layer that together make up at least 50, 80 and 95 % of its choices, the most chosen "
+        f"first.{differ} {generate_rows(n_rows)}"
+    )
+
+
+def overview(
+    *,
+    n_never: int,
+    n_pairs: int,
+    share: float,
+    even: float | None,
+    layers: Sequence[int],
+    chance: float | None = None,
+) -> str:
+    """The finding of the overview."""
+    never = (
+        f"{never_chosen(n_never, n_pairs, layers, 'was', 'were')}; "
+        if n_never
+        else f"No expert was left out: {_lower(_every_expert(layers))} was chosen by a generated token; "
+    )
+    return f"{never}{_lower(_most_chosen(share, layers, 'got'))}{_even(even, '', ', where ')}{_chance(chance)}."
+
+
+def _every_expert(layers: Sequence[int]) -> str:
+    return f"Every expert of layer {layers[0]}" if len(layers) == 1 else "Every expert of every layer"
+
+
+def _most_chosen(share: float, layers: Sequence[int], verb: str) -> str:
+    if len(layers) == 1:
+        return f"The most chosen expert of layer {layers[0]} {verb} {q.percent(share)} of its choices"
+    return (
+        f"The most chosen expert of a layer {verb} {q.percent(share)} of its choices (median over {len(layers)} layers)"
+    )
+
+
+def _even(even: float | None, whom: str, joint: str = "; ") -> str:
+    return "" if even is None else f"{joint}an even choice would give {whom}{q.percent(even)}"
+
+
+def _chance(chance: float | None) -> str:
+    return "" if chance is None else f", so few rows that choose at random about {q.percent(chance)}"
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _n(numbers: Collection[int], what: str) -> str:
+    """How many rows were counted, layer by layer; empty where there are none."""
+    if not numbers:
+        return ""
+    low, high = min(numbers), max(numbers)
+    return f" n = {'' if low == high else f'{q.count(low)} to '}{q.counted(high, 'token row')} {what}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+# Which again.
+
+
+def reuse_title(*, share: float, even: float, n_tokens: int) -> str:
+    """`share` of the choices of the `n_tokens` that have one before them."""
+    if share in (0, 1):
+        who = "The one token that has one before it" if n_tokens == 1 else "Every token" if share else "No token"
+        what = "the experts" if share else "no expert" if n_tokens == 1 else "an expert"
+        return f"{who} chose {what} of the token before again{_even(even, '')}"
+    return f"{q.percent(share)} of a token’s experts were chosen by the token before too{_even(even, '')}"
+
+
+def reuse_caption(n_tokens: Collection[int]) -> str:
+    """`n_tokens` of each layer have one before them."""
+    them = "it" if max(n_tokens, default=0) == 1 else "them"
+    return (
+        "Share of the experts of a generated token that the generated token before it, of the same sequence, chose in "
+        "the same layer: what a cache that holds one token’s experts would hit. A row chooses for the token that it "
+        "holds. Tick: if all experts were equally likely."
+        f"{_n(n_tokens, f'per layer with one before {them}; the first of a sequence has none')} {LEFT_OUT}"
+    )
+
+
+# How strongly.
+
+
+def weights_title(*, mean: float, places: int, layers: Sequence[int]) -> str:
+    """`mean` is the weight of the strongest of the `places` experts that a row chooses."""
+    where = f"in layer {layers[0]}" if len(layers) == 1 else "in a layer"
+    what = "The one expert that a token chooses" if places == 1 else "The strongest of a token’s experts"
+    return f"{what} {where} gets a weight of {q.three(mean)} on average"
+
+
+def weights_caption(*, n_rows: Collection[int], places: int, shown: int) -> str:
+    """`n_rows` of each layer and place; `shown` of the places are drawn."""
+    cut = f" The {shown} strongest of {places}; the table has all." if shown < places else ""
+    return (
+        "Mean weight that the router gave the chosen experts, by their place in order of weight, per layer, as "
+        "llama.cpp multiplies the experts’ outputs with it. Place 1 is a row’s strongest, which is not always "
+        "llama.cpp’s first choice: a router may choose with a bias that the weight lacks."
+        f"{_n(n_rows, 'per layer and place')}{cut} {LEFT_OUT}"
+    )

@@ -1,0 +1,219 @@
+"""The sentences of a report that depend on what was measured: values in, one sentence out, literally true of them.
+
+Those of experts are in `expert_sentences.py`. None of them looks at tables; what they are about is said in their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+
+from tracegen.model import Check
+from tracegen.pages import quantities as q
+
+EVEN = 1.2  # token times whose largest is below this many times the median are called about the same
+
+
+def read_and_wrote(
+    prompt_tokens: int | None, n_prompt: int, generated: int | None, n_generate: int, n_other: int
+) -> str:
+    """What the measured passes did: tokens in and out (None: not known), and passes by kind."""
+    if not n_prompt + n_generate + n_other:
+        return "No pass was measured."
+    if not n_prompt + n_generate:
+        none = "not of prompt or generate" if n_other == 1 else "none of them prompt or generate"
+        return f"{q.counted(n_other, 'pass')}, {none}."
+    read = "a prompt of unknown length" if prompt_tokens is None else q.counted(prompt_tokens, "prompt token")
+    wrote = "tokens of unknown number" if generated is None else q.counted(generated, "token")
+    other = f"; {q.counted(n_other, 'pass')} {'is' if n_other == 1 else 'are'} of other kinds" if n_other else ""
+    of_prompt = f"It read {read} in {q.counted(n_prompt, 'pass')}" if n_prompt else "No prompt pass was recorded; it"
+    joint = " and" if n_prompt else ""
+    return f"{of_prompt}{joint} wrote {wrote}, with {q.counted(n_generate, 'generate pass')}{other}."
+
+
+def heatmap_title(share: float | None) -> str:
+    """`share` of the file that measured passes used; None: not known, or nothing was measured."""
+    if share is None or share >= 0.999:
+        return "Which bytes of the file does each token use?"
+    return f"{q.percent(1 - share)} of the file is used by no token"
+
+
+def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
+    """Which tensors no measured pass used."""
+    if n == 0:
+        return f"Measured passes used each of the {q.count(n_tensors)} tensors."
+    which = f"1 of {q.count(n_tensors)} tensors, {q.size(size_bytes)}," if n == 1 else ""
+    which = which or f"{q.count(n)} of {q.count(n_tensors)} tensors, {q.size(size_bytes)} together,"
+    return f"{which} that no measured pass used."
+
+
+def residency_title(begun: float, ended: float, after: str, n: int) -> str:
+    """Shares of the file in memory when the load or the first pass had ended (`after`), and the last of `n`."""
+    first = f"{q.percent(begun)} of the file is in memory after the {after}"
+    return first if n == 1 else f"{first}, {q.percent(ended)} at the end"
+
+
+def unused_of_file(unused_bytes: int, file_bytes: int, n_passes: int) -> str:
+    """What of the model's files no measured pass used."""
+    if unused_bytes == 0:
+        return "Every byte of the file was used by some operation."
+    who = "the measured pass" if n_passes == 1 else f"none of the {q.count(n_passes)} measured passes"
+    used = "did not use" if n_passes == 1 else "used"
+    subject = f"{q.percent(unused_bytes / file_bytes)} of the file ({q.size(unused_bytes)})"
+    return f"{who[0].upper()}{who[1:]} {used} {subject}."
+
+
+def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
+    """Where the weights of a token lie; empty when it used none."""
+    if not disk_bytes + copied_bytes:
+        return ""
+    if not copied_bytes:
+        return "All weights a token uses are read through the file mapping."
+    if not disk_bytes:
+        return "All weights a token uses were copied out of the file at load; no operation reads the file."
+    share = copied_bytes / (disk_bytes + copied_bytes)
+    return (
+        f"{q.percent(share)} of the weight bytes a token uses were copied out of the file at load; no operation "
+        "reads them from the file."
+    )
+
+
+def time_goes_to(phase: str, group: str, share: float, outside: float) -> str:
+    """Which component group takes most of the time of a phase's passes, and how much lies in no operation."""
+    name = {"generate": "generation", "prompt": "the prompt"}[phase]
+    rest = f"; {q.percent(outside)} to none: it lies before, between and after operations" if outside else ""
+    return f"{q.percent(share)} of the time of {name} goes to operations of {group}{rest}."
+
+
+def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str:
+    """What threads did in the passes of a phase, as shares of thread time; empty for one: it waits for nobody."""
+    if n_threads == 1:
+        return ""
+    name = {"generate": "generation", "prompt": "the prompt"}[phase]
+    return (
+        f"In {name} threads work {q.percent(work)} of their time and wait {q.percent(waiting)} at barriers. Work holds "
+        "the waiting for the disk; both hold time without a processor."
+    )
+
+
+def threads_during(label: str, work: float, n_threads: int) -> str:
+    """The title of the figure of threads: the share of the thread time of one pass that was work in operations."""
+    if n_threads == 1:
+        return f"During {label}, the one thread is in operations for {q.percent(work)} of the pass"
+    return f"During {label}, threads work {q.percent(work)} of the pass in operations"
+
+
+CARE = {
+    "interference": "Threads that could run waited for a processor",
+    "not_stopped": "Passes stood still",
+    "even_tokens": "Mean and median of the token times lie apart",
+    "tracing_cost": "Tracing took a share of the passes’ time",
+}
+
+
+def times_with_care(checks: Sequence[Check]) -> str:
+    """What stands above figures of times for each check of times that did not pass; empty when all did."""
+    told = []
+    for c in checks:
+        told.append(f"{CARE[c.key]}: {c.found} (limit: {c.limit}).")
+        if c.key in ("interference", "even_tokens") and c.detail:
+            told.append(f"{c.detail[:1].upper()}{c.detail[1:]}.")
+    return " ".join(["Read these times with care.", *told]) if told else ""
+
+
+def read_from_storage(
+    other_bytes: int | None, generate: Sequence[int], file_bytes: int, others: str = "the prompt"
+) -> str:
+    """What the passes made the kernel read: generate passes one by one, `others` (by default the prompt) together."""
+    together = (other_bytes or 0) + sum(generate)
+    if together == 0:
+        return "No measured pass made the kernel read from storage."
+    parts = [(others, q.size(other_bytes))] if other_bytes is not None else []
+    if generate:
+        each = f" ({q.size(median(generate))} in the median pass)" if len(generate) > 1 else ""
+        parts.append(("generation", f"{q.size(sum(generate))}{each}"))
+    (first, amount), *more = parts
+    told = f"{first[0].upper()}{first[1:]} made the kernel read {amount} from storage"
+    told += "".join(f" and {name} {size}" for name, size in more)
+    times = together / file_bytes if file_bytes else 0
+    return f"{told}, read-ahead included{f'; together {q.three(times)} times the file' if times > 1 else ''}."
+
+
+def page_faults(major: int, minor: int) -> str:
+    """Faults that waited for a read of their own, and those that did not but may have waited for another."""
+    none = "none" if minor == 0 else "1" if minor == 1 else q.count(minor)
+    rest = "" if not minor else f"; {none} waited for none, or for one that was under way"
+    if not major:
+        return f"No page fault of a measured pass waited for a read of its own{rest}."
+    of_its = "its" if major == 1 else "their"
+    return f"{q.counted(major, 'page fault')} of measured passes waited for a read of {of_its} own{rest}."
+
+
+def token_times(times_ns: Sequence[float]) -> str:
+    """The title of the figure of token times: how far the slowest and the fastest lie from the median."""
+    if not times_ns:
+        return "How long does each token take?"
+    usual = median(times_ns)
+    if len(times_ns) == 1:
+        return f"One token has a pass of its own: it took {q.duration(usual)}"
+    slow = max(times_ns) / usual if usual else 1.0
+    fast = usual / min(times_ns) if min(times_ns) else float("inf")
+    if max(slow, fast) < EVEN:
+        return f"All {q.count(len(times_ns))} tokens take about the same time: {q.duration(usual)} in the median"
+    if slow >= fast:
+        made = f"The slowest token takes {q.three(slow)} times the median"
+    else:
+        made = f"The fastest token takes {q.percent(1 / fast)} of the median"
+    mean = fmean(times_ns)
+    if usual and not 1 / EVEN <= mean / usual <= EVEN:
+        made += f"; the mean is {q.three(mean / usual)} times the median"
+    return made
+
+
+def waiting_title(share: float | None, top: str, top_share: float, n_threads: int) -> str:
+    """The title of the table of waiting: `share` of thread time, of which `top_share` at `top`."""
+    if share is None:
+        return "Where is the waiting?"
+    if n_threads == 1:
+        return "One thread computes: it waits for no other"
+    if not share:
+        return "No thread waits at a barrier"
+    return f"Threads wait {q.percent(share)} of their time at barriers; {q.percent(top_share)} of it is at {top}"
+
+
+def heatmap_rows(n_measured: int, n_warmup: int, n_rows: int) -> str:
+    """Which passes stand in the rows of the heatmap."""
+    warmup = f" and {q.counted(n_warmup, 'warm-up pass', 'warm-up passes')}" if n_warmup else ""
+    return f"{q.counted(n_measured, 'measured pass')}{warmup} in {q.counted(n_rows, 'row')}"
+
+
+def outside_statistics(kinds: Mapping[str, int]) -> str:
+    """Loads and warm-up passes that stand outside; empty when there is none. `kinds`: how many of each."""
+    named = {"load": ("load", "loads"), "warmup": ("warm-up pass", "warm-up passes")}
+    told = [q.counted(n, *named[kind]) for kind, n in kinds.items() if n]
+    if not told:
+        return ""
+    stand = "stands" if sum(kinds.values()) == 1 else "stand"
+    return f"{' and '.join(told)} {stand} outside every statistic."
+
+
+def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_bytes: int | None) -> str:
+    """Whether the file can stay in what is left of memory beside the buffers of the run."""
+    if not file_bytes or not room_bytes:
+        return ""
+    if buffer_bytes is None:
+        fits = file_bytes < room_bytes
+        return "It is smaller: it may stay there." if fits else "It is larger: not all of it can stay there."
+    left = max(room_bytes - buffer_bytes, 0)
+    beside = f"Beside {q.size(buffer_bytes)} of the run’s buffers {q.size(left)} are left"
+    if file_bytes <= left:
+        return f"{beside}: the file may stay there once it was read."
+    return f"{beside}: not all of the file can stay there."
+
+
+def even_rate(rate: float | None, median_ns: float | None) -> str:
+    """What the median pass would give, where the mean says something else; empty where they agree."""
+    if not rate or not median_ns:
+        return ""
+    usual = 1e9 / median_ns
+    return "" if 1 / EVEN <= usual / rate <= EVEN else f"the median pass alone would give {q.rate(usual)}"

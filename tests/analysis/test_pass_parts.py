@@ -1,0 +1,114 @@
+"""The parts of a pass, against a walk over its nanoseconds; and that they are the whole of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.builders import scaled_case
+from tracegen.analysis import operations, timing
+from tracegen.analysis.pass_parts import OUTSIDE_OPS, PARTS, pass_parts
+from tracegen.tables import empty, frame
+
+CASE = scaled_case(4, 2)
+
+
+def run_of(
+    begin: int, end: int, ops: list[tuple[int, int, int]], others: list[tuple[int, int, int]]
+) -> dict[str, pd.DataFrame]:
+    """One pass; `ops` of the CPU and splits of another backend as (split, begin, end)."""
+    tables = empty()
+    tables["passes"] = frame("passes", [dict(pass_id=0, kind="generate", graph=0, begin_ns=begin, end_ns=end)])
+    rows = [
+        dict(pass_id=0, node=i, state="executed", split=split, begin_ns=b, end_ns=e, time_basis="measured")
+        for i, (split, b, e) in enumerate(ops)
+    ]
+    tables["ops"] = frame("ops", rows)
+    tables["splits"] = frame(
+        "splits",
+        [dict(pass_id=0, split=s, backend="BLAS", n_nodes=1, begin_ns=b, end_ns=e, by_op=False) for s, b, e in others],
+    )
+    return tables
+
+
+@st.composite
+def timelines(draw: st.DrawFn) -> tuple[int, int, list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    """Things that follow one another in a pass of some 100 ns, each of one split and one backend."""
+    at = begin = draw(st.integers(0, 10))
+    ops: list[tuple[int, int, int]] = []
+    others: list[tuple[int, int, int]] = []
+    split = 0
+    for _ in range(draw(st.integers(1, 8))):
+        at += draw(st.integers(0, 5))
+        length = draw(st.integers(1, 9))
+        elsewhere = draw(st.booleans())
+        split += 1 if elsewhere or draw(st.booleans()) else 0
+        (others if elsewhere else ops).append((split, at, at + length))
+        split += elsewhere
+        at += length
+    return begin, at + draw(st.integers(0, 7)), ops, others
+
+
+@settings(deadline=None, max_examples=60)
+@given(timelines())
+def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
+    given: tuple[int, int, list[tuple[int, int, int]], list[tuple[int, int, int]]],
+) -> None:
+    begin, end, ops, others = given
+    items = sorted([(b, e, s, "ops_ns") for s, b, e in ops] + [(b, e, s, "elsewhere_ns") for s, b, e in others])
+    counted: Counter[str] = Counter()
+    for ns in range(begin, end):
+        inside = next((part for b, e, _, part in items if b <= ns < e), None)
+        earlier = [item for item in items if item[1] <= ns]
+        later = [item for item in items if item[0] > ns]
+        if inside:
+            counted[inside] += 1
+        elif not earlier:
+            counted["before_ns"] += 1
+        elif not later:
+            counted["after_ns"] += 1
+        else:
+            counted["between_ns" if earlier[-1][2] == later[0][2] else "between_splits_ns"] += 1
+    made = pass_parts(run_of(*given)).iloc[0]
+    assert {part: made[part] for part in PARTS if made[part]} == dict(counted)
+    assert made[list(PARTS)].sum() == made["duration_ns"] == end - begin and made["apart_ns"] == 0
+
+
+@pytest.mark.parametrize(
+    ("ops", "apart"),
+    [
+        ([(0, 10, 30), (0, 25, 40)], 5),  # overlap
+        ([(0, 5, 30), (0, 30, 40)], 5),  # before the pass begins
+        ([(0, 10, 30), (0, 30, 103)], 3),  # after it has ended
+    ],
+)
+def test_what_does_not_follow_one_another_is_told(ops: list[tuple[int, int, int]], apart: int) -> None:
+    assert pass_parts(run_of(10, 100, ops, []))["apart_ns"].tolist() == [apart]
+
+
+def test_passes_without_an_end_or_timed_operations_have_no_parts() -> None:
+    tables = run_of(0, 100, [(0, 10, 20)], [])
+    open_pass = {**tables, "passes": tables["passes"].assign(end_ns=pd.array([None], dtype="Int64"))}
+    assert pass_parts(open_pass).empty
+    assert pass_parts({**tables, "ops": tables["ops"][:0]}).empty
+
+
+def test_operations_and_the_rest_are_the_whole_time_of_the_passes() -> None:
+    timed = timing.timed_ops(CASE, operations.op_rows(CASE))
+    rest = timing.outside(CASE)
+    assert set(rest["part"]) <= set(OUTSIDE_OPS.values()) and len(rest)
+    passes = CASE["passes"]
+    for key in ("component", "op"):
+        made = timing.by(timed, key, timing.tokens_by_phase(CASE), rest)
+        for phase in ("prompt", "generate"):
+            mine = passes[passes["kind"] == phase]
+            whole = int((mine["end_ns"] - mine["begin_ns"]).sum())
+            rows = made[made["phase"] == phase]
+            assert rows["duration_ns"].sum() == whole
+            assert float(rows["share"].sum()) == pytest.approx(1)
+            outside = rows[rows[key].isin(rest["part"])]
+            assert len(outside) and (outside["n_ops"] == 0).all() and outside["work_ns"].isna().all()

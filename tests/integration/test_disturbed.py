@@ -1,0 +1,106 @@
+"""Runs that something holds up: other programs, too many threads of their own, a stop. Each is told from the others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.integration.test_kills import started
+from tracegen.analysis.disturbance import disturbance
+from tracegen.capture.llama_cpp import Build
+from tracegen.evidence import Evidence
+from tracegen.loaded import LoadedRun, load_run
+from tracegen.measure import measure
+from tracegen.model import Check, Experiment
+from tracegen.progress import Progress
+from tracegen.readers.native import read_trace
+from tracegen.readers.segments import segment_files
+from tracegen.verdict import checks_of
+
+pytestmark = pytest.mark.llama
+
+TOKENS = 300
+TICK_NS = 4_000_000  # of the kernel: until then it may count a processor change late
+
+
+def run_of(folder: Path, hooked: Build, demo: Path, tokens: int = TOKENS, **settings: object) -> LoadedRun:
+    experiment = Experiment("case", "", str(demo), "The page of the disk", tokens, **settings)  # type: ignore[arg-type]
+    run = measure(experiment, folder, Progress(), str(hooked.programs))
+    assert run.folder is not None
+    return load_run(run.folder)
+
+
+def check_of(loaded: LoadedRun, key: str) -> Check:
+    return next(check for check in loaded.run.checks if check.key == key)
+
+
+@contextmanager
+def busy_loops(n: int, processor: int) -> Iterator[None]:
+    """So many programs that want a processor and do nothing with it."""
+    spin = f"import os\nos.sched_setaffinity(0, {{{processor}}})\nwhile True: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(n)]
+    time.sleep(0.5)
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def test_one_thread_against_three_busy_loops(tmp_path: Path, hooked: Build, demo: Path) -> None:
+    processor = min(os.sched_getaffinity(0))
+    with busy_loops(3, processor):
+        # a second of work: the scheduler lets a new program run undisturbed for some tenths
+        loaded = run_of(tmp_path, hooked, demo, 3000, context=4096, threads=1, processors=(processor,))
+    check = check_of(loaded, "interference")
+    assert check.state == "warning" and "other programs" in check.detail, check
+    share = disturbance(loaded.tables).share
+    assert share is not None and share > 0.3, "it has a quarter of its processor"
+
+
+def test_four_threads_on_one_processor_hold_each_other_up(tmp_path: Path, hooked: Build, demo: Path) -> None:
+    loaded = run_of(tmp_path, hooked, demo, threads=4, processors=(min(os.sched_getaffinity(0)),))
+    check = check_of(loaded, "interference")
+    assert check.state == "warning" and check.detail.startswith("4 threads on 1 processor take"), check
+
+
+def test_a_program_that_is_stopped(tmp_path: Path, hooked: Build, demo: Path) -> None:
+    """Nobody has a processor, and nobody is kept from one: that is neither other programs nor the disk."""
+    child = started(hooked, demo, tmp_path / "trace", 2000)
+    patience = time.monotonic() + 60
+    while sum(file.stat().st_size for file in (tmp_path / "trace").glob("*.t000.tt")) == 0:
+        assert time.monotonic() < patience and child.poll() is None
+        time.sleep(0.01)
+    for _ in range(4):
+        time.sleep(0.05)
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        child.send_signal(signal.SIGCONT)
+    child.communicate(timeout=120)
+    assert child.returncode == 0
+    trace = read_trace(segment_files(tmp_path / "trace"))
+    found = disturbance(trace.tables)
+    assert found.n_stopped >= 1 and found.stopped_ns > 400_000_000, found
+    (check,) = [c for c in checks_of(Evidence(trace.tables, trace.facts, {})) if c.key == "not_stopped"]
+    assert check.state == "warning" and "SIGSTOP" in check.detail
+
+
+def test_what_the_kernel_says_of_the_threads_fits_the_times(tmp_path: Path, hooked: Build, demo: Path) -> None:
+    """No thread runs, waits and stands still for longer than the pass and the hooks around it take."""
+    passes = run_of(tmp_path, hooked, demo, threads=2).passes
+    passes = passes[passes["kind"].isin(["prompt", "generate"])]
+    assert passes[["run_delay_ns", "cpu_ns", "blocked_ns"]].notna().all(axis=None)
+    length = (passes["end_ns"] - passes["begin_ns"]).astype("int64")
+    assert (passes["counted_ns"] >= length).all()
+    assert (passes["cpu_ns"] + passes["run_delay_ns"] <= 2 * passes["counted_ns"] + 2 * TICK_NS).all()
+    assert passes["cpu_ns"].sum() > 0.5 * length.sum() - passes["run_delay_ns"].sum()
+    assert (passes["blocked_ns"] <= passes["counted_ns"]).all()

@@ -1,0 +1,319 @@
+"""Each sentence of the experts page: for one, several, none, and the case that a careless one gets wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tracegen.pages import expert_sentences as say
+
+FOUR = (0, 1, 2, 3)
+
+
+def test_a_row_is_named_by_the_token_that_it_holds() -> None:
+    assert say.line_name((0, 0), (3, 3)) == "token 0"
+    assert say.line_name((0, 4), (3, 7)) == "tokens 0–4"
+    assert say.line_name((None, None), (3, 3)) == "pass 3"
+    assert say.line_name((None, 4), (3, 7)) == "passes 3–7", "half known would name two things at once"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (dict(has_routing=False, has_generate=True, kinds=[]), "The trace holds no routing: it does not say which"),
+        (dict(has_routing=True, has_generate=True, kinds=["prompt"]), "The trace holds no routing of a generate pass."),
+        (dict(has_routing=True, has_generate=False, kinds=["prompt"]), "only rows of prompt passes chose experts."),
+        (dict(has_routing=True, has_generate=False, kinds=["warmup", "mixed", "prompt"]),
+         "only rows of warm-up, mixed and prompt passes chose experts."),
+        (dict(has_routing=True, has_generate=False, kinds=[]), "only rows of other passes chose experts."),
+    ],
+)  # fmt: skip
+def test_why_nothing_is_shown(given: dict[str, Any], said: str) -> None:
+    assert said in say.no_choice(**given)
+
+
+def test_why_no_weight_is_shown() -> None:
+    assert "the experiment is private" in say.no_weight(private=True)
+    assert "holds no routing weight" in say.no_weight(private=False)
+
+
+def choice_title(**more: Any) -> str:
+    given = dict(n_never=0, n_pairs=32, layers=FOUR, best=(1, 3), most=4, n_best=1, n_rows=7)
+    return say.choice_title(**{**given, **more})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (dict(n_never=6), "6 of 32 pairs of layer and expert are chosen by no generated token"),
+        (dict(n_never=1), "1 of 32 pairs of layer and expert is chosen by no generated token"),
+        (dict(n_never=6, n_pairs=8, layers=[2]), "6 of 8 experts of layer 2 are chosen by no generated token"),
+        (dict(n_never=1, n_pairs=8, layers=[2]), "1 of 8 experts of layer 2 is chosen by no generated token"),
+        (dict(), "Every expert of every layer is chosen; expert 3 of layer 1 most often, by 4 of 7 tokens"),
+        (dict(most=7), "Every expert of every layer is chosen; expert 3 of layer 1 most often, by all 7 tokens"),
+        (dict(layers=[1], n_pairs=8), "Every expert of layer 1 is chosen; expert 3 most often, by 4 of 7 tokens"),
+        # several are chosen equally often: none of them alone is "the most often" chosen
+        (dict(n_best=3), "Every expert of every layer is chosen, 3 of them most often, by 4 of 7 tokens each"),
+        (dict(n_best=32), "Every expert of every layer is chosen, each by 4 of 7 tokens"),
+        (dict(n_best=32, n_rows=1, most=1), "Every expert of every layer is chosen by the one token that chose"),
+    ],
+)
+def test_which_experts_the_tokens_choose(given: dict[str, Any], said: str) -> None:
+    assert choice_title(**given) == said
+
+
+def test_what_a_cell_counts_and_what_an_even_choice_gives() -> None:
+    many = say.choice_caption(n_rows=7, n_experts=8, n_chosen=2, even=1.75)
+    assert (
+        "n = 7 token rows; each chooses 2 of 8 experts in a layer, so that an even choice would give every cell 1.75."
+        in many
+    )
+    one = say.choice_caption(n_rows=1, n_experts=8, n_chosen=2, even=0.25)
+    assert "n = 1 token row; it chooses 2 of 8 experts in a layer" in one
+    none = say.choice_caption(n_rows=0, n_experts=None, n_chosen=None, even=None)
+    assert "n =" not in none and none.endswith(say.LEFT_OUT)
+    assert "layers differ in their number of experts" in say.choice_caption(
+        n_rows=7, n_experts=None, n_chosen=2, even=None
+    )
+    rows = say.choice_caption(n_rows=7, n_experts=8, n_chosen=None, even=None)
+    assert "rows differ in how many experts they choose" in rows and "layers differ" not in rows
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            dict(layer=3, n_tokens=7, most_uneven=True),
+            "Which experts does each token choose in layer 3, the most uneven?",
+        ),
+        (dict(layer=3, n_tokens=7, most_uneven=False), "Which experts does each token choose in layer 3?"),
+        (dict(layer=0, n_tokens=1, most_uneven=False), "Which experts does the one token choose in layer 0?"),
+        (dict(layer=None, n_tokens=0, most_uneven=False), "Which experts does each token choose?"),
+    ],
+)
+def test_which_experts_each_token_chooses(given: dict[str, Any], said: str) -> None:
+    assert say.tokens_title(**given) == said
+
+
+def tokens_caption(**more: Any) -> str:
+    return say.tokens_caption(**{**dict(n_tokens=7, several=1, n_layers=4, most_uneven=True, last=""), **more})
+
+
+def test_what_a_line_of_tokens_is() -> None:
+    assert "One line per token." in tokens_caption() and say.HELD in tokens_caption()
+    assert "The layer is the one whose choice is most uneven" in tokens_caption()
+    assert "n = 7 token rows of generate passes" in tokens_caption() and "n = 1 token row of" in tokens_caption(
+        n_tokens=1
+    )
+    assert "3 tokens stand in a line (the last: 1);" in tokens_caption(several=3)
+    assert "3 tokens stand in a line;" in tokens_caption(several=3, n_tokens=9)
+    assert "No layer’s choice is more uneven than that of this one" in tokens_caption(most_uneven=False)
+    assert "uneven" not in tokens_caption(n_layers=1, most_uneven=False), "a single layer is compared with none"
+    assert "line" not in tokens_caption(n_tokens=0) and "n =" not in tokens_caption(n_tokens=0)
+    assert "Token 7, the last" in tokens_caption(last=say.last_token(7, windowed=False))
+
+
+def test_the_last_token_chose_nothing() -> None:
+    assert (
+        say.last_token(7, windowed=False) == "Token 7, the last one generated, is held by no row: it chose no expert."
+    )
+    assert say.last_token(None, windowed=False) == ""
+    windowed = say.last_token(7, windowed=True)
+    assert windowed == "Token 7, the last one generated, is held by no recorded row.", (
+        "what came after was not recorded"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (dict(n_ordered=7, n_tokens=7, n_shown=7), "chose, the strongest first, and their routing weights. A row"),
+        (dict(n_ordered=0, n_tokens=7, n_shown=7), "chose, in llama.cpp’s order. A row"),
+        (
+            dict(n_ordered=6, n_tokens=7, n_shown=7),
+            "the strongest first, or in llama.cpp’s order where a weight is missing.",
+        ),
+        (dict(n_ordered=0, n_tokens=0, n_shown=0), "chose. A row"),
+        (dict(n_ordered=70, n_tokens=70, n_shown=20), " The first 20 of 70; the CSV has all."),
+    ],
+)
+def test_in_which_order_the_experts_of_a_token_stand(given: dict[str, int], said: str) -> None:
+    made = say.of_tokens_caption(**given)
+    assert said in made and say.HELD in made
+    assert ("the CSV has all" in made) == (given["n_shown"] < given["n_tokens"])
+
+
+def test_the_table_of_a_layer() -> None:
+    assert say.of_tokens_title(3) == "Which experts are they in layer 3?"
+    assert say.of_tokens_title(None) == "Which experts are they?"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (dict(share=2 / 7, even=1 / 8, layers=FOUR),
+         "The most chosen expert of a layer gets 28.6 % of its choices (median over 4 layers); "
+         "an even choice would give it 12.5 %"),
+        (dict(share=2 / 7, even=1 / 8, layers=[3]),
+         "The most chosen expert of layer 3 gets 28.6 % of its choices; an even choice would give it 12.5 %"),
+        (dict(share=2 / 7, even=None, layers=FOUR),
+         "The most chosen expert of a layer gets 28.6 % of its choices (median over 4 layers)"),
+    ],
+)  # fmt: skip
+def test_what_the_most_chosen_expert_gets(given: dict[str, Any], said: str) -> None:
+    assert say.load_title(**given) == said
+
+
+def test_what_bars_and_ticks_are() -> None:
+    many = say.load_caption(n_layers=4, n_rows=7, sizes_differ=False)
+    assert "bar: from the lowest to the highest of 4 layers, tick: their median" in many
+    assert "of 4 layers (of those that have so many experts)" in say.load_caption(
+        n_layers=4, n_rows=7, sizes_differ=True
+    )
+    one = say.load_caption(n_layers=1, n_rows=1, sizes_differ=False)
+    assert "median" not in one and "bar" not in one and "n = 1 token row of" in one
+    none = say.load_caption(n_layers=0, n_rows=0, sizes_differ=False)
+    assert "0" not in none
+
+
+def cover_title(needed: Sequence[int], sizes: Sequence[int] = ()) -> str:
+    return say.cover_title(needed=needed, sizes=sizes or [8] * len(needed), layers=list(range(3, 3 + len(needed))))
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        # four and five: the mean of the two is nobody's, and cut to 4 is right for one half only
+        (
+            (4, 5),
+            "In at least half of the layers with experts, 4 of 8 experts or fewer are enough for 80 % of the choices",
+        ),
+        (
+            (4, 4, 5, 5),
+            "In at least half of the layers with experts, 4 of 8 experts or fewer are enough for 80 % of the choices",
+        ),
+        (
+            (3, 6, 5),
+            "In at least half of the layers with experts, 5 of 8 experts or fewer are enough for 80 % of the choices",
+        ),
+        ((5, 5), "In every layer with experts, 5 of 8 experts are enough for 80 % of the choices"),
+        ((4,), "In layer 3, 4 of 8 experts are enough for 80 % of the choices"),
+        ((1,), "In layer 3, 1 of 8 experts is enough for 80 % of the choices"),
+        ((1, 1, 2), "In at least half of the layers with experts, 1 of 8 experts is enough for 80 % of the choices"),
+        ((8,), "In layer 3, 80 % of the choices take all 8 experts"),
+        ((8, 8), "In every layer with experts, 80 % of the choices take all 8 experts"),
+        ((2, 8, 8), "In more than half of the layers with experts, 80 % of the choices take all 8 experts"),
+        (
+            (7, 8),
+            "In at least half of the layers with experts, 7 of 8 experts or fewer are enough for 80 % of the choices",
+        ),
+    ],
+)
+def test_how_few_experts_are_enough(needed: tuple[int, ...], said: str) -> None:
+    assert cover_title(needed) == said
+
+
+def test_layers_with_other_numbers_of_experts_have_no_common_of() -> None:
+    said = "In at least half of the layers with experts, 4 experts or fewer are enough for 80 % of the choices"
+    assert cover_title((4, 9, 4), (8, 16, 8)) == said
+    assert cover_title((1, 1), (8, 16)) == "In every layer with experts, 1 expert is enough for 80 % of the choices"
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_what_is_said_of_half_of_the_layers_is_so(seed: int) -> None:
+    chance = random.Random(seed)
+    needed = [chance.randint(1, 8) for _ in range(chance.randint(2, 9))]
+    said = cover_title(needed)
+    number = int(next(word for word in said.split() if word.isdigit() and word != "80"))
+    if "at least half" in said:
+        assert 2 * sum(n <= number for n in needed) >= len(needed)
+    elif "more than half" in said:
+        assert 2 * sum(n == 8 for n in needed) > len(needed)
+    else:
+        assert set(needed) == {number}
+
+
+def test_the_caption_of_the_fewest() -> None:
+    assert "differ from layer to layer" in say.cover_caption(n_layers=4, n_rows=7)
+    assert "differ" not in say.cover_caption(n_layers=1, n_rows=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (dict(n_never=6, n_pairs=32, layers=FOUR),
+         "6 of 32 pairs of layer and expert were chosen by no generated token; the most chosen expert of a layer got "
+         "28.6 % of its choices (median over 4 layers), where an even choice would give 12.5 %."),
+        (dict(n_never=1, n_pairs=32, layers=FOUR), "1 of 32 pairs of layer and expert was chosen by no "),
+        (dict(n_never=6, n_pairs=8, layers=[0]),
+         "6 of 8 experts of layer 0 were chosen by no generated token; the most chosen expert of layer 0 got 28.6 % of "
+         "its choices, where an even choice would give 12.5 %."),
+        (dict(n_never=0, n_pairs=32, layers=FOUR),
+         "No expert was left out: every expert of every layer was chosen by a generated token; the most chosen "),
+        (dict(n_never=0, n_pairs=8, layers=[2]), "No expert was left out: every expert of layer 2 was chosen by "),
+        (dict(n_never=0, n_pairs=24, layers=FOUR, even=None), "28.6 % of its choices (median over 4 layers)."),
+    ],
+)  # fmt: skip
+def test_what_the_overview_says_of_experts(given: dict[str, Any], said: str) -> None:
+    assert said in say.overview(**{**dict(share=2 / 7, even=1 / 8), **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (dict(share=0.5, n_tokens=6), "50.0 % of a token’s experts were chosen by the token before too; an even"),
+        (
+            dict(share=0.0, n_tokens=6),
+            "No token chose an expert of the token before again; an even choice would give 25.0 %",
+        ),
+        (dict(share=1.0, n_tokens=6), "Every token chose the experts of the token before again; an even choice would"),
+        (
+            dict(share=0.0, n_tokens=1),
+            "The one token that has one before it chose no expert of the token before again;",
+        ),
+        (
+            dict(share=1.0, n_tokens=1),
+            "The one token that has one before it chose the experts of the token before again;",
+        ),
+    ],
+)
+def test_which_are_chosen_again(given: dict[str, Any], said: str) -> None:
+    assert said in say.reuse_title(even=0.25, **given)
+
+
+def test_how_many_tokens_have_one_before_them() -> None:
+    assert "n = 6 token rows per layer with one before them;" in say.reuse_caption([6, 6])
+    assert "n = 5 to 6 token rows per layer with one before them;" in say.reuse_caption([6, 5])
+    assert "n = 1 token row per layer with one before it;" in say.reuse_caption([1])
+    assert "n =" not in say.reuse_caption([])
+
+
+def test_how_strongly() -> None:
+    assert say.weights_title(mean=0.354, places=2, layers=FOUR) == (
+        "The strongest of a token’s experts in a layer gets a weight of 0.354 on average"
+    )
+    assert say.weights_title(mean=0.354, places=2, layers=[3]).startswith(
+        "The strongest of a token’s experts in layer 3 "
+    )
+    one = say.weights_title(mean=1.0, places=1, layers=FOUR)
+    assert one == "The one expert that a token chooses in a layer gets a weight of 1.00 on average"
+
+
+def test_what_a_place_is() -> None:
+    many = say.weights_caption(n_rows=[7, 7], places=8, shown=6)
+    assert "n = 7 token rows per layer and place. The 6 strongest of 8; the table has all." in many
+    assert "not always llama.cpp’s first choice" in many
+    few = say.weights_caption(n_rows=[1, 1], places=2, shown=2)
+    assert "n = 1 token row per layer and place." in few and "the table has all" not in few
+    assert "n =" not in say.weights_caption(n_rows=[], places=0, shown=0)
+
+
+def test_few_rows_are_uneven_by_chance() -> None:
+    said = say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1, 2, 3], chance=0.2735)
+    assert said.endswith("an even choice would give it 12.5 %, so few rows that choose at random about 27.4 %")
+    found = say.overview(n_never=1, n_pairs=32, share=5 / 14, even=1 / 8, layers=[0, 1], chance=0.2735)
+    assert found.endswith("where an even choice would give 12.5 %, so few rows that choose at random about 27.4 %.")
+    assert "random" not in say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1], chance=None)

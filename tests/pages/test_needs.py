@@ -1,0 +1,105 @@
+"""What a failed check forbids: each is made to fail, exactly the figures named are hidden, all others stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tracegen.model import Check, Run
+from tracegen.pages import needs
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+from tracegen.pages.sentences import CARE
+from tracegen.tables import frame
+from tracegen.verdict import all_checks
+
+CHECKS = [check.key for check in all_checks()]
+# Key figures have a value instead of an anchor.
+VALUES = {"rates": "tokens_per_second_generate", "bytes": "weight_bytes_per_token", "file-use": "touched_share"}
+IN_THE_DISK_TABLE = "storage"
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    made = dict(scaled_case(2, 2, moe=True))
+    last = int(made["passes"]["pass_id"].max())
+    made["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
+    return made
+
+
+@cache
+def rendered(failed: str, state: str = "failed") -> Report:
+    run = a_moe_run()
+    checks = tuple(
+        Check(key, f"Check of {key}", state if key == failed else "passed", f"17 of {key}", "0") for key in CHECKS
+    )
+    facts = {**run.facts, "host": {**run.facts["host"], "page_bytes": 4096}}
+    made: Run = replace(run, checks=checks, facts=facts)
+    return render_report(made, tables(), address="demo/run-003", citable=None)
+
+
+def sections(report: Report) -> Iterator[tuple[str, str]]:
+    """What stands from each figure's or table's anchor to the next one: key, text."""
+    for page in report.pages:
+        shown = re.sub(r"<script.*?</script>", "", page.body, flags=re.DOTALL)
+        parts = re.split(r'id="(?:fig|tab)-([a-z0-9-]+)"', shown)
+        for key, html in zip(parts[1::2], parts[2::2], strict=True):
+            yield key, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def hidden(report: Report, check: str) -> set[str]:
+    """The figures whose place says that this check failed, and the key figures that are not shown."""
+    said = f"the check “Check of {check}” failed (17 of {check}; limit 0)."
+    found = {key for key, text in sections(report) if said in text.replace("\u202f", " ")}
+    found |= {name for name, value in VALUES.items() if report.values[value]["value"] is None}
+    disk = next(text for key, text in sections(report) if key == "disk")
+    found -= {"disk"}
+    found |= {IN_THE_DISK_TABLE} if "not shown" in disk else set()
+    return {"graph" if key.startswith("graph-") else key for key in found}
+
+
+def test_every_figure_that_needs_checks_stands_on_some_page() -> None:
+    report = rendered("nothing")
+    there = {"graph" if key.startswith("graph-") else key for key, _ in sections(report)}
+    assert set(needs.NEEDS) - set(VALUES) - {IN_THE_DISK_TABLE} <= there
+    assert not hidden(report, "nothing")
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_failed_check_hides_exactly_the_figures_it_makes_false(check: str) -> None:
+    assert hidden(rendered(check), check) == set(needs.figures_of(check))
+
+
+def test_every_check_that_can_fail_forbids_something() -> None:
+    """Those that only warn hide nothing: their words stand beside the figures."""
+    only_warn = {
+        "tokens_asked", "never_touched", "interference", "not_stopped", "even_tokens",
+    }  # fmt: skip
+    assert {check for check in CHECKS if not needs.figures_of(check)} == only_warn
+    assert {check for key in needs.NEEDS for check in needs.checks_of(key)} <= set(CHECKS), "a check that is none"
+
+
+@pytest.mark.parametrize("check", [key for key in CHECKS if needs.noted_in(key)])
+def test_a_warning_stands_in_the_captions_of_what_it_concerns(check: str) -> None:
+    report = rendered(check, "warning")
+    said = f"Check of {check}: 17 of {check} (limit: 0)."
+    concerned = set(needs.noted_in(check))
+    captions = {key for key, text in sections(report) if said in text.replace("\u202f", " ")}
+    drawn = {figure.key for figure in report.figures}
+    assert concerned & drawn <= captions
+    assert captions <= concerned
+    assert not hidden(report, check)
+
+
+@pytest.mark.parametrize("check", needs.NOTED_ABOVE_TIMES)
+def test_a_warning_of_times_stands_above_them(check: str) -> None:
+    report = rendered(check, "warning")
+    said = f"{CARE[check]}: 17 of {check} (limit: 0)."
+    for page in report.pages:
+        shown = said in re.sub(r"<[^>]+>", " ", page.body)
+        assert shown == (page.key in {"overview", "operations", "graph", "timeline"}), page.key

@@ -1,0 +1,211 @@
+"""Every sentence for one, for several, for none, and for the case that would mislead."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracegen.model import Check
+from tracegen.pages import sentences as s
+
+GIB, MS = 2**30, 1e6
+
+
+def plain(text: str) -> str:
+    return text.replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((0, 100, 5), "Every byte of the file was used by some operation."),
+        ((25, 100, 1), "The measured pass did not use 25.0 % of the file (25 B)."),
+        ((25, 100, 1200), "None of the 1 200 measured passes used 25.0 % of the file (25 B)."),
+        ((1, 10**9, 2), "None of the 2 measured passes used < 0.1 % of the file (1 B)."),  # not "0.0 %"
+    ],
+)
+def test_unused(given: tuple[int, int, int], expected: str) -> None:
+    assert plain(s.unused_of_file(*given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((0, 0), ""),
+        ((10, 0), "All weights a token uses are read through the file mapping."),
+        ((0, 10), "All weights a token uses were copied out of the file at load; no operation reads the file."),
+        ((30, 10), "25.0 % of the weight bytes a token uses were copied out of the file at load; no operation "
+                   "reads them from the file."),
+    ],
+)  # fmt: skip
+def test_copied(given: tuple[int, int], expected: str) -> None:
+    assert plain(s.copied_weights(*given)) == expected
+
+
+def test_time() -> None:
+    said = plain(s.time_goes_to("generate", "experts", 0.583, 0.2))
+    assert said.startswith("58.3 % of the time of generation goes to operations of experts; 20.0 % to none: it lies")
+    whole = "100 % of the time of the prompt goes to operations of FFN."
+    assert plain(s.time_goes_to("prompt", "FFN", 1.0, 0.0)) == whole
+
+
+def test_threads() -> None:
+    several = plain(s.threads_work("generate", 0.436, 0.3, 2))
+    assert several.startswith("In generation threads work 43.6 % of their time and wait 30.0 % at barriers. Work holds")
+    assert "for the disk" in several and "without a processor" in several
+    assert s.threads_work("prompt", 0.9, 0.002, 1) == ""  # with one thread there is no barrier
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((0, [0, 0], GIB), "No measured pass made the kernel read from storage."),
+        ((None, [], GIB), "No measured pass made the kernel read from storage."),
+        ((GIB, [], 4 * GIB), "The prompt made the kernel read 1.00 GiB from storage, read-ahead included."),
+        ((None, [GIB], 4 * GIB), "Generation made the kernel read 1.00 GiB from storage, read-ahead included."),
+        ((2 * GIB, [GIB, GIB, 4 * GIB], 4 * GIB),
+         "The prompt made the kernel read 2.00 GiB from storage and generation 6.00 GiB (1.00 GiB in the median pass), "
+         "read-ahead included; together 2.00 times the file."),
+        ((4096, [0, 0, 0], GIB),
+         "The prompt made the kernel read 4.00 KiB from storage and generation 0 B (0 B in the median pass), "
+         "read-ahead included."),
+    ],
+)  # fmt: skip
+def test_storage(given: tuple[int | None, list[int], int], expected: str) -> None:
+    assert plain(s.read_from_storage(*given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((0, 0), "No page fault of a measured pass waited for a read of its own."),
+        ((1, 0), "1 page fault of measured passes waited for a read of its own."),
+        ((270, 0), "270 page faults of measured passes waited for a read of their own."),
+        ((2, 1), "2 page faults of measured passes waited for a read of their own; 1 waited for none, or for one that "
+                 "was under way."),
+        # of 123 touches that waited for a cold file 122 were minor: to call them served from memory would mislead
+        ((0, 122), "No page fault of a measured pass waited for a read of its own; 122 waited for none, or for one "
+                   "that was under way."),
+    ],
+)  # fmt: skip
+def test_faults(given: tuple[int, int], expected: str) -> None:
+    assert plain(s.page_faults(*given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "expected"),
+    [
+        ((), "How long does each token take?"),
+        ((3,), "One token has a pass of its own: it took 3.00 ms"),
+        ((10, 10, 11), "All 3 tokens take about the same time: 10.0 ms in the median"),
+        ((10, 10, 10, 25), "The slowest token takes 2.50 times the median; the mean is 1.38 times the median"),
+        ((10, 10, 10, 12.5, 10, 10), "The slowest token takes 1.25 times the median"),
+        ((1, 10, 10, 11), "The fastest token takes 10.0 % of the median; the mean is 0.800 times the median"),
+        ((9, 10, 10, 10, 10, 30), "The slowest token takes 3.00 times the median; the mean is 1.32 times the median"),
+    ],
+)
+def test_token_times(times_ms: tuple[float, ...], expected: str) -> None:
+    assert plain(s.token_times([t * MS for t in times_ms])) == expected
+
+
+def test_waiting() -> None:
+    assert s.waiting_title(None, "", 0, 2) == "Where is the waiting?"
+    assert s.waiting_title(0.0, "ADD", 0, 2) == "No thread waits at a barrier"
+    assert s.waiting_title(0.002, "SET_ROWS", 0.5, 1) == "One thread computes: it waits for no other"
+    said = plain(s.waiting_title(0.25, "MUL_MAT of ffn_up", 0.1, 2))
+    assert said == "Threads wait 25.0 % of their time at barriers; 10.0 % of it is at MUL_MAT of ffn_up"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"load": 0, "warmup": 0}, ""),
+        ({"load": 1, "warmup": 0}, "1 load stands outside every statistic."),  # no warm-up is spoken of
+        ({"load": 1, "warmup": 1}, "1 load and 1 warm-up pass stand outside every statistic."),
+        ({"load": 2, "warmup": 0}, "2 loads stand outside every statistic."),
+    ],
+)
+def test_outside(given: dict[str, int], expected: str) -> None:
+    assert s.outside_statistics(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((32, 0, 32), "32 measured passes in 32 rows"),
+        ((1, 1, 2), "1 measured pass and 1 warm-up pass in 2 rows"),
+        ((100, 2, 60), "100 measured passes and 2 warm-up passes in 60 rows"),
+        ((0, 1, 1), "0 measured passes and 1 warm-up pass in 1 row"),
+    ],
+)
+def test_rows_of_the_heatmap(given: tuple[int, int, int], expected: str) -> None:
+    assert plain(s.heatmap_rows(*given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((9, 1, 12, 11, 0), "It read 9 prompt tokens in 1 pass and wrote 12 tokens, with 11 generate passes."),
+        ((1, 1, 1, 0, 0), "It read 1 prompt token in 1 pass and wrote 1 token, with 0 generate passes."),
+        ((20, 3, None, 5, 1), "It read 20 prompt tokens in 3 passes and wrote tokens of unknown number, with 5 "
+                              "generate passes; 1 pass is of other kinds."),
+        ((None, 2, 4, 3, 7), "It read a prompt of unknown length in 2 passes and wrote 4 tokens, with 3 generate "
+                             "passes; 7 passes are of other kinds."),
+        # a window that begins after the prompt
+        ((None, 0, 5, 5, 0), "No prompt pass was recorded; it wrote 5 tokens, with 5 generate passes."),
+        ((None, 0, None, 0, 1), "1 pass, not of prompt or generate."),
+        ((None, 0, None, 0, 4), "4 passes, none of them prompt or generate."),
+        ((None, 0, 0, 0, 0), "No pass was measured."),
+    ],
+)  # fmt: skip
+def test_what_ran(given: tuple[int | None, int, int | None, int, int], expected: str) -> None:
+    assert plain(s.read_and_wrote(*given)) == expected
+
+
+def test_memory_titles() -> None:
+    assert s.heatmap_title(None) == s.heatmap_title(0.9995) == "Which bytes of the file does each token use?"
+    assert plain(s.heatmap_title(0.9)) == "10.0 % of the file is used by no token"
+    assert s.never_touched(0, 43, 0) == "Measured passes used each of the 43 tensors."
+    assert plain(s.never_touched(1, 43, 1024)) == "1 of 43 tensors, 1.00 KiB, that no measured pass used."
+    assert plain(s.never_touched(2, 43, 4096)) == "2 of 43 tensors, 4.00 KiB together, that no measured pass used."
+    assert plain(s.residency_title(0.0, 0.715, "load", 33)) == (
+        "0 % of the file is in memory after the load, 71.5 % at the end"
+    )
+    assert plain(s.residency_title(0.4, 0.4, "first pass", 1)) == "40.0 % of the file is in memory after the first pass"
+
+
+def test_room() -> None:
+    assert s.fits_into_memory(None, GIB, 0) == s.fits_into_memory(GIB, None, 0) == ""
+    assert plain(s.fits_into_memory(2 * GIB, GIB, None)) == "It is larger: not all of it can stay there."
+    assert plain(s.fits_into_memory(GIB, 2 * GIB, None)) == "It is smaller: it may stay there."
+    fits = "Beside 1.00 GiB of the run’s buffers 15.0 GiB are left: the file may stay there once it was read."
+    assert plain(s.fits_into_memory(11 * GIB, 16 * GIB, GIB)) == fits
+    # a file that is smaller than memory, and larger than what repacked weights leave of it
+    tight = "Beside 9.88 GiB of the run’s buffers 5.12 GiB are left: not all of the file can stay there."
+    assert plain(s.fits_into_memory(11 * GIB, 15 * GIB, int(9.88 * GIB))) == tight
+
+
+def test_rates() -> None:
+    assert s.even_rate(None, 1.0) == s.even_rate(2.0, None) == s.even_rate(10.0, 1e8) == ""
+    assert plain(s.even_rate(0.961, 0.28e9)) == "the median pass alone would give 3.57 tokens/s"
+
+
+def test_threads_during() -> None:
+    assert (
+        plain(s.threads_during("token 3", 0.847, 2)) == "During token 3, threads work 84.7 % of the pass in operations"
+    )
+    one = "During token 3, the one thread is in operations for 84.7 % of the pass"
+    assert plain(s.threads_during("token 3", 0.847, 1)) == one
+
+
+def test_times_with_care() -> None:
+    whose = "other programs had them"
+    slow = Check("interference", "Threads had a processor", "warning", "36 % without", "≤ 2 %", whose)
+    apart = Check("even_tokens", "They agree", "warning", "mean 4.55 times the median", "1.2", "some took longer")
+    assert s.times_with_care([]) == ""
+    care, lie = "Read these times with care.", "Mean and median of the token times lie apart"
+    assert s.times_with_care([apart]) == f"{care} {lie}: mean 4.55 times the median (limit: 1.2). Some took longer."
+    both = s.times_with_care([slow, apart])
+    assert both.startswith(f"{care} Threads that could run waited for a processor: 36 % without (limit: ≤ 2 %).")
+    assert "(limit: ≤ 2 %). Other programs had them. Mean and" in both and both.endswith(
+        "(limit: 1.2). Some took longer."
+    )

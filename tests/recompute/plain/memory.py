@@ -1,0 +1,160 @@
+"""The memory page: what was used of the file and of its tensors, and what the buffers held."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from tests.recompute.plain.rows import Row, Rows
+from tests.recompute.plain.touched import Access, Range, union
+
+# What a component is counted under, told here a second time.
+GROUPS = {
+    "embedding": ("embedding",),
+    "attention": ("attention", "attention_q", "attention_k", "attention_v", "attention_output"),
+    "KV cache": ("kv_cache",),
+    "router": ("router",),
+    "FFN": ("ffn_gate", "ffn_up", "ffn_down"),
+    "experts": ("expert_gate", "expert_up", "expert_down"),
+    "norm": ("norm",),
+    "output": ("output",),
+    "other": ("recurrent", "other"),
+}
+GROUP_OF = {component: group for group, components in GROUPS.items() for component in components}
+
+
+def heatmap(rows: Rows, found: Iterable[Access], n_bins: int) -> list[Row]:
+    """Bytes that each pass used of each stretch of the disk axis, in each kind of memory.
+
+    The axis has `n_bins` stretches of equal length, a whole number of bytes, of which the last may be shorter. A byte
+    that two operands used counts twice; where nothing was used is no row.
+    """
+    width = (rows.disk_bytes + n_bins - 1) // n_bins
+    cells: dict[tuple[int, str, int], int] = defaultdict(int)
+    for access in found:
+        if access.file is None:
+            continue
+        for begin, end in access.ranges:
+            at, stop = begin + rows.axis[access.file], end + rows.axis[access.file]
+            while at < stop:
+                edge = min((at // width + 1) * width, stop)
+                cells[access.pass_id, access.memory, at // width] += edge - at
+                at = edge
+    return [
+        {
+            "pass_id": pass_id, "memory": memory, "bin": number, "begin": number * width,
+            "end": min((number + 1) * width, rows.disk_bytes), "touched_bytes": n_bytes,
+        }
+        for (pass_id, memory, number), n_bytes in cells.items()
+    ]  # fmt: skip
+
+
+def touched_bytes(found: Iterable[Access], memory: str | None = None) -> int:
+    """How many bytes of the model files were used at least once, of one kind of memory or of both."""
+    ranges: dict[int, list[Range]] = defaultdict(list)
+    for access in found:
+        if access.file is not None and memory in (None, access.memory):
+            ranges[access.file] += access.ranges
+    return sum(union(of_file) for of_file in ranges.values())
+
+
+def tensors_use(rows: Rows, found: Iterable[Access]) -> list[Row]:
+    """Every tensor of the files: what was used of it, through which memory, and in how many passes.
+
+    Bytes count once, however often they were used: through the mapping (mapped_bytes), from a copy (copied_bytes),
+    and through either (touched_bytes), which is less than the sum where both used the same.
+    """
+    ranges: dict[int, dict[str, list[Range]]] = defaultdict(lambda: defaultdict(list))
+    passes: dict[int, set[int]] = defaultdict(set)
+    for access in found:
+        if access.tensor is not None and access.ranges:
+            ranges[access.tensor][access.memory] += access.ranges
+            passes[access.tensor].add(access.pass_id)
+    made = []
+    for tensor in rows["tensors"]:
+        of = ranges[tensor["tensor"]]
+        made.append(
+            tensor
+            | {
+                "touched_bytes": union([*of["disk"], *of["copied"]]),
+                "mapped_bytes": union(of["disk"]),
+                "copied_bytes": union(of["copied"]),
+                "n_passes": len(passes[tensor["tensor"]]),
+                "memory": " + ".join(memory for memory in ("copied", "disk") if of[memory]) or None,
+            }
+        )
+    return made
+
+
+def tensor_groups(use: Iterable[Row]) -> list[Row]:
+    """`tensors_use` summed by groups of components; a group without tensors is no row."""
+    sums: dict[str, Row] = {}
+    counted = ("size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes")
+    for tensor in use:
+        group = GROUP_OF[tensor["component"]]
+        row = sums.setdefault(group, {"group": group, "n_tensors": 0, **dict.fromkeys(counted, 0)})
+        row["n_tensors"] += 1
+        for name in counted:
+            row[name] += tensor[name]
+    return list(sums.values())
+
+
+def buffer_kinds(rows: Rows) -> dict[int, str]:
+    """What each buffer holds.
+
+    Copied weights where bytes of a file were put into it, the KV cache where a tensor named cache_k… or cache_v… lies
+    in it, else what it was allocated for, if that was compute, weights or work.
+    """
+    kinds = {}
+    for row in rows["buffers"]:
+        kinds[row["buffer_id"]] = row["usage"] if row["usage"] in ("compute", "weights", "work") else "other"
+    for row in rows["placements"]:
+        if row["buffer_id"] is not None and rows.nodes[row["graph"], row["node"]]["name"].startswith(
+            ("cache_k", "cache_v")
+        ):
+            kinds[row["buffer_id"]] = "KV cache"
+    for row in rows["placements"]:
+        if row["buffer_id"] is not None and row["memory"] == "copied":
+            kinds[row["buffer_id"]] = "copied weights"
+    return kinds
+
+
+def buffer_events(rows: Rows) -> list[Row]:
+    """Allocations and frees of memory, in order: what only shows a mapping of the file, or has no size, is none."""
+    events = [row for row in rows["buffers"] if row["usage"] != "mapped" and row["size_bytes"]]
+    return sorted(events, key=lambda row: row["time_ns"])
+
+
+def buffer_levels(rows: Rows) -> list[Row]:
+    """How many bytes each kind of buffer held from each event on: time_ns, group, size_bytes.
+
+    Times begin with the first event or the first pass, whichever is first.
+    """
+    kinds, events = buffer_kinds(rows), buffer_events(rows)
+    begin = min(events[0]["time_ns"], min(row["begin_ns"] for row in rows["passes"]))
+    held = dict.fromkeys((kinds[row["buffer_id"]] for row in events), 0)
+    levels: dict[int, dict[str, int]] = {}
+    for row in events:
+        held[kinds[row["buffer_id"]]] += row["size_bytes"] if row["event"] == "alloc" else -row["size_bytes"]
+        levels[row["time_ns"] - begin] = dict(held)
+    return [
+        {"time_ns": time, "group": group, "size_bytes": n} for time, at in levels.items() for group, n in at.items()
+    ]
+
+
+def buffer_peaks(rows: Rows) -> list[Row]:
+    """The most that each kind of buffer held at one time, and how many of them were allocated."""
+    kinds, most, n = buffer_kinds(rows), defaultdict[str, int](int), defaultdict[str, int](int)
+    for level in buffer_levels(rows):
+        most[level["group"]] = max(most[level["group"]], level["size_bytes"])
+    for row in buffer_events(rows):
+        n[kinds[row["buffer_id"]]] += row["event"] == "alloc"
+    return [{"group": group, "peak_bytes": peak, "n_buffers": n[group]} for group, peak in most.items()]
+
+
+def peak(rows: Rows) -> int:
+    """The most that all buffers held together at one time."""
+    together: dict[int, int] = defaultdict(int)
+    for level in buffer_levels(rows):
+        together[level["time_ns"]] += level["size_bytes"]
+    return max(together.values())

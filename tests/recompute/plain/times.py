@@ -1,0 +1,217 @@
+"""Where time went: rates, and the wall time, work and waiting of ops."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import median
+from typing import Any
+
+from tests.recompute.plain.memory import GROUP_OF
+from tests.recompute.plain.rows import Row, Rows, duration
+
+TIMES = ("work_ns", "barrier_ns", "wait_ns")
+SUMS = ("duration_ns", *TIMES)
+PHASES = ("prompt", "generate")
+BEFORE, AFTER = "before operations", "after operations"
+
+
+def rate(rows: Rows, kind: str) -> float | None:
+    """Token rows of all passes of a kind, over the sum of their durations, in tokens per second."""
+    time = sum(duration(one) for one in rows.of_kind(kind))
+    return sum(one["n_tokens"] for one in rows.of_kind(kind)) / time * 1e9 if time else None
+
+
+def op_times(rows: Rows, pass_id: int, node: int) -> Row | None:
+    """The times of an op from its spans; None where no thread had one.
+
+    begin_ns: when its first thread began, since the pass began. duration_ns: from there to when its last thread
+    ended, which is its work and its waiting inside later. Work and waiting are sums over threads.
+    """
+    spans = rows.spans.get((pass_id, node))
+    if not spans:
+        return None
+    begin = min(span["begin_ns"] for span in spans)
+    end = max(span["begin_ns"] + span["work_ns"] + span["barrier_ns"] for span in spans)
+    made: Row = {"begin_ns": begin - rows.passes[pass_id]["begin_ns"], "duration_ns": end - begin}
+    return made | {name: sum(span[name] for span in spans) for name in TIMES} | {"n_threads": len(spans)}
+
+
+def executed(rows: Rows, phase: str) -> list[Row]:
+    """The executed ops of a phase's passes with times, and what is static about them.
+
+    Fused ops have no time: it is in that of the op that computed them.
+    """
+    made = []
+    for one in rows.of_kind(phase):
+        for op in rows.ops[one["pass_id"]]:
+            times = op_times(rows, one["pass_id"], op["node"])
+            if op["state"] == "executed" and times is not None:
+                made.append(rows.nodes[one["graph"], op["node"]] | {"pass_id": one["pass_id"]} | times)
+    return made
+
+
+def outside(rows: Rows, one: Row) -> dict[str, int]:
+    """The time of a pass that lies in no executed op, ns; with the wall time of these it is the pass's duration.
+
+    Before the first op; between two ops, from the end of one on all threads to the begin of the next on any of them,
+    apart where the next is of another split of the scheduler; after the last.
+    """
+    at, split = one["begin_ns"], None
+    parts = dict.fromkeys((BEFORE, "between operations", "between splits", AFTER), 0)
+    for op in rows.ops[one["pass_id"]]:
+        times = op_times(rows, one["pass_id"], op["node"])
+        if op["state"] != "executed" or times is None:
+            continue
+        begin = one["begin_ns"] + times["begin_ns"]
+        if begin < at:
+            raise ValueError(f"pass {one['pass_id']}: node {op['node']} begins before another has ended")
+        first = at == one["begin_ns"]
+        parts[BEFORE if first else "between operations" if op["split"] == split else "between splits"] += begin - at
+        at, split = begin + times["duration_ns"], op["split"]
+    parts[AFTER] = one["end_ns"] - at
+    return parts
+
+
+def by(rows: Rows, key: str) -> list[Row]:
+    """The time of each phase's passes: executed ops summed by component or kind of op, and what lies in none.
+
+    share: of the duration of the phase's passes. ns_per_token: over the token rows of the phase. What lies in no op
+    has no work or waiting of threads; parts that take no time are no rows.
+    """
+    made: list[Row] = []
+    for phase in PHASES:
+        sums: dict[Any, Row] = {}
+        for op in executed(rows, phase):
+            row = sums.setdefault(op[key], {"phase": phase, key: op[key], **dict.fromkeys(SUMS, 0), "n_ops": 0})
+            _add(row, op)
+        parts: dict[str, int] = defaultdict(int)
+        for one in rows.of_kind(phase):
+            for part, ns in outside(rows, one).items():
+                parts[part] += ns
+        for part, ns in parts.items():
+            if ns:
+                sums[part] = {"phase": phase, key: part, "duration_ns": ns, **dict.fromkeys(TIMES), "n_ops": 0}
+        whole = sum(duration(one) for one in rows.of_kind(phase))
+        assert sum(row["duration_ns"] for row in sums.values()) == whole
+        tokens = sum(one["n_tokens"] for one in rows.of_kind(phase))
+        for row in sums.values():
+            row["share"], row["ns_per_token"] = row["duration_ns"] / whole, row["duration_ns"] / tokens
+        made += sums.values()
+    return made
+
+
+def by_layer(rows: Rows) -> list[Row]:
+    """Executed ops of generate passes (of prompt passes where there is none) summed by layer and component group."""
+    phase = "generate" if rows.of_kind("generate") else "prompt"
+    tokens = sum(one["n_tokens"] for one in rows.of_kind(phase))
+    sums: dict[tuple[int | None, str], int] = defaultdict(int)
+    for op in executed(rows, phase):
+        sums[op["layer"], GROUP_OF[op["component"]]] += op["duration_ns"]
+    return [
+        {"layer": layer, "group": group, "duration_ns": ns, "ns_per_token": ns / tokens}
+        for (layer, group), ns in sums.items()
+    ]
+
+
+def top_operations(rows: Rows, most: int) -> list[Row]:
+    """The nodes whose executions in generate passes (or prompt passes) took most wall time, summed.
+
+    Executions of the same name, kind, layer and component are those of one node. pass_id and node are of its longest
+    execution; share is of the wall time of all executed ops of these passes.
+    """
+    phase = "generate" if rows.of_kind("generate") else "prompt"
+    whole = sum(op["duration_ns"] for op in executed(rows, phase))
+    sums: dict[tuple[Any, ...], Row] = {}
+    longest: dict[tuple[Any, ...], int] = {}
+    for op in executed(rows, phase):
+        key = tuple(op[name] for name in ("name", "op", "layer", "component"))
+        empty = dict(zip(("name", "op", "layer", "component"), key, strict=True))
+        row = sums.setdefault(key, {**empty, **dict.fromkeys(SUMS, 0), "n_ops": 0})
+        _add(row, op)
+        if op["duration_ns"] > longest.get(key, -1):
+            longest[key] = op["duration_ns"]
+            row["pass_id"], row["node"] = op["pass_id"], op["node"]
+    for row in sums.values():
+        row["share"] = row["duration_ns"] / whole
+    return sorted(sums.values(), key=lambda row: -row["duration_ns"])[:most]
+
+
+def waiting(rows: Rows, keys: tuple[str, ...]) -> list[Row]:
+    """Work and waiting of threads in the executed ops of all measured passes, summed by `keys` of the op.
+
+    waiting_ns: inside and after, where several threads ran the op: one alone waits for nobody. share: of the duration
+    of these passes times their threads. pass_id and at_node are of the op that waited longest.
+    """
+    sums: dict[tuple[Any, ...], Row] = {}
+    longest: dict[tuple[Any, ...], int] = {}
+    whole = 0
+    for one in rows.measured:
+        n_threads = 0
+        for op in rows.ops.get(one["pass_id"], ()):
+            times = op_times(rows, one["pass_id"], op["node"])
+            if op["state"] != "executed" or times is None:
+                continue
+            what = rows.nodes[one["graph"], op["node"]]
+            key = tuple(what[name] for name in keys)
+            empty = dict.fromkeys((*TIMES, "waiting_ns"), 0)
+            row = sums.setdefault(key, {**dict(zip(keys, key, strict=True)), **empty, "n_ops": 0})
+            times["waiting_ns"] = times["barrier_ns"] + times["wait_ns"] if times["n_threads"] > 1 else 0
+            _add(row, times, tuple(empty))
+            n_threads = max(n_threads, times["n_threads"])
+            if times["waiting_ns"] > longest.get(key, -1):
+                longest[key] = times["waiting_ns"]
+                row["pass_id"], row["at_node"] = one["pass_id"], op["node"]
+        whole += duration(one) * n_threads
+    for row in sums.values():
+        row["share"] = row["waiting_ns"] / whole
+    return list(sums.values())
+
+
+def typical_pass(rows: Rows) -> Row:
+    """The generate pass of median duration, the shorter of the two in the middle, the earlier of equal ones."""
+    ordered = sorted(rows.of_kind("generate"), key=lambda one: (duration(one), one["pass_id"]))
+    return ordered[(len(ordered) - 1) // 2]
+
+
+def segments(rows: Rows, one: Row) -> list[Row]:
+    """What each thread did during a pass: of each span its work, then its waiting inside, then that after it.
+
+    Where one thread computes, it waits for nobody: what follows an op lies between operations.
+    """
+    threads = {span["thread"] for span in rows["spans"] if span["pass_id"] == one["pass_id"]}
+    states = ("work", "waiting inside", "waiting after" if len(threads) > 1 else "between operations")
+    made = []
+    for (pass_id, node), spans in rows.spans.items():
+        for span in spans if pass_id == one["pass_id"] else ():
+            at = span["begin_ns"] - one["begin_ns"]
+            for state, name in zip(states, TIMES, strict=True):
+                if span[name]:
+                    made.append(
+                        {
+                            "thread": span["thread"], "begin_ns": at, "end_ns": at + span[name], "state": state,
+                            "node": node, "component": rows.nodes[one["graph"], node]["component"],
+                        }
+                    )  # fmt: skip
+                at += span[name]
+    return made
+
+
+def tokens(rows: Rows) -> list[Row]:
+    """Each generate pass with the token that it gave, its duration, and what the kernel counted during it."""
+    counted = ("n_tokens", "major_faults", "minor_faults", "read_bytes", "run_delay_ns", "involuntary_switches")
+    return [
+        {"produced_token": one["produced_token"], "pass_id": one["pass_id"], "duration_ns": duration(one)}
+        | {name: one[name] for name in counted}
+        for one in rows.of_kind("generate")
+    ]
+
+
+def ops_per_token(rows: Rows) -> float:
+    """The median over generate passes of the number of executed ops."""
+    return median(sum(op["state"] == "executed" for op in rows.ops[one["pass_id"]]) for one in rows.of_kind("generate"))
+
+
+def _add(row: Row, op: Row, names: tuple[str, ...] = SUMS) -> None:
+    for name in names:
+        row[name] += op[name]
+    row["n_ops"] += 1

@@ -1,0 +1,299 @@
+"""Every page against a second computation: its key figures and tables from the raw tables of real runs.
+
+One module, so that each run is made once wherever the tests are spread over processes by file.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.recompute import plain
+from tests.recompute.kinds import IS, WINDOW
+from tests.recompute.plain import experts, memory, others, times
+from tests.recompute.plain.rows import Row, Rows
+from tests.recompute.plain.touched import KINDS_OF_MEMORY, Access, accesses, by_op
+from tests.recompute.published import Published, assert_published
+from tests.recompute.runs import KINDS
+from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.loaded import load_run
+from tracegen.model import Run
+from tracegen.pages.render import render_report
+from tracegen.progress import Progress
+
+pytestmark = pytest.mark.llama
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run, its rows, and what its report publishes."""
+
+    kind: str
+    run: Run
+    rows: Rows
+    published: Published
+
+    @cached_property
+    def accesses(self) -> list[Access]:
+        """What ops used in all passes, warm-up included."""
+        return list(accesses(self.rows, self.rows["passes"]))
+
+    @cached_property
+    def measured(self) -> list[Access]:
+        """What ops used in measured passes."""
+        numbers = {one["pass_id"] for one in self.rows.measured}
+        return [access for access in self.accesses if access.pass_id in numbers]
+
+    @cached_property
+    def op_bytes(self) -> dict[tuple[int, int], dict[str, int]]:
+        """Bytes that each op used in each kind of memory."""
+        return by_op(self.accesses)
+
+    @cached_property
+    def pass_bytes(self) -> dict[int, dict[str, int]]:
+        """Bytes that the ops of a pass used in each kind of memory."""
+        sums = {one["pass_id"]: dict.fromkeys(KINDS_OF_MEMORY, 0) for one in self.rows["passes"]}
+        for access in self.accesses:
+            sums[access.pass_id][access.memory] += access.n_bytes
+        return sums
+
+    @property
+    def has_experts(self) -> bool:
+        return bool(self.rows["routing"])
+
+
+@pytest.fixture(scope="module")
+def hooked() -> Build:
+    return ensure_build(Progress(), traced=True)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def case(request: pytest.FixtureRequest, hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    run = KINDS[request.param].run("case", tmp_path_factory.mktemp("recompute"), hooked.programs)
+    assert run.folder is not None and run.verdict != "not usable", run.checks
+    loaded = load_run(run.folder)
+    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
+    return Case(request.param, run, Rows(run.folder), Published(report))
+
+
+def test_the_run_is_of_its_kind(case: Case) -> None:
+    assert IS[case.kind](case.rows)
+
+
+def test_attention_sees_its_sequence(case: Case) -> None:
+    """The cells that masks let through, from which bytes follow: all up to the token, or as many as a window holds."""
+    rows = case.rows
+    for one in rows["passes"]:
+        attending = [node for graph, node in rows.nodes if graph == one["graph"] and is_attention(rows, graph, node)]
+        positions = [row["position"] for row in rows["tokens"] if row["pass_id"] == one["pass_id"]]
+        for node in attending if positions else ():
+            for slot in ("src1", "src2"):
+                seen = sum(n for _, n in rows.touches[one["pass_id"], node, slot])
+                slides = "sliding window" in case.kind and rows.nodes[one["graph"], node]["layer"] % 2 == 0
+                most = WINDOW + len(positions) - 1 if slides else max(positions) + 1
+                assert seen == min(max(positions) + 1, most)
+
+
+def is_attention(rows: Rows, graph: int, node: int) -> bool:
+    return bool(rows.nodes[graph, node]["op"] == "FLASH_ATTN_EXT")
+
+
+def test_the_second_computation_knows_nothing_of_the_first() -> None:
+    for path in Path(plain.__path__[0]).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.split(".")[0] in ("tracegen", "pandas", "numpy")], path
+
+
+# Overview
+
+
+def test_key_figures(case: Case) -> None:
+    rows, values = case.rows, case.published.values
+    generate = [case.pass_bytes[one["pass_id"]] for one in rows.of_kind("generate")]
+    expected = {
+        "prompt_tokens": sum(one["n_tokens"] for one in rows.of_kind("prompt")),
+        "generated_tokens": sum(one["produced_token"] is not None for one in rows.measured),
+        "tokens_per_second_prompt": times.rate(rows, "prompt"),
+        "tokens_per_second_generate": times.rate(rows, "generate"),
+        "weight_bytes_per_token": median(n["disk"] + n["copied"] for n in generate),
+        "bytes_touched_per_token": median(sum(n.values()) for n in generate),
+        **{f"{kind}_bytes_per_token": median(n[kind] for n in generate) for kind in KINDS_OF_MEMORY},
+        "touched_share": memory.touched_bytes(case.measured) / rows.disk_bytes,
+        "touched_share_mapped": memory.touched_bytes(case.measured, "disk") / rows.disk_bytes,
+        "n_tensors_never_touched": sum(not row["n_passes"] for row in memory.tensors_use(rows, case.measured)),
+        "peak_buffer_bytes": memory.peak(rows),
+        "ops_per_token": times.ops_per_token(rows),
+    }
+    assert values == pytest.approx(expected, rel=1e-9)
+
+
+def test_times_by_component_and_kind_of_op(case: Case) -> None:
+    assert_published(case.published.csv("components"), times.by(case.rows, "component"), ("phase", "component"))
+    assert_published(case.published.csv("op-kinds"), times.by(case.rows, "op"), ("phase", "op"))
+
+
+def test_times_by_layer(case: Case) -> None:
+    assert_published(case.published.csv("layers"), times.by_layer(case.rows), ("layer", "group"))
+
+
+def test_times_of_tokens(case: Case) -> None:
+    assert_published(case.published.csv("tokens"), times.tokens(case.rows), ("pass_id",))
+
+
+def test_top_operations(case: Case) -> None:
+    found = case.published.csv("top-operations")
+    assert_published(found, times.top_operations(case.rows, 15), ("name", "op", "layer", "component"))
+
+
+# Memory
+
+
+def test_heatmap(case: Case) -> None:
+    expected = memory.heatmap(case.rows, case.accesses, case.published.number("memory", "n_bins"))
+    assert_published(case.published.csv("heatmap"), expected, ("pass_id", "memory", "bin"))
+
+
+def test_use_of_tensors(case: Case) -> None:
+    use = memory.tensors_use(case.rows, case.measured)
+    assert_published(case.published.csv("tensors-use"), use, ("tensor",))
+    never = [row for row in use if not row["n_passes"]]
+    assert_published(case.published.csv("never-touched"), never, ("tensor",))
+    assert_published(case.published.csv("tensor-groups"), memory.tensor_groups(use), ("group",))
+
+
+def test_buffers(case: Case) -> None:
+    assert_published(case.published.csv("buffers"), memory.buffer_levels(case.rows), ("time_ns", "group"))
+    assert_published(case.published.csv("buffer-peaks"), memory.buffer_peaks(case.rows), ("group",))
+
+
+# Operations
+
+
+def test_operations_of_the_first_token(case: Case) -> None:
+    expected = others.operations(case.rows, others.first_token(case.rows), case.op_bytes)
+    assert_published(case.published.csv("operations"), expected, ("pass_id", "node"))
+
+
+def test_operations_of_every_pass(case: Case) -> None:
+    """What scripts show when another pass is chosen."""
+    told = ("begin_ns", *times.SUMS, "disk_bytes", "copied_bytes", "buffer_bytes", "n_threads")
+    short = {name: name.removesuffix("_ns").removesuffix("_bytes").removeprefix("n_") for name in told}
+    expected = [
+        {"pass_id": row["pass_id"], "node": row["node"]} | {short[name]: row[name] for name in told}
+        for one in case.rows["passes"]
+        if one["graph"] is not None
+        for row in others.operations(case.rows, one, case.op_bytes)
+    ]
+    assert case.published.op_rows() == expected
+
+
+# Timeline
+
+
+def test_threads_of_the_typical_pass(case: Case) -> None:
+    one = times.typical_pass(case.rows)
+    expected = times.segments(case.rows, one)
+    assert_published(case.published.csv("timeline"), expected, ("thread", "begin_ns", "state"))
+
+
+def test_waiting(case: Case) -> None:
+    kinds = times.waiting(case.rows, ("op", "component"))
+    kinds = [{name: value for name, value in row.items() if name not in ("pass_id", "at_node")} for row in kinds]
+    assert_published(case.published.csv("waiting-kinds"), kinds, ("op", "component"))
+    key = ("node", "name", "op", "layer", "component")
+    assert_published(case.published.csv("waiting-nodes"), times.waiting(case.rows, key), key)
+
+
+# Graph
+
+
+def test_nodes_of_the_graphs(case: Case) -> None:
+    for facts in case.published.graph_facts():
+        graph = facts["graphs"][0]
+        costs = others.node_costs(case.rows, facts["graphs"], case.op_bytes)
+        expected = {node: row | costs[node] for node, row in others.node_statics(case.rows, graph).items()}
+        assert dict(zip(facts["node"], nodes_told(facts), strict=True)) == expected
+
+
+def nodes_told(facts: Mapping[str, Any]) -> list[Row]:
+    """What the page's script is told of each node of a topology."""
+    coded = {
+        name: [facts[name]["names"][code] for code in facts[name]["codes"]]
+        for name in ("op", "component", "dtype", "shape")
+    }
+    kinds = [("op", "noop", "leaf")[code] for code in facts["kind"]]
+    plain_columns = {name: facts[name] for name in ("name", "layer", "sources", "time", "n_timed", "bytes")}
+    columns = {"kind": kinds, **coded, **plain_columns}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+# Experts
+
+
+def test_experts(case: Case) -> None:
+    if not case.has_experts:
+        assert not [name for name in case.published.report.files if name.startswith("data/experts")]
+        return
+    assert_published(case.published.csv("experts"), experts.counts(case.rows), ("layer", "expert"))
+    assert_published(case.published.csv("experts-load"), experts.ranked(case.rows), ("layer", "place"))
+    assert_published(case.published.csv("experts-layers"), experts.layers(case.rows), ("layer",))
+    assert_published(case.published.csv("experts-reuse"), experts.reuse(case.rows), ("layer",))
+    assert_published(case.published.csv("experts-strength"), experts.strength(case.rows), ("layer", "place"))
+    key = ("pass_id", "row", "rank")
+    assert_published(case.published.csv("experts-of-tokens"), experts.of_tokens(case.rows), key)
+
+
+def test_experts_of_every_layer(case: Case) -> None:
+    """What scripts show when another layer is chosen."""
+    held = experts.held(case.rows)
+    for layer, tokens in experts.choices(case.rows).items():
+        assert case.published.called(f"data/experts/{layer}.js") == {
+            "layer": layer,
+            "pass": [token[0]["pass_id"] for token in tokens],
+            "token": [held[token[0]["pass_id"], token[0]["row"]] for token in tokens],
+            "by_weight": True,
+            "experts": [[row["expert"] for row in experts.by_strength(token)] for token in tokens],
+        }
+
+
+# Provenance
+
+
+def test_generated_tokens(case: Case) -> None:
+    token_ids = case.run.facts["text"]["token_ids"]
+    expected = others.generated_tokens(case.rows, token_ids)
+    assert_published(case.published.csv("generated-tokens"), expected, ("token",))
+    held = experts.held(case.rows)
+    assert {(row["pass_id"], row["row"]): row["generated_token"] for row in case.rows["tokens"]} == {
+        (row["pass_id"], row["row"]): held.get((row["pass_id"], row["row"])) for row in case.rows["tokens"]
+    }
+
+
+def test_model_files(case: Case) -> None:
+    folder = Path(case.run.facts["settings"]["model"]).parent
+    expected = [
+        {
+            "file": number, "model": 0, "split_index": number, "path": path.name, "size_bytes": path.stat().st_size,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "axis_begin": case.rows.axis[number],
+        }
+        for number, path in enumerate(sorted(folder.glob("*.gguf")))
+    ]  # fmt: skip
+    assert_published(case.published.csv("model-files"), expected, ("file",))
+
+
+def test_downloads_are_the_tables_of_the_run(case: Case) -> None:
+    for name, rows in case.rows.tables.items():
+        content = case.published.report.files[f"data/tables/{name}.parquet"]
+        assert pq.read_table(io.BytesIO(content)).to_pylist() == rows

@@ -1,0 +1,88 @@
+"""A stored run read again from its evidence: the memory map, the trace, the checks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+
+from tests.native.trace_bytes import Trace
+from tests.readers import gguf_bytes as made
+from tracegen import store
+from tracegen.errors import StoreError
+from tracegen.model import Check, Run
+from tracegen.readers.gguf import read_model
+from tracegen.recording import read_again
+from tracegen.run_facts import model_document
+
+PAGE_16K = 16384
+FACTS: dict[str, Any] = {"counted": False, "exit_status": 0, "stopped": False, "settings": {}}
+
+
+def aligned_model(path: Path, alignment: int) -> Path:
+    """A llama of three tensors that are shorter than what they are aligned to, as the gguf package writes it."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_custom_alignment(alignment)
+    writer.add_block_count(1)
+    for name in ("token_embd.weight", "blk.0.attn_q.weight", "output.weight"):
+        writer.add_tensor(name, np.ones((4, 8), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def stored_run(folder: Path, document: dict[str, Any], left_out: Iterable[str] = ()) -> Path:
+    """A run whose evidence is a small trace and this memory map, which lacks the keys `left_out`."""
+    for name, data in Trace().files().items():
+        (folder / "raw" / "trace").mkdir(parents=True, exist_ok=True)
+        (folder / "raw" / "trace" / name).write_bytes(data)
+    kept = {key: value for key, value in document.items() if key not in left_out}
+    store.write_text(folder / "raw" / "model.json", json.dumps(kept))
+    store.write_run_file(folder, Run("case", 1, "2026-01-01T00:00:00Z", (), FACTS))
+    return folder
+
+
+def tiling(run: Run) -> Check:
+    (check,) = [check for check in run.checks if check.key == "tensors_tile_file"]
+    return check
+
+
+@pytest.mark.parametrize("left_out", [(), ("alignment",)], ids=["today", "stored before alignment was kept"])
+def test_a_legal_file_of_large_alignment_is_usable(tmp_path: Path, left_out: tuple[str, ...]) -> None:
+    model = read_model(aligned_model(tmp_path / "m.gguf", PAGE_16K))
+    gaps = np.diff(model.tensors["offset"]) - model.tensors["size_bytes"].to_numpy()[:-1]
+    assert model.alignment == (PAGE_16K,) and gaps.tolist() == [PAGE_16K - 128] * 2
+    check = tiling(read_again(stored_run(tmp_path / "run", model_document([model], {0: 0}), left_out)))
+    assert (check.state, check.limit) == ("passed", "no overlap, gaps below 16\u2009384 B")
+    assert check.found == "0 overlaps, largest gap 16\u2009256 B"
+
+
+def test_a_tensor_that_is_missing_leaves_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    shape = ((4, 8), 0, 128)
+    path.write_bytes(
+        made.file(
+            {"a": shape, "b": ((64, 256), 0, 65536), "c": shape},
+            [made.string("general.architecture", "llama"), made.u32("general.alignment", PAGE_16K)],
+            PAGE_16K,
+        )
+    )
+    document = model_document([read_model(path)], {0: 0})
+    assert tiling(read_again(stored_run(tmp_path / "whole", document))).state == "passed"
+    lost = [tensor for tensor in document["tensors"] if tensor["name"] != "b"]
+    check = tiling(read_again(stored_run(tmp_path / "gapped", {**document, "tensors": lost})))
+    assert (check.state, check.found) == ("failed", "0 overlaps, largest gap 81\u2009792 B")
+
+
+@pytest.mark.parametrize("value", [0, -32, 48, 1 << 20 | 1, "32", True])
+def test_an_alignment_that_no_file_has_is_refused(tmp_path: Path, value: object) -> None:
+    document = model_document([read_model(aligned_model(tmp_path / "m.gguf", 32))], {0: 0})
+    with pytest.raises(StoreError, match="not a power of two"):
+        read_again(stored_run(tmp_path / "run", {**document, "alignment": [value]}))
