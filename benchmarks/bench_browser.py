@@ -20,9 +20,9 @@ from tracegen import store
 from tracegen.capture.execute import last_lines, run_program
 from tracegen.errors import EnvironmentFailure
 from tracegen.progress import Progress
-from tracegen.readers.gguf import read_model
-from tracegen.readers.native import VERSION, ModelTables, read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.readers.gguf.file import read_model
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import VERSION, ModelTables, read_trace
 
 PASSES = 2000
 RENDER_S, RENDER_BYTES, VIEW_BYTES = 30, 2 * 2**30, 700e3

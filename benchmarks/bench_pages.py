@@ -13,8 +13,8 @@ from tests.builders import scaled_case
 
 from benchmarks.result import Result
 from tracegen.capture.execute import last_lines, run_program
+from tracegen.charts.graph.svg import draw_graph
 from tracegen.errors import EnvironmentFailure
-from tracegen.graph_svg import draw_graph
 from tracegen.progress import Progress
 
 GRAPH_LIMIT_S, SAMPLE_LIMIT_S = 2.0, 20.0

@@ -18,13 +18,13 @@ from benchmarks.page_text import text_of
 from benchmarks.result import Result
 from benchmarks.scale_model import GIB, SIZE, ensure_model
 from tracegen import store
-from tracegen.bundle import read_bundle
 from tracegen.capture.execute import last_lines, run_program
 from tracegen.capture.locked import available_bytes, refuse_lock
 from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.measure import measure
 from tracegen.model import Run
 from tracegen.progress import Progress
+from tracegen.publishing.bundle import read_bundle
+from tracegen.runs.measure import measure
 from tracegen.settings import read_experiment
 
 WORK = Path(".tracegen", "scale")

@@ -18,12 +18,12 @@ from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import last_lines
 from tracegen.capture.llama_cpp import TARGET, ensure_build
 from tracegen.capture.plan import command_for, environment_for, timings_in
-from tracegen.demo_models import write_demo_model
+from tracegen.demo.models import write_demo_model
 from tracegen.errors import EnvironmentFailure
 from tracegen.model import Experiment
 from tracegen.progress import Progress
-from tracegen.readers.native import read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import read_trace
 
 TOKEN_LIMIT = 1.05  # upper end of the interval of the median ratio
 REPORT_LIMIT = 2.0  # between what a run says of its own cost and what on and off say

@@ -7,7 +7,7 @@ from pathlib import Path
 from tracegen.capture.execute import last_lines, run_program
 from tracegen.capture.llama_cpp import TARGET, ensure_build
 from tracegen.capture.plan import command_for, environment_for
-from tracegen.demo_models import write_demo_model
+from tracegen.demo.models import write_demo_model
 from tracegen.errors import EnvironmentFailure
 from tracegen.model import Experiment
 from tracegen.progress import Progress

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.read_once import peak_bytes
-from tracegen import privacy, store
+from tracegen import store
+from tracegen.publishing import privacy
 
 
 def main(kind: str, run: Path, target: Path) -> None:
@@ -36,8 +37,8 @@ def main(kind: str, run: Path, target: Path) -> None:
 
 def _draft(run: Path, target: Path) -> tuple[Path, bool]:
     """Its pages are drawn by processes of their own."""
-    from tracegen.drafts import Drawing
     from tracegen.errors import TracegenError
+    from tracegen.site.drafts import Drawing
 
     with Drawing([run], target, privacy.this_machine()) as drawing:
         made = drawing.drawn[run]

@@ -14,10 +14,10 @@ from pathlib import Path
 def main(model_file: Path, trace_folder: Path, target: Path) -> None:
     begin = time.perf_counter()
     from tracegen import store  # the imports are timed too
-    from tracegen.readers.gguf import read_model
-    from tracegen.readers.native import VERSION, ModelTables, read_trace
-    from tracegen.readers.segments import segment_files
-    from tracegen.verdict import Evidence, checks_of
+    from tracegen.checks.verdict import Evidence, checks_of
+    from tracegen.readers.gguf.file import read_model
+    from tracegen.readers.native.segments import segment_files
+    from tracegen.readers.native.trace import VERSION, ModelTables, read_trace
 
     ready = time.perf_counter()
     before = peak_bytes()

@@ -18,11 +18,11 @@ from tests.integration.test_models import CASES, PROMPT, Case, Traced
 from tests.random_files import write_random_model
 from tracegen.capture.llama_cpp import TARGET
 from tracegen.errors import TracegenError
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.measure import measure
 from tracegen.model import Experiment
-from tracegen.observe import Observation, observe
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
+from tracegen.runs.measure import measure
+from tracegen.runs.observe import Observation, observe
 
 EMBEDDING = "llama-embedding"
 UNKNOWN = re.compile(r"unknown model architecture: '[^']*'")

@@ -15,10 +15,11 @@ from typing import Any
 import pandas as pd
 
 from tests.builders import N_VOCAB, a_run, scaled_case
-from tracegen import publish, store
+from tracegen import store
 from tracegen.commands.build import build_site
 from tracegen.commands.publish import publish_run
 from tracegen.model import Check, Run
+from tracegen.publishing import versions as publish
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MODEL_PATH = "/home/lovelace/secret models/quietly/demo.gguf"

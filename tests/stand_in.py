@@ -9,9 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import privacy, publish, store, tables
+from tracegen import store, tables
 from tracegen.model import Check, Run, Version
 from tracegen.pages.page import Figure, Page, Report
+from tracegen.publishing import privacy
+from tracegen.publishing import versions as publish
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"

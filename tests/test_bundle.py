@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import HOSTILE, KEYS, a_report
-from tracegen.bundle import read_bundle, verify_bundle, write_bundle
 from tracegen.errors import StoreError
 from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, Report
+from tracegen.publishing.bundle import read_bundle, verify_bundle, write_bundle
 
 IDENTITY = {
     "citation": "sample@v1",

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tracegen.capture.llama_cpp import ensure_build
-from tracegen.demo_models import DTYPES, KINDS, split_paths, write_demo_model
+from tracegen.demo.models import DTYPES, KINDS, split_paths, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.progress import Progress
-from tracegen.readers.gguf import read_model
+from tracegen.readers.gguf.file import read_model
 
 SMALL_TINYLLAMA: dict[str, object] = {
     "n_embd": 256,

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import a_run, a_run_folder, a_version, render
-from tracegen import reference, resources, site
-from tracegen.errata import ERRATA, errata_of
+from tracegen import resources
 from tracegen.pages.page import OUTLINE
+from tracegen.publishing.errata import ERRATA, errata_of
 from tracegen.resources import package_version
+from tracegen.site import gather as site
+from tracegen.site import reference
 
 
 @pytest.mark.parametrize(

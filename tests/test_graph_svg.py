@@ -11,7 +11,7 @@ import pandas as pd
 
 from tests.builders import scaled_case
 from tests.golden.hard_case import hard_case
-from tracegen.graph_svg import GraphDrawing, draw_graph, standalone
+from tracegen.charts.graph.svg import GraphDrawing, draw_graph, standalone
 
 HOSTILE = "</text><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\x00\x1b[31m\u202e"
 

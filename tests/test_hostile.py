@@ -11,11 +11,12 @@ import pytest
 
 from tests.site_project import BREAKOUT, HOSTILE, NOW, SCRIPT
 from tests.stand_in import a_project, a_report, a_run, a_run_folder, a_version
-from tracegen import cli, publish, store
-from tracegen.bundle import read_bundle
+from tracegen import cli, store
 from tracegen.commands.build import build_site
 from tracegen.errors import SettingsError, StoreError
 from tracegen.hashes import HashCache
+from tracegen.publishing import versions as publish
+from tracegen.publishing.bundle import read_bundle
 
 # What may not reach a terminal or a page: control characters, marks that turn the direction of writing.
 UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

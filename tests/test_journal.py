@@ -10,10 +10,11 @@ import pytest
 
 from tests.builders import a_run, scaled_case
 from tests.stand_in import HOSTILE, NOW, SVG, a_report, a_version
-from tracegen import journal, publish
 from tracegen.hashes import HashCache
 from tracegen.pages.page import Figure, Report
 from tracegen.pages.render import render_report
+from tracegen.publishing import versions as publish
+from tracegen.site import journal
 
 TABLES = scaled_case(2, 2)
 

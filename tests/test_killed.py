@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import NOW, a_report, a_run, a_version
-from tracegen import publish, store
-from tracegen.bundle import read_bundle, verify_bundle
+from tracegen import store
 from tracegen.errors import StoreError
 from tracegen.hashes import HashCache
+from tracegen.publishing import versions as publish
+from tracegen.publishing.bundle import read_bundle, verify_bundle
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

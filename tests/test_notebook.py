@@ -19,8 +19,8 @@ from tests.stand_in import NOW
 from tracegen.charts import pointing
 from tracegen.commands.publish import publish_run
 from tracegen.errors import FigureError, StoreError
-from tracegen.loaded import LoadedRun, LoadedTables, LoadedVersion
 from tracegen.model import Check, Run
+from tracegen.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
 from tracegen.pages.figures import FIGURES
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report

@@ -15,10 +15,12 @@ from mkdocs.livereload import LiveReloadServer
 
 from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, render
 from tests.test_bundle import files_of
-from tracegen import site, store, vega
+from tracegen import store
 from tracegen.commands.build import build_site, loaded
 from tracegen.errors import CheckError, SettingsError, StoreError, TracegenError
 from tracegen.pages.page import OUTLINE
+from tracegen.site import gather as site
+from tracegen.site import vega
 
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 

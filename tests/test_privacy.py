@@ -10,10 +10,11 @@ import pytest
 
 from tests.golden.hard_case import hard_case
 from tests.stand_in import HOSTILE, a_report, a_run
-from tracegen import privacy, tables
+from tracegen import tables
 from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Check
 from tracegen.pages.page import Report
+from tracegen.publishing import privacy
 
 
 @pytest.mark.parametrize(

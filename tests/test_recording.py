@@ -16,9 +16,9 @@ from tests.readers import gguf_bytes as made
 from tracegen import store
 from tracegen.errors import StoreError
 from tracegen.model import Check, Run
-from tracegen.readers.gguf import read_model
-from tracegen.recording import read_again
-from tracegen.run_facts import model_document
+from tracegen.readers.gguf.file import read_model
+from tracegen.runs.facts import model_document
+from tracegen.runs.recording import read_again
 
 PAGE_16K = 16384
 FACTS: dict[str, Any] = {"counted": False, "exit_status": 0, "stopped": False, "settings": {}}

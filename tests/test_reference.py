@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import reference, resources, tables
-from tracegen.verdict import all_checks
+from tracegen import resources, tables
+from tracegen.checks.verdict import all_checks
+from tracegen.site import reference
 
 
 @pytest.fixture(scope="module")

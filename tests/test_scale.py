@@ -48,8 +48,8 @@ from tracegen.analysis import (
     waiting,
 )
 from tracegen.naming import places_of
-from tracegen.readers import recorded
-from tracegen.readers.placement_table import placement_table
+from tracegen.readers.native import recorded
+from tracegen.readers.native.placement_table import placement_table
 from tracegen.tables import frame
 
 PAGE = 4096

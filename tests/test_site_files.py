@@ -9,8 +9,8 @@ import pytest
 
 from tests.stand_in import a_version
 from tests.test_bundle import files_of
-from tracegen import site_files
-from tracegen.bundle import Bundle, read_bundle
+from tracegen.publishing.bundle import Bundle, read_bundle
+from tracegen.site import files as site_files
 
 
 def a_bundle(root: Path) -> Bundle:

@@ -177,7 +177,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_compressed_evidence_is_the_same_bytes(tmp_path: Path) -> None:
-    from tracegen.readers.segments import segment_files
+    from tracegen.readers.native.segments import segment_files
 
     data = bytes(range(256)) * 100
     (tmp_path / "x.tt").write_bytes(data)

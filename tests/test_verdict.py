@@ -10,9 +10,9 @@ import pytest
 
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import by_phase, overhead_share, pass_costs
-from tracegen.evidence import Evidence
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.verdict import checks_of
 from tracegen.model import verdict_of
-from tracegen.verdict import checks_of
 
 TRACE: dict[str, Any] = {
     "dropped": 0, "dropped_why": None, "skipped_passes": 0,

@@ -33,10 +33,10 @@ from tests.site_project import (
 from tests.stand_in import a_project
 from tests.test_bundle import files_of
 from tracegen import cli, resources
-from tracegen.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
 from tracegen.commands.build import build_site
 from tracegen.commands.publish import publish_run
 from tracegen.errors import StoreError
+from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
 
 LOADS = {"src", "srcset", "data", "poster", "background", "xlink:href", "formaction", "action", "manifest"}
 CSS_LOADS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+(?:url\()?\s*['\"]([^'\"]+)")

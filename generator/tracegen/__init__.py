@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tracegen.loaded import LoadedRun, LoadedVersion
+    from tracegen.notebook.loaded import LoadedRun, LoadedVersion
 
 __version__ = "0.2.0"
 
@@ -32,6 +32,6 @@ def load(address: str | Path) -> LoadedRun | LoadedVersion:
     Raises SettingsError when there is no such run or version, StoreError when its
     folder is not whole, and on access to a table that the version does not hold.
     """
-    from tracegen.loaded import load as load_address  # pandas loads only when it is used
+    from tracegen.notebook.loaded import load as load_address  # pandas loads only when it is used
 
     return load_address(str(address))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from tracegen.demo_models import KINDS
+from tracegen.demo.models import KINDS
 from tracegen.errors import SettingsError
 from tracegen.model import Experiment
 

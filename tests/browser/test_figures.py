@@ -12,9 +12,9 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tests.report_files import write_report
-from tracegen import vega
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
+from tracegen.site import vega
 
 pytestmark = pytest.mark.browser
 

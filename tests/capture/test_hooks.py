@@ -13,7 +13,15 @@ import pytest
 
 from tracegen import cli
 from tracegen.capture import hooked_tree
-from tracegen.capture.hooked_tree import HEADER, RECORD, SOURCES, carry_out, hook_tree, plan_hooks, plan_reverse
+from tracegen.capture.hooked_tree import (
+    HEADER,
+    RECORD,
+    SOURCES,
+    carry_out,
+    hook_tree,
+    plan_hooks,
+    plan_reverse,
+)
 from tracegen.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
 from tracegen.capture.llama_cpp import build_tree, has_load_mode, read_releases
 from tracegen.errors import EnvironmentFailure, SettingsError

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tracegen.charts.graph_layout import Box, Layout, lay_out
+from tracegen.charts.graph.layout import Box, Layout, lay_out
 
 SMALL = Box(20, 20, 20, 30)
 WIDE = Box(140, 20, 20, 60)

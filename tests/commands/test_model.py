@@ -7,7 +7,7 @@ import pytest
 
 from tracegen.commands import model
 from tracegen.errors import SettingsError
-from tracegen.readers.gguf import read_model
+from tracegen.readers.gguf.file import read_model
 
 
 def run(*arguments: str) -> int:

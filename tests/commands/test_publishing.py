@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import a_project, a_run, a_run_folder
-from tracegen import publish as publishing
 from tracegen.commands import publish, serve
 from tracegen.errors import EnvironmentFailure, SettingsError, StoreError
 from tracegen.hashes import HashCache
 from tracegen.model import Check
+from tracegen.publishing import versions as publishing
 
 pytestmark = pytest.mark.usefixtures("stand_in_renderer")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.readers import gguf_bytes as made
 from tests.readers.test_gguf import BROKEN, GOOD, LLAMA
 from tracegen.errors import ModelFormatError
-from tracegen.readers.gguf import read_model
+from tracegen.readers.gguf.file import read_model
 
 LONGEST = 1 << 12
 SHARED_MEMORY = Path("/dev/shm")

@@ -14,10 +14,10 @@ from tests.golden.hard_case import hard_case
 from tests.native.test_corruptions import RECORDS
 from tests.native.trace_bytes import Trace, chunk, clock, header
 from tracegen.capture.plan import timings_in
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.verdict import checks_of
 from tracegen.errors import TraceFormatError
-from tracegen.evidence import Evidence
-from tracegen.readers.native import ModelTables, read_trace
-from tracegen.verdict import checks_of
+from tracegen.readers.native.trace import ModelTables, read_trace
 
 SEAM = b"\n-- a thread --\n"
 UNSEALED, TICKS, WITH_MODEL = 1, 2, 4

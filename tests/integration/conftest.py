@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from tracegen.capture.llama_cpp import Build, ensure_build
-from tracegen.demo_models import write_demo_model
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.measure import measure
+from tracegen.demo.models import write_demo_model
 from tracegen.model import Experiment
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
 from tracegen.resources import folder as resource_folder
+from tracegen.runs.measure import measure
 
 SHORT = "The memory of the disk"
 LONG = "The page of the memory is read from the disk by the expert and the router counts the token in the layer"

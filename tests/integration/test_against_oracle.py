@@ -13,10 +13,10 @@ import pytest
 from tests.integration.conftest import LONG, Measured
 from tests.verdicts import failures
 from tracegen.capture.llama_cpp import Build
-from tracegen.loaded import load_run
-from tracegen.measure import measure
 from tracegen.model import Experiment
+from tracegen.notebook.loaded import load_run
 from tracegen.progress import Progress
+from tracegen.runs.measure import measure
 from tracegen.tables import SLOTS
 
 pytestmark = pytest.mark.llama

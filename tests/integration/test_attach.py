@@ -17,13 +17,13 @@ from tracegen.capture.attach import ensure_attach, preload
 from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.capture.plan import command_for
 from tracegen.cli import main
-from tracegen.demo_models import write_demo_model
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.observe import Observation, observe
+from tracegen.demo.models import write_demo_model
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
-from tracegen.readers.native import read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import read_trace
 from tracegen.resources import folder as resource_folder
+from tracegen.runs.observe import Observation, observe
 
 pytestmark = pytest.mark.llama
 

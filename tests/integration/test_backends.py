@@ -15,12 +15,12 @@ import pytest
 from tests.verdicts import failures
 from tracegen.capture.llama_cpp import FLAGS, TARGET, TRACED, Build, alone
 from tracegen.capture.plan import command_for
-from tracegen.demo_models import write_demo_model
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.measure import measure
+from tracegen.demo.models import write_demo_model
 from tracegen.model import Experiment
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.pages.render import render_report
 from tracegen.progress import Progress
+from tracegen.runs.measure import measure
 
 pytestmark = pytest.mark.llama
 

@@ -16,14 +16,14 @@ import pytest
 from tests.integration.test_kills import started
 from tracegen.analysis.disturbance import disturbance
 from tracegen.capture.llama_cpp import Build
-from tracegen.evidence import Evidence
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.measure import measure
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.verdict import checks_of
 from tracegen.model import Check, Experiment
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
-from tracegen.readers.native import read_trace
-from tracegen.readers.segments import segment_files
-from tracegen.verdict import checks_of
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import read_trace
+from tracegen.runs.measure import measure
 
 pytestmark = pytest.mark.llama
 

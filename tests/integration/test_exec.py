@@ -14,16 +14,16 @@ import pandas as pd
 import pytest
 
 from tests.verdicts import failures
-from tracegen import privacy
 from tracegen.capture.llama_cpp import TARGET, Build, ensure_build
 from tracegen.cli import main
-from tracegen.demo_models import write_demo_model
-from tracegen.loaded import LoadedRun, load_run
+from tracegen.demo.models import write_demo_model
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.pages.page import outline
 from tracegen.pages.render import render_report
 from tracegen.progress import Progress
-from tracegen.readers.native import read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.publishing import privacy
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import read_trace
 
 pytestmark = pytest.mark.llama
 

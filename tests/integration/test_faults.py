@@ -19,15 +19,16 @@ import gguf
 import pytest
 
 from tests.small_disk import filling, make_read_only, needs_root, small_disk
-from tracegen import measure as measuring
-from tracegen import recording, store
+from tracegen import store
 from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.capture.pressure import Pressure
 from tracegen.cli import main
 from tracegen.errors import EnvironmentFailure
 from tracegen.model import Experiment
-from tracegen.readers.native import read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import read_trace
+from tracegen.runs import measure as measuring
+from tracegen.runs import recording
 
 pytestmark = pytest.mark.llama
 

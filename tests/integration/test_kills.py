@@ -16,13 +16,13 @@ import pytest
 from tests.small_disk import needs_root, small_disk
 from tracegen.capture.llama_cpp import TARGET, Build, has_load_mode
 from tracegen.capture.plan import command_for, environment_for, timings_in
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.verdict import checks_of
 from tracegen.errors import TraceFormatError
-from tracegen.evidence import Evidence
 from tracegen.model import Experiment
-from tracegen.readers.native import NativeTrace, read_trace
-from tracegen.readers.segments import segment_files
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import NativeTrace, read_trace
 from tracegen.resources import folder as resource_folder
-from tracegen.verdict import checks_of
 
 pytestmark = pytest.mark.llama
 SEED, N_KILLS, PATIENCE_S = 20261121, 100, 60

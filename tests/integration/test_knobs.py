@@ -14,11 +14,11 @@ from tests.verdicts import failures
 from tracegen.analysis.accesses import ranges
 from tracegen.capture import conditions, hashing, page_cache, storage
 from tracegen.capture.llama_cpp import Build
-from tracegen.demo_models import write_demo_model
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.measure import measure
+from tracegen.demo.models import write_demo_model
 from tracegen.model import Experiment
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
+from tracegen.runs.measure import measure
 from tracegen.store import sha256_of
 
 pytestmark = pytest.mark.llama
@@ -88,7 +88,7 @@ def test_a_run_does_not_warm_its_model_for_the_next_one(
         return found
 
     monkeypatch.setattr(hashing, "cache_folder", lambda: tmp_path / "cache")  # where no hash is known
-    monkeypatch.setattr("tracegen.measure.conditions_of", conditions_then_drop)
+    monkeypatch.setattr("tracegen.runs.measure.conditions_of", conditions_then_drop)
     loaded = ran(hooked, tmp_path, moe)
     left = page_cache.cached(moe).cached_bytes
     assert left is not None and left < 0.25 * moe.stat().st_size  # the header, and what is read ahead of it

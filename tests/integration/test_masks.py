@@ -11,10 +11,10 @@ from tests import random_models
 from tests.random_files import write_random_model
 from tracegen.analysis import accesses
 from tracegen.capture.llama_cpp import Build
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.measure import measure
 from tracegen.model import Experiment
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
+from tracegen.runs.measure import measure
 
 pytestmark = pytest.mark.llama
 

@@ -17,11 +17,11 @@ from tests.random_files import Architecture, types_of, write_lora, write_random_
 from tests.verdicts import failures
 from tracegen.analysis import experts, routing
 from tracegen.capture.llama_cpp import Build, ensure_build
-from tracegen.loaded import LoadedRun, load_run
-from tracegen.measure import measure
 from tracegen.model import Experiment
-from tracegen.observe import Observation, observe
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
+from tracegen.runs.measure import measure
+from tracegen.runs.observe import Observation, observe
 
 pytestmark = pytest.mark.llama
 

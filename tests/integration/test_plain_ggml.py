@@ -17,7 +17,7 @@ from tracegen.capture.hooked_tree import carry_out, hook_tree, plan_hooks, plan_
 from tracegen.capture.llama_cpp import Build, compile_targets, configure
 from tracegen.cli import main
 from tracegen.errors import SettingsError
-from tracegen.loaded import LoadedRun, load_run
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.pages.render import render_report
 from tracegen.progress import Progress
 from tracegen.resources import folder

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import recording, store
+from tracegen import store
 from tracegen.capture.llama_cpp import Build
 from tracegen.cli import main
+from tracegen.runs import recording
 
 pytestmark = pytest.mark.llama
 

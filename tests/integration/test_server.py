@@ -26,8 +26,8 @@ import pytest
 
 from tests.integration.test_models import assert_no_false_alarm
 from tracegen.capture.llama_cpp import Build, ensure_build
-from tracegen.demo_models import write_demo_model
-from tracegen.loaded import LoadedRun, load_run
+from tracegen.demo.models import write_demo_model
+from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.pages.render import render_report
 from tracegen.progress import Progress
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.trace_bytes import Files
-from tracegen.readers.segments import segment_files
+from tracegen.readers.native.segments import segment_files
 
 NATIVE = Path(__file__).parents[2] / "native"
 Build = Callable[[str], Path]

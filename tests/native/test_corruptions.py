@@ -41,7 +41,7 @@ from tests.native.trace_bytes import (
     thread_end,
 )  # fmt: skip
 from tracegen.errors import EnvironmentFailure, TraceFormatError
-from tracegen.readers.segments import segment_files
+from tracegen.readers.native.segments import segment_files
 
 GOOD = Trace().files()
 GOOD_BEFORE = Trace().before

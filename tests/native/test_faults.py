@@ -11,11 +11,11 @@ import pytest
 from tests.native.conftest import Build
 from tests.native.trace_bytes import Trace, clock, op, read, thread_begin, thread_end
 from tracegen.capture.plan import timings_in
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.verdict import checks_of
 from tracegen.errors import TraceFormatError
-from tracegen.evidence import Evidence
-from tracegen.readers.native import NativeTrace, read_trace
-from tracegen.readers.segments import segment_files
-from tracegen.verdict import checks_of
+from tracegen.readers.native.segments import segment_files
+from tracegen.readers.native.trace import NativeTrace, read_trace
 
 pytestmark = pytest.mark.native
 HOUR, GIB = 3600 * 10**9, 1 << 30

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracegen.readers import recorded, records, segments, units
+from tracegen.readers.native import recorded, records, segments, units
 
 pytestmark = pytest.mark.native
 

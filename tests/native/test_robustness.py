@@ -13,13 +13,13 @@ import pytest
 from tests.native.trace_bytes import Files, Trace, chunk, read
 from tracegen import tables
 from tracegen.capture.plan import timings_in
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.verdict import checks_of
 from tracegen.errors import TraceFormatError
-from tracegen.evidence import Evidence
-from tracegen.readers.clock import clock_of
-from tracegen.readers.events import read_events
-from tracegen.readers.records import read_records
-from tracegen.readers.segments import read_segment, read_segments
-from tracegen.verdict import checks_of
+from tracegen.readers.native.clock import clock_of
+from tracegen.readers.native.events import read_events
+from tracegen.readers.native.records import read_records
+from tracegen.readers.native.segments import read_segment, read_segments
 
 pytestmark = pytest.mark.native
 SEED = 20261120

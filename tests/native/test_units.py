@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.native.trace_bytes import chunk, header, index, op, short_op, thread_begin, thread_end
 from tracegen.errors import TraceFormatError
-from tracegen.readers import units
-from tracegen.readers.clock import TSC, clock_of
-from tracegen.readers.segments import read_segment
-from tracegen.readers.units import Units, read_units
+from tracegen.readers.native import units
+from tracegen.readers.native.clock import TSC, clock_of
+from tracegen.readers.native.segments import read_segment
+from tracegen.readers.native.units import Units, read_units
 
 Row = tuple[int, ...]
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.native.trace_bytes import NONE, Trace, compute, pass_begin, pass_end, read, record, split, string
-from tracegen.readers.native import NativeTrace
+from tracegen.readers.native.trace import NativeTrace
 
 pytestmark = pytest.mark.native
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tracegen.readers.native import NativeTrace, read_trace
+from tracegen.readers.native.trace import NativeTrace, read_trace
 
 Files = Mapping[str, bytes]
 

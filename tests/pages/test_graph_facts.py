@@ -12,7 +12,7 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tracegen.analysis.blocks import fold
 from tracegen.pages import graphs
-from tracegen.pages.graph_facts import instances
+from tracegen.pages.explorers.graph_facts import instances
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 

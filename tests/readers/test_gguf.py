@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.readers import gguf_bytes as made
-from tracegen.demo_models import write_demo_model
+from tracegen.demo.models import write_demo_model
 from tracegen.errors import ModelFormatError
 from tracegen.ggml_types import GGML_TYPES
-from tracegen.readers.gguf import is_gguf, read_model
+from tracegen.readers.gguf.file import is_gguf, read_model
 
 ONE = {"blk.0.attn_q.weight": ((4, 2), 0, 32)}
 LLAMA = (made.string("general.architecture", "llama"), made.u32("llama.block_count", 7))

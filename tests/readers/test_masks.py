@@ -10,9 +10,9 @@ import pytest
 
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
-from tracegen.readers.events import Indexes
-from tracegen.readers.touch_tables import touch_tables
-from tracegen.readers.units import MASK
+from tracegen.readers.native.events import Indexes
+from tracegen.readers.native.touch_tables import touch_tables
+from tracegen.readers.native.units import MASK
 
 N_ROWS = 64  # of the cache, in each of two streams
 # two layers share one mask (leaf 4), a third has its own (leaf 5); the keys and values are leaves 2 and 3

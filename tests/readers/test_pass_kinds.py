@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracegen.readers.pass_kinds import kinds_of
-from tracegen.readers.recorded import ENCODER, OUTSIDE, TOKEN, WARMUP, Pass
+from tracegen.readers.native.pass_kinds import kinds_of
+from tracegen.readers.native.recorded import ENCODER, OUTSIDE, TOKEN, WARMUP, Pass
 
 
 def call(

@@ -11,10 +11,10 @@ from typing import Any
 
 from tests import random_models
 from tests.random_files import Architecture, write_random_model
-from tracegen.demo_models import write_demo_model
-from tracegen.measure import measure
+from tracegen.demo.models import write_demo_model
 from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
+from tracegen.runs.measure import measure
 
 SHORT = "The memory of the disk"
 LONG = "The page of the memory is read from the disk by the expert and the router counts the token in the layer"

@@ -27,8 +27,8 @@ from tests.recompute.published import Published, assert_published
 from tests.recompute.runs import KINDS, Kind
 from tests.verdicts import failures
 from tracegen.capture.llama_cpp import Build, ensure_build
-from tracegen.loaded import load_run
 from tracegen.model import Run
+from tracegen.notebook.loaded import load_run
 from tracegen.pages.render import render_report
 from tracegen.progress import Progress
 

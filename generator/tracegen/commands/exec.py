@@ -7,11 +7,11 @@ import math
 import re
 from pathlib import Path
 
-from tracegen import privacy
 from tracegen.commands.run import print_stored
 from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.observe import Observation, observe
 from tracegen.progress import Progress
+from tracegen.publishing import privacy
+from tracegen.runs.observe import Observation, observe
 from tracegen.settings import KEYS, check_name
 
 NAME = "exec"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tracegen.demo_models import DTYPES, KINDS, split_paths, write_demo_model
+from tracegen.demo.models import DTYPES, KINDS, split_paths, write_demo_model
 from tracegen.errors import SettingsError
 
 NAME = "model"

@@ -7,9 +7,11 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracegen import privacy, publish, store
+from tracegen import store
 from tracegen.errors import SettingsError
 from tracegen.model import Run, Version
+from tracegen.publishing import privacy
+from tracegen.publishing import versions as publish
 
 NAME = "publish"
 HELP = "Freeze a run as a version that can be cited, and say what becomes public."

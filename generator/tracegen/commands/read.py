@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tracegen.loaded import run_folder
-from tracegen.recording import read_again
+from tracegen.notebook.loaded import run_folder
+from tracegen.runs.recording import read_again
 
 NAME = "read"
 HELP = "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen)."

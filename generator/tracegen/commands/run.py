@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tracegen.commands.publish import print_published
 from tracegen.errors import CheckError, SettingsError
-from tracegen.measure import repetitions
 from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
-from tracegen.series import series_report
+from tracegen.runs.measure import repetitions
+from tracegen.runs.series import series_report
 from tracegen.settings import experiment_from, read_experiment, with_repeat
 
 NAME = "run"

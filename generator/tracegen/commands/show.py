@@ -20,8 +20,8 @@ from tracegen.analysis.passes import measured
 from tracegen.analysis.summary import summarise
 from tracegen.capture.execute import visible
 from tracegen.errors import SettingsError
-from tracegen.loaded import run_folder
 from tracegen.model import Run
+from tracegen.notebook.loaded import run_folder
 from tracegen.tables import MEMORY_KINDS
 
 NAME = "show"

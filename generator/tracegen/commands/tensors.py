@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracegen.readers.gguf import Model, read_model
+from tracegen.readers.gguf.file import Model, read_model
 
 NAME = "tensors"
 HELP = "list the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components"

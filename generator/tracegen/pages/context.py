@@ -28,8 +28,8 @@ from tracegen.charts import svg
 from tracegen.charts.svg import Drawing
 from tracegen.model import Run, Version
 from tracegen.pages import needs, sentences
+from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.figure_data import figure_data
-from tracegen.pages.packing import script_json
 from tracegen.pages.page import Figure
 from tracegen.pages.quantities import UNKNOWN, printable
 from tracegen.pages.views import Fact, FigureView, Files, Group

@@ -12,7 +12,7 @@ from tracegen.charts import expert_tokens as chart
 from tracegen.pages import expert_sentences as say
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
-from tracegen.pages.packing import script_json
+from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 
 LINES, ROWS = 48, 20  # at most: lines of the figure, rows of the table

@@ -9,11 +9,11 @@ import pandas as pd
 
 from tracegen.analysis.node_means import costs
 from tracegen.charts import theme
+from tracegen.charts.graph.svg import BlockDrawing, draw_graph, standalone
 from tracegen.charts.svg import Drawing
-from tracegen.graph_svg import BlockDrawing, draw_graph, standalone
 from tracegen.pages import quantities as q
 from tracegen.pages.context import Context
-from tracegen.pages.graph_facts import IN_PAGE_BYTES, colour_scales, node_facts
+from tracegen.pages.explorers.graph_facts import IN_PAGE_BYTES, colour_scales, node_facts
 from tracegen.pages.views import FigureView
 
 

@@ -11,7 +11,7 @@ from tracegen.charts import theme
 from tracegen.pages import quantities as q
 from tracegen.pages import sentences
 from tracegen.pages.context import OUTSIDE, Context
-from tracegen.pages.memory_data import write_memory
+from tracegen.pages.explorers.memory_data import write_memory
 from tracegen.pages.residency import residency_figure
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
 

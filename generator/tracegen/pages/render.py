@@ -19,12 +19,12 @@ from tracegen.pages.context import Context
 from tracegen.pages.experts import experts
 from tracegen.pages.explain.explanation import Explained, explained
 from tracegen.pages.explain.registry import explanation
+from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.graphs import graphs
 from tracegen.pages.guide import guide
 from tracegen.pages.memory import memory
 from tracegen.pages.operations import operations
 from tracegen.pages.overview import overview
-from tracegen.pages.packing import script_json
 from tracegen.pages.page import Page, Report, outline
 from tracegen.pages.provenance import provenance
 from tracegen.pages.timeline import timeline

@@ -13,7 +13,7 @@ from tracegen.charts import timeline as timeline_chart
 from tracegen.pages import quantities as q
 from tracegen.pages import sentences
 from tracegen.pages.context import Context
-from tracegen.pages.span_chunks import Carried, write_spans
+from tracegen.pages.explorers.span_chunks import Carried, write_spans
 from tracegen.pages.views import FigureView
 from tracegen.pages.waiting import by_kind, worst_nodes
 

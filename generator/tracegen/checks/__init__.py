@@ -1,0 +1,1 @@
+"""The verdict: what each check of a run found, and its limit."""

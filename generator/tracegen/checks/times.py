@@ -1,0 +1,107 @@
+"""The checks of times: do they add up, what did tracing cost, what held the threads up."""
+
+from __future__ import annotations
+
+import math
+
+from tracegen.analysis.disturbance import STOOD_NS, STOOD_SHARE, Disturbance, disturbance, token_skew
+from tracegen.analysis.pass_parts import pass_parts
+from tracegen.analysis.passes import OUTSIDE
+from tracegen.analysis.tracing_cost import by_phase, pass_costs
+from tracegen.checks.evidence import Evidence, check, count, counted, percent
+from tracegen.model import Check, CheckState
+
+WARN_COST, FAIL_COST = 0.01, 0.10
+WARN_DELAY = 0.02  # of thread time: a pass of 0.2 ms is as long as a twentieth of a kernel's time slice
+WARN_SKEW = 1.2
+
+
+def parts(e: Evidence) -> Check:
+    """Operations, and what lies before, between and after them, make up each pass to the nanosecond."""
+    title, limit = "The parts of each pass add up to its duration", "0 ns apart"
+    made = pass_parts(e.tables)
+    if made.empty:
+        return check("time_accounted", title, "not checked", "no pass with timed operations", limit)
+    apart = int(made["apart_ns"].sum())
+    found = f"{counted(len(made), 'pass', 'passes')}, {count(apart)} ns apart"
+    worst = made.sort_values("apart_ns").iloc[-1]
+    where = f"most in pass {worst['pass_id']}, {count(worst['apart_ns'])} ns"
+    detail = f"operations overlap or lie outside their pass: {where}"
+    return check("time_accounted", title, apart == 0, found, limit, detail if apart else "")
+
+
+def cost(e: Evidence) -> Check:
+    """The worst of the phases decides; of each the median pass."""
+    limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
+    title = "Tracing costs little of the passes' time"
+    costs = pass_costs(e.tables, e.trace)
+    shares = by_phase(costs)
+    if not shares:
+        return check("tracing_cost", title, "not checked", "not measured", limit)
+    worst = max(shares.values())
+    state: CheckState = "passed" if worst <= WARN_COST else "warning" if worst <= FAIL_COST else "failed"
+    found = ", ".join(f"{phase} {percent(share, 2)}" for phase, share in sorted(shares.items()))
+    hooks = {p: ns for p, ns in e.trace["hook_ns"].items() if p in set(costs["pass_id"])}
+    per_pass = sorted(hooks.values())[len(hooks) // 2] / 1e3 if hooks else math.nan
+    detail = (
+        f"of the median pass of each kind; {e.trace['event_cost_ns']:.1f} ns per event, measured when the run began; "
+        f"{per_pass:.1f} \u00b5s per pass in the median, timed in the run"
+    )
+    if not e.trace["hooks_inside"]:
+        detail += "; what was recorded between passes is in it, as these hooks could not tell it apart"
+    return check("tracing_cost", title, state, found, limit, detail)
+
+
+def interference(e: Evidence) -> Check:
+    """Runnable threads without a processor; the disk does not count, and one's own threads are told from others."""
+    title, limit = "Threads hardly waited for a processor", f"\u2264 {percent(WARN_DELAY)} of thread time"
+    found = disturbance(e.tables)
+    if found.share is None:
+        return check("interference", title, "not checked", "not recorded", limit)
+    state: CheckState = "passed" if found.share <= WARN_DELAY else "warning"
+    text = f"{percent(found.share, 1)} of thread time"
+    if found.n_passes > 1:
+        text += f", {percent(found.worst_share or 0)} in the worst of {count(found.n_passes)} passes"
+    return check("interference", title, state, text, limit, _whose(e, found) if state == "warning" else "")
+
+
+def _whose(e: Evidence, found: Disturbance) -> str:
+    """Who had the processors: the run's own threads where they are more than it may use, else other programs."""
+    allowed = e.trace["processors_allowed"]
+    if allowed is not None and found.n_threads > allowed:
+        processors = counted(allowed, "processor", "processors")
+        return f"{found.n_threads} threads on {processors} take them from each other; set fewer `threads`"
+    return "other programs had the processors, or threads of this one that compute nothing"
+
+
+def stopped(e: Evidence) -> Check:
+    """Nobody ran and nobody waited for a processor; where the disk was read, that is what it waited for."""
+    title = "No pass stood still"
+    limit = f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, the disk left out"
+    passes = e.tables["passes"]
+    if passes.loc[~passes["kind"].isin(OUTSIDE).to_numpy(bool), "blocked_ns"].isna().all():
+        return check("not_stopped", title, "not checked", "not recorded", limit)
+    found = disturbance(e.tables)
+    text = f"{counted(found.n_stopped, 'pass', 'passes')}, {found.stopped_ns / 1e9:,.2f} s together"
+    if found.n_blocked > found.n_stopped:
+        text += f"; {count(found.n_blocked - found.n_stopped)} more waited while files were read"
+    detail = (
+        "no thread ran or waited for a processor, nothing was read, and no page fault began a read: the program was "
+        "stopped (SIGSTOP, a debugger), the machine was suspended, or it waited for something else than the disk"
+    )
+    state: CheckState = "passed" if found.n_stopped == 0 else "warning"
+    return check("not_stopped", title, state, text, limit, detail if found.n_stopped else "")
+
+
+def skew(e: Evidence) -> Check:
+    """A few long passes make the mean of a run say little of its tokens."""
+    title = "Mean and median of the token times agree"
+    limit = f"mean within a factor of {WARN_SKEW} of the median"
+    made = token_skew(e.tables)
+    if made is None:
+        return check("even_tokens", title, "not checked", "fewer than three generate passes", limit)
+    ratio, n = made
+    state: CheckState = "passed" if 1 / WARN_SKEW <= ratio <= WARN_SKEW else "warning"
+    detail = "some passes took much longer than most: sums and rates are theirs, the figure of tokens shows which"
+    found = f"mean {ratio:.2f} times the median of {count(n)} generate passes"
+    return check("even_tokens", title, state, found, limit, detail if state == "warning" else "")

@@ -1,0 +1,337 @@
+"""The checks that decide what a run may be used for. Each can fail; each states figure and limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.coverage import tensors_read
+from tracegen.analysis.passes import measured
+from tracegen.checks import times
+from tracegen.checks.evidence import Evidence, check, count
+from tracegen.model import Check, CheckState
+from tracegen.tables import empty
+
+PADDING = 4096  # bytes: a gap below it is padding in any file, for some programs pad tensors to pages
+
+
+def checks_of(evidence: Evidence) -> tuple[Check, ...]:
+    """All checks, in the order of DESIGN: evidence, accounting, agreement, model, time."""
+    return tuple(one(evidence) for one in _CHECKS)
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Every check as it stands for a run of which nothing was recorded: for its key, title and limit."""
+    counts = (
+        "dropped",
+        "skipped_passes",
+        "unsealed_chunks",
+        "open_computes",
+        "not_monotone",
+        "zero_records",
+        "clock_uneven_ns",
+    )
+    trace: dict[str, Any] = dict.fromkeys((*counts, "n_ops_short_of_threads", "n_segments", "n_misnamed"), 0)
+    trace |= {"hook_ns": {}, "copy_ns": {}, "hooks_inside": True, "processors_allowed": None}
+    trace |= {"dropped_why": None, "ended": False, "run_id": ""}
+    trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns"), float("nan"))
+    return checks_of(Evidence(empty(), trace, {}))
+
+
+def _dropped(e: Evidence) -> Check:
+    dropped, why = int(e.trace["dropped"]), e.trace["dropped_why"] or ""
+    return check("dropped_events", "No event was dropped", dropped == 0, count(dropped), "0", why)
+
+
+def _complete(e: Evidence) -> Check:
+    """A killed process leaves a readable prefix, and a page made of it must say so."""
+    whole = bool(e.trace["ended"]) and e.trace["unsealed_chunks"] == 0 and e.trace["open_computes"] == 0
+    found = (
+        "closed in order"
+        if whole
+        else f"ends early: {e.trace['unsealed_chunks']} chunks unsealed, {e.trace['open_computes']} graphs unfinished"
+    )
+    state: CheckState = "passed" if whole else "failed"
+    if whole and e.exit_status and not e.stopped:
+        state = "warning" if e.exit_status > 0 else "failed"
+        how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
+        found += f"; the program ended {how}"
+    return check("trace_complete", "The trace was closed in order", state, found, "closed in order")
+
+
+def _nodes(e: Evidence) -> Check:
+    state = e.tables["ops"]["state"]
+    total, known = len(state), int(state.notna().sum())
+    if total == 0 and _windowed(e):
+        return check(
+            "nodes_accounted", "Every node of every pass is accounted for", "failed",
+            f"no pass lay in the window, {count(e.trace['skipped_passes'])} outside it: ask for another", "all",
+        )  # fmt: skip
+    counts = state.value_counts()
+    detail = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n)
+    return check(
+        "nodes_accounted", "Every node of every pass is accounted for", total > 0 and known == total,
+        f"{count(known)} of {count(total)}", "all", detail,
+    )  # fmt: skip
+
+
+def _threads(e: Evidence) -> Check:
+    short = int(e.trace["n_ops_short_of_threads"])
+    return check(
+        "threads_accounted", "Every thread has a span for every op it took part in", short == 0,
+        f"{count(len(e.tables['spans']))} spans, {count(short)} ops short of a thread", "0 ops short",
+    )  # fmt: skip
+
+
+def _windowed(e: Evidence) -> bool:
+    """Whether passes were left out because they lay outside the window that was asked for."""
+    return bool(e.trace["skipped_passes"])
+
+
+def _only_ggml(e: Evidence) -> bool:
+    """Whether graphs ran and nothing of llama.cpp: nothing is known of what the program computed."""
+    seen = e.tables["contexts"].empty and e.tables["files"].empty and e.warmup is None
+    return seen and not e.tables["passes"].empty and bool(e.tables["passes"]["kind"].isna().all())
+
+
+_ONLY_GGML = "a program of ggml without llama.cpp: each graph is a pass of its own"
+
+
+def _passes(e: Evidence) -> Check:
+    kinds = e.tables["passes"]["kind"]
+    n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
+    if runs is None or _windowed(e):
+        return check("passes_agree", "Generate passes agree with llama.cpp", "not checked", count(n), "n_eval")
+    # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
+    prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
+    agree = max(n + int(prompt_tokens == 1), 1) == runs
+    return check(
+        "passes_agree", "Generate passes agree with llama.cpp's counter", agree, count(n), f"n_eval = {count(runs)}"
+    )
+
+
+def _tokens(e: Evidence) -> Check:
+    passes = e.tables["passes"]
+    n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
+    title = "Prompt tokens agree with llama.cpp's counter"
+    if counted is None or _windowed(e):
+        return check("tokens_agree", title, "not checked", count(n), "n_p_eval")
+    # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
+    agree = n == counted or (n == 1 and counted in (0, 1))
+    return check("tokens_agree", title, agree, count(n), f"n_p_eval = {count(counted)}")
+
+
+def _asked(e: Evidence) -> Check:
+    """llama.cpp stops early when the context is full: what was measured is true, but less than was asked."""
+    passes = e.tables["passes"]
+    n = int(passes["produced_token"].notna().sum())
+    title = "As many tokens were generated as asked for"
+    if e.tokens_asked is None:
+        several = passes["kind"].isin(["mixed", "draft", "verify"]).any()  # one pass may give more than one, or none
+        found = "not known" if several or _only_ggml(e) else count(n)
+        return check("tokens_asked", title, "not checked", found, "the setting `tokens`")
+    state: CheckState = "passed" if n == e.tokens_asked else "warning"
+    detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
+    return check("tokens_asked", title, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
+
+
+def _layers(e: Evidence) -> Check:
+    nodes = e.tables["graph_nodes"]
+    found = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
+    title = "Layers agree with the model's metadata"
+    if e.n_layers is None or nodes.empty:
+        return check("layers_agree", title, "not checked", count(found), "block_count")
+    agree = e.n_layers - e.n_layers_ahead <= found <= e.n_layers
+    ahead = f", the last {e.n_layers_ahead} only to draft" if e.n_layers_ahead else ""
+    return check("layers_agree", title, agree, count(found), f"block_count = {e.n_layers}{ahead}")
+
+
+def _first_op(e: Evidence) -> Check:
+    passes = e.tables["passes"].dropna(subset=["graph", "kind"])
+    passes = passes[passes["kind"].isin(["prompt", "generate", "warmup"])]
+    if passes.empty:
+        return check(
+            "first_op", "Each pass begins with the embedding lookup", "not checked",
+            "no warm-up, prompt or generate pass", "GET_ROWS",
+        )  # fmt: skip
+    ops = e.tables["graph_nodes"]
+    first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
+    found = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
+    return check(
+        "first_op", "Each pass begins with the embedding lookup", found == ["GET_ROWS"], ", ".join(found) or "none",
+        "GET_ROWS",
+    )  # fmt: skip
+
+
+def _op_mix(e: Evidence) -> Check:
+    """An attention model multiplies, normalises and rotates; a MoE also routes."""
+    if e.tables["graph_nodes"].empty:
+        limit = "MUL_MAT and a norm; experts are routed"
+        return check("op_mix", "The operations are those of the architecture", "not checked", "no graph", limit)
+    if _only_ggml(e):
+        title, limit = "The operations are those of the architecture", "those of a language model"
+        return check("op_mix", title, "not checked", "no model", limit, _ONLY_GGML)
+    present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
+    wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if e.n_experts else set())
+    wanted_norm = {"RMS_NORM", "NORM"}
+    missing = sorted(wanted - present) + ([] if wanted_norm & present else ["RMS_NORM or NORM"])
+    extra = [] if e.n_experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
+    problems = [f"no {name}" for name in missing] + extra
+    return check(
+        "op_mix", "The operations are those of the architecture", not problems,
+        "; ".join(problems) or f"{len(present)} kinds of op", "MUL_MAT and a norm; experts are routed",
+    )  # fmt: skip
+
+
+def _offsets(e: Evidence) -> Check:
+    title = "File offsets lie inside the model's tensors"
+    if e.tables["tensors"].empty:
+        return check("offsets_in_tensors", title, "not checked", "no memory map", "all")
+    place = e.tables["placements"]
+    place = place[place["file"].notna() | (place["memory"].isin(["disk", "copied"]))]
+    tensors = e.tables["tensors"].set_index("tensor")
+    inside = place["tensor"].notna()
+    known = place[inside]
+    end = known["origin_offset"] + known["size_bytes"]
+    limit = tensors["offset"].add(tensors["size_bytes"]).reindex(known["tensor"].astype(int)).to_numpy()
+    bad = int((~inside).sum()) + int((end.to_numpy(dtype="int64") > limit).sum())
+    return check(
+        "offsets_in_tensors", title, bad == 0, f"{count(len(place))} places, {count(bad)} outside", "0 outside"
+    )
+
+
+def _tiles(e: Evidence) -> Check:
+    """Between tensors lies padding alone: less than the file aligns them to, or than a page."""
+    title = "Tensors tile their file"
+    tensors, files = e.tables["tensors"], e.tables["files"]
+    if tensors.empty or not e.data_begin:
+        limit = f"no overlap, gaps below {count(PADDING)} B, or the file's alignment where it is more"
+        return check("tensors_tile_file", title, "not checked", "no memory map", limit)
+    overlaps, largest, limit_bytes, why = 0, 0, PADDING, ""
+    columns = (files["file"], files["path"], files["size_bytes"], e.data_begin, e.alignment)
+    for number, path, size, data_begin, alignment in zip(*columns, strict=True):
+        gaps = _gaps(tensors[tensors["file"] == number], data_begin, size)
+        overlaps += int((gaps < 0).sum())
+        allowed = max(PADDING, alignment)
+        if gaps.max() / allowed > largest / limit_bytes:  # of several files the one that comes closest to its limit
+            largest, limit_bytes = int(gaps.max()), allowed
+            why = f"general.alignment of {path} is {count(alignment)} B" if alignment > PADDING else ""
+    return check(
+        "tensors_tile_file", title, overlaps == 0 and largest < limit_bytes,
+        f"{overlaps} overlaps, largest gap {count(largest)} B", f"no overlap, gaps below {count(limit_bytes)} B", why,
+    )  # fmt: skip
+
+
+def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
+    """Bytes before, between and behind the tensors of a file; below zero where they overlap or reach beyond it.
+
+    A file without tensors need not reach its data section: that is no gap.
+    """
+    placed = tensors.sort_values(["offset", "size_bytes"])
+    begin = placed["offset"].to_numpy("int64")
+    end = begin + placed["size_bytes"].to_numpy("int64")
+    if len(begin) == 0:
+        return np.array([max(size - data_begin, 0)])
+    gaps: np.ndarray = np.append(begin, size) - np.insert(end, 0, data_begin)
+    return gaps
+
+
+def _monotone(e: Evidence) -> Check:
+    n = int(e.trace["not_monotone"])
+    return check("monotone_time", "Time runs forward on every thread", n == 0, count(n), "0 steps back")
+
+
+def _even(e: Evidence) -> Check:
+    """Times of the ops in a pass during which the machine slept cannot be told."""
+    apart = int(e.trace["clock_uneven_ns"])
+    return check(
+        "even_clock", "The clock of the events went along with the system's", apart == 0,
+        "evenly" if apart == 0 else f"{apart / 1e9:,.2f} s apart", "10 ms and 1 % between two moments",
+        "" if apart == 0 else "the machine slept, or its time stamp counter stood; ops of that pass are timed wrongly",
+    )  # fmt: skip
+
+
+def _zero(e: Evidence) -> Check:
+    n = int(e.trace["zero_records"])
+    return check("zero_records", "No empty records", n == 0, count(n), "0")
+
+
+def _untouched(e: Evidence) -> Check:
+    """Weights that no token used are a finding; that an op read one and nobody saw what of it, is a gap."""
+    title = "Weights that no token used are listed"
+    tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
+    if tensors.empty or ids.empty:
+        return check("never_touched", title, "not checked", "no measured passes or no memory map", "a list")
+    used, read = tensors_read(e.tables, ids)
+    never = tensors[~tensors["tensor"].isin(used | read)]
+    gaps = tensors[tensors["tensor"].isin(read)]
+    found = f"{len(never)} of {len(tensors)} tensors, {count(never['size_bytes'].sum())} B"
+    if len(gaps):
+        detail = f"ops read these, and which rows or experts was not recorded: {_some(gaps['name'])}"
+        found += f"; {count(len(gaps))} more read, nobody saw what of them"
+        return check("never_touched", title, "warning", found, "a list, and no gap", detail)
+    return check("never_touched", title, "passed", found, "a list, and no gap", _some(never["name"]))
+
+
+def _some(names: pd.Series) -> str:
+    return ", ".join(names.head(8)) + (" …" if len(names) > 8 else "")
+
+
+def _buffers(e: Evidence) -> Check:
+    buffers = e.tables["buffers"]
+    events = buffers["event"]
+    begun, ended = int((events == "alloc").sum()), int((events == "free").sum())
+    title, limit = "Allocations and frees balance", "equal, none freed that was not allocated"
+    if begun + ended == 0:
+        return check("buffers_balance", title, "not checked", "no buffers recorded", limit)
+    when = {event: buffers[events == event].set_index("buffer_id")["time_ns"] for event in ("alloc", "free")}
+    allocated = when["alloc"].reindex(when["free"].index)
+    wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
+    found = f"{count(begun)} allocated, {count(ended)} freed"
+    if wrong:
+        return check("buffers_balance", title, "failed", f"{found}, {count(wrong)} of them not allocated then", limit)
+    if e.stopped:  # its trace was closed while it held them
+        return check("buffers_balance", title, "not checked", f"{found} until the trace was closed", limit)
+    return check("buffers_balance", title, "passed" if begun == ended else "warning", found, limit)
+
+
+def _one_run(e: Evidence) -> Check:
+    """The reader refuses segments whose headers differ; a file may still have been given another run's name."""
+    misnamed = int(e.trace["n_misnamed"])
+    return check(
+        "one_run_id", "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
+        f"{e.trace['n_segments']} files of {str(e.trace['run_id'])[:8]}, {misnamed} of another name",
+        "one, in header and name",
+    )  # fmt: skip
+
+
+def _kinds(e: Evidence) -> Check:
+    """Warm-up asked for is there, and none that was switched off; what has no kind is told.
+
+    Where nobody said whether there should be one, or a window left it out, only the unknown kinds count.
+    """
+    kinds = e.tables["passes"]["kind"]
+    title = "Load and warm-up are told from tokens"
+    if _only_ggml(e):
+        found = f"no loads and no contexts, {count(len(kinds))} graphs"
+        return check("pass_kinds", title, "not checked", found, "0 unknown", _ONLY_GGML)
+    n = int((kinds == "warmup").sum())
+    unknown = int(kinds.isna().sum())
+    asked = None if _windowed(e) else e.warmup
+    wrong = asked is not None and (n > 0) != asked
+    state: CheckState = "failed" if wrong else "warning" if unknown else "passed"
+    return check(
+        "pass_kinds", title, state,
+        f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
+        "0 unknown" if asked is None else "warm-up on" if asked else "warm-up off",
+        "a graph that evaluates no tokens, as when the KV cache is shifted, is of no known kind" if unknown else "",
+    )  # fmt: skip
+
+
+_CHECKS = (
+    _complete, _dropped, _one_run, _zero, _monotone, _even, _nodes, _threads, _kinds, _passes, _tokens,
+    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, times.parts, times.cost,
+    times.interference, times.stopped, times.skew,
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""`make demo`: from a clone to a site with two real experiments on it."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracegen import store
+from tracegen.capture.plan import settings_of
+from tracegen.commands.build import build_site
+from tracegen.commands.publish import publish_run
+from tracegen.errors import TracegenError
+from tracegen.model import Experiment, Run
+from tracegen.progress import Progress
+from tracegen.readers.native.trace import VERSION
+from tracegen.runs.measure import measure
+from tracegen.settings import read_experiment
+
+DEMOS = ("demo-dense", "demo-moe")
+MESSAGE = "The demo of this checkout."
+
+
+def demo(experiments: Path, config: Path) -> Path:
+    """Run and publish what has not been, build the site; returns its front page."""
+    progress = Progress()
+    for name in DEMOS:
+        experiment = read_experiment(experiments / name / "experiment.toml")
+        folder = experiments / name
+        run = _current_run(experiment, folder)
+        if run is None:
+            print(f"{name}: {experiment.question}", flush=True)
+            run = measure(experiment, folder, progress)
+        if not _published(run, folder):
+            version = publish_run(folder, run, MESSAGE, datetime.now(UTC))
+            print(f"{version.citation}: {version.verdict}", flush=True)
+    return build_site(config)
+
+
+def _current_run(experiment: Experiment, folder: Path) -> Run | None:
+    """The newest run, when today's settings and reader would make the same again."""
+    runs = store.run_folders(folder)
+    if not runs:
+        return None
+    run = store.read_run(runs[-1])
+    same = (
+        run.facts["settings"] == dict(settings_of(experiment))
+        and run.facts["text"]["prompt"] == experiment.prompt
+        and run.facts["trace"]["reader"] == VERSION
+    )
+    return run if same else None
+
+
+def _published(run: Run, folder: Path) -> bool:
+    versions = (folder / "versions").glob("*/version.json")
+    return any(run.number in store.read_json(path, store.SCHEMA).get("runs", ()) for path in versions)
+
+
+def main() -> int:
+    """Make the demo in the current folder and print the file to open."""
+    try:
+        front = demo(Path("experiments"), Path("mkdocs.yml"))
+    except TracegenError as error:
+        print(f"tracegen: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("tracegen: interrupted; `make demo` goes on where it was", file=sys.stderr)
+        return 130
+    print(f"\nOpen {front}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

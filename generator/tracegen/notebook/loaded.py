@@ -1,0 +1,206 @@
+"""A stored run or a published version in a notebook: `tracegen.load(…)`."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tracegen import store
+from tracegen.analysis.accesses import accesses
+from tracegen.errors import SettingsError, StoreError
+from tracegen.model import Check, Run
+from tracegen.publishing.bundle import VERSION_FILE, read_bundle
+from tracegen.tables import BY_NAME
+
+if TYPE_CHECKING:
+    from tracegen.notebook.charts import Charts
+
+EXPERIMENTS = Path("experiments")
+DOWNLOADS, CHECKS = "data/tables", "data/checks.csv"  # below a version's folder
+CHECK_COLUMNS = [field.name for field in fields(Check)]
+_VERSION = re.compile(r"(?P<experiment>.+)(?:@v|/versions/v?)(?P<number>\d+)/?")
+
+
+class LoadedTables(dict[str, pd.DataFrame]):
+    """Tables by name; one that is not there is a StoreError saying which are."""
+
+    def __init__(self, source: str, tables: Mapping[str, pd.DataFrame]) -> None:
+        """Take the tables of `source`."""
+        super().__init__(tables)
+        self._source = source
+
+    def __missing__(self, name: str) -> pd.DataFrame:
+        """Raise StoreError: the tables hold no `name`."""
+        raise StoreError(f"{self._source} holds no table {name!r}; it holds: {', '.join(self) or 'none'}")
+
+
+@dataclass(frozen=True)
+class Loaded(ABC):
+    """What was loaded; each table of tables.py is an attribute: `loaded.passes`, `loaded.ops`, …"""
+
+    tables: LoadedTables
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """A table of tables.py by its name."""
+        if name in BY_NAME:
+            return self.tables[name]
+        raise AttributeError(f"there is no table {name!r}; there are: {', '.join(BY_NAME)}")
+
+    @cached_property
+    def accesses(self) -> pd.DataFrame:
+        """One row per operand of every op: see analysis/accesses.py."""
+        return accesses(self.tables)
+
+    @property
+    def checks(self) -> pd.DataFrame:
+        """What each check found: key, title, state, found, limit, detail."""
+        return pd.DataFrame([asdict(check) for check in self._measured.checks], columns=CHECK_COLUMNS)
+
+    @cached_property
+    def charts(self) -> Charts:
+        """The figures of the pages as altair charts: `charts.heatmap()`; `charts` alone lists them."""
+        from tracegen.notebook.charts import Charts  # drawing loads altair only when it is used
+
+        return Charts(self._measured, self.tables)
+
+    @property
+    @abstractmethod
+    def _measured(self) -> Run:
+        """What was measured, as far as it is known here."""
+
+
+@dataclass(frozen=True, repr=False)
+class LoadedRun(Loaded):
+    """A run and all its tables."""
+
+    run: Run
+
+    @property
+    def _measured(self) -> Run:
+        return self.run
+
+    def __repr__(self) -> str:
+        """One line for a notebook: the tables are looked at by their names."""
+        return f"<{self.run.experiment}/{self.run.name}: {self.run.verdict}, {len(self.tables)} tables>"
+
+
+@dataclass(frozen=True, repr=False)
+class LoadedVersion(Loaded):
+    """A version, the tables of its downloads, and what its `version.json` says: runs, verdict, message, values, …"""
+
+    citation: str
+    document: Mapping[str, Any]
+    run_checks: tuple[Check, ...] = ()
+
+    @property
+    def _measured(self) -> Run:
+        """The run of the version with what its bundle says: its checks, and the values that figures need."""
+        page_bytes = self.document["values"].get("page_bytes", {}).get("value")
+        facts = {"host": {"page_bytes": page_bytes}}
+        return Run(
+            self.document["experiment"], self.document["runs"][0], self.document["created"], self.run_checks, facts
+        )
+
+    def __repr__(self) -> str:
+        """One line for a notebook: the tables are looked at by their names."""
+        return f"<{self.citation}: {self.document.get('verdict')}, {len(self.tables)} tables>"
+
+
+def load(address: str) -> LoadedRun | LoadedVersion:
+    """Load what a path, `NAME`, `NAME/run-003` or `NAME@v1` means: see `tracegen.load`."""
+    folder = version_folder(address)
+    return load_run(address) if folder is None else load_version(folder)
+
+
+def load_run(run: str | Path) -> LoadedRun:
+    """Load a stored run. Raises StoreError or SettingsError."""
+    folder = run_folder(str(run))
+    made = store.read_run(folder)
+    tables = store.read_tables(folder / "tables")
+    return LoadedRun(LoadedTables(f"{made.experiment}/{made.name}", tables), made)
+
+
+def load_version(folder: Path) -> LoadedVersion:
+    """Load the tables that a version's downloads hold.
+
+    Raises StoreError when one of them is missing, or is not as it was published.
+    """
+    document = read_bundle(folder).document
+    citation = document.get("citation")
+    if not citation:
+        raise SettingsError(f"{folder}: is the draft of a run, not a version; load the run")
+    manifest = document["manifest"]
+    held = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
+    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held] + [CHECKS] * (CHECKS in manifest)
+    for name in wanted:
+        path = folder / name
+        if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
+            raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+    if held and not any(BY_NAME[name].added for name in held):  # published before these tables were: it had no rows
+        held += [name for name, table in BY_NAME.items() if table.added]
+    tables = store.read_tables(folder / DOWNLOADS, tuple(held)) if held else {}
+    checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
+    return LoadedVersion(LoadedTables(citation, tables), citation, document, checks)
+
+
+def _checks(path: Path) -> tuple[Check, ...]:
+    """The checks as a version publishes them."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
+    return tuple(Check(**{str(name): value for name, value in row.items()}) for row in rows)
+
+
+def version_folder(given: str, experiments: Path = EXPERIMENTS) -> Path | None:
+    """The folder that a version's path or `NAME@vN` means; None when it is no address of a version.
+
+    Raises SettingsError when there is no such version, saying which there are.
+    """
+    path = Path(given)
+    if (path / VERSION_FILE).is_file():
+        return path
+    match = _VERSION.fullmatch(given)
+    if not match:
+        return None
+    name = Path(match["experiment"])
+    versions = (name if name.is_dir() else experiments / name) / "versions"
+    folder = versions / str(int(match["number"]))
+    if not (folder / VERSION_FILE).is_file():
+        known = ", ".join(f"v{path.name}" for path in store.run_folders_in(versions))
+        raise SettingsError(f"{given}: there is no such version; {versions} has {known or 'none'}")
+    return folder
+
+
+def run_folder(given: str, experiments: Path = EXPERIMENTS) -> Path:
+    """The folder that a run's path, `NAME/run-003` or `NAME` (its newest run) means.
+
+    Raises SettingsError saying what there is.
+    """
+    path = Path(given)
+    if (path / store.RUN_FILE).is_file():
+        return path
+    if "@" in given or "versions" in path.parts:
+        raise SettingsError(
+            f"{given}: is a version; this takes runs, as NAME or NAME/run-003. A version opens in the site; "
+            "`tracegen.load` gives its tables"
+        )
+    name, _, number = given.partition("/")
+    experiment = path if (path / "runs").is_dir() else experiments / name
+    runs = store.run_folders(experiment)
+    if not runs:
+        if (experiment / "experiment.toml").is_file():
+            raise SettingsError(f"{given}: no runs here; `tracegen run {name}` makes one")
+        known = ", ".join(sorted(p.parent.name for p in experiments.glob("*/runs") if store.run_folders(p.parent)))
+        raise SettingsError(f"{given}: there is no such run; experiments with runs: {known or 'none here'}")
+    if not number or experiment == path:
+        return runs[-1]
+    wanted = [folder for folder in runs if number in (f"run-{folder.name}", folder.name)]
+    if not wanted:
+        known = ", ".join(f"run-{folder.name}" for folder in runs)
+        raise SettingsError(f"{given}: there is no such run; {experiment} has {known}")
+    return wanted[0]

@@ -1,0 +1,1 @@
+"""What the explorers of the pages load: operations, spans, memory, graphs, packed for their scripts."""

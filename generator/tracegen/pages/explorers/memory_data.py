@@ -1,0 +1,103 @@
+"""What the memory page's explorer loads when it is seen: the pieces of the file, and what rows of passes used of them.
+
+`data/memory.js` is a classic script with one call. What one pass used is worked out in the browser from its operations
+(op_chunks.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.pieces import piece_use, pieces
+from tracegen.pages import quantities as q
+from tracegen.pages.context import Context
+from tracegen.pages.explorers.op_chunks import written_ops
+from tracegen.pages.explorers.packing import packed, script_json
+
+DATA, CALL = "data/memory.js", "tracegenMemory"
+QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
+
+
+def write_memory(context: Context) -> bool:
+    """Write the data of the explorer; False, and nothing written, when there is nothing to explore."""
+    tables, cut = context.tables, pieces(context.tables)
+    rows = context.display_rows
+    use = piece_use(tables, context.used, cut)
+    if cut.empty or use.empty or rows.empty or context.refusal("heatmap"):
+        return False
+    written, files = written_ops(context), tables["files"].sort_values("axis_begin")
+    graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
+    end = np.array([len(cut)])
+    data = {
+        "total": int((files["axis_begin"] + files["size_bytes"]).max()),
+        "files": {
+            str(f): [q.printable(path), int(begin), int(size)]
+            for f, path, begin, size in zip(
+                *(files[c] for c in ("file", "path", "axis_begin", "size_bytes")), strict=True
+            )
+        },
+        "tensors": _tensors(tables["tensors"]),
+        "cut": {
+            "tensor": packed(cut["tensor"], end)[0],
+            "expert": packed(cut["expert"], end)[0],
+            "begin": packed(np.diff(cut["begin"].to_numpy(), prepend=0), end)[0],
+            "size": packed(cut["end"] - cut["begin"], end)[0],
+        },
+        "top": {name: _whole(use[name].max()) for name in QUANTITIES},
+        "rows": _rows(context, use, rows),
+        "graphs": not context.refusal("graph"),
+        "passes": [
+            [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row), int(graph[p])]
+            for p, row in zip(rows["pass_id"], rows["row"], strict=True)
+        ],
+    }
+    context.files.add(DATA, f"{CALL}({script_json(data)});\n")
+    return True
+
+
+def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
+    """By number: name, layer, component, dtype, file, offset in it, size."""
+    columns = ("tensor", "name", "layer", "component", "dtype", "file", "offset", "size_bytes")
+    return {
+        str(t): [q.printable(name), _whole(layer), str(component), str(dtype), int(file), int(offset), int(size)]
+        for t, name, layer, component, dtype, file, offset, size in zip(*(tensors[c] for c in columns), strict=True)
+    }
+
+
+def _rows(context: Context, use: pd.DataFrame, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Per row of the picture: what its passes used together, and how many they are; buffers in bytes per pass."""
+    merged = use.merge(rows[["pass_id", "row"]], on="pass_id")
+    grouped = merged.groupby(["row", "piece", "memory"], observed=True)
+    sums = grouped[list(QUANTITIES)].sum().reset_index()
+    sums["work_ns"] = sums["work_ns"].mask((grouped["work_ns"].count() < grouped.size()).to_numpy())
+    sums = sums.sort_values(["row", "piece"], ignore_index=True)
+    touched = context.buffer_use.merge(rows[["pass_id", "row"]], on="pass_id")
+    held = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
+    each = rows.drop_duplicates("row").sort_values("row")
+    ends = np.searchsorted(sums["row"].to_numpy(), each["row"].to_numpy(), "right")
+    begins = np.concatenate([[0], ends[:-1]])
+    gap = np.diff(sums["piece"].to_numpy(), prepend=0)
+    gap[begins[begins < ends]] = sums["piece"].to_numpy()[begins[begins < ends]]
+    columns = {"piece": packed(gap, ends), "copied": packed((sums["memory"] == "copied").astype(int), ends)}
+    columns |= {name: packed(sums[name], ends) for name in QUANTITIES}
+    made = []
+    for i, row in enumerate(each.to_dict("records")):
+        own = held[held["row"] == row["row"]]
+        made.append(
+            {
+                "label": row["label"],
+                "n": int(row["n_passes"]),
+                "outside": bool(row["outside"]),
+                "first": int(row["pass_id"]),
+                "buffers": {str(g): _whole(b) for g, b in zip(own["group"], own["touched_bytes"], strict=True)},
+                **{name: column[i] for name, column in columns.items()},
+            }
+        )
+    return made
+
+
+def _whole(value: Any) -> int | None:
+    return None if pd.isna(value) else int(value)

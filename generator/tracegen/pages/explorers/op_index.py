@@ -1,0 +1,62 @@
+"""The names of all graphs, to be searched in the browser: every op and every tensor, and where it stands."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.pages import quantities as q
+from tracegen.pages.context import Context
+from tracegen.pages.explorers.op_address import CHUNKS
+from tracegen.pages.explorers.packing import script_json
+
+INDEX, INDEX_CALL = f"{CHUNKS}/index.js", "tracegenIndex"
+
+
+def write_index(context: Context) -> None:
+    """Write `data/ops/index.js`: entries, and per graph which of its nodes are an entry or read it.
+
+    An entry is a name with what it names: [name, op or dtype, layer, component]. `maps` has for each different graph
+    entry -> nodes, `graphs` leads from a graph to its map.
+    """
+    named = _named(context)
+    keys = ["name", "what", "layer", "component"]
+    entry = named.groupby(keys, dropna=False, sort=False, observed=True).ngroup()
+    named = named.assign(entry=entry)
+    entries = [
+        [q.printable(name), q.printable(what), None if pd.isna(layer) else int(layer), str(component)]
+        for name, what, layer, component in named.drop_duplicates("entry")[keys].itertuples(index=False)
+    ]
+    maps: list[dict[int, list[int]]] = []
+    known: dict[str, int] = {}
+    graphs: dict[int, int] = {}
+    for graph, part in named.groupby("graph"):
+        made: dict[int, list[int]] = {}
+        for number, node in zip(part["entry"].tolist(), part["node"].tolist(), strict=True):
+            made.setdefault(number, []).append(node)
+        graphs[int(str(graph))] = number = known.setdefault(script_json(made), len(maps))
+        if number == len(maps):
+            maps.append(made)
+    data = {"entries": entries, "maps": maps, "graphs": graphs}
+    context.files.add(INDEX, f"{INDEX_CALL}({script_json(data)});\n")
+
+
+def _named(context: Context) -> pd.DataFrame:
+    """graph, node (of a row), name, what, layer, component: ops by their result, tensors by their readers.
+
+    Nodes that only view stand for the ops that read them; they have no row.
+    """
+    nodes, edges = context.tables["graph_nodes"], context.tables["graph_edges"]
+    listed = context.ops[["pass_id", "node"]].merge(context.tables["passes"][["pass_id", "graph"]], on="pass_id")
+    listed = listed[["graph", "node"]].drop_duplicates().astype("int64")
+    columns = ["graph", "node", "name", "op", "dtype", "layer", "component"]
+    texts = nodes[columns].astype({"op": "object", "dtype": "object", "component": "object", "name": "object"})
+    ops = texts.merge(listed, on=["graph", "node"]).assign(what=lambda rows: rows["op"])
+    read = edges.rename(columns={"source": "node", "target": "reader"})[["graph", "node", "reader"]]
+    others = texts.merge(listed.assign(listed=True), on=["graph", "node"], how="left")
+    others = others[others["listed"].isna()].merge(read, on=["graph", "node"])
+    others = others.merge(listed.rename(columns={"node": "reader"}), on=["graph", "reader"])
+    others = others.assign(what=others["dtype"], node=others["reader"]).drop_duplicates(
+        ["graph", "node", "name", "what"]
+    )
+    both = pd.concat([ops, others], ignore_index=True)[["graph", "node", "name", "what", "layer", "component"]]
+    return both.sort_values(["graph", "node", "name"], kind="stable", ignore_index=True)

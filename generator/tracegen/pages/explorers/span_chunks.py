@@ -1,0 +1,133 @@
+"""What the timeline loads when asked: every span of as many passes as can be carried, in classic scripts.
+
+    tracegenSpans([{"id": 3, "threads": [{"thread": 0, "node": "…", "begin": "…", "work": "…",
+                    "barrier": "…", "wait": "…"}, ...]}, ...]);
+    tracegenNodes({"graph": 1, "node": [...], "op": [...], "name": [...], "layer": [...], "component": [...]});
+
+Columns are packed (packing.py), times in ns; `begin` counts from the begin of the span before it on its thread, the
+first from the pass's begin. Spans stand in the order in which their thread ran them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracegen.pages import quantities as q
+from tracegen.pages.context import Context
+from tracegen.pages.explorers.packing import packed, script_json
+
+MOST_SPANS = 400_000  # of all passes together: about 5 MB of script, loaded chunk by chunk
+SPANS_PER_CHUNK = 30_000
+COLUMNS = {"node": "node", "work": "work_ns", "barrier": "barrier_ns", "wait": "wait_ns"}
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Which passes have their spans beside the page: pass -> chunk, and how many passes have spans at all."""
+
+    chunk: dict[int, str]
+    n_with_spans: int
+    n_spans: int
+
+    @property
+    def left_out(self) -> int:
+        """Passes whose spans were recorded and are not carried."""
+        return self.n_with_spans - len(self.chunk)
+
+
+def chosen(passes: pd.DataFrame, sizes: pd.Series, first: Iterable[int], most: int) -> list[int]:
+    """The passes to carry, in order: all, or else the first, slowest, fastest, median and evenly spread ones.
+
+    `passes`: pass_id and duration_ns of measured passes; `sizes`: spans per pass, of every pass that has some;
+    `first` are taken before all others, the very first of them whatever its size.
+    """
+    if int(sizes.sum()) <= most:
+        return sorted(int(p) for p in sizes.index)
+    ordered = passes[passes["pass_id"].isin(sizes.index)].dropna(subset=["duration_ns"])
+    ordered = ordered.sort_values(["duration_ns", "pass_id"])
+    ranked = [int(p) for p in ordered["pass_id"]]
+    wanted = [int(p) for p in first]
+    if ranked:
+        wanted += [min(ranked), ranked[-1], ranked[0], ranked[(len(ranked) - 1) // 2]]
+    every = sorted(int(p) for p in sizes.index)
+    n_spread = max(1, int(most / float(sizes.mean())))
+    wanted += [every[i] for i in np.unique(np.linspace(0, len(every) - 1, n_spread).round().astype(int))]
+    kept: list[int] = []
+    room = most
+    for pass_id in dict.fromkeys(p for p in wanted if p in sizes.index):
+        size = int(sizes[pass_id])
+        if size <= room or not kept:
+            kept.append(pass_id)
+            room -= size
+    return sorted(kept)
+
+
+def write_spans(context: Context, first: Iterable[int]) -> Carried:
+    """Write `data/spans/NNN.js` (passes) and `data/spans/gN.js` (what the nodes of a graph are)."""
+    spans = context.tables["spans"]
+    graphs = context.tables["passes"].dropna(subset=["graph"]).set_index("pass_id")
+    spans = spans[spans["pass_id"].isin(graphs.index)]
+    sizes = spans.groupby("pass_id").size()
+    kept = chosen(context.measured, sizes, first, MOST_SPANS)
+    rows = spans[spans["pass_id"].isin(kept)].sort_values(["pass_id", "thread", "begin_ns", "node"], kind="stable")
+    begin = rows["begin_ns"].to_numpy("int64") - rows["pass_id"].map(graphs["begin_ns"]).to_numpy("int64")
+    keys = rows[["pass_id", "thread"]].to_numpy("int64")
+    edges = _edges(keys)
+    gaps = np.diff(begin, prepend=0)
+    gaps[edges[:-1]] = begin[edges[:-1]]
+    columns = {name: packed(rows[column], np.array(edges[1:], int)) for name, column in COLUMNS.items()}
+    columns["begin"] = packed(gaps, np.array(edges[1:], int))
+    where: dict[int, str] = {}
+    texts: list[str] = []
+    size, number = 0, 0
+    for pass_id, lanes in _by_pass(keys, edges):
+        if texts and size + int(sizes[pass_id]) > SPANS_PER_CHUNK:
+            _write(context, f"{number:03d}", "tracegenSpans", f"[{','.join(texts)}]")
+            texts, size, number = [], 0, number + 1
+        threads = [{"thread": thread} | {name: column[i] for name, column in columns.items()} for thread, i in lanes]
+        texts.append(script_json({"id": pass_id, "threads": threads}))
+        size += int(sizes[pass_id])
+        where[pass_id] = f"{number:03d}"
+    if texts:
+        _write(context, f"{number:03d}", "tracegenSpans", f"[{','.join(texts)}]")
+    _write_nodes(context, sorted({int(graphs["graph"][p]) for p in kept}))
+    return Carried(where, len(sizes), len(rows))
+
+
+def _edges(keys: np.ndarray) -> list[int]:
+    """Where a new (pass, thread) begins, and the end."""
+    change = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
+    return [0, *change.tolist(), len(keys)] if len(keys) else []
+
+
+def _by_pass(keys: np.ndarray, edges: list[int]) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Each pass with its threads: thread, and which of all lanes it is."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for i, start in enumerate(edges[:-1]):
+        found.setdefault(int(keys[start, 0]), []).append((int(keys[start, 1]), i))
+    return list(found.items())
+
+
+def _write_nodes(context: Context, graphs: list[int]) -> None:
+    nodes = context.tables["graph_nodes"]
+    nodes = nodes[(nodes["kind"] == "op") & nodes["graph"].isin(graphs)].sort_values(["graph", "node"])
+    groups = dict(iter(nodes.groupby("graph")))
+    for graph in graphs:
+        rows = groups.get(graph, nodes.head(0))
+        described = {
+            "graph": graph,
+            "node": [int(n) for n in rows["node"]],
+            "op": [q.printable(op) for op in rows["op"]],
+            "name": [q.printable(name) for name in rows["name"]],
+            "layer": [None if pd.isna(layer) else int(layer) for layer in rows["layer"]],
+            "component": [str(c) for c in rows["component"]],
+        }
+        _write(context, f"g{graph}", "tracegenNodes", script_json(described))
+
+
+def _write(context: Context, name: str, call: str, text: str) -> None:
+    context.files.add(f"data/spans/{name}.js", f"{call}({text});\n")

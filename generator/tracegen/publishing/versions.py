@@ -1,0 +1,291 @@
+"""Publishing: freeze a report as a version, remember it in the ledger, say from outside what became of it.
+
+    experiments/NAME/versions/N/    the bundle, never touched again
+    experiments/NAME/ledger.json    every version ever published, with the hash of its version.json
+    experiments/NAME/status.json    the withdrawn ones: reason and successor, and what was said earlier
+
+A version is superseded as soon as a newer one exists that is not withdrawn.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tracegen import store
+from tracegen.charts.text import printable
+from tracegen.errors import SettingsError, StoreError
+from tracegen.hashes import HashCache
+from tracegen.model import Run, Version
+from tracegen.pages.page import Report
+from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
+
+SCHEMA = 1
+LEDGER_FILE = "ledger.json"
+STATUS_FILE = "status.json"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A version with its bundle and its status as of now."""
+
+    version: Version
+    bundle: Bundle
+    reason: str = ""
+    successor: int | None = None
+
+
+def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime, *, again: bool = False) -> Version:
+    """The version that publishing this run now would make.
+
+    Raises SettingsError for an empty message, and for a run that a version
+    holds already unless `again` is true.
+    """
+    name = experiment_folder.name
+    if not NAME.fullmatch(name):
+        raise SettingsError(f"{experiment_folder}: the name may hold letters, digits, '.', '_' and '-' only")
+    if not message.strip():
+        raise SettingsError('the message is empty; say why this version is published: -m "why"')
+    ledger = read_ledger(experiment_folder)
+    if not again:
+        _refuse_published(experiment_folder, run, ledger)
+    number = max([store.next_number(experiment_folder / "versions"), *(n + 1 for n in ledger)])
+    return Version(
+        experiment=name,
+        number=number,
+        created=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        message=printable(message.strip()),
+        runs=(run.number,),
+        verdict=run.verdict,
+        title=question_of(run),
+        folder=experiment_folder / "versions" / str(number),
+    )
+
+
+def publish(
+    experiment_folder: Path, run: Run, report: Report, message: str, now: datetime, *, again: bool = False
+) -> Version:
+    """Freeze the report as the next version and enter it in the ledger.
+
+    The run must be its public form (privacy.public_run). Raises SettingsError as
+    `plan_version` does, StoreError when an earlier publishing was cut short,
+    EnvironmentFailure when the disk is full.
+    """
+    with _alone(experiment_folder):
+        ledger = read_ledger(experiment_folder)
+        _refuse_unlisted(experiment_folder, ledger)
+        version = replace(plan_version(experiment_folder, run, message, now, again=again), title=report.title)
+        assert version.folder is not None
+        with store.whole_folder(version.folder) as beside:
+            write_bundle(beside, report, identity_of(version, question_of(run)))
+        ledger[version.number] = {
+            "version": version.number,
+            "created": version.created,
+            "sha256": store.sha256_of(version.folder / VERSION_FILE),
+        }
+        document = {"schema": SCHEMA, "experiment": version.experiment, "versions": list(ledger.values())}
+        try:
+            _write_json(experiment_folder / LEDGER_FILE, document)
+        except BaseException:
+            shutil.rmtree(version.folder)  # what no ledger holds was not published
+            raise
+    return version
+
+
+def withdraw(
+    experiment_folder: Path, number: int, reason: str, successor: int | None, now: datetime, *, again: bool = False
+) -> None:
+    """Mark a version as withdrawn; its bundle stays as it is.
+
+    Raises SettingsError for a wrong number, and for a version that is withdrawn
+    already unless `again` is true: what was said before is then kept as `earlier`, its successor where none is given.
+    """
+    with _alone(experiment_folder):
+        ledger = read_ledger(experiment_folder)
+        for wanted in (number, successor):
+            if wanted is not None and wanted not in ledger:
+                published = ", ".join(f"v{n}" for n in ledger) or "none"
+                raise SettingsError(f"{experiment_folder.name}@v{wanted} was never published (there are: {published})")
+        if not reason.strip():
+            raise SettingsError('the reason is empty; say why the version is withdrawn: -m "why"')
+        if successor == number:
+            raise SettingsError(f"v{number} cannot be its own successor")
+        withdrawn = read_withdrawn(experiment_folder)
+        if successor in withdrawn:
+            raise SettingsError(f"v{successor} is withdrawn itself; name another successor, or none")
+        before = withdrawn.get(number)
+        if before and successor is None:
+            successor = before.get("successor")  # said once, it holds until another is named
+        if before and not again:
+            when = before.get("created", "date not recorded")
+            raise SettingsError(
+                f"{experiment_folder.name}@v{number} was withdrawn already ({when}): {before['reason']}; "
+                "to give another reason or successor, add --again"
+            )
+        created = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        withdrawn[number] = {"reason": printable(reason.strip()), "successor": successor, "created": created}
+        if before:
+            withdrawn[number]["earlier"] = [*before.pop("earlier", []), before]
+        document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
+        _write_json(experiment_folder / STATUS_FILE, document)
+
+
+def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Published]:
+    """Every published version, newest first, each held against the ledger.
+
+    Without `hashes` it is left to the caller to verify each bundle's files. Raises
+    StoreError when a bundle is missing, changed or not in the ledger.
+    """
+    ledger = read_ledger(experiment_folder)
+    withdrawn = read_withdrawn(experiment_folder)
+    _refuse_unlisted(experiment_folder, ledger)
+    current = max((n for n in ledger if n not in withdrawn), default=None)
+    made = []
+    for number in sorted(ledger, reverse=True):
+        folder = experiment_folder / "versions" / str(number)
+        if not folder.is_dir():
+            raise StoreError(
+                f"{folder}: is missing, but {experiment_folder / LEDGER_FILE} says it was published; "
+                "restore it from a copy: what was cited must stay (a mistake in it is marked with "
+                f'`tracegen publish {experiment_folder.name} --withdraw {number} -m "why"`)'
+            )
+        bundle = read_bundle(folder, str(ledger[number]["sha256"]))
+        if hashes is not None:
+            verify_bundle(bundle, hashes)
+        version = _version_of(bundle)
+        if number in withdrawn:
+            entry = withdrawn[number]
+            successor = entry.get("successor") or current
+            if successor is not None and successor not in ledger:
+                raise StoreError(f"{experiment_folder / STATUS_FILE}: names v{successor}, which was never published")
+            version = replace(version, status="withdrawn")
+            made.append(Published(version, bundle, str(entry["reason"]), successor))
+        elif number != current:
+            made.append(Published(replace(version, status="superseded"), bundle, "", current))
+        else:
+            made.append(Published(version, bundle))
+    return made
+
+
+def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
+    """The ledger's entries by version number, oldest first; empty when nothing was published."""
+    path = experiment_folder / LEDGER_FILE
+    if not path.exists():
+        return {}
+    document = store.read_json(path, SCHEMA)
+    try:
+        entries = {int(entry["version"]): dict(entry) for entry in document["versions"]}
+        if any(not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in entries.values()):
+            raise ValueError("sha256")
+        return dict(sorted(entries.items()))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path}: lacks or garbles {error}; restore it from a copy") from error
+
+
+def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
+    """What status.json says of withdrawn versions, by number."""
+    path = experiment_folder / STATUS_FILE
+    if not path.exists():
+        return {}
+    document = store.read_json(path, SCHEMA)
+    try:
+        entries = {int(n): dict(entry) for n, entry in document["withdrawn"].items()}
+        if any(not isinstance(entry["reason"], str) for entry in entries.values()):
+            raise ValueError("reason")
+        if any(not isinstance(entry.get("successor"), int | None) for entry in entries.values()):
+            raise ValueError("successor")
+        return entries
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(f"{path}: lacks or garbles {error}; correct it or restore it from a copy") from error
+
+
+def question_of(run: Run) -> str:
+    """The experiment's question as the run recorded it, else the experiment's name."""
+    settings = run.facts.get("settings")
+    question = settings.get("question") if isinstance(settings, Mapping) else None
+    return printable(question) if isinstance(question, str) and question.strip() else run.experiment
+
+
+def identity_of(version: Version, question: str) -> dict[str, Any]:
+    """What version.json says of a version, beside its content."""
+    return {
+        "citation": version.citation,
+        "experiment": version.experiment,
+        "version": version.number,
+        "created": version.created,
+        "message": version.message,
+        "runs": list(version.runs),
+        "verdict": version.verdict,
+        "question": question,
+    }
+
+
+def _version_of(bundle: Bundle) -> Version:
+    document = bundle.document
+    try:
+        return Version(
+            experiment=str(document["experiment"]),
+            number=int(document["version"]),
+            created=str(document["created"]),
+            message=str(document["message"]),
+            runs=tuple(document["runs"]),
+            verdict=document["verdict"],
+            title=str(document["title"]),
+            folder=bundle.folder,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{bundle.folder / VERSION_FILE}: lacks or garbles {error}") from error
+
+
+def _refuse_published(experiment_folder: Path, run: Run, ledger: Mapping[int, object]) -> None:
+    for number in sorted(ledger, reverse=True):
+        folder = experiment_folder / "versions" / str(number)
+        if not folder.is_dir():  # read_published says so
+            continue
+        version = _version_of(read_bundle(folder))
+        # A copy of the experiment on another machine counts its runs from 1 again: such a run is younger.
+        if run.number in version.runs and run.created <= version.created:
+            raise SettingsError(
+                f"{experiment_folder.name}/{run.name} is published already, as {version.citation}; "
+                f"record a new run of {experiment_folder.name}, or add --again to publish it once more"
+            )
+
+
+def _refuse_unlisted(experiment_folder: Path, ledger: Mapping[int, object]) -> None:
+    versions = experiment_folder / "versions"
+    if not versions.is_dir():
+        return
+    for path in sorted(versions.iterdir()):
+        if path.name.isdigit() and int(path.name) not in ledger:
+            raise StoreError(
+                f"{path}: is not in {experiment_folder / LEDGER_FILE}; if publishing was interrupted, delete "
+                "this folder and publish again, else restore the ledger from a copy"
+            )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the experiment's folder, so that two publishers take turns."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError as error:
+        raise StoreError(f"{folder}: there is no such experiment") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write_json(path: Path, document: object) -> None:
+    store.write_text(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")

@@ -1,0 +1,122 @@
+"""spans and ops: what each thread did in each node, and what became of every node of every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.readers.native.events import Spans
+from tracegen.readers.native.recorded import Pass, Records
+from tracegen.readers.native.split_tables import CPU, elsewhere
+
+_STATE: Mapping[str | None, int] = {None: -1, **{state: code for code, state in enumerate(contract.OP_STATES)}}
+
+
+def span_table(spans: Spans) -> pd.DataFrame:
+    """The table, of the same memory as `spans`."""
+    names = ("pass_id", "node", "thread", "begin_ns", "work_ns", "barrier_ns", "wait_ns")
+    return contract.frame("spans", {name: getattr(spans, name) for name in names})
+
+
+def op_table(
+    records: Records, spans: Spans, ordered: Sequence[Pass], pass_ids: Mapping[int, int]
+) -> tuple[pd.DataFrame, dict[str, object]]:
+    """The table, and how many ops lack a span of some thread.
+
+    `pass_ids` leads from the numbers of the recorded passes to their places in `ordered`.
+
+    Each column is made by itself and in the type that it is stored in: one of 64 bits more is as large as a fifth
+    of the table.
+    """
+    rows, first_row = _op_rows(records, ordered)
+    n = len(rows["node"])
+    new_node = np.ones(len(spans.node), bool)
+    new_node[1:] = (spans.pass_id[1:] != spans.pass_id[:-1]) | (spans.node[1:] != spans.node[:-1])
+    first = np.flatnonzero(new_node)  # of the spans of each op that ran
+    at = first_row[spans.pass_id[first]] + spans.node[first]
+    n_threads = np.diff(first, append=len(new_node))
+    ran = np.zeros(n, bool)
+    ran[at] = True
+    fused_into = _fused(spans, first_row, n)
+    is_fused = fused_into >= 0
+    state = np.full(n, _STATE[None], np.int8)
+    computes, empty = rows.pop("computes"), rows.pop("empty")
+    state[computes == 0] = _STATE["noop"]
+    state[computes == 2] = _STATE["off"]
+    other = elsewhere(records, pass_ids, first_row, computes)
+    done = ran.copy()
+    done[other.at] = True
+    state[done] = np.where(empty[done], _STATE["empty"], _STATE["executed"])
+    state[is_fused] = _STATE["fused"]
+    accounting: dict[str, object] = {
+        "n_ops_short_of_threads": int((n_threads != spans.pool[first]).sum()),
+        "n_ops_unexplained": int((state == _STATE[None]).sum()),
+    }
+    begin_ns = end_ns = np.zeros(0, np.int64)
+    if len(first):
+        begin_ns = np.minimum.reduceat(spans.begin_ns, first)
+        end_ns = spans.begin_ns + spans.work_ns
+        end_ns += spans.barrier_ns
+        end_ns = np.maximum.reduceat(end_ns, first)
+    backend = np.where(ran | is_fused, np.int8(0), np.int8(-1))
+    split, basis = np.zeros(n, np.int32), np.where(ran, np.int8(0), np.int8(2))
+    split[at] = spans.split[first]
+    there = np.flatnonzero(~ran[other.at])  # of those that no thread of ours told about
+    backend[other.at[there]], split[other.at[there]] = other.backend[there] + 1, other.split[there]
+    basis[other.at[there]] = 3
+    columns = {
+        **rows,
+        "state": contract.coded("ops", "state", state),
+        "fused_into": pd.arrays.IntegerArray(np.where(is_fused, fused_into, 0), ~is_fused),
+        "backend": pd.Categorical.from_codes(backend, pd.Index([CPU, *other.names])),
+        "split": pd.arrays.IntegerArray(split, ~done),
+        "n_threads": _at(at, n_threads.astype(np.int32), ran),
+        "begin_ns": _at(at, begin_ns, ran),
+        "end_ns": _at(at, end_ns, ran),
+        "time_basis": contract.coded("ops", "time_basis", basis),
+    }
+    return contract.frame("ops", columns), accounting
+
+
+def _op_rows(records: Records, ordered: Sequence[Pass]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """One row per node of each pass, in order, with what the graph says of it; the first row of each pass.
+
+    Columns: pass_id and node (int32), computes (uint8), empty (bool).
+    """
+    static = {
+        graph: (
+            np.arange(n_nodes, dtype=np.int32),
+            raw["computes"][:n_nodes].astype(np.uint8),
+            (raw["ne"][:n_nodes] == 0).any(axis=1),
+        )
+        for graph, (n_nodes, raw) in records.graphs.items()
+    }
+    none = np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, bool)
+    parts = [none if p.graph is None else static[p.graph] for p in ordered]
+    sizes = np.array([len(node) for node, _, _ in parts], np.int64)
+    node, computes, empty = (np.concatenate(column) for column in zip(*[none, *parts], strict=True))
+    pass_id = np.repeat(np.arange(len(ordered), dtype=np.int32), sizes)
+    rows = {"pass_id": pass_id, "node": node, "computes": computes, "empty": empty}
+    return rows, np.cumsum(sizes) - sizes
+
+
+def _fused(spans: Spans, first_row: np.ndarray, n: int) -> np.ndarray:
+    """For each op row the node whose kernel computed it, or -1: int32."""
+    made = np.full(n, -1, np.int32)
+    fusing = np.flatnonzero(spans.n_fused)
+    node, n_fused = spans.node[fusing], spans.n_fused[fusing]
+    at = first_row[spans.pass_id[fusing]] + node
+    for step in range(1, int(n_fused.max(initial=0)) + 1):
+        chosen = n_fused >= step
+        made[at[chosen] + step] = node[chosen]
+    return made
+
+
+def _at(at: np.ndarray, values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
+    """`values` in the rows `at`, which are those where `known` holds; null in all others."""
+    made = np.zeros(len(known), values.dtype)
+    made[at] = values
+    return pd.arrays.IntegerArray(made, ~known)

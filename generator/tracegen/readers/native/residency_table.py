@@ -1,0 +1,59 @@
+"""Which pages of the model files were in memory when a load or a pass had ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.errors import TraceFormatError
+from tracegen.readers.native.placement_table import file_numbers
+from tracegen.readers.native.recorded import Mapping, Pass, Records
+
+
+def residency_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) -> pd.DataFrame:
+    """One row per run of pages in memory; runs of neighbouring mappings of one file are joined.
+
+    Pages are numbered from the begin of the file. A mapping of a file that no model lists is left out.
+    Raises TraceFormatError for pages of an address where nothing was mapped.
+    """
+    numbers = file_numbers(records, files)
+    pass_ids = {(p.is_load, p.number): pass_id for pass_id, p in enumerate(ordered)}
+    found: dict[tuple[int, int], list[np.ndarray]] = {}
+    for seen in records.residency:
+        mapping = _mapping_at(records.mappings, seen.address, seen.time_ns)
+        file = numbers[mapping.path]
+        number = seen.load if seen.pass_number is None else seen.pass_number
+        assert number is not None
+        key = (pass_ids[seen.pass_number is None, number], file)
+        offset = mapping.file_offset + seen.address - mapping.address
+        if file >= 0:
+            found.setdefault(key, []).append(np.add(seen.runs, (offset // seen.page_bytes, 0)))
+    rows: dict[str, list[np.ndarray]] = {name: [] for name in ("pass_id", "file", "first_page", "n_pages")}
+    for (pass_id, file), parts in sorted(found.items()):
+        first, n = _joined(np.concatenate(parts))
+        for name, column in zip(rows, (np.full(len(first), pass_id), np.full(len(first), file), first, n), strict=True):
+            rows[name].append(column)
+    none = np.zeros(0, np.int64)
+    return contract.frame("residency", {name: np.concatenate([none, *columns]) for name, columns in rows.items()})
+
+
+def _mapping_at(mappings: Sequence[Mapping], address: int, time_ns: int) -> Mapping:
+    for mapping in mappings:
+        alive = mapping.begin_ns <= time_ns and (mapping.end_ns is None or mapping.end_ns > time_ns)
+        if alive and mapping.address <= address < mapping.address + mapping.size_bytes:
+            return mapping
+    raise TraceFormatError(f"pages at address {address:#x} are told of, where no file was mapped")
+
+
+def _joined(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Runs in order of their first page, those that touch or overlap as one: first page and number of pages."""
+    if not len(runs):
+        return runs[:, 0], runs[:, 1]
+    runs = runs[np.argsort(runs[:, 0], kind="stable")]
+    first, end = runs[:, 0], np.maximum.accumulate(runs.sum(axis=1))
+    new = np.concatenate([[True], first[1:] > end[:-1]])
+    begins = first[new]
+    return begins, np.maximum.reduceat(end, np.flatnonzero(new)) - begins

@@ -1,0 +1,215 @@
+"""touches and routing from the row numbers, expert numbers and weights that a trace copied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.errors import TraceFormatError
+from tracegen.readers.native.events import Indexes
+from tracegen.readers.native.records import NUMBER
+from tracegen.readers.native.units import CELLS, COLUMNS, EXPERTS, MASK, ROWS, WEIGHTS
+
+# what the numbers are -> (slot of the container, unit), as places in the contract's lists
+_MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "column"), EXPERTS: ("src0", "expert")}
+_SLOT, _UNIT = (
+    np.array([places.index(_MEANING[what][i]) if what in _MEANING else -1 for what in range(MASK)] + [-1])
+    for i, places in enumerate((contract.SLOTS, contract.UNITS))
+)
+_UNIT[MASK] = contract.UNITS.index("row")
+
+
+def touch_tables(indexes: Indexes, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The two tables; empty where the trace copied nothing."""
+    if len(indexes.n) == 0:
+        return {"touches": contract.frame("touches"), "routing": contract.frame("routing")}
+    pass_id = indexes.pass_id
+    graph_of = tables["passes"].set_index("pass_id")["graph"]
+    graph = graph_of.reindex(pass_id).to_numpy(np.int64)
+    return {
+        "touches": _touches(indexes, pass_id, graph, tables),
+        "routing": _routing(indexes, pass_id, graph, tables),
+    }
+
+
+def _touches(
+    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    chosen = np.isin(indexes.what, list(_MEANING))
+    entry = np.repeat(np.arange(len(indexes.n)), indexes.n)
+    keep = chosen[entry]
+    runs = _runs(entry[keep], indexes.values[keep].astype(np.int64))
+    at = runs["entry"].to_numpy()
+    rows = pd.DataFrame(
+        {
+            "pass_id": pass_id[at],
+            "graph": graph[at],
+            "node": indexes.node[at],
+            "what": indexes.what[at],
+            "first_unit": runs["first"],
+            "n_units": runs["n"],
+        }
+    )
+    experts = rows["what"] == EXPERTS
+    shared = _sharing_ids(tables).rename(columns={"keeper": "node"})
+    spread = rows[experts].merge(shared, on=["graph", "node"], how="left")
+    spread = spread.dropna(subset=["user"])
+    spread = spread.assign(node=spread["user"].astype(np.int64), slot=spread["slot"].astype(np.int64))
+    plain = rows[~experts].assign(slot=_SLOT[rows.loc[~experts, "what"]])
+    keys = ["pass_id", "node", "slot", "first_unit"]
+    parts = [plain, spread, _let_through(indexes, pass_id, graph, tables)]
+    both = pd.concat(parts, ignore_index=True).sort_values(keys, ignore_index=True).drop_duplicates(keys)
+    columns: dict[str, object] = {name: both[name] for name in ("pass_id", "node", "first_unit", "n_units")}
+    columns["slot"] = contract.coded("touches", "slot", both["slot"].to_numpy())
+    columns["unit"] = contract.coded("touches", "unit", _UNIT[both["what"].to_numpy()])
+    columns["basis"] = contract.coded("touches", "basis", np.zeros(len(both), np.int8))
+    return contract.frame("touches", columns)
+
+
+def _let_through(
+    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """The rows of keys and values that attention read: those its mask let through, as pairs of first and number.
+
+    The first op that reads a mask keeps them for all that read the same. Raises TraceFormatError when they do not
+    ascend, or reach beyond the cache.
+    """
+    chosen = np.flatnonzero(indexes.what == MASK)
+    n_runs = indexes.n[chosen] // 2
+    entry = np.repeat(chosen, n_runs)
+    place = np.arange(len(entry)) - np.repeat(np.cumsum(n_runs) - n_runs, n_runs)
+    at = indexes.first[entry] + 2 * place
+    first, n = (indexes.values[at + i].astype(np.int64) for i in (0, 1))
+    before = np.where(np.diff(entry, prepend=-1) == 0, np.append(0, (first + n)[:-1])[: len(first)], -1)
+    if (n < 1).any() or (first <= before).any():
+        raise TraceFormatError("the rows that a mask lets through do not ascend; the trace was changed")
+    rows = pd.DataFrame(
+        {
+            "pass_id": pass_id[entry], "graph": graph[entry], "node": indexes.node[entry], "what": MASK,
+            "first_unit": first, "n_units": n,
+        }
+    )  # fmt: skip
+    sharing = _sharing_mask(tables).rename(columns={"keeper": "node"})
+    made = rows.merge(sharing, on=["graph", "node"], how="left")
+    if (made["user"].isna() | (made["first_unit"] + made["n_units"] > made["n_rows"])).any():
+        raise TraceFormatError("a mask lets rows through that its op does not have; the trace was changed")
+    made = made.drop(columns=["node", "n_rows"]).rename(columns={"user": "node"})
+    return made.astype({"node": "int64", "slot": "int64"})
+
+
+def _sharing_mask(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """(graph, keeper, user, place of the slot in SLOTS, n_rows): what uses the rows kept with op `keeper`."""
+    edges, nodes = tables["graph_edges"], tables["graph_nodes"]
+    attention = nodes.loc[nodes["op"] == "FLASH_ATTN_EXT", ["graph", "node"]].rename(columns={"node": "target"})
+    edges = edges.merge(attention, on=["graph", "target"])
+    masks = edges[edges["slot"] == "src3"].sort_values(["graph", "target"])[["graph", "source", "target"]]
+    keeper = masks.drop_duplicates(["graph", "source"]).rename(columns={"target": "keeper"})
+    users = masks.merge(keeper, on=["graph", "source"]).drop(columns="source")
+    caches = edges[edges["slot"].isin(["src1", "src2"])].merge(users, on=["graph", "target"])
+    size = nodes[["graph", "node"]].assign(n_rows=nodes["ne1"] * nodes["ne3"]).rename(columns={"node": "source"})
+    made = caches.merge(size, on=["graph", "source"])
+    made["slot"] = made["slot"].map({slot: contract.SLOTS.index(slot) for slot in ("src1", "src2")}).astype("int64")
+    return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot", "n_rows"]]
+
+
+def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
+    """Distinct values of each entry as runs of neighbours: columns entry, first, n."""
+    order = np.lexsort((value, entry))
+    entry, value = entry[order], value[order]
+    fresh = np.ones(len(entry), bool)
+    fresh[1:] = (np.diff(entry) != 0) | (np.diff(value) != 0)
+    entry, value = entry[fresh], value[fresh]
+    begins = np.ones(len(entry), bool)
+    begins[1:] = (np.diff(entry) != 0) | (np.diff(value) != 1)
+    first = np.flatnonzero(begins)
+    return pd.DataFrame({"entry": entry[first], "first": value[first], "n": np.diff(np.append(first, len(entry)))})
+
+
+def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """(graph, keeper, user, place of the slot in SLOTS): the ops that use the expert numbers kept with op `keeper`.
+
+    MUL_MAT_ID and ADD_ID take them from src2; the first MUL_MAT_ID of each keeps them.
+    """
+    edges, nodes = tables["graph_edges"], tables["graph_nodes"]
+    ids = edges[edges["slot"] == "src2"].merge(
+        nodes[["graph", "node", "op"]].rename(columns={"node": "target"}), on=["graph", "target"]
+    )
+    ids = ids[ids["op"].isin(["MUL_MAT_ID", "ADD_ID"])].sort_values(["graph", "target"])
+    products = ids[ids["op"] == "MUL_MAT_ID"].rename(columns={"target": "keeper"})
+    keeper = products.drop_duplicates(["graph", "source"])[["graph", "source", "keeper"]]
+    made = ids.merge(keeper, on=["graph", "source"])
+    made["slot"] = np.where(made["op"] == "MUL_MAT_ID", contract.SLOTS.index("src0"), contract.SLOTS.index("src1"))
+    return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot"]]
+
+
+def _routing(
+    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    layer_of = tables["graph_nodes"].set_index(["graph", "node"])["layer"]
+    at = pd.MultiIndex.from_arrays([graph, indexes.node])
+    layer: np.ndarray = layer_of.reindex(at).astype("Float64").fillna(-1).to_numpy(np.int64)
+    ids = np.flatnonzero((indexes.what == EXPERTS) & (layer >= 0))
+    ids = ids[np.argsort(indexes.node[ids], kind="stable")]
+    ids = ids[np.unique(pass_id[ids] << 32 | layer[ids], return_index=True)[1]]  # the first choice of a layer
+    if len(ids) == 0:
+        return contract.frame("routing")
+    rows = _choices(indexes, ids, pass_id, layer, "expert")
+    if rows["expert"].max() >= NUMBER:
+        raise TraceFormatError(f"an op chose expert {rows['expert'].max():.0f}, which cannot be; the trace was changed")
+    weights = _choices(indexes, np.flatnonzero(indexes.what == WEIGHTS), pass_id, layer, "weight")
+    width = rows.groupby(["pass_id", "layer"])["rank"].max().rename("last").reset_index()
+    flat = weights.merge(width, on=["pass_id", "layer"])
+    flat["row"], flat["rank"] = flat["flat"] // (flat["last"] + 1), flat["flat"] % (flat["last"] + 1)
+    keys = ["pass_id", "layer", "row", "rank"]
+    rows = rows.merge(flat[[*keys, "weight"]].drop_duplicates(keys), on=keys, how="left")
+    rows["row"] = _token_rows(rows, tables["tokens"])
+    sequences = tables["tokens"][["pass_id", "row", "sequence"]]
+    rows = rows.merge(sequences, on=["pass_id", "row"], how="left").sort_values(keys, ignore_index=True)
+    return contract.frame(
+        "routing",
+        {
+            **{name: rows[name] for name in keys},
+            "sequence": rows["sequence"].astype("Int32"),
+            "expert": rows["expert"].astype("int32"),
+            "weight": rows["weight"].astype("Float64"),
+        },
+    )
+
+
+def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
+    """The token row of each choice: the last layer keeps only rows with outputs, and counts those alone."""
+    n = rows.groupby(["pass_id", "layer"])["row"].transform("max") + 1
+    whole = n == rows["pass_id"].map(tokens.groupby("pass_id").size())
+    outputs = tokens[tokens["output"]]
+    outputs = outputs.assign(place=outputs.groupby("pass_id").cumcount())
+    fits = whole | (n == rows["pass_id"].map(outputs.groupby("pass_id").size()))
+    if not fits.all():
+        odd = rows[~fits].iloc[0]
+        raise TraceFormatError(
+            f"pass {odd['pass_id']}, layer {odd['layer']}: experts are chosen for {n[~fits].iloc[0]} rows,"
+            " which are neither all of its tokens nor those with outputs"
+        )
+    at = rows[["pass_id", "row"]].rename(columns={"row": "place"})
+    kept = at.merge(outputs[["pass_id", "place", "row"]], on=["pass_id", "place"], how="left")["row"]
+    return np.where(whole, rows["row"], kept.fillna(0)).astype(np.int64)
+
+
+def _choices(indexes: Indexes, chosen: np.ndarray, pass_id: np.ndarray, layer: np.ndarray, name: str) -> pd.DataFrame:
+    """Every number of the chosen entries: pass_id, layer, flat (place in the entry), row, rank, `name`."""
+    n = indexes.n[chosen]
+    entry = np.repeat(chosen, n)
+    flat = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
+    ne0 = np.maximum(indexes.ne0[entry], 1)
+    return pd.DataFrame(
+        {
+            "pass_id": pass_id[entry],
+            "layer": layer[entry],
+            "flat": flat,
+            "row": flat // ne0,
+            "rank": flat % ne0,
+            name: indexes.values[indexes.first[entry] + flat],
+        }
+    )

@@ -1,0 +1,1 @@
+"""Runs: measure an experiment, observe a program, store what was recorded, sum up a series."""

@@ -1,0 +1,169 @@
+"""What `run.json` and `raw/model.json` say of a run: what ran, what llama.cpp said, which models, on what machine."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from tracegen import store
+from tracegen.analysis.tracing_cost import overhead_share
+from tracegen.capture.execute import output_of
+from tracegen.model import Repetition
+from tracegen.readers.gguf.file import Model, join_models
+from tracegen.readers.native.trace import NativeTrace
+from tracegen.resources import package_version
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What ran and how it ended.
+
+    `models` are those it loaded, `loads` leads from llama.cpp's loads to them. `status` is the exit status,
+    negative for a signal; `stopped` says that we ended the program, after its trace. `conditions` are those of
+    device, kernel and page cache. `prompt` and `generated` are null where they are not known, `counted` says
+    whether its log holds llama.cpp's counters, `repetition` which run of a series this is.
+    """
+
+    settings: Mapping[str, Any]
+    command: tuple[str, ...]
+    status: int
+    models: Sequence[Model]
+    loads: Mapping[int, int]
+    version: str
+    conditions: Mapping[str, Any]
+    stopped: bool = False
+    prompt: str | None = None
+    generated: str | None = None
+    counted: bool = True
+    repetition: Repetition | None = None
+
+
+def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
+    """The memory map as it is kept with the evidence: enough to read the trace without the models."""
+    files, tensors = join_models(models)
+    described = [
+        {
+            "architecture": model.architecture,
+            "name": model.name,
+            "n_layers": model.n_layers,
+            "n_experts": model.n_experts,
+            "n_experts_used": model.n_experts_used,
+            "random_weights": model.random_weights,
+            "metadata": model.metadata,
+        }
+        for model in models
+    ]
+    return {
+        "schema": store.SCHEMA,
+        "models": described,
+        "loads": {str(load): model for load, model in loads.items()},
+        "data_begin": [begin for model in models for begin in model.data_begin],
+        "alignment": [alignment for model in models for alignment in model.alignment],
+        "files": json.loads(files.to_json(orient="records")),
+        "tensors": json.loads(tensors.to_json(orient="records")),
+    }
+
+
+def facts_of(made: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
+    """Everything `run.json` says beside the checks and the manifest."""
+    facts = trace.facts
+    host = facts["host"]
+    assert isinstance(host, dict)
+    models = [_model_facts(model) for model in made.models] or [dict.fromkeys(_MODEL_FACTS)]
+    return {
+        "settings": dict(made.settings),
+        **({"repetition": asdict(made.repetition)} if made.repetition else {}),
+        "command": list(made.command),
+        "exit_status": made.status,
+        "stopped": made.stopped,
+        "counted": made.counted,
+        "text": {
+            "prompt": made.prompt,
+            "generated": made.generated,
+            "token_ids": facts["sampled_tokens"],
+            "private": made.settings["private"],
+        },
+        "llama_cpp": {
+            "version": made.version,
+            "build": facts["build"],
+            "timings": dict(timings),
+            "graphs_reused": timings["graphs_reused"],
+        },
+        "conditions": dict(made.conditions),
+        "model": models[0],
+        "more_models": models[1:],
+        "host": {
+            "name": host.get("name"),
+            "cpu": host.get("cpu"),
+            "cores": int(host["processors"]) if "processors" in host else None,
+            "memory_bytes": int(host["memory_bytes"]) if "memory_bytes" in host else None,
+            "page_bytes": int(host["page_bytes"]) if "page_bytes" in host else None,
+            "kernel": f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
+            "machine": host.get("machine"),
+        },
+        "trace": {
+            **{
+                name: facts[name]
+                for name in (
+                    "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
+                    "unsealed_chunks", "skipped_passes", "environment", "clock", "clock_why", "clock_anchor",
+                    "mapped_files", "n_weights", "n_weights_mapped", "attached",
+                )
+            },
+            "event_cost_ns": _finite(facts["event_cost_ns"]),
+            "clock_read_ns": _finite(facts["clock_read_ns"]),
+            "pass_cost_ns": _finite(facts["pass_cost_ns"]),
+            "pass_cost_most_ns": _finite(facts["pass_cost_most_ns"]),
+            "overhead_share": overhead_share(trace.tables, facts),
+        },
+        "versions": {
+            "tracegen": package_version(),
+            "python": platform.python_version(),
+            "pandas": pd.__version__,
+        },
+        "source": _source(),
+    }  # fmt: skip
+
+
+_MODEL_FACTS = (
+    "file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
+    "n_experts_used", "random_weights", "metadata",
+)  # fmt: skip
+
+
+def _model_facts(model: Model) -> dict[str, Any]:
+    return {
+        "file": str(model.paths[0]),
+        "sha256": _text_or_none(model.files["sha256"].iloc[0]),
+        "architecture": model.architecture,
+        "name": model.name,
+        "size_bytes": int(model.files["size_bytes"].sum()),
+        "n_files": len(model.files),
+        "n_tensors": len(model.tensors),
+        "n_layers": model.n_layers,
+        "n_experts": model.n_experts,
+        "n_experts_used": model.n_experts_used,
+        "random_weights": model.random_weights,
+        "metadata": model.metadata,
+    }
+
+
+def _finite(value: object) -> float | None:
+    return float(value) if isinstance(value, float) and math.isfinite(value) else None
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if pd.isna(value) else str(value)  # type: ignore[call-overload]
+
+
+def _source() -> dict[str, object]:
+    """Git state of the folder the command runs in; null outside a checkout."""
+    commit = output_of(["git", "rev-parse", "HEAD"])
+    changes = output_of(["git", "status", "--porcelain"])
+    return {"commit": commit, "dirty": None if changes is None else bool(changes)}

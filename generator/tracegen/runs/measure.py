@@ -1,0 +1,137 @@
+"""`tracegen run` as a whole: llama-completion with an experiment's settings, recorded and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracegen.capture.conditions import (
+    before_start,
+    cached_bytes,
+    conditions_of,
+    needed_bytes,
+    refuse_impossible,
+    set_page_cache,
+)
+from tracegen.capture.execute import Completed, last_lines, run_program
+from tracegen.capture.hashing import hash_files
+from tracegen.capture.llama_cpp import cache_folder, has_load_mode, traced_program
+from tracegen.capture.plan import command_for, environment_for, settings_of
+from tracegen.capture.pressure import Pressure, under_pressure
+from tracegen.demo.models import KINDS, recipe_hash, write_demo_model
+from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.model import Experiment, Repetition, Run
+from tracegen.progress import Progress
+from tracegen.readers.gguf.file import Model, read_model
+from tracegen.runs.facts import Captured
+from tracegen.runs.recording import Stages, record, refuse_nothing
+
+_PARTS = {
+    "mmproj": "a multimodal projector (mmproj)",
+    "adapter": "an adapter (LoRA)",
+    "imatrix": "an importance matrix",
+}
+
+
+def repetitions(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Run]:
+    """Run an experiment as often as it asks for, and give each stored run before the next begins.
+
+    One that is not usable does not end the series, an error does. Raises TracegenError as `measure`.
+    """
+    first = None
+    for number in range(1, experiment.repeat + 1):
+        repetition = None
+        if experiment.repeat > 1:
+            progress.say(f"run {number} of {experiment.repeat}")
+            repetition = Repetition(number, experiment.repeat, first)
+        made = measure(experiment, folder, progress, program, repetition)
+        first = first or made.name
+        yield made
+
+
+def measure(
+    experiment: Experiment,
+    folder: Path,
+    progress: Progress,
+    program: str | None = None,
+    repetition: Repetition | None = None,
+) -> Run:
+    """Run an experiment once and store it below `folder`; returns the stored run. Raises TracegenError as `record`."""
+    stages = Stages(progress)
+    stages.begin("verify")
+    path = model_path(experiment.model, progress)
+    model = read_model(path)  # what is no model is said before anything is built or runs
+    _refuse_parts(path, model)
+    model_bytes = int(model.files["size_bytes"].sum())
+    refuse_impossible(experiment, model_bytes)
+    completion, version = traced_program(program, progress)
+    command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
+
+    def capture(raw: Path) -> Captured:
+        if experiment.mlock_gb is not None:
+            stages.begin("lock memory")
+        needed = needed_bytes(experiment, model_bytes)
+        with under_pressure(experiment.mlock_gb, experiment.memory_limit_gb, needed) as pressure:
+            stages.begin("capture")
+            set_page_cache(experiment, model.paths)
+            before = cached_bytes(model.paths)
+            ended = _capture(experiment, command, raw, pressure)
+            conditions = conditions_of(model.paths, before, pressure.facts())
+        stages.begin("memory map")
+        mapped = read_model(path)
+        return Captured(
+            settings=settings_of(experiment),
+            command=command,
+            status=ended.status,
+            models=(mapped.with_hashes(hash_files(mapped.paths, progress)),),
+            loads={0: 0},
+            version=version,
+            conditions=conditions,
+            prompt=experiment.prompt,
+            repetition=repetition,
+            generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
+        )
+
+    return record(experiment.name, folder, stages, capture)
+
+
+def model_path(model: str, progress: Progress) -> Path:
+    """The model's file: a path, or a built-in demo model, written when it is not in the cache."""
+    if model not in KINDS:
+        path = Path(model)
+        if not path.exists():
+            raise SettingsError(f"{path}: there is no such model file; built in are {', '.join(KINDS)}")
+        return path.absolute()  # not resolved: a split model's files are found by the names of the links
+    target = cache_folder() / "models" / recipe_hash() / f"{model}.gguf"
+    if not target.exists():
+        progress.step(f"write the demo model {model}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_demo_model(model, target)
+        progress.done()
+    return target
+
+
+def _refuse_parts(path: Path, model: Model) -> None:
+    """Raise SettingsError for a file that goes with a model and cannot run alone."""
+    kind = "mmproj" if model.architecture == "clip" else model.metadata.get("general.type")
+    if isinstance(kind, str) and kind in _PARTS:
+        raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; give the model that it was made for")
+
+
+def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path, pressure: Pressure) -> Completed:
+    """Run llama.cpp with the tracer on. Raises with its last lines when it fails.
+
+    An exit status is llama.cpp's refusal of model or settings; a signal or the time limit is not its choice.
+    """
+    out, err = raw / "stdout.txt", raw / "stderr.txt"
+    ended = run_program(
+        command, stdout=out, stderr=err, environment=environment_for(experiment, (raw / "trace").resolve()),
+        timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
+    )  # fmt: skip
+    name = Path(command[0]).name
+    if ended.status != 0 or ended.timed_out:
+        failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError
+        why = pressure.cause(ended.status) or ended.ending
+        raise failure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
+    refuse_nothing(name, raw)
+    return ended

@@ -1,0 +1,274 @@
+"""What a traced program left, made into a stored run: read, check, store. The first error stops it.
+
+`tracegen run` and `tracegen exec` differ in what they start; from there on they are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tracegen import store
+from tracegen.capture.execute import last_lines
+from tracegen.capture.plan import timings_in
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.verdict import checks_of
+from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
+from tracegen.model import Run
+from tracegen.progress import Progress
+from tracegen.readers.gguf.header import alignment_in
+from tracegen.readers.native.segments import NO_SPACE, WHY_DROPPED, segment_files
+from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
+from tracegen.runs.facts import Captured, facts_of, model_document
+from tracegen.tables import frame
+
+RUNS, FAILED = "runs", "failed"
+
+
+class Stages:
+    """Times the stages and says which one runs."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Tell `progress`."""
+        self.done: list[dict[str, object]] = []
+        self.progress = progress
+        self._name, self._begin = "", 0.0
+
+    def begin(self, name: str) -> None:
+        """The stage before it has ended."""
+        self.end()
+        self._name, self._begin = name, time.monotonic()
+        self.progress.step(name)
+
+    def end(self) -> None:
+        """The last stage has ended."""
+        if self._name:
+            self.done.append({"name": self._name, "seconds": round(time.monotonic() - self._begin, 3)})
+            self.progress.done()
+        self._name = ""
+
+
+def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Captured]) -> Run:
+    """Let `capture` fill a new raw folder, and store what it left as a run of the experiment `name` below `folder`.
+
+    Raises TracegenError at the first stage that fails; what was captured until then
+    is kept in `folder/failed/TIME/` and the message names it.
+    """
+    runs, published = folder / RUNS, store.last_published_run(folder)
+    with store.part_folder(runs) as part:
+        raw = part / "raw"
+        (raw / "trace").mkdir(parents=True)
+        try:
+            made = capture(raw)
+            document = model_document(made.models, made.loads)
+            store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
+            stages.begin("read")
+            trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+            _refuse_a_full_disk(trace, raw)
+            _refuse_prefault(made, trace)
+            _refuse_residency(made, trace)
+            stages.begin("check")
+            timings = _timings(raw, made.counted)
+            checks = checks_of(_evidence(trace, timings, document, made.settings, made.status, made.stopped))
+            stages.begin("store")
+            for segment in sorted((raw / "trace").glob("*.tt")):
+                store.compress(segment)
+            store.write_tables(part / "tables", trace.tables, VERSION)
+            facts = facts_of(made, trace, timings)
+            stages.end()
+            run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
+            target = store.place_numbered(
+                part, runs, lambda number: store.write_run_file(part, _numbered(run, number)), after=published
+            )
+        except BaseException as error:
+            kept = _keep_failed(part, folder / FAILED)
+            said = _of_the_disk(error, runs) if isinstance(error, OSError) else error
+            if isinstance(said, TracegenError | KeyboardInterrupt) and kept:
+                lead = f"{said}\n" if str(said) else ""
+                raise type(said)(f"{lead}what was captured is kept in {kept}") from error
+            if said is not error:
+                raise said from error
+            raise
+    return store.read_run(target)
+
+
+def _numbered(run: Run, number: int) -> Run:
+    """The run under its number; the first of a series gives the series its name."""
+    made = replace(run, number=number)
+    series = made.facts.get("repetition")
+    if series is None or series["first_run"] is not None:
+        return made
+    return replace(made, facts={**made.facts, "repetition": {**series, "first_run": made.name}})
+
+
+def _of_the_disk(error: OSError, runs: Path) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"{error.filename or runs}: {error.strerror or error}; make room, or mend it, and run again"
+    )
+
+
+def refuse_nothing(program: str, raw: Path, *, attached: bool = False) -> None:
+    """Raise EnvironmentFailure when the program recorded nothing, saying why where the tracer told."""
+    if any((raw / "trace").iterdir()):
+        return
+    told = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
+    if told:
+        raise EnvironmentFailure(f"{program}: {told[0].removeprefix('tensor_trace: ')}; mend that and run again")
+    if attached:
+        raise EnvironmentFailure(
+            f"{program}: ran but recorded nothing; it called no llama.cpp in shared libraries (one that is linked into "
+            "the program cannot be attached to; hook and build it)"
+        )
+    raise EnvironmentFailure(
+        f"{program}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"
+    )
+
+
+def refuse_several(program: str, raw: Path) -> None:
+    """Raise SettingsError when more than one process recorded: a run holds the trace of one."""
+    traces = sorted((raw / "trace").glob("*.main.tt"))
+    if len(traces) > 1:
+        raise SettingsError(
+            f"{program}: {len(traces)} processes that it started ran llama.cpp, and each recorded a trace; a run holds "
+            "one: start one of them by itself"
+        )
+
+
+_NOTHING = "tensor_trace: nothing is recorded"
+
+
+def _refuse_a_full_disk(trace: NativeTrace, raw: Path) -> None:
+    """What was recorded is then cut at random: nothing that a page could show."""
+    if trace.facts["dropped"] and WHY_DROPPED[NO_SPACE] in str(trace.facts["dropped_why"]):
+        raise EnvironmentFailure(
+            f"{raw / 'trace'}: the disk became full while llama.cpp was traced, {trace.facts['dropped']} records were "
+            "dropped; make room and run again"
+        )
+
+
+def _refuse_prefault(made: Captured, trace: NativeTrace) -> None:
+    """A llama.cpp with older hooks reads the whole file at load, whatever was asked for."""
+    if made.settings.get("prefault") is False and made.settings.get("mmap") and not trace.facts["prefault_off"]:
+        raise EnvironmentFailure(
+            f"{Path(made.command[0]).name}: reads the whole model at load, though `prefault` is false; its hooks are "
+            "older than that setting: hook and build it again"
+        )
+
+
+def _refuse_residency(made: Captured, trace: NativeTrace) -> None:
+    """What the kernel does not tell is not guessed."""
+    refused = trace.facts["residency_refused"]
+    if made.settings.get("residency") and refused:
+        raise EnvironmentFailure(
+            f"{refused}: only who may write it is told which of its pages are in memory; copy it, or leave "
+            "`residency` out"
+        )
+
+
+def _keep_failed(part: Path, failed: Path) -> Path | None:
+    """Move what a failed run left beside the runs, so that its log can be read."""
+    if not any(part.rglob("*.txt")):
+        return None
+    target = failed / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+    try:
+        failed.mkdir(parents=True, exist_ok=True)
+        os.rename(part, target)
+    except OSError:
+        return None
+    return target
+
+
+def _timings(raw: Path, counted: bool) -> dict[str, float | int | None]:
+    """llama.cpp's counters in its log; all unknown where the log may hold those of several contexts, or of none."""
+    log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace") if counted else ""
+    return timings_in(log)
+
+
+def _evidence(
+    trace: NativeTrace,
+    timings: dict[str, float | int | None],
+    document: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    status: int,
+    stopped: bool,
+) -> Evidence:
+    models = document.get("models", [document])
+    n_layers, n_layers_ahead = max(map(_layers, models), default=(None, 0), key=lambda layers: layers[0] or 0)
+    return Evidence(
+        tables=trace.tables,
+        trace=trace.facts,
+        timings=timings,
+        n_layers=n_layers,
+        n_layers_ahead=n_layers_ahead,
+        n_experts=max((m["n_experts"] for m in models if m["n_experts"] is not None), default=None),
+        data_begin=tuple(document["data_begin"]),
+        alignment=_alignment(document),
+        tokens_asked=settings.get("tokens"),
+        warmup=settings.get("warmup"),
+        exit_status=status,
+        stopped=stopped,
+    )
+
+
+def _layers(model: Mapping[str, Any]) -> tuple[int | None, int]:
+    """How many layers a model has, and how many of them predict further tokens (multi-token prediction)."""
+    ahead = model.get("metadata", {}).get(f"{model['architecture']}.nextn_predict_layers")
+    return model["n_layers"], ahead if isinstance(ahead, int) else 0
+
+
+def _alignment(document: Mapping[str, Any]) -> tuple[int, ...]:
+    """What the tensors of each file begin at multiples of, in bytes. Raises StoreError when it is no power of two.
+
+    A run that was stored before this was kept has it in the metadata of each model alone: those of its first file.
+    """
+    models = document.get("models", [document])
+    try:
+        if "alignment" in document:
+            return tuple(alignment_in({"general.alignment": value}) for value in document["alignment"])
+        return tuple(alignment_in(models[file["model"]].get("metadata", {})) for file in document["files"])
+    except ValueError as error:
+        raise StoreError(f"raw/model.json: {error}; restore it from a copy") from error
+
+
+def _model_tables(document: Mapping[str, Any]) -> ModelTables:
+    loads = {int(load): model for load, model in document.get("loads", {}).items()}
+    return ModelTables(frame("files", document["files"]), frame("tensors", document["tensors"]), loads)
+
+
+def read_again(folder: Path) -> Run:
+    """Make the tables and checks of a stored run anew from its evidence. Raises StoreError."""
+    run = store.read_run(folder)
+    document = store.read_json(folder / "raw" / "model.json", store.SCHEMA)
+    raw = folder / "raw"
+    _verify_evidence(folder)
+    trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+    facts = run.facts
+    timings = _timings(raw, facts.get("counted", True))
+    status, stopped = facts["exit_status"], facts.get("stopped", False)
+    checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped))
+    with store.part_folder(folder.parent) as part:
+        store.write_tables(part / "tables", trace.tables, VERSION)
+        (folder / "tables").mkdir(exist_ok=True)
+        for path in sorted((part / "tables").iterdir()):
+            os.replace(path, folder / "tables" / path.name)
+    made = replace(run, checks=checks)
+    store.write_run_file(folder, made)
+    return made
+
+
+def _verify_evidence(folder: Path) -> None:
+    document = store.read_json(folder / store.RUN_FILE, store.SCHEMA)
+    evidence = {name: entry for name, entry in document["manifest"].items() if name.startswith("raw/")}
+    if not evidence:
+        raise StoreError(f"{folder}: its manifest lists no evidence; nothing can be read anew")
+    store.verify_manifest(folder / "raw", {n.removeprefix("raw/"): e for n, e in evidence.items()}, leave_out=())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

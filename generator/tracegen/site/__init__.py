@@ -1,0 +1,1 @@
+"""The site: versions, drafts and the journal as pages of MkDocs."""

@@ -1,0 +1,192 @@
+"""Drafts: unpublished runs, drawn into a cache in the form of a bundle, beside what else a build does.
+
+Drawing loads pandas, altair and an engine for JavaScript, and takes longer than the rest of a build
+that shows one new run. So it has processes of its own, one for each core at most: they are begun
+before the published files are read and checked, and waited for when a page of a draft is written.
+A draft is kept under the hash of all that decides how it looks.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+from tracegen import resources, store
+from tracegen.capture.execute import ending, started
+from tracegen.errors import EnvironmentFailure, StoreError, TracegenError
+from tracegen.model import Run
+from tracegen.pages.page import Report
+from tracegen.publishing import privacy
+from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
+from tracegen.publishing.versions import question_of
+
+Render = Callable[..., Report]
+
+# What a process runs: modules are found where this process finds them.
+_START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen import drafts; sys.exit(drafts.main())"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An unpublished run, rendered in the form of a bundle."""
+
+    run: Run
+    bundle: Bundle
+
+
+class Drawing:
+    """Drafts that are being drawn. No process outlives `close`, the `with` block, or this process."""
+
+    def __init__(
+        self, paths: Iterable[Path], cache: Path, known: tuple[str, ...], render: Render | None = None
+    ) -> None:
+        """Begin to draw the run folders at `paths` that are not in the cache; `render` draws here, at once."""
+        self.runs: dict[Path, Run] = {}  # those whose run.json can be read
+        self._errors: dict[Path, TracegenError] = {}
+        self._places: dict[Path, Path] = {}
+        for path in paths:
+            try:
+                self.runs[path] = store.read_run(path)
+                self._places[path] = _place(path, self.runs[path], cache, known)
+            except TracegenError as error:
+                self._errors[path] = error
+        missing = [path for path, place in self._places.items() if not _usable(place)]
+        if render is not None:
+            said = {path: attempt(path, self._places[path], known, render) for path in missing}
+            self._errors |= {path: TracegenError(problem) for path, problem in said.items() if problem}
+            missing = []
+        n = min(len(missing), os.cpu_count() or 1)
+        self._shares = [missing[i::n] for i in range(n)]
+        self._stack = ExitStack()
+        atexit.register(self.close)
+        command = [sys.executable, "-c", _START, *sys.path]
+        jobs = [json.dumps([[str(path), str(self._places[path]), known] for path in share]) for share in self._shares]
+        self._children = [self._stack.enter_context(started(command, job.encode())) for job in jobs]
+
+    def __enter__(self) -> Drawing:
+        """Close at the end of the block."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Stop what still draws."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop what still draws."""
+        self._stack.close()
+        atexit.unregister(self.close)
+
+    @cached_property
+    def drawn(self) -> Mapping[Path, Draft | TracegenError]:
+        """Every draft by its run's folder, or why there is none; waits for all of them."""
+        errors = dict(self._errors)
+        for child, share in zip(self._children, self._shares, strict=True):
+            answers = [json.loads(line) for line in child.stdout or ()][: len(share)]
+            errors |= {path: TracegenError(said) for path, said in zip(share, answers, strict=False) if said}
+            if child.wait() != 0 or len(answers) != len(share):
+                said = f"could not be drawn: {ending(child.returncode)}"
+                errors |= {path: EnvironmentFailure(f"{path}: {said}") for path in share[len(answers) :]}
+        return errors | {path: self._draft(path) for path in self.runs if path not in errors}
+
+    def _draft(self, path: Path) -> Draft | TracegenError:
+        try:
+            return Draft(self.runs[path], read_bundle(self._places[path]))
+        except TracegenError as error:
+            return error
+
+
+def main() -> int:
+    """Draw what standard input lists as JSON; print what is wrong with each run, or null, one a line."""
+    fork = multiprocessing.get_context("fork")  # while there is one thread, and before pandas is loaded
+    try:
+        with ProcessPoolExecutor(1, fork, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as executor:
+            executor.submit(_start_engine)
+            from tracegen.pages.render import render_report  # loads pandas and altair
+
+            render = partial(render_report, executor=executor)
+            for path, place, known in json.load(sys.stdin):
+                print(json.dumps(attempt(Path(path), Path(place), tuple(known), render)), flush=True)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _start_engine() -> None:
+    """Draw the least there is: what follows finds Vega loaded."""
+    import vl_convert
+
+    vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
+
+
+def attempt(path: Path, place: Path, known: tuple[str, ...], render: Render) -> str | None:
+    """Draw a run as `draw` does; returns what went wrong, so that one bad run does not take the others along."""
+    try:
+        draw(path, place, known, render)
+    except TracegenError as error:
+        return str(error)
+    except Exception as error:
+        traceback.print_exc()
+        return f"{path}: could not be drawn, which is a fault of tracegen: {type(error).__name__}: {error}"
+    return None
+
+
+def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> None:
+    """Check a run, render its public form and put it at `place` in the cache. Raises TracegenError."""
+    run = store.read_run(path)
+    store.verify_run(path)
+    if privacy.asked_for(path.parent.parent):
+        run = privacy.made_private(run)
+    public = privacy.public_run(run, known)
+    tables = privacy.public_tables(run, store.read_tables(path / "tables"))
+    name = f"{run.experiment}/{run.name}"
+    report = render(public, tables, address=name, citable=None)
+    identity = {
+        "citation": "",
+        "draft": name,
+        "experiment": run.experiment,
+        "created": run.created,
+        "message": "",
+        "runs": [run.number],
+        "verdict": run.verdict,
+        "question": question_of(public),
+    }
+    try:
+        with store.whole_folder(place) as beside:
+            write_bundle(beside, report, identity)
+    except (StoreError, EnvironmentFailure):
+        if not place.is_dir():  # else another build made the same one meanwhile
+            raise
+    for other in place.parent.iterdir():
+        if other != place and not other.name.startswith("."):
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _place(path: Path, run: Run, cache: Path, known: tuple[str, ...]) -> Path:
+    """Where the cache holds the draft of this run, or will."""
+    digest = hashlib.sha256(resources.renderer_hash().encode())
+    private = privacy.asked_for(path.parent.parent)
+    digest.update(repr((path.parent.parent.name, path.name, known, private)).encode())
+    digest.update((path / store.RUN_FILE).read_bytes())
+    return cache / path.parent.parent.name / run.name / digest.hexdigest()[:16]
+
+
+def _usable(place: Path) -> bool:
+    """Whether the cache has this draft; one that is broken is removed."""
+    try:
+        return place.is_dir() and bool(read_bundle(place))
+    except StoreError:
+        shutil.rmtree(place, ignore_errors=True)
+        return False

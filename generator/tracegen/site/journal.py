@@ -1,0 +1,346 @@
+"""References from the journal to published versions, as an extension of Python-Markdown.
+
+    [[sample@v1]]                           a link to the version
+    [[sample@v1/memory#fig-heatmap|text]]   a link to a page, an anchor, with its own text
+    [[sample@v1#pass=3&node=12]]            a link to an op, to its threads with sample@v1/timeline#…
+    [[sample@v1/memory#tensor=17]]          a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
+    {{ sample@v1:touched_share }}           a published value, as its page words it
+    ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
+
+The extension writes addresses from the site's root (`tracegen:/…`) and marks
+what it does not know; `settle` makes the addresses relative to the page and
+lists what was marked, with its line in the journal file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement
+
+from markdown import Markdown
+from markdown.blockparser import BlockParser
+from markdown.blockprocessors import BlockProcessor
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
+from markdown.util import AtomicString
+
+from tracegen.pages.explorers import op_address, place_address
+from tracegen.publishing.bundle import Bundle
+from tracegen.publishing.versions import Published
+
+Found = tuple[Element, int, int] | tuple[None, None, None]  # what Python-Markdown takes from a pattern
+
+SCHEME = "tracegen:/"
+_LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
+_VALUE = r"\{\{\s*(?P<citation>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
+_FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
+_REFERENCE = re.compile(r"(?P<citation>[\w.-]+@v\d+)(?:/(?P<page>[a-z][a-z0-9-]*))?(?:#(?P<anchor>[^\s#]+))?")
+_MARKED = re.compile(r'<mark class="tracegen-unknown" title="(?P<reason>[^"]*)">(?P<literal>.*?)</mark>', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reference that leads nowhere: its line in the journal file (0: unknown), its text and the reason."""
+
+    line: int
+    literal: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class References:
+    """What the journal can refer to: the published versions by citation, below `base`."""
+
+    published: Mapping[str, Published] = field(default_factory=dict)
+    base: str = "experiments"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a reference leads: the version, the page, the anchor, and the figure it names, if it is one."""
+
+    published: Published
+    page: Mapping[str, str]
+    anchor: str
+    figure: Mapping[str, str] | None
+    root: str
+
+    @property
+    def url(self) -> str:
+        """The address from the site's root."""
+        return f"{self.root}/{self.page['path']}" + (f"#{self.anchor}" if self.anchor else "")
+
+    @property
+    def text(self) -> str:
+        """How the reference reads when the journal gives no words of its own."""
+        words = self.published.version.citation
+        if self.figure:
+            words += f", {self.figure['title']}"
+        elif self.page["key"] != "overview":
+            words += f", {self.page['title']}"
+        return words + withdrawn(self.published)
+
+
+class UnknownReferenceError(Exception):
+    """A reference that leads nowhere, and why."""
+
+
+def references(published: Iterable[Published], base: str = "experiments") -> References:
+    """What the journal can refer to when these versions are published."""
+    return References({one.version.citation: one for one in published}, base)
+
+
+def resolve(known: References, reference: str) -> Target:
+    """Where `sample@v1/memory#fig-heatmap` leads. Raises UnknownReferenceError."""
+    match = _REFERENCE.fullmatch(reference.strip())
+    if not match:
+        name = re.split("[@/#]", reference.strip(), maxsplit=1)[0]
+        raise UnknownReferenceError(
+            f"a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; {_published_of(known, name)}"
+        )
+    one = _version(known, match["citation"])
+    document, anchor = one.bundle.document, match["anchor"] or ""
+    pages = [page for page in one.bundle.pages if match["page"] in (None, page["key"])]
+    if not pages:
+        keys = ", ".join(page["key"] for page in one.bundle.pages)
+        raise UnknownReferenceError(f"{match['citation']} has no page {match['page']!r}; it has {keys}")
+    figure = next((f for f in document["figures"] if _anchor(f) == anchor and _holds(pages, f["page"])), None)
+    if figure:
+        pages = [page for page in pages if page["key"] == figure["page"]]
+    elif anchor:
+        pages = [page for page in pages if _shows(one.bundle, page, anchor)]
+        if not pages and op_address.parse(anchor):
+            raise UnknownReferenceError(f"{match['citation']} lists no op at {anchor!r}; see its operations page")
+        if not pages:
+            keys = ", ".join(_anchor(f) for f in document["figures"]) or "none"
+            raise UnknownReferenceError(f"{match['citation']} has no anchor {anchor!r}; its figures are {keys}")
+    root = f"{SCHEME}{known.base}/{one.version.experiment}/{one.version.name}"
+    return Target(one, pages[0], anchor, figure, root)
+
+
+def is_ours(known: References, reference: str) -> bool:
+    """Whether double brackets or braces are meant for us: they name a version, or an experiment without its version."""
+    name = re.split("[/#]", reference.strip(), maxsplit=1)[0]
+    return "@" in name or any(name == one.version.experiment for one in known.published.values())
+
+
+def settle(html: str, *, path: str, source: str) -> tuple[str, list[Problem]]:
+    """The page's HTML with addresses relative to `path`, and the references that lead nowhere."""
+    up = "../" * path.count("/")
+    problems, searched = [], 0
+    for match in _MARKED.finditer(html):
+        literal = unescape(match["literal"])
+        found = source.find(literal, searched)
+        if found < 0:
+            found = source.find(literal)
+        searched = max(searched, found + 1)
+        line = source.count("\n", 0, found) + 1 if found >= 0 else 0
+        problems.append(Problem(line, literal, unescape(match["reason"])))
+    return re.sub(rf'\b(href|src)="{SCHEME}', rf'\1="{up}', html), problems
+
+
+def withdrawn(published: Published) -> str:
+    """The words that follow a quotation from a withdrawn version."""
+    return " (withdrawn)" if published.version.status == "withdrawn" else ""
+
+
+def _version(known: References, citation: str) -> Published:
+    if citation not in known.published:
+        there = _published_of(known, citation.partition("@")[0])
+        raise UnknownReferenceError(f"{citation} is no published version; {there}")
+    return known.published[citation]
+
+
+def _published_of(known: References, name: str) -> str:
+    others = [c for c in known.published if c.partition("@")[0] == name]
+    return f"published are {', '.join(others)}" if others else f"nothing of {name!r} is published"
+
+
+def _anchor(figure: Mapping[str, str]) -> str:
+    """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
+    key = figure["key"]
+    return key if key.startswith("fig-") else f"fig-{key}"
+
+
+def _room(target: Target) -> dict[str, str]:
+    """The shape of the figure's drawing, so that a page keeps its room before it is loaded."""
+    assert target.figure is not None
+    with (target.published.bundle.folder / target.figure["path_svg"]).open(encoding="utf-8", errors="replace") as file:
+        box = re.search(r'viewBox="\S+ \S+ ([\d.]{1,12}) ([\d.]{1,12})"', file.read(1000))
+    return {"style": f"aspect-ratio: {box[1]} / {box[2]}"} if box else {}
+
+
+def _shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
+    """Whether the page has an element with this id, or its scripts lead to what the anchor is the address of."""
+    body, key = bundle.body(page["path"]), page["key"]
+    if f'id="{escape(anchor)}"'.encode() in body:
+        return True
+    if key in ("operations", "timeline"):
+        return _lists(bundle, anchor)
+    if key == "memory":
+        found = _file(bundle, place_address.MEMORY)
+        return found is not None and place_address.tensor(anchor) in _tensors(*found)
+    at = place_address.node(anchor) if key == "graph" else None
+    if at is None:
+        return False
+    facts = place_address.facts_of(body, at[0])
+    found = _file(bundle, facts) if isinstance(facts, str) else None
+    known = found[0].read_bytes() if found else facts
+    return not isinstance(known, str | None) and at[1] in place_address.nodes_of(known)
+
+
+def _lists(bundle: Bundle, anchor: str) -> bool:
+    """Whether the operations page, which the timeline follows, has a row for the op or the pass."""
+    op = op_address.parse(anchor)
+    body = next((bundle.body(page["path"]) for page in bundle.pages if page["key"] == "operations"), b"")
+    if op is None or f'id="{escape(anchor)}"'.encode() in body:
+        return op is not None
+    pass_id, node = op
+    chunk = op_address.chunk_of(body, pass_id)
+    found = None if chunk is None else _file(bundle, chunk)
+    nodes = _nodes(*found).get(pass_id, frozenset()) if found else frozenset()
+    return bool(nodes) if node is None else node in nodes
+
+
+def _file(bundle: Bundle, path: str) -> tuple[Path, str] | None:
+    """A file of the bundle and its hash; None when the bundle does not have it."""
+    entry = bundle.document["manifest"].get(path)
+    return None if entry is None else (bundle.folder / path, entry["sha256"])
+
+
+@lru_cache(maxsize=8)  # one chunk answers for all the references to its passes
+def _nodes(path: Path, sha256: str) -> Mapping[int, frozenset[int]]:
+    return op_address.nodes_of(path.read_bytes())
+
+
+@lru_cache(maxsize=8)
+def _tensors(path: Path, sha256: str) -> frozenset[int]:
+    return place_address.tensors_of(path.read_bytes())
+
+
+def _holds(pages: list[Mapping[str, str]], key: str) -> bool:
+    return any(page["key"] == key for page in pages)
+
+
+def _unknown(literal: str, reason: object) -> Element:
+    mark = Element("mark", {"class": "tracegen-unknown", "title": str(reason)})
+    mark.text = AtomicString(literal)
+    return mark
+
+
+class _LinkProcessor(InlineProcessor):
+    def __init__(self, md: Markdown, known: References) -> None:
+        super().__init__(_LINK, md)
+        self.known = known
+
+    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+        if not is_ours(self.known, m["reference"]):
+            return None, None, None
+        try:
+            target = resolve(self.known, m["reference"])
+        except UnknownReferenceError as error:
+            return _unknown(m.group(), error), m.start(), m.end()
+        link = Element("a", {"href": target.url})
+        link.text = AtomicString(m["text"] + withdrawn(target.published) if m["text"] else target.text)
+        return link, m.start(), m.end()
+
+
+class _StrayFigureProcessor(InlineProcessor):
+    """A figure that stands between words: `_FigureProcessor` has taken those that stand alone."""
+
+    def __init__(self, md: Markdown, known: References) -> None:
+        super().__init__(_FIGURE.pattern, md)
+        self.known = known
+
+    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+        if not is_ours(self.known, m["reference"]):
+            return None, None, None
+        return _unknown(m.group(), "a figure stands alone in its paragraph"), m.start(), m.end()
+
+
+class _ValueProcessor(InlineProcessor):
+    def __init__(self, md: Markdown, known: References) -> None:
+        super().__init__(_VALUE, md)
+        self.known = known
+
+    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+        if not is_ours(self.known, m["citation"]):
+            return None, None, None
+        try:
+            target = resolve(self.known, m["citation"])
+            value = _value(target, m["value"].strip())
+        except UnknownReferenceError as error:
+            return _unknown(m.group(), error), m.start(), m.end()
+        exact = f"{value.get('value')} {value.get('unit') or ''}".strip()
+        title = f"{target.published.version.citation}: {m['value'].strip()} = {exact}"
+        link = Element("a", {"class": "tracegen-value", "href": target.url, "title": title})
+        data_element = SubElement(link, "data", {"value": str(value.get("value"))})
+        data_element.text = AtomicString(f"{value['text']}{withdrawn(target.published)}")
+        return link, m.start(), m.end()
+
+
+def _value(target: Target, name: str) -> Mapping[str, Any]:
+    values = target.published.bundle.document["values"]
+    if name not in values:
+        names = ", ".join(values) or "none"
+        raise UnknownReferenceError(f"{target.published.version.citation} has no value {name!r}; it has {names}")
+    value: Mapping[str, Any] = values[name]
+    return value
+
+
+class _FigureProcessor(BlockProcessor):
+    def __init__(self, parser: BlockParser, known: References) -> None:
+        super().__init__(parser)
+        self.known = known
+
+    def test(self, parent: Element, block: str) -> bool:
+        return _FIGURE.fullmatch(block.strip()) is not None
+
+    def run(self, parent: Element, blocks: list[str]) -> None:
+        literal = blocks.pop(0).strip()
+        match = _FIGURE.fullmatch(literal)
+        assert match is not None
+        try:
+            target = resolve(self.known, match["reference"])
+            if target.figure is None:
+                raise UnknownReferenceError("only a figure can be shown here: ![[NAME@vN#FIGURE]]")
+        except UnknownReferenceError as error:
+            SubElement(parent, "p").append(_unknown(literal, error))
+            return
+        figure = SubElement(parent, "figure", {"class": "tracegen-quote"})
+        source = f"{target.root}/{target.figure['path_svg']}"
+        link = SubElement(figure, "a", {"href": target.url})
+        SubElement(link, "img", {"src": source, "alt": target.figure["alt"], "loading": "lazy"} | _room(target))
+        caption = SubElement(figure, "figcaption")
+        words = match["text"] or f"{target.figure['title']}. {target.figure['caption']}"
+        caption.text = AtomicString(f"{words} ")
+        origin = SubElement(caption, "a", {"href": target.url})
+        origin.text = AtomicString(f"{target.published.version.citation}{withdrawn(target.published)}")
+
+
+class JournalExtension(Extension):
+    """Python-Markdown extension; option `references`: what is published."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        """Take `references` as its only option."""
+        self.config = {"references": [References(), "the published versions"]}
+        super().__init__(**kwargs)
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+        """Register after code spans (190) and before Markdown's own links (170)."""
+        known: References = self.getConfig("references")
+        md.inlinePatterns.register(_LinkProcessor(md, known), "tracegen-link", 176)
+        md.inlinePatterns.register(_StrayFigureProcessor(md, known), "tracegen-stray", 177)
+        md.inlinePatterns.register(_ValueProcessor(md, known), "tracegen-value", 175)
+        md.parser.blockprocessors.register(_FigureProcessor(md.parser, known), "tracegen-figure", 75)
+
+
+def makeExtension(**kwargs: Any) -> JournalExtension:  # noqa: N802
+    """What Python-Markdown calls when the extension is named `tracegen`."""
+    return JournalExtension(**kwargs)

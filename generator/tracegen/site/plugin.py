@@ -1,0 +1,180 @@
+"""The MkDocs adapter: hooks of a few lines that call `site.py` and `journal.py`.
+
+Everything is gathered in `on_config`, before MkDocs empties the site folder:
+a build that must stop leaves the old site as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemBytecodeCache
+from mkdocs.config.base import Config
+from mkdocs.config.config_options import Type
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.livereload import LiveReloadServer
+from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+
+from tracegen import resources, store
+from tracegen.errors import SettingsError, TracegenError
+from tracegen.publishing import privacy
+from tracegen.publishing.bundle import CHROME
+from tracegen.site import files as site_files
+from tracegen.site import gather as site
+from tracegen.site import journal
+from tracegen.site import search as site_search
+
+log = logging.getLogger("mkdocs.plugins.tracegen")
+
+
+class TracegenConfig(Config):  # type: ignore[no-untyped-call]  # MkDocs left it untyped
+    """The plugin's options in mkdocs.yml."""
+
+    experiments_dir = Type(str, default="experiments")
+    drafts = Type(int, default=5)
+    verify = Type(bool, default=False)
+
+
+class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-call]
+    """Shows the experiments beside the journal; the bodies of their pages are never changed."""
+
+    site: site.Site
+
+    def on_config(self, config: MkDocsConfig) -> None:
+        """Gather and check all that is published; give the theme our template, the journal its references."""
+        root = _root(config)
+        try:
+            self.site = site.gather(
+                root / self.config.experiments_dir,
+                root / ".tracegen" / "cache",
+                drafts=self.config.drafts,
+                verify=self.config.verify,
+                known=privacy.this_machine(),
+            )
+            _refuse_collisions(self.site, Path(config.docs_dir))
+        except TracegenError as error:
+            raise PluginError(str(error)) from error
+        config.theme.dirs.insert(0, str(resources.folder("templates") / "theme"))
+        config.extra_css.append(self.site.own[CHROME][0])
+        # Material loads these before its own script; other themes know no such list
+        config.extra["polyfills"] = [
+            *config.extra.get("polyfills", []),
+            self.site.own[site.OFFLINE_SEARCH][0],
+        ]
+        if "tracegen" not in config.markdown_extensions:
+            config.markdown_extensions.append("tracegen")
+        known = journal.references([one for entry in self.site.entries for one in entry.published], self.site.base)
+        config.mdx_configs["tracegen"] = {"references": known}
+
+    def on_pre_build(self, config: MkDocsConfig) -> None:
+        """Save the copies of bundles from MkDocs, which empties the site folder; `verify` copies anew."""
+        if not self.config.verify:
+            site_files.keep(Path(config.site_dir), self.site.base)
+
+    def on_files(self, files: Files, config: MkDocsConfig) -> None:
+        """Add the pages; of all of them only the index of experiments is in the navigation."""
+        for source, page in self.site.pages.items():
+            level = InclusionLevel.INCLUDED if page.listed else InclusionLevel.NOT_IN_NAV
+            files.append(File.generated(config, source, content="", inclusion=level))
+
+    def on_page_markdown(self, markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
+        """Name our pages and give them our template."""
+        ours = self.site.pages.get(page.file.src_uri)
+        if ours:
+            page.meta.update(
+                title=site.escaped(ours.title),
+                description=site.escaped(ours.summary),
+                template="tracegen.html",
+                hide=["navigation", "toc"],  # Material: the body takes the whole width
+                search={"exclude": not ours.searched},  # Material: old versions do not bury the new one
+            )
+
+    def on_page_content(self, html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+        """Give search the title and summary of our pages, and the journal's references their addresses."""
+        ours = self.site.pages.get(page.file.src_uri)
+        if ours:
+            return site.placeholder(ours)
+        html, problems = journal.settle(html, path=page.file.dest_uri, source=page.file.content_string)
+        for problem in problems:
+            log.warning(f"{page.file.src_uri}:{problem.line}: unknown reference {problem.literal}: {problem.reason}")
+        return html
+
+    def on_env(self, env: Environment, config: MkDocsConfig, files: Files) -> None:
+        """Keep the theme's templates compiled: Jinja takes a tenth of a build of 500 pages to do it anew."""
+        if env.bytecode_cache is None:
+            folder = _root(config) / ".tracegen" / "cache" / f"templates-{version('jinja2')}"
+            folder.mkdir(parents=True, exist_ok=True)
+            env.bytecode_cache = FileSystemBytecodeCache(str(folder))
+
+    @event_priority(-100)  # after every plugin that rewrites pages: bodies stay byte for byte
+    def on_post_page(self, output: str, page: Page, config: MkDocsConfig) -> str:
+        """Put the published body where the placeholder stood; the theme's dialog gets a name."""
+        ours = self.site.pages.get(page.file.src_uri)
+        return site_search.named(site.compose(self.site, ours, output) if ours else output)
+
+    @event_priority(-100)  # after the search plugin has written its index
+    def on_post_build(self, config: MkDocsConfig) -> None:
+        """Copy figures, data and assets of the bundles, and the search index once more as a script."""
+        for problem in self.site.problems:
+            log.warning(problem)
+        site.write_files(self.site, Path(config.site_dir))
+        self.site.drawing.close()
+
+    def on_build_error(self, error: Exception) -> None:
+        """Stop drawing drafts."""
+        if hasattr(self, "site"):
+            self.site.drawing.close()
+
+    def on_serve(self, server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
+        """Watch runs, settings, ledgers and templates beside the journal."""
+        for folder in (_root(config) / self.config.experiments_dir, resources.folder("templates")):
+            if folder.is_dir():
+                watch_whole(server, folder)
+
+
+class WholeFolders(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is not followed
+    """Passes on what happens below `folder`, but nothing inside a folder that is still being written."""
+
+    def __init__(self, folder: Path, inner: FileSystemEventHandler) -> None:
+        """Pass on to `inner`."""
+        self._folder, self._inner = folder, inner
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """Pass the event on unless all it names is unfinished: the rename that ends the writing passes."""
+        paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
+        if not all(store.is_part(path.relative_to(self._folder)) for path in paths):
+            self._inner.dispatch(event)
+
+
+def watch_whole(server: LiveReloadServer, folder: Path) -> None:
+    """`server.watch(folder)`, blind to folders that are still being written (`store.part_folder`)."""
+    folder, observer = folder.resolve(), server.observer
+
+    class Filtered:
+        @staticmethod
+        def schedule(handler: FileSystemEventHandler, path: str, *, recursive: bool) -> object:
+            return observer.schedule(WholeFolders(folder, handler), path, recursive=recursive)
+
+    server.observer = Filtered  # MkDocs makes its handler inside watch() and offers no filter
+    try:
+        server.watch(str(folder))
+    finally:
+        server.observer = observer
+
+
+def _refuse_collisions(made: site.Site, journal_folder: Path) -> None:
+    for source in made.pages:
+        if (journal_folder / source).exists():
+            raise SettingsError(f"{journal_folder / source}: tracegen makes this page; rename the file")
+
+
+def _root(config: MkDocsConfig) -> Path:
+    return Path(config.config_file_path).parent if config.config_file_path else Path.cwd()

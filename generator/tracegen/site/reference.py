@@ -1,0 +1,46 @@
+"""The reference page: what a trace holds and what it cannot tell, every table and check, from the contract itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracegen import resources
+from tracegen.pages.words import KINDS, MEMORY, STATES
+from tracegen.publishing.errata import ERRATA
+from tracegen.store import write_text
+
+PATH, TITLE = "reference/index.html", "What a trace holds"
+SUMMARY = "What is recorded and what is not, every table with its columns, and every check of a verdict."
+
+
+def content(cache: Path) -> str:
+    """The page's HTML. It is made once for each version of the renderer: the contract loads pandas."""
+    path = cache / f"reference-{resources.renderer_hash()[:16]}.html"
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    made = render()
+    cache.mkdir(parents=True, exist_ok=True)
+    for old in cache.glob("reference-*.html"):
+        old.unlink(missing_ok=True)
+    write_text(path, made)
+    return made
+
+
+def render() -> str:
+    """The page's HTML, from the tables' contract and the checks' titles and limits."""
+    from tracegen import tables
+    from tracegen.checks.verdict import all_checks
+    from tracegen.pages import needs
+
+    forbids = {check.key: (needs.figures_of(check.key), needs.why(check.key)) for check in all_checks()}
+    noted = {check.key: needs.noted_in(check.key) for check in all_checks()}
+    for named, values in ((KINDS, tables.PASS_KINDS), (STATES, tables.OP_STATES), (MEMORY, tables.MEMORY_KINDS)):
+        if set(named) != set(values):
+            raise ValueError(f"the reference explains {tuple(named)}, the contract has {values}")
+    changes = [(since, [e for e in ERRATA if e.since == since]) for since in dict.fromkeys(e.since for e in ERRATA)]
+    template = resources.templates("site").get_template("reference.html")
+    return template.render(
+        title=TITLE, summary=SUMMARY, tables=tables.TABLES, checks=all_checks(), forbids=forbids, noted=noted,
+        above_times=needs.NOTED_ABOVE_TIMES, changes=changes,
+        kinds=KINDS, states=STATES, memory=MEMORY, units=tables.UNITS,
+    )  # fmt: skip
