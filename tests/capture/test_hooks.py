@@ -134,11 +134,11 @@ def says(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[in
 
 def other_hooks(at: Path) -> Path:
     """The native folder of another version: a source less, a hook that reads otherwise, one more."""
-    for part in ("include", "src", "hooks"):
+    for part in ("include", "core", "ggml", "hooks"):
         (at / part).mkdir(parents=True)
         for path in (NATIVE / part).iterdir():
             (at / part / path.name).write_bytes(path.read_bytes())
-    (at / "src" / "map.c").unlink()
+    (at / "core" / "map.c").unlink()
     listed = at / "hooks" / "llama-cpp.toml"
     text = listed.read_text().replace("TENSOR_TRACE_LOAD_END();", "TENSOR_TRACE_LOADED();")
     listed.write_text(text + f'\n[[hook]]\nfile = "{SAID_AT}"\nafter = "tail"\ninsert = "OTHER();"\n')

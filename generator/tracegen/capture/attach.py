@@ -16,7 +16,7 @@ from tracegen.progress import Progress
 from tracegen.resources import folder as resource_folder
 
 LIBRARY = "libtensor-trace.so"
-_PARTS = ("include/*.h", "src/*.h", "src/*.c", "hooks/*.h", "hooks/*.c", "attach/*.h", "attach/*.c")
+_PARTS = ("include/*.h", "core/*.h", "core/*.c", "ggml/*.h", "ggml/*.c", "attach/*.h", "attach/*.c")
 _FLAGS = (
     "-shared", "-fPIC", "-O2", "-g", "-std=c11", "-D_GNU_SOURCE", "-DTT_ATTACH", "-fvisibility=hidden", "-pthread",
 )  # fmt: skip
@@ -73,7 +73,7 @@ def _compile(native: Path, headers: Path, folder: Path, progress: Progress) -> N
     if compiler is None:
         raise EnvironmentFailure("no C compiler found; on Debian: apt install gcc")
     part, log = folder / f"{LIBRARY}.part", folder / "build.log"
-    ours = [f"-I{native / name}" for name in ("include", "src", "hooks", "attach")]
+    ours = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach")]
     theirs = [word for name in ("include", "src") for word in ("-isystem", str(headers / name))]
     sources = [str(path) for path in _sources(native) if path.suffix == ".c"]
     progress.step("compile the library to attach")

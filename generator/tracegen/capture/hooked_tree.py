@@ -28,7 +28,7 @@ LIST = f"{SOURCES}/llama-cpp.toml"
 GGML = "ggml/"
 LLAMA = "include/llama.h"
 RECORD = f"{SOURCES}/HOOKED"
-_OWN = (("include", "*.h"), ("src", "*.[ch]"), ("hooks", "*.[ch]"), ("hooks", "*.cmake"), ("hooks", "llama-cpp.toml"))
+_OWN = (("include", "*.h"), ("core", "*.[ch]"), ("ggml", "*.[ch]"), ("hooks", "*.cmake"), ("hooks", "llama-cpp.toml"))
 
 
 @dataclass(frozen=True)
