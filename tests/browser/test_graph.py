@@ -16,7 +16,7 @@ from tests.report_files import written_report
 from tracegen.analysis import operations
 from tracegen.analysis.node_means import node_means, population
 from tracegen.model import Check
-from tracegen.pages import quantities as q
+from tracegen.words import quantities as q
 
 pytestmark = pytest.mark.browser
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracegen.pages import quantities as q
 from tracegen.resources import folder
+from tracegen.words import quantities as q
 
 pytestmark = pytest.mark.browser
 

@@ -14,7 +14,7 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tracegen.charts import experts, layers, svg, theme, timeline
 from tracegen.charts.text import three, whole_percent
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.experts import experts as experts_page
 from tracegen.pages.memory import memory
 from tracegen.pages.overview import overview

@@ -20,8 +20,8 @@ from tests.builders import a_moe_run, a_run, scaled_case, without
 from tests.golden.hard_case import hard_case
 from tests.site_project import stored
 from tracegen import tables as contract
+from tracegen.figures.explanation import Explanation, explained
 from tracegen.model import Check, Run, Version
-from tracegen.pages.explain.explanation import Explanation, explained
 from tracegen.pages.explain.registry import EXPLANATIONS, explanation
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report

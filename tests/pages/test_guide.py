@@ -11,10 +11,10 @@ from tests.builders import a_run, scaled_case
 from tracegen import tables
 from tracegen.charts import theme
 from tracegen.model import CheckState, Verdict
-from tracegen.pages import words
 from tracegen.pages.guide import guide
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
+from tracegen.words import terms as words
 
 
 @pytest.fixture(scope="module")

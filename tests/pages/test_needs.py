@@ -12,12 +12,12 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tracegen.checks.verdict import all_checks
+from tracegen.figures import needs
 from tracegen.model import Check, Run
-from tracegen.pages import needs
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
-from tracegen.pages.sentences import CARE
 from tracegen.tables import frame
+from tracegen.words.sentences import CARE
 
 CHECKS = [check.key for check in all_checks()]
 # Key figures have a value instead of an anchor.

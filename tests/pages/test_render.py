@@ -16,8 +16,8 @@ from tests.builders import a_moe_run, a_run, only, scaled_case, without
 from tests.golden.hard_case import hard_case
 from tracegen import store
 from tracegen import tables as contract
+from tracegen.figures import needs
 from tracegen.model import Check, Run, Version
-from tracegen.pages import needs
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 from tracegen.publishing import privacy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracegen.model import Check
-from tracegen.pages import sentences as s
+from tracegen.words import sentences as s
 
 GIB, MS = 2**30, 1e6
 

@@ -15,7 +15,7 @@ import pytest
 from tests.builders import a_moe_run, a_run, only, scaled_case, without
 from tests.pages.test_render import body, render, words
 from tests.unpacking import unpacked
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers import span_chunks
 from tracegen.pages.explorers.span_chunks import chosen
 from tracegen.pages.page import OUTLINE, Report, outline

@@ -14,8 +14,8 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.pointing import told
 from tracegen.errors import FigureError
+from tracegen.figures.context import Context
 from tracegen.model import Run
-from tracegen.pages.context import Context
 from tracegen.pages.explain.registry import explanation
 from tracegen.pages.figures import FIGURES, figure
 from tracegen.pages.graphs import graphs

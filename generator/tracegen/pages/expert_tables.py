@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.views import Cell, Head, TableView, cells, table
+from tracegen.words import quantities as q
 
 
 def layers_table(context: Context, empty: str) -> TableView:

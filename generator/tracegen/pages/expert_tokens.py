@@ -9,11 +9,11 @@ import pandas as pd
 
 from tracegen.analysis import held, routing
 from tracegen.charts import expert_tokens as chart
-from tracegen.pages import expert_sentences as say
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
+from tracegen.words import expert_sentences as say
+from tracegen.words import quantities as q
 
 LINES, ROWS = 48, 20  # at most: lines of the figure, rows of the table
 

@@ -7,12 +7,12 @@ from typing import Any
 from tracegen.analysis import routing
 from tracegen.charts import by_layer, expert_load
 from tracegen.charts import experts as experts_chart
-from tracegen.pages import expert_sentences as say
+from tracegen.figures.context import Context
 from tracegen.pages import expert_tables as tables
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
 from tracegen.pages.expert_tokens import no_choice, tokens_view
 from tracegen.pages.views import FigureView
+from tracegen.words import expert_sentences as say
+from tracegen.words import quantities as q
 
 PLACES = 6  # places by weight that the figure of weights tells apart; the table has all
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.pages import quantities as q
+from tracegen.words import quantities as q
 
 MOST = 40  # rows that a page carries; the CSV has all
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.expert_tokens import tokens_figure as expert_tokens_figure
 from tracegen.pages.experts import cover_figure, experts_figure, load_figure, reuse_figure, weights_figure
 from tracegen.pages.memory import buffers_figure, heatmap_figure

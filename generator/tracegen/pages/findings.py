@@ -7,12 +7,12 @@ import pandas as pd
 from tracegen.analysis import buffers, routing, timing, waiting
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
-from tracegen.pages import expert_sentences, sentences
-from tracegen.pages import quantities as q
-from tracegen.pages.context import OUTSIDE, Context
+from tracegen.figures.context import OUTSIDE, Context
 from tracegen.pages.expert_tokens import no_choice
 from tracegen.pages.page import has_experts
 from tracegen.pages.views import KeyFigure
+from tracegen.words import expert_sentences, sentences
+from tracegen.words import quantities as q
 
 # Key figures over the generate passes: a run that made one token has none.
 PER_TOKEN = ("tokens_per_second_generate", "weight_bytes_per_token", "bytes_touched_per_token", "ops_per_token")

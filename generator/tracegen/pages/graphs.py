@@ -11,10 +11,10 @@ from tracegen.analysis.node_means import costs
 from tracegen.charts import theme
 from tracegen.charts.graph.svg import BlockDrawing, draw_graph, standalone
 from tracegen.charts.svg import Drawing
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.graph_facts import IN_PAGE_BYTES, colour_scales, node_facts
 from tracegen.pages.views import FigureView
+from tracegen.words import quantities as q
 
 
 @dataclass(frozen=True)

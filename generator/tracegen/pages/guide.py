@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.charts import theme
-from tracegen.pages import words
 from tracegen.tables import BY_NAME, TABLES, Table
+from tracegen.words import terms as words
 
 # What a thread does -> the column of `spans` that says how long.
 THREADS = {

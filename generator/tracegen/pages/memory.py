@@ -8,12 +8,12 @@ from tracegen.analysis import buffers, coverage, heatmap
 from tracegen.charts import buffers as buffers_chart
 from tracegen.charts import heatmap as heatmap_chart
 from tracegen.charts import theme
-from tracegen.pages import quantities as q
-from tracegen.pages import sentences
-from tracegen.pages.context import OUTSIDE, Context
+from tracegen.figures.context import OUTSIDE, Context
 from tracegen.pages.explorers.memory_data import write_memory
 from tracegen.pages.residency import residency_figure
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
+from tracegen.words import quantities as q
+from tracegen.words import sentences
 
 CELLS = 4_500  # marks of a heatmap at most, so that it stays one light SVG
 

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.pages.explorers.op_index import write_index
+from tracegen.words import quantities as q
 
 # The columns of the table in order, as scripts/op_rows.js calls them, and their widths in pixels.
 TABLE = (

@@ -8,11 +8,11 @@ import pandas as pd
 
 from tracegen.analysis import buffers, timing
 from tracegen.charts import components, layers, op_kinds, theme, tokens
-from tracegen.pages import quantities as q
-from tracegen.pages import sentences
-from tracegen.pages.context import OUTSIDE, Context, text_of
+from tracegen.figures.context import OUTSIDE, Context, text_of
 from tracegen.pages.findings import component_groups, findings, key_figures, what_ran
 from tracegen.pages.views import Cell, FigureView, Head, TableView, cells, table
+from tracegen.words import quantities as q
+from tracegen.words import sentences
 
 
 def overview(context: Context) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis import held
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context, group_of, text_of
+from tracegen.figures.context import Context, group_of, text_of
 from tracegen.pages.overview import generated_text
 from tracegen.pages.views import Cell, Fact, Group, Head, TableView, cells, table
 from tracegen.tables import BY_NAME
+from tracegen.words import quantities as q
 
 SMALL = 200_000  # bytes of CSV up to which a table is offered as CSV too
 

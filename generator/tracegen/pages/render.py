@@ -13,11 +13,10 @@ from markupsafe import Markup
 
 from tracegen import resources
 from tracegen.charts import theme
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explained, explained
 from tracegen.model import Check, Run, Version
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
 from tracegen.pages.experts import experts
-from tracegen.pages.explain.explanation import Explained, explained
 from tracegen.pages.explain.registry import explanation
 from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.graphs import graphs
@@ -28,6 +27,7 @@ from tracegen.pages.overview import overview
 from tracegen.pages.page import Page, Report, outline
 from tracegen.pages.provenance import provenance
 from tracegen.pages.timeline import timeline
+from tracegen.words import quantities as q
 
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 BUILDERS = {

@@ -6,10 +6,10 @@ from tracegen.analysis import residency
 from tracegen.charts import residency as residency_chart
 from tracegen.charts import theme
 from tracegen.charts.heatmap import Axis
-from tracegen.pages import quantities as q
-from tracegen.pages import sentences
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.views import FigureView
+from tracegen.words import quantities as q
+from tracegen.words import sentences
 
 MARKS = 4_500  # of the picture at most, so that it stays one light SVG
 

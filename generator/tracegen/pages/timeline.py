@@ -10,12 +10,12 @@ from tracegen.analysis import timeline as analysis
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.charts import timeline as timeline_chart
-from tracegen.pages import quantities as q
-from tracegen.pages import sentences
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.span_chunks import Carried, write_spans
 from tracegen.pages.views import FigureView
 from tracegen.pages.waiting import by_kind, worst_nodes
+from tracegen.words import quantities as q
+from tracegen.words import sentences
 
 NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no thread's times for a measured pass."

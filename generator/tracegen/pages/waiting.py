@@ -8,10 +8,10 @@ import pandas as pd
 
 from tracegen.analysis import waiting
 from tracegen.charts import theme
-from tracegen.pages import quantities as q
-from tracegen.pages import sentences
-from tracegen.pages.context import OUTSIDE, Context
+from tracegen.figures.context import OUTSIDE, Context
 from tracegen.pages.views import Cell, Head, TableView, cells, table
+from tracegen.words import quantities as q
+from tracegen.words import sentences
 
 MOST_KINDS, MOST_NODES = 25, 15
 ALONE = "One thread computed: it waited for no other."

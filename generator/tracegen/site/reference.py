@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracegen import resources
-from tracegen.pages.words import KINDS, MEMORY, STATES
 from tracegen.publishing.errata import ERRATA
 from tracegen.store import write_text
+from tracegen.words.terms import KINDS, MEMORY, STATES
 
 PATH, TITLE = "reference/index.html", "What a trace holds"
 SUMMARY = "What is recorded and what is not, every table with its columns, and every check of a verdict."
@@ -30,7 +30,7 @@ def render() -> str:
     """The page's HTML, from the tables' contract and the checks' titles and limits."""
     from tracegen import tables
     from tracegen.checks.verdict import all_checks
-    from tracegen.pages import needs
+    from tracegen.figures import needs
 
     forbids = {check.key: (needs.figures_of(check.key), needs.why(check.key)) for check in all_checks()}
     noted = {check.key: needs.noted_in(check.key) for check in all_checks()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracegen.pages.explain.explanation import Explanation
+from tracegen.figures.explanation import Explanation
 
 GENERATED = "Token rows of generate passes. Prompt and warm-up are left out."
 HOLDS = "A row chooses the experts of the token that it holds: the one that the pass before it gave."

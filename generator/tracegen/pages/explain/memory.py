@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracegen.pages.explain.explanation import Explanation
+from tracegen.figures.explanation import Explanation
 
 TOUCHED = (
     "Touched is what an operation uses of a tensor by its shapes, and where it selects rows or experts only those; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracegen.pages.explain.explanation import Explanation
+from tracegen.figures.explanation import Explanation
 
 NODES = """
 nodes = run.graph_nodes[run.graph_nodes["graph"].isin($graphs)]

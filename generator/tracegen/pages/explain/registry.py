@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from tracegen.figures.explanation import Explanation
 from tracegen.pages.explain.experts import EXPERTS
-from tracegen.pages.explain.explanation import Explanation
 from tracegen.pages.explain.memory import MEMORY
 from tracegen.pages.explain.others import OTHERS
 from tracegen.pages.explain.threads import THREADS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracegen.pages.explain.explanation import Explanation
+from tracegen.figures.explanation import Explanation
 
 WAITED = (
     "All executed operations of measured passes with times of their threads, summed over threads. Load and warm-up are "

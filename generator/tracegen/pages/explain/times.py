@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracegen.pages.explain.explanation import Explanation
+from tracegen.figures.explanation import Explanation
 
 WALL = (
     "The wall time of an operation runs from the moment its first thread begins to the moment its last thread ends. "

@@ -10,9 +10,9 @@ import pandas as pd
 from tracegen.analysis.blocks import Block, fold
 from tracegen.analysis.node_means import Costs, Population, bounds
 from tracegen.charts import theme
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.packing import script_json
+from tracegen.words import quantities as q
 
 IN_PAGE_BYTES = 60_000  # room for the facts of all topologies; longer ones stand in files of their own
 LONGEST = 200  # characters of a name that the page finds and shows; the whole one is in the tables

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.pieces import piece_use, pieces
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.op_chunks import written_ops
 from tracegen.pages.explorers.packing import packed, script_json
+from tracegen.words import quantities as q
 
 DATA, CALL = "data/memory.js", "tracegenMemory"
 QUANTITIES = ("n_uses", "touched_bytes", "work_ns")

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import SELECTING, placed
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.op_address import CHUNK_CALL, CHUNKS
 from tracegen.pages.explorers.packing import codes, packed, script_json, texts
+from tracegen.words import quantities as q
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 400_000
 COLUMNS = ("begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "disk_bytes", "copied_bytes", "buffer_bytes")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.op_address import CHUNKS
 from tracegen.pages.explorers.packing import script_json
+from tracegen.words import quantities as q
 
 INDEX, INDEX_CALL = f"{CHUNKS}/index.js", "tracegenIndex"
 

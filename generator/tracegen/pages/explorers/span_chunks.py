@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen.pages import quantities as q
-from tracegen.pages.context import Context
+from tracegen.figures.context import Context
 from tracegen.pages.explorers.packing import packed, script_json
+from tracegen.words import quantities as q
 
 MOST_SPANS = 400_000  # of all passes together: about 5 MB of script, loaded chunk by chunk
 SPANS_PER_CHUNK = 30_000

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from tracegen.model import Check
-from tracegen.pages import quantities as q
+from tracegen.words import quantities as q
 
 EVEN = 1.2  # token times whose largest is below this many times the median are called about the same
 

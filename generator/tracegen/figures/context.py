@@ -26,13 +26,14 @@ from tracegen.analysis import (
 )
 from tracegen.charts import svg
 from tracegen.charts.svg import Drawing
+from tracegen.figures import needs
 from tracegen.model import Run, Version
-from tracegen.pages import needs, sentences
 from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.figure_data import figure_data
 from tracegen.pages.page import Figure
-from tracegen.pages.quantities import UNKNOWN, printable
 from tracegen.pages.views import Fact, FigureView, Files, Group
+from tracegen.words import sentences
+from tracegen.words.quantities import UNKNOWN, printable
 
 Made = TypeVar("Made")
 OUTSIDE = "Load and warm-up are outside every statistic."

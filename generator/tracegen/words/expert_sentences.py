@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tracegen.pages import quantities as q
+from tracegen.words import quantities as q
 
 LEFT_OUT = "Prompt and warm-up are left out."
 HELD = (

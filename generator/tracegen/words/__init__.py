@@ -1,0 +1,1 @@
+"""Words: numbers as text, sentences on what was measured, the terms of the pages."""
