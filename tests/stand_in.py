@@ -11,7 +11,7 @@ import pandas as pd
 
 from tracegen import store, tables
 from tracegen.model import Check, Run, Version
-from tracegen.pages.page import Figure, Page, Report
+from tracegen.pages.page import Page, PublishedFigure, Report
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 
@@ -53,7 +53,8 @@ def a_report(title: str = "What is read?", extra: str = "") -> Report:
         },
         values={"touched_share": {"value": 0.6123, "unit": "share", "text": "61 %"}},
         figures=tuple(
-            Figure(f"fig-{k}", f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg") for k in KEYS
+            PublishedFigure(f"fig-{k}", f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg")
+            for k in KEYS
         ),
     )
 

@@ -11,7 +11,7 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.stand_in import HOSTILE, NOW, SVG, a_report, a_version
 from tracegen.hashes import HashCache
-from tracegen.pages.page import Figure, Report
+from tracegen.pages.page import PublishedFigure, Report
 from tracegen.pages.render import render_report
 from tracegen.publishing import versions as publish
 from tracegen.site import journal
@@ -28,7 +28,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> journal.References:
         plain.pages,
         {**plain.files, "figures/h.svg": SVG},
         values={**plain.values, "evil": {"value": HOSTILE, "unit": HOSTILE, "text": HOSTILE}},
-        figures=(*plain.figures, Figure("fig-evil", HOSTILE, HOSTILE, HOSTILE, "graph", "figures/h.svg")),
+        figures=(*plain.figures, PublishedFigure("fig-evil", HOSTILE, HOSTILE, HOSTILE, "graph", "figures/h.svg")),
     )
     a_version(folder, number=1)
     a_version(folder, number=2, report=hostile)

@@ -16,8 +16,8 @@ from tests.site_project import plain_run, stored
 from tests.stand_in import a_report, a_version
 from tracegen.analysis.held import held
 from tracegen.errors import SettingsError, StoreError
+from tracegen.figures.downloads import to_parquet
 from tracegen.notebook.loaded import LoadedRun, LoadedVersion, run_folder
-from tracegen.pages.provenance import to_parquet
 
 ROOT = Path(__file__).parents[1]
 

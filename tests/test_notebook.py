@@ -19,9 +19,9 @@ from tests.stand_in import NOW
 from tracegen.charts import pointing
 from tracegen.commands.publish import publish_run
 from tracegen.errors import FigureError, StoreError
+from tracegen.figures.catalogue import CHARTS
 from tracegen.model import Check, Run
 from tracegen.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
-from tracegen.pages.figures import FIGURES
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 
@@ -50,7 +50,7 @@ def test_every_chart_is_the_one_that_the_page_draws(report: Report) -> None:
     charts = a_loaded().charts
     titles = {figure.key: figure.title for figure in report.figures}
     drawn = {key for key in titles if not key.startswith("graph-")}
-    assert drawn == set(FIGURES) - {"residency"}
+    assert drawn == set(CHARTS) - {"residency"}
     for key in drawn:
         made = getattr(charts, key.replace("-", "_"))()
         assert isinstance(made, alt.TopLevelMixin)
@@ -62,7 +62,7 @@ def test_every_chart_is_the_one_that_the_page_draws(report: Report) -> None:
 
 
 def test_every_mark_with_data_has_a_tooltip_of_what_it_is() -> None:
-    for key in set(FIGURES) - {"residency"}:
+    for key in set(CHARTS) - {"residency"}:
         document = getattr(a_loaded().charts, key.replace("-", "_"))().to_dict()
         told = [
             [field["field"] for field in part["encoding"]["tooltip"]]
@@ -76,7 +76,7 @@ def test_every_mark_with_data_has_a_tooltip_of_what_it_is() -> None:
 
 def test_the_list_of_charts() -> None:
     charts = a_loaded().charts
-    names = {*(key.replace("-", "_") for key in FIGURES), "graph"}
+    names = {*(key.replace("-", "_") for key in CHARTS), "graph"}
     assert set(dir(charts)) == names
     listed = [line.split("()")[0] for line in repr(charts).splitlines()]
     assert set(listed) == names and len(listed) == len(names)

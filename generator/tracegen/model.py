@@ -97,6 +97,12 @@ class Run:
         """What the checks say together."""
         return verdict_of(self.checks)
 
+    @property
+    def has_experts(self) -> bool:
+        """Whether one of the run's models says that it has experts."""
+        models = [self.facts.get("model"), *(self.facts.get("more_models") or ())]
+        return any(isinstance(model, Mapping) and bool(model.get("n_experts")) for model in models)
+
 
 @dataclass(frozen=True)
 class Version:

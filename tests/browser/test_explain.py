@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.test_report import root  # noqa: F401
 from tracegen.charts import theme
-from tracegen.pages.explain.registry import explanation
+from tracegen.figures.catalogue import part_of
 from tracegen.pages.page import OUTLINE, Page
 
 pytestmark = pytest.mark.browser
@@ -28,7 +28,8 @@ def test_explanations_are_closed_and_say_what_is_written(page, root: Path, name:
     captions = page.locator("figure.tg-figure").count()
     assert len(found) == captions + (name in ("operations/index.html", "timeline/index.html", "experts/index.html"))
     for key, is_open, summary, said in found:
-        about = explanation(key)
+        part = part_of(key)
+        about = part and part.explanation
         assert about is not None, key
         assert (is_open, summary, said[:3]) == (False, "Explain this", [about.shows, about.counts, about.read])
 

@@ -14,20 +14,15 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tracegen.charts import experts, layers, svg, theme, timeline
 from tracegen.charts.text import three, whole_percent
-from tracegen.figures.context import Context
-from tracegen.pages.experts import experts as experts_page
-from tracegen.pages.memory import memory
-from tracegen.pages.overview import overview
-from tracegen.pages.timeline import timeline as timeline_page
+from tracegen.figures.catalogue import CHARTS
+from tracegen.figures.heatmap import HEATMAP
+from tracegen.pages.collector import Collector
 
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, svg.Drawing]:
-    context = Context(a_moe_run(), scaled_case(6, 4, moe=True, splits=2), "demo/run-003", None)
-    views = [*overview(context)["figures"], *(memory(context)[k] for k in ("heatmap", "buffers"))]
-    made = experts_page(context)
-    views += [made["tokens"].figure, *(made[k] for k in ("experts", "load", "cover", "reuse", "weights"))]
-    views.append(timeline_page(context)["figure"])
+    collector = Collector(a_moe_run(), scaled_case(6, 4, moe=True, splits=2))
+    views = [collector.figure(figure) for figure in CHARTS.values() if figure.when.holds(collector)]
     assert {v.key for v in views} == {
         "components",
         "layers",
@@ -96,8 +91,9 @@ def test_many_threads_have_more_spans_than_altair_takes_by_itself() -> None:
 
 def test_a_chart_is_the_same_bytes_twice() -> None:
     def drawn() -> list[tuple[str, str, str | None]]:
-        context = Context(a_moe_run(), scaled_case(3, 2), "demo/run-003", None)
-        drawings = [f.drawing for f in (*overview(context)["figures"], memory(context)["heatmap"])]
+        collector = Collector(a_moe_run(), scaled_case(3, 2))
+        chosen = [figure for figure in CHARTS.values() if figure.page == "overview" or figure.key == "heatmap"]
+        drawings = [collector.figure(figure).drawing for figure in chosen]
         return [(d.svg, d.inline, d.spec) for d in drawings if d]
 
     assert drawn() == drawn()
@@ -105,8 +101,7 @@ def test_a_chart_is_the_same_bytes_twice() -> None:
 
 def test_copied_cells_are_hatched_and_disk_cells_are_not(figures: dict[str, svg.Drawing]) -> None:
     assert "url(#heatmap-hatch)" in figures["heatmap"].inline
-    context = Context(a_moe_run(), scaled_case(2, 2, copied=False), "demo/run-003", None)
-    drawing = memory(context)["heatmap"].drawing
+    drawing = Collector(a_moe_run(), scaled_case(2, 2, copied=False)).figure(HEATMAP).drawing
     assert drawing is not None and "hatch" not in drawing.inline
 
 

@@ -20,9 +20,9 @@ from tests.builders import a_moe_run, a_run, scaled_case, without
 from tests.golden.hard_case import hard_case
 from tests.site_project import stored
 from tracegen import tables as contract
+from tracegen.figures.catalogue import FIGURES, part_of
 from tracegen.figures.explanation import Explanation, explained
 from tracegen.model import Check, Run, Version
-from tracegen.pages.explain.registry import EXPLANATIONS, explanation
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 
@@ -99,17 +99,19 @@ def programs(report: Report) -> dict[str, tuple[str, str]]:
 def test_every_figure_and_table_has_an_explanation(name: str) -> None:
     found = shown(report_of(name))
     assert len(found) > 15
-    assert not sorted(key for key in found if explanation(key) is None), "write them in pages/explain"
+    assert not sorted(key for key in found if part_of(key) is None), "give them an object in figures/"
     for key, html in found.items():
         assert html.count(EXPLAINED) == 1, key
         words = unescape(html)
-        about = explanation(key)
-        assert about and all(text in words for text in (about.shows, about.counts, about.read)), key
+        part = part_of(key)
+        assert part
+        about = part.explanation
+        assert all(text in words for text in (about.shows, about.counts, about.read)), key
 
 
-def test_no_explanation_is_left_over() -> None:
+def test_nothing_in_the_catalogue_is_left_over() -> None:
     keys = {key for name in CASES for key in shown(report_of(name))}
-    assert {e.key for key in keys if (e := explanation(key))} == set(EXPLANATIONS)
+    assert {part.key for key in keys if (part := part_of(key))} == {part.key for part in FIGURES}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -124,7 +126,7 @@ def test_the_lines_make_the_data_that_the_page_links(
         for key, html in shown(report_of(name)).items()
         if re.search(r'href="[^"]+\.csv" download', html.partition(EXPLAINED)[0]) and "tg-reason" not in html
     }
-    assert set(found) == {key for key in linked if (e := explanation(key)) and e.code}
+    assert set(found) == {key for key in linked if (part := part_of(key)) and part.explanation.code}
     for key, (code, csv) in found.items():
         names: dict[str, pd.DataFrame] = {}
         exec(compile(code, f"{key} of {name}", "exec"), names)
@@ -141,11 +143,12 @@ def test_the_lines_read_a_published_version_by_its_citation() -> None:
 
 
 def test_a_function_that_made_data_is_there() -> None:
-    for about in EXPLANATIONS.values():
-        assert not (about.code and about.made_by), about.key
+    for part in FIGURES:
+        about = part.explanation
+        assert not (about.code and about.made_by), part.key
         if about.made_by:
             module, _, name = about.made_by.rpartition(".")
-            assert callable(getattr(import_module(module), name)), about.key
+            assert callable(getattr(import_module(module), name)), part.key
 
 
 def test_a_figure_that_is_not_drawn_explains_itself_without_lines() -> None:
@@ -157,6 +160,6 @@ def test_a_figure_that_is_not_drawn_explains_itself_without_lines() -> None:
 
 
 def test_an_address_cannot_leave_its_string() -> None:
-    about = Explanation("x", "", "", "", "data = run.files")
+    about = Explanation("", "", "", "data = run.files")
     code = explained(about, "a'); import os; os.abort() #\u202e\n", "data/x.csv", {}).code
     assert code.splitlines()[-2] == """run = tracegen.load("a'); import os; os.abort() #\\u202e\\n")"""

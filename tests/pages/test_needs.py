@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tracegen.checks.verdict import all_checks
-from tracegen.figures import needs
+from tracegen.figures import catalogue, needs
 from tracegen.model import Check, Run
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
@@ -66,13 +66,13 @@ def hidden(report: Report, check: str) -> set[str]:
 def test_every_figure_that_needs_checks_stands_on_some_page() -> None:
     report = rendered("nothing")
     there = {"graph" if key.startswith("graph-") else key for key, _ in sections(report)}
-    assert set(needs.NEEDS) - set(VALUES) - {IN_THE_DISK_TABLE} <= there
+    assert set(catalogue.NEEDS) - set(VALUES) - {IN_THE_DISK_TABLE} <= there
     assert not hidden(report, "nothing")
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_failed_check_hides_exactly_the_figures_it_makes_false(check: str) -> None:
-    assert hidden(rendered(check), check) == set(needs.figures_of(check))
+    assert hidden(rendered(check), check) == set(catalogue.figures_of(check))
 
 
 def test_every_check_that_can_fail_forbids_something() -> None:
@@ -80,15 +80,17 @@ def test_every_check_that_can_fail_forbids_something() -> None:
     only_warn = {
         "tokens_asked", "never_touched", "interference", "not_stopped", "even_tokens",
     }  # fmt: skip
-    assert {check for check in CHECKS if not needs.figures_of(check)} == only_warn
-    assert {check for key in needs.NEEDS for check in needs.checks_of(key)} <= set(CHECKS), "a check that is none"
+    assert {check for check in CHECKS if not catalogue.figures_of(check)} == only_warn
+    assert {check for key in catalogue.NEEDS for check in catalogue.checks_of(key)} <= set(CHECKS), (
+        "a check that is none"
+    )
 
 
-@pytest.mark.parametrize("check", [key for key in CHECKS if needs.noted_in(key)])
+@pytest.mark.parametrize("check", [key for key in CHECKS if catalogue.noted_in(key)])
 def test_a_warning_stands_in_the_captions_of_what_it_concerns(check: str) -> None:
     report = rendered(check, "warning")
     said = f"Check of {check}: 17 of {check} (limit: 0)."
-    concerned = set(needs.noted_in(check))
+    concerned = set(catalogue.noted_in(check))
     captions = {key for key, text in sections(report) if said in text.replace("\u202f", " ")}
     drawn = {figure.key for figure in report.figures}
     assert concerned & drawn <= captions

@@ -16,7 +16,7 @@ from tests.builders import a_moe_run, a_run, only, scaled_case, without
 from tests.golden.hard_case import hard_case
 from tracegen import store
 from tracegen import tables as contract
-from tracegen.figures import needs
+from tracegen.figures import catalogue
 from tracegen.model import Check, Run, Version
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
@@ -245,11 +245,11 @@ def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
     report = render(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
     assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
     assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
-    why = needs.why(key)
+    why = catalogue.why(key)
     reason = f"Not drawn: the check “The check” failed (17; limit 0). {why[0].upper()}{why[1:]}."
     assert reason in words(body(report, "memory")) and reason in words(body(report, "overview"))
     drawn = {f.key for f in report.figures}
-    assert not set(needs.figures_of(key)) & drawn
+    assert not set(catalogue.figures_of(key)) & drawn
     assert report.values["bytes_touched_per_token"]["value"] is None
     assert run.verdict in words(body(report, "overview"))
 

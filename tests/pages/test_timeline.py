@@ -15,7 +15,7 @@ import pytest
 from tests.builders import a_moe_run, a_run, only, scaled_case, without
 from tests.pages.test_render import body, render, words
 from tests.unpacking import unpacked
-from tracegen.figures.context import Context
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers import span_chunks
 from tracegen.pages.explorers.span_chunks import chosen
 from tracegen.pages.page import OUTLINE, Report, outline
@@ -111,7 +111,7 @@ def test_millions_of_spans_are_cut_to_the_limit() -> None:
     })  # fmt: skip
     passes = pd.DataFrame({"pass_id": np.arange(n), "graph": 1, "begin_ns": np.arange(n) * width,
                            "end_ns": (np.arange(n) + 1) * width, "kind": "generate"})  # fmt: skip
-    context = Context(a_run(), CASE | {"spans": spans, "passes": passes}, "demo/run-003", None)
+    context = Collector(a_run(), CASE | {"spans": spans, "passes": passes}, "demo/run-003", None)
     carried = span_chunks.write_spans(context, [0])
     assert (carried.n_with_spans, carried.n_spans) == (n, len(carried.chunk) * width)
     assert 390_000 < carried.n_spans <= span_chunks.MOST_SPANS

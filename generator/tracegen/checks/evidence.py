@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
 
 Tables = Mapping[str, pd.DataFrame]
@@ -35,11 +36,11 @@ class Evidence:
     stopped: bool = False
 
 
-def check(key: str, title: str, state: CheckState | bool, found: object, limit: str, detail: str = "") -> Check:
+def check(key: Key, title: str, state: CheckState | bool, found: object, limit: str, detail: str = "") -> Check:
     """A check with its figure and limit; True passed, False failed."""
     if isinstance(state, bool):
         state = "passed" if state else "failed"
-    return Check(key, title, state, str(found), limit, detail)
+    return Check(key.value, title, state, str(found), limit, detail)
 
 
 def counted(number: int, one: str, several: str) -> str:

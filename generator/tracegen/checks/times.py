@@ -9,6 +9,7 @@ from tracegen.analysis.pass_parts import pass_parts
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.analysis.tracing_cost import by_phase, pass_costs
 from tracegen.checks.evidence import Evidence, check, count, counted, percent
+from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
 
 WARN_COST, FAIL_COST = 0.01, 0.10
@@ -21,13 +22,13 @@ def parts(e: Evidence) -> Check:
     title, limit = "The parts of each pass add up to its duration", "0 ns apart"
     made = pass_parts(e.tables)
     if made.empty:
-        return check("time_accounted", title, "not checked", "no pass with timed operations", limit)
+        return check(Key.TIME_ACCOUNTED, title, "not checked", "no pass with timed operations", limit)
     apart = int(made["apart_ns"].sum())
     found = f"{counted(len(made), 'pass', 'passes')}, {count(apart)} ns apart"
     worst = made.sort_values("apart_ns").iloc[-1]
     where = f"most in pass {worst['pass_id']}, {count(worst['apart_ns'])} ns"
     detail = f"operations overlap or lie outside their pass: {where}"
-    return check("time_accounted", title, apart == 0, found, limit, detail if apart else "")
+    return check(Key.TIME_ACCOUNTED, title, apart == 0, found, limit, detail if apart else "")
 
 
 def cost(e: Evidence) -> Check:
@@ -37,7 +38,7 @@ def cost(e: Evidence) -> Check:
     costs = pass_costs(e.tables, e.trace)
     shares = by_phase(costs)
     if not shares:
-        return check("tracing_cost", title, "not checked", "not measured", limit)
+        return check(Key.TRACING_COST, title, "not checked", "not measured", limit)
     worst = max(shares.values())
     state: CheckState = "passed" if worst <= WARN_COST else "warning" if worst <= FAIL_COST else "failed"
     found = ", ".join(f"{phase} {percent(share, 2)}" for phase, share in sorted(shares.items()))
@@ -49,7 +50,7 @@ def cost(e: Evidence) -> Check:
     )
     if not e.trace["hooks_inside"]:
         detail += "; what was recorded between passes is in it, as these hooks could not tell it apart"
-    return check("tracing_cost", title, state, found, limit, detail)
+    return check(Key.TRACING_COST, title, state, found, limit, detail)
 
 
 def interference(e: Evidence) -> Check:
@@ -57,12 +58,12 @@ def interference(e: Evidence) -> Check:
     title, limit = "Threads hardly waited for a processor", f"\u2264 {percent(WARN_DELAY)} of thread time"
     found = disturbance(e.tables)
     if found.share is None:
-        return check("interference", title, "not checked", "not recorded", limit)
+        return check(Key.INTERFERENCE, title, "not checked", "not recorded", limit)
     state: CheckState = "passed" if found.share <= WARN_DELAY else "warning"
     text = f"{percent(found.share, 1)} of thread time"
     if found.n_passes > 1:
         text += f", {percent(found.worst_share or 0)} in the worst of {count(found.n_passes)} passes"
-    return check("interference", title, state, text, limit, _whose(e, found) if state == "warning" else "")
+    return check(Key.INTERFERENCE, title, state, text, limit, _whose(e, found) if state == "warning" else "")
 
 
 def _whose(e: Evidence, found: Disturbance) -> str:
@@ -80,7 +81,7 @@ def stopped(e: Evidence) -> Check:
     limit = f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, the disk left out"
     passes = e.tables["passes"]
     if passes.loc[~passes["kind"].isin(OUTSIDE).to_numpy(bool), "blocked_ns"].isna().all():
-        return check("not_stopped", title, "not checked", "not recorded", limit)
+        return check(Key.NOT_STOPPED, title, "not checked", "not recorded", limit)
     found = disturbance(e.tables)
     text = f"{counted(found.n_stopped, 'pass', 'passes')}, {found.stopped_ns / 1e9:,.2f} s together"
     if found.n_blocked > found.n_stopped:
@@ -90,7 +91,7 @@ def stopped(e: Evidence) -> Check:
         "stopped (SIGSTOP, a debugger), the machine was suspended, or it waited for something else than the disk"
     )
     state: CheckState = "passed" if found.n_stopped == 0 else "warning"
-    return check("not_stopped", title, state, text, limit, detail if found.n_stopped else "")
+    return check(Key.NOT_STOPPED, title, state, text, limit, detail if found.n_stopped else "")
 
 
 def skew(e: Evidence) -> Check:
@@ -99,9 +100,9 @@ def skew(e: Evidence) -> Check:
     limit = f"mean within a factor of {WARN_SKEW} of the median"
     made = token_skew(e.tables)
     if made is None:
-        return check("even_tokens", title, "not checked", "fewer than three generate passes", limit)
+        return check(Key.EVEN_TOKENS, title, "not checked", "fewer than three generate passes", limit)
     ratio, n = made
     state: CheckState = "passed" if 1 / WARN_SKEW <= ratio <= WARN_SKEW else "warning"
     detail = "some passes took much longer than most: sums and rates are theirs, the figure of tokens shows which"
     found = f"mean {ratio:.2f} times the median of {count(n)} generate passes"
-    return check("even_tokens", title, state, found, limit, detail if state == "warning" else "")
+    return check(Key.EVEN_TOKENS, title, state, found, limit, detail if state == "warning" else "")

@@ -11,6 +11,7 @@ from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
 from tracegen.checks import times
 from tracegen.checks.evidence import Evidence, check, count
+from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
 from tracegen.tables import empty
 
@@ -42,7 +43,7 @@ def all_checks() -> tuple[Check, ...]:
 
 def _dropped(e: Evidence) -> Check:
     dropped, why = int(e.trace["dropped"]), e.trace["dropped_why"] or ""
-    return check("dropped_events", "No event was dropped", dropped == 0, count(dropped), "0", why)
+    return check(Key.DROPPED_EVENTS, "No event was dropped", dropped == 0, count(dropped), "0", why)
 
 
 def _complete(e: Evidence) -> Check:
@@ -58,7 +59,7 @@ def _complete(e: Evidence) -> Check:
         state = "warning" if e.exit_status > 0 else "failed"
         how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
         found += f"; the program ended {how}"
-    return check("trace_complete", "The trace was closed in order", state, found, "closed in order")
+    return check(Key.TRACE_COMPLETE, "The trace was closed in order", state, found, "closed in order")
 
 
 def _nodes(e: Evidence) -> Check:
@@ -66,13 +67,13 @@ def _nodes(e: Evidence) -> Check:
     total, known = len(state), int(state.notna().sum())
     if total == 0 and _windowed(e):
         return check(
-            "nodes_accounted", "Every node of every pass is accounted for", "failed",
+            Key.NODES_ACCOUNTED, "Every node of every pass is accounted for", "failed",
             f"no pass lay in the window, {count(e.trace['skipped_passes'])} outside it: ask for another", "all",
         )  # fmt: skip
     counts = state.value_counts()
     detail = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n)
     return check(
-        "nodes_accounted", "Every node of every pass is accounted for", total > 0 and known == total,
+        Key.NODES_ACCOUNTED, "Every node of every pass is accounted for", total > 0 and known == total,
         f"{count(known)} of {count(total)}", "all", detail,
     )  # fmt: skip
 
@@ -80,7 +81,7 @@ def _nodes(e: Evidence) -> Check:
 def _threads(e: Evidence) -> Check:
     short = int(e.trace["n_ops_short_of_threads"])
     return check(
-        "threads_accounted", "Every thread has a span for every op it took part in", short == 0,
+        Key.THREADS_ACCOUNTED, "Every thread has a span for every op it took part in", short == 0,
         f"{count(len(e.tables['spans']))} spans, {count(short)} ops short of a thread", "0 ops short",
     )  # fmt: skip
 
@@ -103,12 +104,12 @@ def _passes(e: Evidence) -> Check:
     kinds = e.tables["passes"]["kind"]
     n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
     if runs is None or _windowed(e):
-        return check("passes_agree", "Generate passes agree with llama.cpp", "not checked", count(n), "n_eval")
+        return check(Key.PASSES_AGREE, "Generate passes agree with llama.cpp", "not checked", count(n), "n_eval")
     # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
     prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
     agree = max(n + int(prompt_tokens == 1), 1) == runs
     return check(
-        "passes_agree", "Generate passes agree with llama.cpp's counter", agree, count(n), f"n_eval = {count(runs)}"
+        Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", agree, count(n), f"n_eval = {count(runs)}"
     )
 
 
@@ -117,10 +118,10 @@ def _tokens(e: Evidence) -> Check:
     n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
     title = "Prompt tokens agree with llama.cpp's counter"
     if counted is None or _windowed(e):
-        return check("tokens_agree", title, "not checked", count(n), "n_p_eval")
+        return check(Key.TOKENS_AGREE, title, "not checked", count(n), "n_p_eval")
     # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
     agree = n == counted or (n == 1 and counted in (0, 1))
-    return check("tokens_agree", title, agree, count(n), f"n_p_eval = {count(counted)}")
+    return check(Key.TOKENS_AGREE, title, agree, count(n), f"n_p_eval = {count(counted)}")
 
 
 def _asked(e: Evidence) -> Check:
@@ -131,10 +132,10 @@ def _asked(e: Evidence) -> Check:
     if e.tokens_asked is None:
         several = passes["kind"].isin(["mixed", "draft", "verify"]).any()  # one pass may give more than one, or none
         found = "not known" if several or _only_ggml(e) else count(n)
-        return check("tokens_asked", title, "not checked", found, "the setting `tokens`")
+        return check(Key.TOKENS_ASKED, title, "not checked", found, "the setting `tokens`")
     state: CheckState = "passed" if n == e.tokens_asked else "warning"
     detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
-    return check("tokens_asked", title, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
+    return check(Key.TOKENS_ASKED, title, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
 
 
 def _layers(e: Evidence) -> Check:
@@ -142,10 +143,10 @@ def _layers(e: Evidence) -> Check:
     found = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
     title = "Layers agree with the model's metadata"
     if e.n_layers is None or nodes.empty:
-        return check("layers_agree", title, "not checked", count(found), "block_count")
+        return check(Key.LAYERS_AGREE, title, "not checked", count(found), "block_count")
     agree = e.n_layers - e.n_layers_ahead <= found <= e.n_layers
     ahead = f", the last {e.n_layers_ahead} only to draft" if e.n_layers_ahead else ""
-    return check("layers_agree", title, agree, count(found), f"block_count = {e.n_layers}{ahead}")
+    return check(Key.LAYERS_AGREE, title, agree, count(found), f"block_count = {e.n_layers}{ahead}")
 
 
 def _first_op(e: Evidence) -> Check:
@@ -153,14 +154,14 @@ def _first_op(e: Evidence) -> Check:
     passes = passes[passes["kind"].isin(["prompt", "generate", "warmup"])]
     if passes.empty:
         return check(
-            "first_op", "Each pass begins with the embedding lookup", "not checked",
+            Key.FIRST_OP, "Each pass begins with the embedding lookup", "not checked",
             "no warm-up, prompt or generate pass", "GET_ROWS",
         )  # fmt: skip
     ops = e.tables["graph_nodes"]
     first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
     found = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
     return check(
-        "first_op", "Each pass begins with the embedding lookup", found == ["GET_ROWS"], ", ".join(found) or "none",
+        Key.FIRST_OP, "Each pass begins with the embedding lookup", found == ["GET_ROWS"], ", ".join(found) or "none",
         "GET_ROWS",
     )  # fmt: skip
 
@@ -169,10 +170,10 @@ def _op_mix(e: Evidence) -> Check:
     """An attention model multiplies, normalises and rotates; a MoE also routes."""
     if e.tables["graph_nodes"].empty:
         limit = "MUL_MAT and a norm; experts are routed"
-        return check("op_mix", "The operations are those of the architecture", "not checked", "no graph", limit)
+        return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "no graph", limit)
     if _only_ggml(e):
         title, limit = "The operations are those of the architecture", "those of a language model"
-        return check("op_mix", title, "not checked", "no model", limit, _ONLY_GGML)
+        return check(Key.OP_MIX, title, "not checked", "no model", limit, _ONLY_GGML)
     present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
     wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if e.n_experts else set())
     wanted_norm = {"RMS_NORM", "NORM"}
@@ -180,7 +181,7 @@ def _op_mix(e: Evidence) -> Check:
     extra = [] if e.n_experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
     problems = [f"no {name}" for name in missing] + extra
     return check(
-        "op_mix", "The operations are those of the architecture", not problems,
+        Key.OP_MIX, "The operations are those of the architecture", not problems,
         "; ".join(problems) or f"{len(present)} kinds of op", "MUL_MAT and a norm; experts are routed",
     )  # fmt: skip
 
@@ -188,7 +189,7 @@ def _op_mix(e: Evidence) -> Check:
 def _offsets(e: Evidence) -> Check:
     title = "File offsets lie inside the model's tensors"
     if e.tables["tensors"].empty:
-        return check("offsets_in_tensors", title, "not checked", "no memory map", "all")
+        return check(Key.OFFSETS_IN_TENSORS, title, "not checked", "no memory map", "all")
     place = e.tables["placements"]
     place = place[place["file"].notna() | (place["memory"].isin(["disk", "copied"]))]
     tensors = e.tables["tensors"].set_index("tensor")
@@ -198,7 +199,7 @@ def _offsets(e: Evidence) -> Check:
     limit = tensors["offset"].add(tensors["size_bytes"]).reindex(known["tensor"].astype(int)).to_numpy()
     bad = int((~inside).sum()) + int((end.to_numpy(dtype="int64") > limit).sum())
     return check(
-        "offsets_in_tensors", title, bad == 0, f"{count(len(place))} places, {count(bad)} outside", "0 outside"
+        Key.OFFSETS_IN_TENSORS, title, bad == 0, f"{count(len(place))} places, {count(bad)} outside", "0 outside"
     )
 
 
@@ -208,7 +209,7 @@ def _tiles(e: Evidence) -> Check:
     tensors, files = e.tables["tensors"], e.tables["files"]
     if tensors.empty or not e.data_begin:
         limit = f"no overlap, gaps below {count(PADDING)} B, or the file's alignment where it is more"
-        return check("tensors_tile_file", title, "not checked", "no memory map", limit)
+        return check(Key.TENSORS_TILE_FILE, title, "not checked", "no memory map", limit)
     overlaps, largest, limit_bytes, why = 0, 0, PADDING, ""
     columns = (files["file"], files["path"], files["size_bytes"], e.data_begin, e.alignment)
     for number, path, size, data_begin, alignment in zip(*columns, strict=True):
@@ -219,7 +220,7 @@ def _tiles(e: Evidence) -> Check:
             largest, limit_bytes = int(gaps.max()), allowed
             why = f"general.alignment of {path} is {count(alignment)} B" if alignment > PADDING else ""
     return check(
-        "tensors_tile_file", title, overlaps == 0 and largest < limit_bytes,
+        Key.TENSORS_TILE_FILE, title, overlaps == 0 and largest < limit_bytes,
         f"{overlaps} overlaps, largest gap {count(largest)} B", f"no overlap, gaps below {count(limit_bytes)} B", why,
     )  # fmt: skip
 
@@ -240,14 +241,14 @@ def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
 
 def _monotone(e: Evidence) -> Check:
     n = int(e.trace["not_monotone"])
-    return check("monotone_time", "Time runs forward on every thread", n == 0, count(n), "0 steps back")
+    return check(Key.MONOTONE_TIME, "Time runs forward on every thread", n == 0, count(n), "0 steps back")
 
 
 def _even(e: Evidence) -> Check:
     """Times of the ops in a pass during which the machine slept cannot be told."""
     apart = int(e.trace["clock_uneven_ns"])
     return check(
-        "even_clock", "The clock of the events went along with the system's", apart == 0,
+        Key.EVEN_CLOCK, "The clock of the events went along with the system's", apart == 0,
         "evenly" if apart == 0 else f"{apart / 1e9:,.2f} s apart", "10 ms and 1 % between two moments",
         "" if apart == 0 else "the machine slept, or its time stamp counter stood; ops of that pass are timed wrongly",
     )  # fmt: skip
@@ -255,7 +256,7 @@ def _even(e: Evidence) -> Check:
 
 def _zero(e: Evidence) -> Check:
     n = int(e.trace["zero_records"])
-    return check("zero_records", "No empty records", n == 0, count(n), "0")
+    return check(Key.ZERO_RECORDS, "No empty records", n == 0, count(n), "0")
 
 
 def _untouched(e: Evidence) -> Check:
@@ -263,7 +264,7 @@ def _untouched(e: Evidence) -> Check:
     title = "Weights that no token used are listed"
     tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
     if tensors.empty or ids.empty:
-        return check("never_touched", title, "not checked", "no measured passes or no memory map", "a list")
+        return check(Key.NEVER_TOUCHED, title, "not checked", "no measured passes or no memory map", "a list")
     used, read = tensors_read(e.tables, ids)
     never = tensors[~tensors["tensor"].isin(used | read)]
     gaps = tensors[tensors["tensor"].isin(read)]
@@ -271,8 +272,8 @@ def _untouched(e: Evidence) -> Check:
     if len(gaps):
         detail = f"ops read these, and which rows or experts was not recorded: {_some(gaps['name'])}"
         found += f"; {count(len(gaps))} more read, nobody saw what of them"
-        return check("never_touched", title, "warning", found, "a list, and no gap", detail)
-    return check("never_touched", title, "passed", found, "a list, and no gap", _some(never["name"]))
+        return check(Key.NEVER_TOUCHED, title, "warning", found, "a list, and no gap", detail)
+    return check(Key.NEVER_TOUCHED, title, "passed", found, "a list, and no gap", _some(never["name"]))
 
 
 def _some(names: pd.Series) -> str:
@@ -285,23 +286,23 @@ def _buffers(e: Evidence) -> Check:
     begun, ended = int((events == "alloc").sum()), int((events == "free").sum())
     title, limit = "Allocations and frees balance", "equal, none freed that was not allocated"
     if begun + ended == 0:
-        return check("buffers_balance", title, "not checked", "no buffers recorded", limit)
+        return check(Key.BUFFERS_BALANCE, title, "not checked", "no buffers recorded", limit)
     when = {event: buffers[events == event].set_index("buffer_id")["time_ns"] for event in ("alloc", "free")}
     allocated = when["alloc"].reindex(when["free"].index)
     wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
     found = f"{count(begun)} allocated, {count(ended)} freed"
     if wrong:
-        return check("buffers_balance", title, "failed", f"{found}, {count(wrong)} of them not allocated then", limit)
+        return check(Key.BUFFERS_BALANCE, title, "failed", f"{found}, {count(wrong)} of them not allocated then", limit)
     if e.stopped:  # its trace was closed while it held them
-        return check("buffers_balance", title, "not checked", f"{found} until the trace was closed", limit)
-    return check("buffers_balance", title, "passed" if begun == ended else "warning", found, limit)
+        return check(Key.BUFFERS_BALANCE, title, "not checked", f"{found} until the trace was closed", limit)
+    return check(Key.BUFFERS_BALANCE, title, "passed" if begun == ended else "warning", found, limit)
 
 
 def _one_run(e: Evidence) -> Check:
     """The reader refuses segments whose headers differ; a file may still have been given another run's name."""
     misnamed = int(e.trace["n_misnamed"])
     return check(
-        "one_run_id", "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
+        Key.ONE_RUN_ID, "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
         f"{e.trace['n_segments']} files of {str(e.trace['run_id'])[:8]}, {misnamed} of another name",
         "one, in header and name",
     )  # fmt: skip
@@ -316,14 +317,14 @@ def _kinds(e: Evidence) -> Check:
     title = "Load and warm-up are told from tokens"
     if _only_ggml(e):
         found = f"no loads and no contexts, {count(len(kinds))} graphs"
-        return check("pass_kinds", title, "not checked", found, "0 unknown", _ONLY_GGML)
+        return check(Key.PASS_KINDS, title, "not checked", found, "0 unknown", _ONLY_GGML)
     n = int((kinds == "warmup").sum())
     unknown = int(kinds.isna().sum())
     asked = None if _windowed(e) else e.warmup
     wrong = asked is not None and (n > 0) != asked
     state: CheckState = "failed" if wrong else "warning" if unknown else "passed"
     return check(
-        "pass_kinds", title, state,
+        Key.PASS_KINDS, title, state,
         f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
         "0 unknown" if asked is None else "warm-up on" if asked else "warm-up off",
         "a graph that evaluates no tokens, as when the KV cache is shifted, is of no known kind" if unknown else "",

@@ -1,12 +1,11 @@
-"""What all pages of a report share: the run, its tables, the analyses made once, and the files made so far."""
+"""What all figures of a run share: its tables, its facts, and the analyses made once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -24,45 +23,23 @@ from tracegen.analysis import (
     summary,
     timing,
 )
-from tracegen.charts import svg
-from tracegen.charts.svg import Drawing
-from tracegen.figures import needs
-from tracegen.model import Run, Version
-from tracegen.pages.explorers.packing import script_json
-from tracegen.pages.figure_data import figure_data
-from tracegen.pages.page import Figure
-from tracegen.pages.views import Fact, FigureView, Files, Group
+from tracegen.figures.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
+from tracegen.model import Run
 from tracegen.words import sentences
-from tracegen.words.quantities import UNKNOWN, printable
+from tracegen.words.quantities import printable
 
-Made = TypeVar("Made")
 OUTSIDE = "Load and warm-up are outside every statistic."
 
 
 @dataclass
 class Context:
-    """A run under report. `tables` are the contract's; `files` and `figures` grow while pages are made.
+    """A run under report, and the analyses of it that several figures need: each is made once, when it is asked for.
 
-    `executor` draws charts meanwhile; `finish` waits for the drawings.
+    `tables` are the contract's.
     """
 
     run: Run
     tables: Mapping[str, pd.DataFrame]
-    address: str
-    citable: Version | None
-    executor: Executor | None = None
-    files: Files = field(default_factory=Files)
-    figures: list[Figure] = field(default_factory=list)
-    drawings: dict[str, Drawing] = field(default_factory=dict)
-    values: dict[str, dict[str, object]] = field(default_factory=dict)
-    _once: dict[str, Any] = field(default_factory=dict)
-
-    def once(self, key: str, make: Callable[[], Made]) -> Made:
-        """What `make` gives, made when it is asked for first: several pages need it."""
-        if key not in self._once:
-            self._once[key] = make()
-        made: Made = self._once[key]
-        return made
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -148,6 +125,17 @@ class Context:
         """Token rows per phase."""
         return timing.tokens_by_phase(self.tables)
 
+    @cached_property
+    def typical_pass(self) -> int | None:
+        """The generate pass of median length, else the prompt pass of median length; None when no pass has spans."""
+        m = self.measured.dropna(subset=["duration_ns", "graph"])
+        m = m[m["pass_id"].isin(self.tables["spans"]["pass_id"])]
+        part = m[(m["kind"] == "generate").to_numpy(bool)] if (m["kind"] == "generate").any() else m
+        if part.empty:
+            return None
+        ordered = part.sort_values(["duration_ns", "pass_id"])
+        return int(ordered["pass_id"].iloc[(len(ordered) - 1) // 2])
+
     @property
     def phase(self) -> str:
         """The passes that stand for a token: generate, or prompt where the run generated nothing more."""
@@ -201,7 +189,7 @@ class Context:
     def time_note(self) -> str:
         """What must stand above every figure of times when a check of times did not pass; else empty."""
         warned = {c.key: c for c in self.run.checks if c.state in ("warning", "failed")}
-        return sentences.times_with_care([warned[key] for key in needs.NOTED_ABOVE_TIMES if key in warned])
+        return sentences.times_with_care([warned[key] for key in NOTED_ABOVE_TIMES if key in warned])
 
     @property
     def gaps(self) -> str:
@@ -236,108 +224,16 @@ class Context:
         splits = self.tables["splits"]
         return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
 
-    def refusal(self, key: str) -> str:
-        """Why a figure is not shown: failed checks that make it meaningless; empty when it is sound."""
-        needed = needs.checks_of(key)
-        failed = [c for c in self.run.checks if c.state == "failed" and c.key in needed]
+    def refusal(self, needed: Sequence[Need]) -> str:
+        """Why what needs these checks is not shown: those that failed; empty when it is sound."""
+        of = {key.value: need.why for need in needed for key in need.checks}
+        failed = [c for c in self.run.checks if c.state == "failed" and c.key in of]
         told = [f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed]
-        reasons = dict.fromkeys(needs.why(c.key) for c in failed)
+        reasons = dict.fromkeys(of[c.key] for c in failed)
         return " ".join([*told, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
 
-    def noted(self, key: str) -> str:
-        """What the caption of a figure says of checks that warned; empty when none concerns it."""
-        warned = [c for c in self.run.checks if c.state == "warning" and key in needs.noted_in(c.key)]
+    def noted(self, needed: Sequence[Need]) -> str:
+        """What a caption says of checks that only warned; empty when none concerns what it is below."""
+        of = {key for key, concerned in NOTED_IN_CAPTIONS.items() if any(need in needed for need in concerned)}
+        warned = [c for c in self.run.checks if c.state == "warning" and c.key in of]
         return "".join(f" {c.title}: {c.found} (limit: {c.limit})." for c in warned)
-
-    def value(self, key: str, value: object, unit: str, text: str) -> str:
-        """Publish a named value and return its text; an unknown one is published as null."""
-        exact = None if value is None else value
-        self.values[key] = {"value": exact, "unit": unit, "text": text}
-        return text
-
-    def figure(
-        self,
-        key: str,
-        page: str,
-        title: str,
-        caption: str,
-        alt: str,
-        chart: Callable[[], Any],
-        *,
-        data: pd.DataFrame,
-        empty: str = "",
-        numbers: Mapping[str, object] | None = None,
-    ) -> FigureView:
-        """Draw a chart with all its downloads, or say why there is none.
-
-        `numbers` are what the lines that explain its data name as `$NAME`: see `explain`.
-        """
-        reason = self.refusal(key) or empty
-        if reason:
-            return FigureView(key, title, caption, alt, None, reason)
-        caption += self.noted(key)
-        return self.drawn(key, page, title, caption, alt, svg.draw(chart(), key, alt, self.executor), data, numbers)
-
-    def drawn(
-        self,
-        key: str,
-        page: str,
-        title: str,
-        caption: str,
-        alt: str,
-        drawing: Drawing,
-        data: pd.DataFrame,
-        numbers: Mapping[str, object] | None = None,
-    ) -> FigureView:
-        """Keep a drawing and describe it; a draft is drawn at every change and goes without PDF and PNG."""
-        self.drawings[key] = drawing
-        path = f"figures/{key}.svg"
-        links = [("SVG", path)]
-        if self.citable is not None:
-            links += [("PDF", f"figures/{key}.pdf"), ("PNG", f"figures/{key}.png")]
-        if drawing.spec is not None:
-            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
-        links.insert(
-            0, ("data (CSV)", self.files.add(f"data/{key}.csv", data.to_csv(index=False, lineterminator="\n")))
-        )
-        self.figures.append(Figure(key, title, caption, alt, page, path))
-        targets = f"figures/{key}.js" if drawing.targets else ""
-        rows = figure_data(data)
-        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
-
-    def finish(self) -> None:
-        """Keep the files of all drawings."""
-        for key, drawing in self.drawings.items():
-            self.files.add(f"figures/{key}.svg", drawing.svg)
-            if drawing.targets:
-                script = f"window.tracegenFigure({script_json(key)},{script_json(drawing.targets())});\n"
-                self.files.add(f"figures/{key}.js", script)
-            if self.citable is not None:
-                self.files.add(f"figures/{key}.pdf", drawing.pdf)
-                self.files.add(f"figures/{key}.png", drawing.png)
-
-    def csv(self, name: str, data: pd.DataFrame) -> str:
-        """Keep a table as CSV and return its path."""
-        return self.files.add(f"data/{name}.csv", data.to_csv(index=False, lineterminator="\n"))
-
-
-def text_of(value: object, longest: int = 400) -> str:
-    """A fact as text: units are the name's business, lists are joined, long ones cut and said so."""
-    if value is None or value == "":
-        return UNKNOWN
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{k} = {text_of(v)}" for k, v in value.items()) or "none"
-    if isinstance(value, (list, tuple)):
-        shown = ", ".join(text_of(v, 60) for v in value[:12])
-        return f"{shown}, … ({len(value)} in all)" if len(value) > 12 else shown or "none"
-    text = printable(value)
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
-
-
-def group_of(key: str, title: str, facts: object, note: str = "") -> Group:
-    """A mapping of facts as a titled group; an absent one is said to be so."""
-    if not isinstance(facts, Mapping) or not facts:
-        return Group(key, title, (), note or "Not recorded.")
-    return Group(key, title, tuple(Fact(printable(k), text_of(v)) for k, v in facts.items()), note)

@@ -9,20 +9,18 @@ from string import Template
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the figure or table `key` shows, what it counts and leaves out, and how to read it.
+    """What a figure or table shows, what it counts and leaves out, and how to read it.
 
     `code` makes its data again: it stands below `run = tracegen.load(…)`, ends with `data = …`, and names as
-    `$NAME` what the page chose (`FigureView.numbers`). Where no few lines do, `made_by` names the function
-    that made the data. `when` says which runs have it, if not all have.
+    `$NAME` what the page chose (`Content.numbers`). Where no few lines do, `made_by` names the function
+    that made the data.
     """
 
-    key: str
     shows: str
     counts: str
     read: str
     code: str = ""
     made_by: str = ""
-    when: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.pointing import told
 from tracegen.errors import FigureError
-from tracegen.figures.context import Context
+from tracegen.figures.catalogue import CHARTS, part_of
 from tracegen.model import Run
-from tracegen.pages.explain.registry import explanation
-from tracegen.pages.figures import FIGURES, figure
+from tracegen.pages.collector import Collector
 from tracegen.pages.graphs import graphs
 from tracegen.pages.views import FigureView
 
@@ -48,18 +47,18 @@ class Charts:
 
     def __init__(self, run: Run, tables: Mapping[str, pd.DataFrame]) -> None:
         """Take what `run` says of itself, and its tables."""
-        self._context = Context(run, tables, f"{run.experiment}/{run.name}", None)
+        self._collector = Collector(run, tables, f"{run.experiment}/{run.name}")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """What makes the figure `name`; `timeline(pass_id=…)` takes any measured pass."""
         key = name.replace("_", "-")
-        if key not in FIGURES:
+        if key not in CHARTS:
             raise AttributeError(f"there is no figure {name!r}; there are: {', '.join(self._names())}")
         return partial(self._chart, key)
 
     def graph(self, number: int = 0, block: int | None = None) -> Graph:
         """The drawing of graph `number` of the graph page, or of one of its blocks."""
-        drawn = graphs(self._context)["topologies"]
+        drawn = graphs(self._collector)["topologies"]
         if not 0 <= number < len(drawn):
             raise FigureError(f"there is no graph {number}; this run evaluated {len(drawn)}, counted from 0")
         views = [view for _, view in drawn[number].blocks]
@@ -70,12 +69,15 @@ class Charts:
         return Graph(view.title, view.drawing.svg)
 
     def _chart(self, key: str, /, **options: Any) -> Any:
-        view = _shown(key, figure(self._context, key, **options))
+        figure = CHARTS[key]
+        if not figure.when.holds(self._collector):
+            raise FigureError(f"{key}: only for {figure.when.words}")
+        view = _shown(key, self._collector.figure(figure, **options))
         assert view.drawing is not None and view.drawing.spec is not None
         return alt.Chart.from_dict(_with_tooltips(json.loads(view.drawing.spec), view.title))
 
     def _names(self) -> list[str]:
-        return [*(key.replace("-", "_") for key in FIGURES), "graph"]
+        return [*(key.replace("-", "_") for key in CHARTS), "graph"]
 
     def __dir__(self) -> list[str]:
         """What there is, for completion in a notebook."""
@@ -89,15 +91,12 @@ class Charts:
 
 def _shows(name: str) -> str:
     """The first sentence on what a figure shows."""
-    found = explanation(name.replace("_", "-"))
-    return f"{found.shows.split('. ')[0].removesuffix('.')}." if found else ""
+    found = part_of(name.replace("_", "-"))
+    return f"{found.explanation.shows.split('. ')[0].removesuffix('.')}." if found else ""
 
 
-def _shown(key: str, view: FigureView | None) -> FigureView:
+def _shown(key: str, view: FigureView) -> FigureView:
     """The figure, if the page shows it. Raises FigureError with the reason if not."""
-    if view is None:
-        found = explanation(key)
-        raise FigureError(f"{key}: only for {found.when if found and found.when else 'other runs'}")
     if view.drawing is None:
         raise FigureError(f"{key}: {view.reason}")
     return view

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from tracegen.analysis import buffers, routing, timing, waiting
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
-from tracegen.figures.context import OUTSIDE, Context
-from tracegen.pages.expert_tokens import no_choice
-from tracegen.pages.page import has_experts
+from tracegen.figures import needs
+from tracegen.figures.buffers import BUFFERS
+from tracegen.figures.components import COMPONENTS
+from tracegen.figures.context import OUTSIDE
+from tracegen.figures.shared_experts import no_choice
+from tracegen.figures.shared_times import component_groups
+from tracegen.pages.collector import Collector
 from tracegen.pages.views import KeyFigure
 from tracegen.words import expert_sentences, sentences
 from tracegen.words import quantities as q
@@ -18,14 +20,7 @@ from tracegen.words import quantities as q
 PER_TOKEN = ("tokens_per_second_generate", "weight_bytes_per_token", "bytes_touched_per_token", "ops_per_token")
 
 
-def component_groups(rows: pd.DataFrame) -> pd.Series:
-    """The component group of each row."""
-    component = rows["component"].astype("category")
-    groups = pd.array([theme.group(name) for name in (*component.cat.categories, None)], dtype="object")
-    return pd.Series(groups[component.cat.codes.to_numpy()], rows.index, name="component")  # -1, none: the last
-
-
-def what_ran(context: Context) -> str:
+def what_ran(context: Collector) -> str:
     """What llama.cpp did in this run, and what is left out."""
     s = context.summary
     model = context.fact("model", "name") or context.fact("model", "file")
@@ -57,7 +52,7 @@ ATTACHED = (
 )
 
 
-def _other_backends(context: Context) -> str:
+def _other_backends(context: Collector) -> str:
     """What ran elsewhere than on the CPU: ops that have no times of their own."""
     ops, splits = context.tables["ops"], context.tables["splits"]
     by_split = ops["time_basis"].eq("split")
@@ -72,12 +67,12 @@ def _other_backends(context: Context) -> str:
     )
 
 
-def _amount(context: Context, value: int | None) -> str:
+def _amount(context: Collector, value: int | None) -> str:
     """A size; what a private run does not tell is withheld, not unknown."""
     return "withheld" if value is None and context.private else q.size(value)
 
 
-def _shape(context: Context) -> str:
+def _shape(context: Collector) -> str:
     """What is known of the model's shape, as an apposition."""
     kind, layers = context.fact("model", "architecture"), context.fact("model", "n_layers")
     experts, used = context.fact("model", "n_experts"), context.fact("model", "n_experts_used")
@@ -88,10 +83,10 @@ def _shape(context: Context) -> str:
     return f"{named}{' with ' if parts else ''}{' and '.join(parts)}"
 
 
-def key_figures(context: Context) -> list[KeyFigure]:
+def key_figures(context: Collector) -> list[KeyFigure]:
     """The key figures; each is published as a value under its key."""
     s = context.summary
-    rates, sizes, whole_run = (context.refusal(key) for key in ("rates", "bytes", "file-use"))
+    rates, sizes, whole_run = (context.refusal(of) for of in (needs.RATES, needs.BYTES, needs.FILE_USE))
     total, weights = s.touched_token_bytes, s.weight_token_bytes
     peak = buffers.total_peak(context.tables)
     n = f"n = {q.counted(s.n_generate_passes, 'generate pass')}"
@@ -170,7 +165,7 @@ def key_figures(context: Context) -> list[KeyFigure]:
             q.size(peak),
             "in buffers at the peak",
             "all runtime allocations together, copied weights included",
-            context.refusal("buffers"),
+            context.refusal(BUFFERS.needs),
         ),
         (
             "ops_per_token",
@@ -200,20 +195,20 @@ def key_figures(context: Context) -> list[KeyFigure]:
     return made
 
 
-def _median_ns(context: Context) -> float | None:
+def _median_ns(context: Collector) -> float | None:
     """Duration of the median generate pass."""
     m = context.measured
     times = m.loc[(m["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna()
     return float(times.median()) if len(times) else None
 
 
-def findings(context: Context, phase: str) -> list[str]:
+def findings(context: Collector, phase: str) -> list[str]:
     """One-sentence findings, each with its number; only what the trace supports."""
     s, made = context.summary, []
-    if s.touched_bytes is not None and s.file_bytes and not context.refusal("file-use") and len(context.measured):
+    if s.touched_bytes is not None and s.file_bytes and not context.refusal(needs.FILE_USE) and len(context.measured):
         made.append(sentences.unused_of_file(s.file_bytes - s.touched_bytes, s.file_bytes, len(context.measured)))
     disk, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
-    if disk is not None and copied is not None and not context.refusal("bytes"):
+    if disk is not None and copied is not None and not context.refusal(needs.BYTES):
         made.append(sentences.copied_weights(disk, copied))
     made += _of_times(context, phase)
     made += _of_experts(context)
@@ -221,7 +216,7 @@ def findings(context: Context, phase: str) -> list[str]:
     return [sentence for sentence in made if sentence]
 
 
-def _of_times(context: Context, phase: str) -> list[str]:
+def _of_times(context: Collector, phase: str) -> list[str]:
     """Where the time of a phase went, and what its threads did."""
     made = []
     by = timing.by(
@@ -229,22 +224,22 @@ def _of_times(context: Context, phase: str) -> list[str]:
     )
     by = by[by["phase"] == phase]
     groups = by[by["group"].isin(list(theme.GROUPS))]
-    if len(groups) and not context.refusal("components"):
+    if len(groups) and not context.refusal(COMPONENTS.needs):
         top, outside = groups.iloc[0], 1 - float(groups["share"].sum())
         outside = 0.0 if by["n_ops"].ne(0).all() else outside
         made.append(sentences.time_goes_to(phase, str(top["group"]), float(top["share"]), outside))
     rows = context.timed[context.timed["phase"] == phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)
-    if whole and not context.refusal("timeline"):
+    if whole and not context.refusal(needs.TIMES):
         work, inside, after = (float(rows[name].sum()) / whole for name in ("work_ns", "barrier_ns", "wait_ns"))
         made.append(sentences.threads_work(phase, work, inside + after, n_threads))
     return made
 
 
-def _of_storage(context: Context) -> list[str]:
+def _of_storage(context: Collector) -> list[str]:
     """What measured passes made the kernel read, and their page faults."""
     s, passes = context.summary, context.measured
-    if context.refusal("storage"):
+    if context.refusal(needs.STORAGE):
         return []
     made = []
     generate = passes[(passes["kind"] == "generate").to_numpy(bool)]
@@ -259,9 +254,9 @@ def _of_storage(context: Context) -> list[str]:
     return made
 
 
-def _of_experts(context: Context) -> list[str]:
+def _of_experts(context: Collector) -> list[str]:
     """How many experts were chosen by nobody, and how evenly the others were."""
-    if not has_experts(context.run) or no_choice(context) or context.refusal("experts"):
+    if not context.run.has_experts or no_choice(context) or context.refusal(needs.CHOICES):
         return []
     counts = context.choice.counts
     share, even = routing.most_chosen(routing.ranked(counts))

@@ -11,7 +11,8 @@ from tracegen.analysis.node_means import costs
 from tracegen.charts import theme
 from tracegen.charts.graph.svg import BlockDrawing, draw_graph, standalone
 from tracegen.charts.svg import Drawing
-from tracegen.figures.context import Context
+from tracegen.figures.explorers import GRAPH
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.graph_facts import IN_PAGE_BYTES, colour_scales, node_facts
 from tracegen.pages.views import FigureView
 from tracegen.words import quantities as q
@@ -31,7 +32,7 @@ class Topology:
     blocks: tuple[tuple[BlockDrawing, FigureView], ...]
 
 
-def graphs(context: Context) -> dict[str, Any]:
+def graphs(context: Collector) -> dict[str, Any]:
     """Everything the template of the graph page prints."""
     made: list[Topology] = []
     several = context.tables["graphs"]["topology"].nunique() > 1
@@ -52,7 +53,7 @@ def graphs(context: Context) -> dict[str, Any]:
     return {"topologies": made, "drawn": bool(drawn), "state": state}
 
 
-def _topology(context: Context, number: int, topology: str, members: list[int], several: bool) -> Topology:
+def _topology(context: Collector, number: int, topology: str, members: list[int], several: bool) -> Topology:
     passes = context.tables["passes"]
     users = passes[passes["graph"].isin(members).to_numpy(bool)].sort_values("pass_id")
     counted = users[users["pass_id"].isin(context.measured["pass_id"])]
@@ -95,8 +96,8 @@ def _topology(context: Context, number: int, topology: str, members: list[int], 
     return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks))
 
 
-def _figure(context: Context, key: str, title: str, caption: str, inline: str, members: list[int]) -> FigureView:
-    reason = context.refusal(key)
+def _figure(context: Collector, key: str, title: str, caption: str, inline: str, members: list[int]) -> FigureView:
+    reason = context.refusal(GRAPH.needs)
     if reason:
         return FigureView(key, title, caption, title, None, reason)
     nodes = context.tables["graph_nodes"]

@@ -9,7 +9,10 @@ from typing import Any
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.figures.context import Context
+from tracegen.figures.explorers import GRAPH, OPERATIONS
+from tracegen.figures.heatmap import HEATMAP
+from tracegen.figures.timeline import TIMELINE
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.pages.explorers.op_index import write_index
 from tracegen.words import quantities as q
@@ -59,10 +62,10 @@ NO_GRAPH = "This run evaluated no graph: there is no operation to list."
 NO_OPS = "The trace holds no operation of the graphs that this run evaluated."
 
 
-def operations(context: Context) -> dict[str, Any]:
+def operations(context: Collector) -> dict[str, Any]:
     """Everything the template of the operations page prints; writes the chunks."""
     evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
-    refused = context.refusal("operations")
+    refused = context.refusal(OPERATIONS.needs)
     passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"]) & (not refused)]
     shown = _first_pass(context, passes)
     written = written_ops(context)
@@ -101,15 +104,15 @@ def operations(context: Context) -> dict[str, Any]:
             "passes": listed,
             "files": files,
             "groups": dict(theme.GROUP_OF),
-            "ways": [page for page in ("graph", "timeline") if not context.refusal(page)],
-            "memory": not context.refusal("heatmap"),
+            "ways": [part.page for part in (GRAPH, TIMELINE) if not context.refusal(part.needs)],
+            "memory": not context.refusal(HEATMAP.needs),
             "data": "../data/ops/",
             "first": {} if shown is None else written.first(shown),
         },
     }
 
 
-def _first_pass(context: Context, passes: pd.DataFrame) -> int | None:
+def _first_pass(context: Collector, passes: pd.DataFrame) -> int | None:
     """The pass that gave token 0, else the first measured one, else the first."""
     zero = passes[(passes["produced_token"] == 0).fillna(False).to_numpy(bool)]
     measured = passes[passes["pass_id"].isin(context.measured["pass_id"])]
@@ -119,7 +122,7 @@ def _first_pass(context: Context, passes: pd.DataFrame) -> int | None:
     return None
 
 
-def _about(context: Context, row: Any) -> str:
+def _about(context: Collector, row: Any) -> str:
     """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
     length = None if pd.isna(row["end_ns"]) else int(row["end_ns"]) - int(row["begin_ns"])
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
@@ -139,7 +142,7 @@ def _in_and_out(held: int | None, produced: Any) -> str:
     return takes + (f", gives token {produced}" if q.known(produced) else "")
 
 
-def _rows(context: Context, pass_id: int) -> list[OpRow]:
+def _rows(context: Collector, pass_id: int) -> list[OpRow]:
     ops = context.ops[context.ops["pass_id"] == pass_id]
     accessed = context.accessed[context.accessed["pass_id"] == pass_id]
     units = _units_used(context.tables["touches"], pass_id)
@@ -186,7 +189,7 @@ def _number(column: str, value: Any) -> str:
     )
 
 
-def _operand(context: Context, row: Mapping[Any, Any], units: str) -> Operand:
+def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> Operand:
     place = "—"
     if q.known(row["file"]):
         files = context.tables["files"].set_index("file")["path"]

@@ -21,13 +21,7 @@ OUTLINE = (
 
 def outline(run: Run) -> tuple[tuple[str, str, str], ...]:
     """The pages that a run's report has, from its facts alone: a draft is announced before its tables are read."""
-    return tuple(one for one in OUTLINE if one[0] != "experts" or has_experts(run))
-
-
-def has_experts(run: Run) -> bool:
-    """Whether one of the run's models says that it has experts."""
-    models = [run.facts.get("model"), *(run.facts.get("more_models") or ())]
-    return any(isinstance(model, Mapping) and bool(model.get("n_experts")) for model in models)
+    return tuple(one for one in OUTLINE if one[0] != "experts" or run.has_experts)
 
 
 @dataclass(frozen=True)
@@ -60,7 +54,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Figure:
+class PublishedFigure:
     """A figure that a journal can quote: its anchor `key` on `page`, and its drawing in the bundle."""
 
     key: str
@@ -85,4 +79,4 @@ class Report:
     files: Mapping[str, bytes] = field(default_factory=dict)
     assets: Mapping[str, bytes] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[PublishedFigure, ...] = ()

@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from tracegen import resources
 from tracegen.charts import theme
-from tracegen.figures.context import Context
+from tracegen.figures.catalogue import part_of
 from tracegen.figures.explanation import Explained, explained
 from tracegen.model import Check, Run, Version
+from tracegen.pages.collector import Collector
 from tracegen.pages.experts import experts
-from tracegen.pages.explain.registry import explanation
 from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.graphs import graphs
 from tracegen.pages.guide import guide
@@ -59,51 +59,53 @@ def render_report(
     what may become public. The same input gives the same bytes. `executor`, if there is
     one, draws charts while pages are made.
     """
-    context = Context(run, tables, address, citable, executor)
+    collector = Collector(run, tables, address, citable, executor)
     environment = resources.templates("pages")
     environment.filters["script_json"] = lambda data: Markup(script_json(data))
     environment.filters["inline"] = Markup  # an SVG of ours, its text escaped where it was made
     environment.globals["unknown"] = q.UNKNOWN
     environment.finalize = _shown
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
-    checks = context.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
+    checks = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
 
     def explain(key: str, csv: str, numbers: Mapping[str, object]) -> Explained | None:
-        found = explanation(key)
-        return None if found is None else explained(found, name, csv, numbers)
+        found = part_of(key)
+        return None if found is None else explained(found.explanation, name, csv, numbers)
 
     reading = guide()
     pages = outline(run)
-    views = [BUILDERS[key](context) for key, *_ in pages]  # all charts are under way before the first is waited for
+    sections = {key: collector.sections(key) for key, *_ in pages}  # all charts are under way before one is waited for
+    views = [BUILDERS[key](collector) for key, *_ in pages]
     made = []
     for (key, title, summary), view in zip(pages, views, strict=True):
         page = Page(key, title, summary, "")
         body = environment.get_template(f"{key}.html").render(
             view=view,
+            sections=sections[key],
             page=page,
             up=page.up,
             run=run,
             name=name,
-            time_note=context.time_note,
+            time_note=collector.time_note,
             checks_csv=checks,
             explain=explain,
             guide=reading,
             citable=citable,
-            random_weights=context.flag("model", "random_weights"),
+            random_weights=collector.flag("model", "random_weights"),
         )
         made.append(Page(key, title, summary, body))
-    context.finish()
-    values = json.dumps(context.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
-    context.files.add("data/values.json", values + "\n")
-    question = context.fact("settings", "question")
+    collector.finish()
+    values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+    collector.files.add("data/values.json", values + "\n")
+    question = collector.fact("settings", "question")
     title = q.printable(question) if isinstance(question, str) and question.strip() else run.experiment
     return Report(
         title=title,
         pages=tuple(made),
-        files=context.files.made,
+        files=collector.files.made,
         assets=_assets(),
-        values=context.values,
-        figures=tuple(context.figures),
+        values=collector.values,
+        figures=tuple(collector.figures),
     )
 
 

@@ -2,49 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tracegen.charts.svg import Drawing
+from tracegen.figures.cells import Cell, Head
 from tracegen.pages.figure_data import FigureData
-
-LONGEST = 120  # letters of a name that a cell shows
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A table cell: `bar` (0 … 1) draws a thin bar, `href` a link, `exact` is the title on hover.
-
-    A name in code that is longer than a line or two is shown by its ends, and whole in the title and the CSV.
-    """
-
-    text: str
-    number: bool = False
-    bar: float | None = None
-    href: str = ""
-    exact: str = ""
-    dot: str = ""
-    code: bool = False
-
-    @property
-    def shown(self) -> str:
-        """The text as it stands in the cell."""
-        long = self.code and len(self.text) > LONGEST
-        return f"{self.text[: LONGEST - 30]} … {self.text[-24:]}" if long else self.text
-
-    @property
-    def title(self) -> str:
-        """What is told on hover: the exact value, or the whole of a name that is not shown whole."""
-        return self.exact or (self.text if self.shown != self.text else "")
-
-
-@dataclass(frozen=True)
-class Head:
-    """A column's head: label, unit, and whether numbers stand below it."""
-
-    label: str
-    unit: str = ""
-    number: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,24 +87,3 @@ class Files:
         """Keep a file and return its path."""
         self.made[path] = content.encode() if isinstance(content, str) else content
         return path
-
-
-def cells(*values: str | Cell) -> tuple[Cell, ...]:
-    """A row; plain strings become text cells."""
-    return tuple(value if isinstance(value, Cell) else Cell(value) for value in values)
-
-
-def table(
-    key: str,
-    title: str,
-    caption: str,
-    head: Iterable[Head],
-    rows: Iterable[tuple[Cell, ...]],
-    reason: str = "",
-    csv: str = "",
-    numbers: Mapping[str, object] | None = None,
-) -> TableView:
-    """A table; `reason` is kept only when there are no rows."""
-    made = tuple(rows)
-    said = "" if made else reason or "There are no rows."
-    return TableView(key, title, caption, tuple(head), made, said, csv, numbers or {})

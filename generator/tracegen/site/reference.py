@@ -30,10 +30,10 @@ def render() -> str:
     """The page's HTML, from the tables' contract and the checks' titles and limits."""
     from tracegen import tables
     from tracegen.checks.verdict import all_checks
-    from tracegen.figures import needs
+    from tracegen.figures import catalogue, needs
 
-    forbids = {check.key: (needs.figures_of(check.key), needs.why(check.key)) for check in all_checks()}
-    noted = {check.key: needs.noted_in(check.key) for check in all_checks()}
+    forbids = {check.key: (catalogue.figures_of(check.key), catalogue.why(check.key)) for check in all_checks()}
+    noted = {check.key: catalogue.noted_in(check.key) for check in all_checks()}
     for named, values in ((KINDS, tables.PASS_KINDS), (STATES, tables.OP_STATES), (MEMORY, tables.MEMORY_KINDS)):
         if set(named) != set(values):
             raise ValueError(f"the reference explains {tuple(named)}, the contract has {values}")

@@ -10,18 +10,20 @@ import pandas as pd
 from tracegen.analysis.blocks import Block, fold
 from tracegen.analysis.node_means import Costs, Population, bounds
 from tracegen.charts import theme
-from tracegen.figures.context import Context
+from tracegen.figures import needs
+from tracegen.figures.top_operations import TOP_OPERATIONS
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.packing import script_json
 from tracegen.words import quantities as q
 
 IN_PAGE_BYTES = 60_000  # room for the facts of all topologies; longer ones stand in files of their own
 LONGEST = 200  # characters of a name that the page finds and shows; the whole one is in the tables
 TIME_FACTOR, BYTES_FACTOR = 2, 4  # of one step of a colour scale to the next
-REFUSED_WITH = {"time": "top-operations", "bytes": "bytes"}  # what needs the same checks to be meaningful
+NEEDED = {"time": TOP_OPERATIONS.needs, "bytes": needs.BYTES}
 KINDS = ("op", "noop", "leaf")
 
 
-def node_facts(context: Context, graphs: Sequence[int], key: str, cost: Costs, room: int) -> dict[str, Any]:
+def node_facts(context: Collector, graphs: Sequence[int], key: str, cost: Costs, room: int) -> dict[str, Any]:
     """The facts of a topology, of which `graphs[0]` is drawn.
 
     They are the value itself, `facts`, where they take no more than `room` bytes, else the `path` of a script.
@@ -47,13 +49,13 @@ def instances(blocks: Iterable[Block]) -> list[dict[str, Any]]:
     return made
 
 
-def colour_scales(context: Context, made: Iterable[Costs]) -> dict[str, Any]:
+def colour_scales(context: Collector, made: Iterable[Costs]) -> dict[str, Any]:
     """The upper ends of the steps of colour for time and for bytes: one scale each for all graphs of the run."""
     parts = [cost.means for cost in made]
     every = pd.concat(parts) if parts else pd.DataFrame({"duration_ns": [], "touched_bytes": []})
     scales = {}
     for name, column, factor in (("time", "duration_ns", TIME_FACTOR), ("bytes", "touched_bytes", BYTES_FACTOR)):
-        reason = context.refusal(REFUSED_WITH[name])
+        reason = context.refusal(NEEDED[name])
         ends = [] if reason else bounds(every[column], theme.N_STEPS, factor)
         scales[name] = {"factor": factor, "ends": ends, "reason": reason}
     return scales
@@ -68,13 +70,13 @@ def _population(counted: Population) -> dict[str, Any]:
     return {"n_passes": number, "mean": "per pass", "over": over}
 
 
-def _columns(context: Context, graphs: Sequence[int], cost: Costs) -> dict[str, Any]:
+def _columns(context: Collector, graphs: Sequence[int], cost: Costs) -> dict[str, Any]:
     """The nodes of the drawn graph as columns, in order of their numbers; null is what was not recorded."""
     nodes = context.tables["graph_nodes"]
     own = nodes[(nodes["graph"] == graphs[0]).to_numpy()].sort_values("node", ignore_index=True)
     means = cost.means.set_index("node").reindex(own["node"])
     for name, column in (("time", "duration_ns"), ("bytes", "touched_bytes")):
-        if context.refusal(REFUSED_WITH[name]):
+        if context.refusal(NEEDED[name]):
             means[column] = pd.NA
     other = _other_graph(context, graphs, cost.over)
     columns: dict[str, Any] = {
@@ -100,14 +102,14 @@ def _columns(context: Context, graphs: Sequence[int], cost: Costs) -> dict[str, 
     return columns
 
 
-def _other_graph(context: Context, graphs: Sequence[int], counted: Population) -> int | None:
+def _other_graph(context: Collector, graphs: Sequence[int], counted: Population) -> int | None:
     """The graph that the first pass of the mean ran, when it is not the one that is drawn."""
     passes = context.tables["passes"]
     ran = passes[passes["pass_id"].isin(counted.passes[:1])]["graph"]
     return int(ran.iloc[0]) if len(ran) and int(ran.iloc[0]) != graphs[0] else None
 
 
-def _sources(context: Context, graph: int, nodes: pd.Series) -> list[list[int]]:
+def _sources(context: Collector, graph: int, nodes: pd.Series) -> list[list[int]]:
     """What each node reads, in order of its operands."""
     edges = context.tables["graph_edges"]
     edges = edges[(edges["graph"] == graph).to_numpy()].sort_values(["target", "slot"])
@@ -117,7 +119,7 @@ def _sources(context: Context, graph: int, nodes: pd.Series) -> list[list[int]]:
     return [read.get(int(node), []) for node in nodes]
 
 
-def _tensors(context: Context, graphs: Sequence[int], nodes: pd.Series) -> list[int | None]:
+def _tensors(context: Collector, graphs: Sequence[int], nodes: pd.Series) -> list[int | None]:
     """The tensor of the file that each leaf is; null where it is none."""
     placed = context.tables["placements"]
     placed = placed[placed["graph"].isin(list(graphs)).to_numpy(bool) & placed["tensor"].notna().to_numpy(bool)]

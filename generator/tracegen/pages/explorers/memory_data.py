@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.pieces import piece_use, pieces
-from tracegen.figures.context import Context
+from tracegen.figures.explorers import GRAPH
+from tracegen.figures.heatmap import HEATMAP
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.op_chunks import written_ops
 from tracegen.pages.explorers.packing import packed, script_json
 from tracegen.words import quantities as q
@@ -21,12 +23,12 @@ DATA, CALL = "data/memory.js", "tracegenMemory"
 QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
 
 
-def write_memory(context: Context) -> bool:
+def write_memory(context: Collector) -> bool:
     """Write the data of the explorer; False, and nothing written, when there is nothing to explore."""
     tables, cut = context.tables, pieces(context.tables)
     rows = context.display_rows
     use = piece_use(tables, context.used, cut)
-    if cut.empty or use.empty or rows.empty or context.refusal("heatmap"):
+    if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
         return False
     written, files = written_ops(context), tables["files"].sort_values("axis_begin")
     graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
@@ -48,7 +50,7 @@ def write_memory(context: Context) -> bool:
         },
         "top": {name: _whole(use[name].max()) for name in QUANTITIES},
         "rows": _rows(context, use, rows),
-        "graphs": not context.refusal("graph"),
+        "graphs": not context.refusal(GRAPH.needs),
         "passes": [
             [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row), int(graph[p])]
             for p, row in zip(rows["pass_id"], rows["row"], strict=True)
@@ -67,7 +69,7 @@ def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
     }
 
 
-def _rows(context: Context, use: pd.DataFrame, rows: pd.DataFrame) -> list[dict[str, Any]]:
+def _rows(context: Collector, use: pd.DataFrame, rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Per row of the picture: what its passes used together, and how many they are; buffers in bytes per pass."""
     merged = use.merge(rows[["pass_id", "row"]], on="pass_id")
     grouped = merged.groupby(["row", "piece", "memory"], observed=True)

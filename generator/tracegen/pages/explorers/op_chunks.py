@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import SELECTING, placed
-from tracegen.figures.context import Context
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.op_address import CHUNK_CALL, CHUNKS
 from tracegen.pages.explorers.packing import codes, packed, script_json, texts
 from tracegen.words import quantities as q
@@ -54,13 +54,13 @@ def note(row: Mapping[Any, Any]) -> str:
     return "" if row["state"] == "executed" else "state not recorded" if pd.isna(row["state"]) else str(row["state"])
 
 
-def written_ops(context: Context) -> Written:
+def written_ops(context: Collector) -> Written:
     """The chunks of all passes with a graph; written when they are asked for first."""
     passes = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
     return context.once("operations", lambda: write_chunks(context, passes))
 
 
-def write_chunks(context: Context, passes: pd.DataFrame) -> Written:
+def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
     """Write the chunks and statics of `passes`; each needs a graph."""
     ops = context.ops[context.ops["pass_id"].isin(passes["pass_id"])].reset_index(drop=True)
     keys = passes[["pass_id", "graph", "placement"]].sort_values("pass_id")
@@ -92,7 +92,7 @@ def write_chunks(context: Context, passes: pd.DataFrame) -> Written:
     return Written(_write_passes(context, written), of_pass, by_pass, nodes_of, statics)
 
 
-def _write_passes(context: Context, passes: list[tuple[int, dict[str, Any], np.ndarray, bool]]) -> dict[int, str]:
+def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np.ndarray, bool]]) -> dict[int, str]:
     """One file after the other; a pass whose nodes are those of the pass before it in its file does not repeat them."""
     where: dict[int, str] = {}
     pending: list[str] = []
@@ -199,7 +199,7 @@ def _units(
     return packed(tokens, group_end + 2 * after)
 
 
-def _statics(context: Context, of_pass: Mapping[int, int], typical: pd.DataFrame) -> dict[int, dict[str, Any]]:
+def _statics(context: Collector, of_pass: Mapping[int, int], typical: pd.DataFrame) -> dict[int, dict[str, Any]]:
     """Per static: its nodes, their steady columns and operands, and which operands have units."""
     first = {number: pass_id for pass_id, number in reversed(list(of_pass.items()))}
     listed = pd.DataFrame({"pass_id": typical["static"].map(first), "node": typical["node"], "state": "executed"})
@@ -260,5 +260,5 @@ def _numbers(values: Iterable[Any]) -> list[int | None]:
     return [None if pd.isna(v) else int(v) for v in values]
 
 
-def _write(context: Context, name: str, call: str, text: str) -> None:
+def _write(context: Collector, name: str, call: str, text: str) -> None:
     context.files.add(f"{CHUNKS}/{name}.js", f"{call}({text});\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.figures.context import Context
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.op_address import CHUNKS
 from tracegen.pages.explorers.packing import script_json
 from tracegen.words import quantities as q
@@ -12,7 +12,7 @@ from tracegen.words import quantities as q
 INDEX, INDEX_CALL = f"{CHUNKS}/index.js", "tracegenIndex"
 
 
-def write_index(context: Context) -> None:
+def write_index(context: Collector) -> None:
     """Write `data/ops/index.js`: entries, and per graph which of its nodes are an entry or read it.
 
     An entry is a name with what it names: [name, op or dtype, layer, component]. `maps` has for each different graph
@@ -40,7 +40,7 @@ def write_index(context: Context) -> None:
     context.files.add(INDEX, f"{INDEX_CALL}({script_json(data)});\n")
 
 
-def _named(context: Context) -> pd.DataFrame:
+def _named(context: Collector) -> pd.DataFrame:
     """graph, node (of a row), name, what, layer, component: ops by their result, tensors by their readers.
 
     Nodes that only view stand for the ops that read them; they have no row.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen.figures.context import Context
+from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.packing import packed, script_json
 from tracegen.words import quantities as q
 
@@ -66,7 +66,7 @@ def chosen(passes: pd.DataFrame, sizes: pd.Series, first: Iterable[int], most: i
     return sorted(kept)
 
 
-def write_spans(context: Context, first: Iterable[int]) -> Carried:
+def write_spans(context: Collector, first: Iterable[int]) -> Carried:
     """Write `data/spans/NNN.js` (passes) and `data/spans/gN.js` (what the nodes of a graph are)."""
     spans = context.tables["spans"]
     graphs = context.tables["passes"].dropna(subset=["graph"]).set_index("pass_id")
@@ -112,7 +112,7 @@ def _by_pass(keys: np.ndarray, edges: list[int]) -> list[tuple[int, list[tuple[i
     return list(found.items())
 
 
-def _write_nodes(context: Context, graphs: list[int]) -> None:
+def _write_nodes(context: Collector, graphs: list[int]) -> None:
     nodes = context.tables["graph_nodes"]
     nodes = nodes[(nodes["kind"] == "op") & nodes["graph"].isin(graphs)].sort_values(["graph", "node"])
     groups = dict(iter(nodes.groupby("graph")))
@@ -129,5 +129,5 @@ def _write_nodes(context: Context, graphs: list[int]) -> None:
         _write(context, f"g{graph}", "tracegenNodes", script_json(described))
 
 
-def _write(context: Context, name: str, call: str, text: str) -> None:
+def _write(context: Collector, name: str, call: str, text: str) -> None:
     context.files.add(f"data/spans/{name}.js", f"{call}({text});\n")

@@ -1,0 +1,117 @@
+"""Every figure, table and explorer of the pages, in their order: pages, notebook, reference and downloads follow it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tracegen.figures import needs
+from tracegen.figures.biggest_tensors import BIGGEST_TENSORS
+from tracegen.figures.buffer_peaks import BUFFER_PEAKS
+from tracegen.figures.buffers import BUFFERS
+from tracegen.figures.components import COMPONENTS
+from tracegen.figures.disk import DISK
+from tracegen.figures.downloads import DOWNLOADS
+from tracegen.figures.experts import EXPERTS
+from tracegen.figures.experts_again import EXPERTS_AGAIN
+from tracegen.figures.experts_cover import EXPERTS_COVER
+from tracegen.figures.experts_layers import EXPERTS_LAYERS
+from tracegen.figures.experts_load import EXPERTS_LOAD
+from tracegen.figures.experts_of_tokens import EXPERTS_OF_TOKENS
+from tracegen.figures.experts_reuse import EXPERTS_REUSE
+from tracegen.figures.experts_strength import EXPERTS_STRENGTH
+from tracegen.figures.experts_tokens import EXPERTS_TOKENS
+from tracegen.figures.experts_weights import EXPERTS_WEIGHTS
+from tracegen.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS
+from tracegen.figures.figure import Explorer, Figure, Part, Table
+from tracegen.figures.generated_tokens import GENERATED_TOKENS
+from tracegen.figures.heatmap import HEATMAP
+from tracegen.figures.layers import LAYERS
+from tracegen.figures.model_files import MODEL_FILES
+from tracegen.figures.needs import Need
+from tracegen.figures.never_touched import NEVER_TOUCHED
+from tracegen.figures.op_kinds import OP_KINDS
+from tracegen.figures.residency import RESIDENCY
+from tracegen.figures.tensor_groups import TENSOR_GROUPS
+from tracegen.figures.timeline import TIMELINE
+from tracegen.figures.token_times import TOKENS
+from tracegen.figures.top_operations import TOP_OPERATIONS
+from tracegen.figures.waiting_kinds import WAITING_KINDS
+from tracegen.figures.waiting_nodes import WAITING_NODES
+
+FIGURES: tuple[Figure | Table | Explorer, ...] = (
+    COMPONENTS,
+    LAYERS,
+    OP_KINDS,
+    TOKENS,
+    TOP_OPERATIONS,
+    DISK,
+    HEATMAP,
+    RESIDENCY,
+    TENSOR_GROUPS,
+    BIGGEST_TENSORS,
+    NEVER_TOUCHED,
+    BUFFERS,
+    BUFFER_PEAKS,
+    OPERATIONS,
+    GRAPH,
+    GRAPH_BLOCK,
+    TIMELINE,
+    THREADS,
+    WAITING_KINDS,
+    WAITING_NODES,
+    EXPERTS,
+    EXPERTS_TOKENS,
+    LAYER,
+    EXPERTS_OF_TOKENS,
+    EXPERTS_LOAD,
+    EXPERTS_COVER,
+    EXPERTS_LAYERS,
+    EXPERTS_REUSE,
+    EXPERTS_AGAIN,
+    EXPERTS_WEIGHTS,
+    EXPERTS_STRENGTH,
+    MODEL_FILES,
+    GENERATED_TOKENS,
+    CHECKS,
+    DOWNLOADS,
+)
+CHARTS: Mapping[str, Figure] = {part.key: part for part in FIGURES if isinstance(part, Figure)}
+_BY_KEY: Mapping[str, Part] = {part.key: part for part in FIGURES}
+
+# What is refused by the key under which the reference page lists it: key figures first.
+NEEDS: Mapping[str, tuple[Need, ...]] = {
+    **needs.KEY_FIGURES,
+    **{part.key: part.needs for part in FIGURES if part.needs},
+}
+
+
+def part_of(key: str) -> Part | None:
+    """The figure, table or explorer with this key; graphs and their blocks are numbered and share one each."""
+    return _BY_KEY.get(re.sub(r"^graph-\d+(-block)?(-\d+)?$", r"graph\1", key))
+
+
+def of_page(page: str) -> tuple[Figure | Table, ...]:
+    """The figures and tables of a page, in their order."""
+    return tuple(part for part in FIGURES if part.page == page and isinstance(part, (Figure, Table)))
+
+
+def checks_of(key: str) -> tuple[str, ...]:
+    """The keys of all checks that a figure needs."""
+    return tuple(dict.fromkeys(check for need in NEEDS[key] for check in need.checks))
+
+
+def figures_of(check: str) -> tuple[str, ...]:
+    """The figures that are not shown when a check failed."""
+    return tuple(key for key in NEEDS if check in checks_of(key))
+
+
+def why(check: str) -> str:
+    """What a failed check makes of the figures that need it; empty when none does."""
+    return next((need.why for of in NEEDS.values() for need in of if check in need.checks), "")
+
+
+def noted_in(check: str) -> tuple[str, ...]:
+    """The figures whose captions say that a check warned."""
+    of = {key.value: concerned for key, concerned in needs.NOTED_IN_CAPTIONS.items()}.get(check, ())
+    return tuple(key for key, needed in NEEDS.items() if any(need in needed for need in of))

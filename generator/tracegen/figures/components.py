@@ -1,0 +1,44 @@
+"""Where the time of a token goes, by component."""
+
+from __future__ import annotations
+
+from tracegen.analysis import timing
+from tracegen.charts import components
+from tracegen.figures import needs, shared_times
+from tracegen.figures.context import OUTSIDE, Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Content, Figure
+
+
+def _content(context: Context) -> Content:
+    """Time per token by component, prompt and generation side by side."""
+    rows = timing.by(context.timed, "component", context.tokens, context.outside_ops)
+    return Content(
+        caption=f"{shared_times.WALL} Summed by component and divided by token rows; "
+        f"{shared_times.phases(context)}. {shared_times.WHOLE} {OUTSIDE}",
+        alt=shared_times.alt("Operation time per token by component", rows, "component"),
+        chart=lambda: components.chart(rows),
+        data=rows,
+        empty="" if len(rows) else shared_times.NO_TIMES,
+    )
+
+
+COMPONENTS = Figure(
+    key="components",
+    page="overview",
+    section="time",
+    title="Where does a token's time go?",
+    needs=(*needs.TIMES, needs.ROWS),
+    content=_content,
+    explanation=Explanation(
+        f"Wall time of operations by component, per token row of the phase, and what lies in no operation. "
+        f"{shared_times.EXPLAINED}",
+        f"{shared_times.COUNTED} {shared_times.PARTS} A fused operation has no time of its own: it is in that of "
+        f"the one that computed it.",
+        "Compare bars within a panel for where the time goes, and one component in both panels for what a batch saves: "
+        "a prompt evaluates many rows at once, so that each row costs less computing. Where the prompt reads the file "
+        "for the first time, its bars hold that waiting too.",
+        code=shared_times.TIMED
+        + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
+    ),
+)

@@ -1,0 +1,157 @@
+"""Whether a run can say something of the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from tracegen.analysis import buffers
+from tracegen.figures import needs
+from tracegen.figures.cells import Cell, Head, cells
+from tracegen.figures.context import OUTSIDE, Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.words import quantities as q
+from tracegen.words import sentences
+
+# Setting -> what it is called, what it means when it is on, and when it is off.
+MEANING: Mapping[str, tuple[str, str, str]] = {
+    "mmap": (
+        "Memory mapping",
+        "Weights lie in a file mapping and are read when touched.",
+        "Weights were read into memory at load; no operation reads the file.",
+    ),
+    "prefault": (
+        "Prefault",
+        "llama.cpp asks for the whole file at load (MAP_POPULATE), before the first token.",
+        "Pages are read when first touched, or by read-ahead.",
+    ),
+    "repack": (
+        "Repacking",
+        "llama.cpp may copy matrices into another layout at load; these are “copied”.",
+        "Matrices stay as they are in the file.",
+    ),
+    "warmup": (
+        "Warm-up",
+        "A warm-up pass touched weights before the prompt.",
+        "The prompt is the first pass.",
+    ),
+}
+
+
+def _counted(what: str, found: str, meaning: str, refused: str) -> tuple[Cell, ...]:
+    """A row of what passes were counted to do; not shown where a failed check makes the passes meaningless."""
+    return cells(what, "not shown", refused) if refused else cells(what, found, meaning)
+
+
+def _room(context: Context, memory: int | None) -> int | None:
+    """Bytes of memory that the run could have at most: RAM without what was locked beside it, or its own limit."""
+    if memory is None:
+        return None
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    left = memory - (context.fact("conditions", "mlock", "locked_bytes") or 0)
+    return min(left, limit) if limit else left
+
+
+def _pressed(context: Context) -> str:
+    """What was taken from the memory of the machine, in words; empty: nothing."""
+    locked = context.fact("conditions", "mlock", "locked_bytes")
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    told = [f"{q.size(locked)} were locked beside it" if locked else "", f"limited to {q.size(limit)}" if limit else ""]
+    return f" ({', '.join(filter(None, told))})" if any(told) else ""
+
+
+def _settings(context: Context) -> list[tuple[Cell, ...]]:
+    """The settings that decide, and what they mean."""
+    setting = {name: context.fact("settings", name) for name in MEANING}
+    rows = []
+    for name, (label, on, off) in MEANING.items():
+        value = setting[name]
+        meaning = (on if value else off) if isinstance(value, bool) else ""
+        if name == "prefault" and value is False and setting["mmap"] is False:
+            meaning = "There is no mapping, so nothing to prefault."
+        rows.append(cells(label, q.yes_no(value), meaning))
+    return rows
+
+
+def _reads(context: Context) -> list[tuple[Cell, ...]]:
+    """Bytes that the kernel read from storage."""
+    s, refused = context.summary, context.refusal(needs.STORAGE)
+    means = "What {} made the kernel read from storage, read-ahead included; 0 when memory had it all."
+    return [
+        _counted(
+            "Read while loading and warming up",
+            q.size(s.read_bytes_outside),
+            means.format("load and warm-up passes"),
+            refused,
+        ),
+        _counted(
+            "Read in measured passes", q.size(s.read_bytes), means.format("prompt, generate and other passes"), refused
+        ),
+    ]
+
+
+def _memory(context: Context) -> list[tuple[Cell, ...]]:
+    """What of the file was in memory, and whether all of it could be."""
+    file = context.summary.file_bytes or context.fact("model", "size_bytes")
+    rows = []
+    for when, words in (("before", "before the run"), ("after", "after it")):
+        held = context.fact("conditions", "page_cache", f"{when}_bytes")
+        share = q.percent(held / file) if held is not None and file else q.UNKNOWN
+        told = f"{q.size(held)} of the file’s pages were in memory (mincore)." if held is not None else ""
+        rows.append(cells(f"Page cache {words}", share, told))
+    pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
+    ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
+    fits = sentences.fits_into_memory(file, room, buffers.total_peak(context.tables))
+    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
+    return [*rows, cells("File against memory", ratio, against)]
+
+
+def _faults(context: Context) -> list[tuple[Cell, ...]]:
+    """Page faults that waited for a read of their own."""
+    passes, refused = context.tables["passes"], context.refusal(needs.STORAGE)
+    load = passes[(passes["kind"] == "load").to_numpy()]["major_faults"].sum(min_count=1)
+    return [
+        _counted(
+            "Page faults that waited for a read, while loading",
+            q.count(load if q.known(load) else None),
+            "Page faults of the process that waited for a read of their own (major).",
+            refused,
+        ),
+        _counted(
+            "Page faults that waited for a read, in measured passes",
+            q.count(context.summary.major_faults),
+            "The same in measured passes. A fault that found its page being read already (minor) waits too, and is "
+            "not counted here.",
+            refused,
+        ),
+    ]
+
+
+def disk_panel(context: Context) -> Rows:
+    """The settings that decide, what was read, what memory could hold, and faults."""
+    rows = [*_settings(context), *_reads(context), *_memory(context), *_faults(context)]
+    return Rows(
+        caption=f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
+        head=(Head("What"), Head("Found"), Head("Meaning")),
+        rows=rows,
+        data=pd.DataFrame([[c.text for c in r] for r in rows], columns=["what", "found", "meaning"]),
+    )
+
+
+DISK = Table(
+    key="disk",
+    page="overview",
+    section="disk",
+    title="Is this a disk experiment?",
+    needs=(),
+    content=disk_panel,
+    explanation=Explanation(
+        "The settings and counters that decide whether an operation can reach the disk.",
+        "Settings as they were asked for; faults and read bytes of the whole process, apart for load and warm-up and "
+        "for measured passes.",
+        "Bytes read from storage in measured passes are the answer; the rows above say why they are what they are.",
+        made_by="tracegen.figures.disk.disk_panel",
+    ),
+)

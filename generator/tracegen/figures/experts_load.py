@@ -1,0 +1,54 @@
+"""How evenly the choices of a layer are shared among its experts."""
+
+from __future__ import annotations
+
+from tracegen.analysis import routing
+from tracegen.charts import expert_load
+from tracegen.figures import needs, shared_experts
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Content, Figure
+from tracegen.figures.shared_experts import WITH_EXPERTS
+from tracegen.words import expert_sentences as say
+from tracegen.words import quantities as q
+
+
+def _content(context: Context) -> Content:
+    """How evenly the choices of a layer are shared among its experts."""
+    made, empty = context.choice, shared_experts.no_choice(context)
+    ranked = routing.ranked(made.counts)
+    title = "How evenly are the choices shared?"
+    if not empty:
+        share, even = routing.most_chosen(ranked)
+        title = say.load_title(
+            share=share, even=even, layers=shared_experts.layers(context), chance=context.choice_by_chance
+        )
+    caption = say.load_caption(
+        n_layers=len(shared_experts.layers(context)), n_rows=made.n_rows, sizes_differ=ranked["even"].nunique() > 1
+    )
+    return Content(
+        title=title,
+        caption=caption,
+        alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
+        chart=lambda: expert_load.chart(ranked),
+        data=ranked,
+        empty=empty,
+    )
+
+
+EXPERTS_LOAD = Figure(
+    key="experts-load",
+    page="experts",
+    section="shares",
+    title="How evenly are the choices shared?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_content,
+    explanation=Explanation(
+        "The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
+        f"{shared_experts.GENERATED} An expert of a layer counts once for each token row that chose it there.",
+        "Ticks near the dashed line are an even load. A steep begin means that few experts do most of the work; a long "
+        "bar means that layers differ. Which expert stands at a place differs from layer to layer.",
+        code=shared_experts.COUNTS + "data = routing.ranked(counts)",
+    ),
+)

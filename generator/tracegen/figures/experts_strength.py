@@ -1,0 +1,61 @@
+"""The same layer by layer, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracegen.analysis import routing
+from tracegen.figures import needs, shared_experts
+from tracegen.figures.cells import Cell, Head, cells, number
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.figures.shared_experts import WITH_EXPERTS
+from tracegen.words import expert_sentences as say
+from tracegen.words import quantities as q
+
+
+def _mean(means: Mapping[tuple[int, int], Mapping[Any, Any]], layer: int, place: int) -> Cell:
+    r = means.get((layer, place))
+    if r is None:
+        return Cell(q.UNKNOWN, number=True)
+    exact = f"{q.decimal(r['lowest'], 4)} to {q.decimal(r['highest'], 4)}, n = {q.count(r['n'])}"
+    return Cell(q.decimal(r["mean"], 3), number=True, exact=exact)
+
+
+def _content(context: Context) -> Rows:
+    """Mean routing weight by layer and place in order of weight."""
+    made = routing.weights(context.chosen)
+    places = sorted(int(place) for place in made["place"].unique())
+    means = {(int(r["layer"]), int(r["place"])): r for r in made.to_dict("records")}
+    rows = [
+        cells(number(q.count(layer)), *(_mean(means, layer, place) for place in places))
+        for layer in (sorted(int(n) for n in made["layer"].unique()))
+    ]
+    return Rows(
+        caption="Mean weight of a token row’s strongest expert (place 1), its second, and so on, over the generate "
+        "passes; "
+        "lowest and highest are shown on hover and in the CSV.",
+        head=[Head("Layer", number=True), *(Head(f"Place {place}", number=True) for place in places)],
+        rows=rows,
+        data=made,
+        empty=shared_experts.no_choice(context) or say.no_weight(private=context.private),
+    )
+
+
+EXPERTS_STRENGTH = Table(
+    key="experts-strength",
+    page="experts",
+    section="shares",
+    title="How strongly are the experts chosen, layer by layer?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_content,
+    explanation=Explanation(
+        "The mean weight of each place per layer; lowest and highest stand in the data.",
+        f"{shared_experts.GENERATED} Rows of which all weights were recorded.",
+        "Place 1 is the strongest of a token. The pointer on a number shows its range and n.",
+        code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
+    ),
+)

@@ -1,0 +1,100 @@
+"""What pages draw by scripts and templates of their own: their words and needs."""
+
+from __future__ import annotations
+
+from tracegen.figures import needs, shared_experts
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Explorer
+from tracegen.figures.shared_experts import WITH_EXPERTS
+
+NODES = """
+nodes = run.graph_nodes[run.graph_nodes["graph"].isin($graphs)]
+data = nodes[["graph", "node", "kind", "op", "name", "layer", "component", "dtype"]]
+"""
+
+OPERATIONS = Explorer(
+    key="operations",
+    page="operations",
+    title="Operations",
+    needs=(needs.EVIDENCE, needs.NODES, needs.CLOCK, needs.COST, needs.PLACES, needs.NAMES, needs.KINDS),
+    explanation=Explanation(
+        "Every computing node of the graph in one pass: its begin since the pass began, its wall time, work and "
+        "waiting as sums over threads, and the bytes it touched in each kind of memory.",
+        "All nodes but those that only view or reshape. The pass that is chosen above the table; the CSV has the one "
+        "that the page shows first.",
+        "From top to bottom in order of execution. A number opens the operands of its row. “—” is not recorded: a "
+        "fused operation has no time of its own.",
+        code="""
+from tracegen.analysis import operations
+data = operations.op_rows(run.tables, [$pass_id])
+""",
+    ),
+)
+
+GRAPH = Explorer(
+    key="graph",
+    page="graph",
+    title="What does the graph look like?",
+    needs=(needs.EVIDENCE, needs.NAMES, needs.LAYERS),
+    explanation=Explanation(
+        "The computation graph as ggml evaluates it, folded: neighbouring layers with the same operations and "
+        "connections are one block.",
+        "Every node of the graphs that share this topology; how often a pass ran it plays no part.",
+        "From top to bottom in order of execution. The strip in a block shows its operations by component group; a "
+        "block leads to its details. The data lists every node of the graphs.",
+        code=NODES,
+    ),
+)
+
+GRAPH_BLOCK = Explorer(
+    key="graph-block",
+    page="graph",
+    title="What is in a block?",
+    explanation=Explanation(
+        "The operations of one block with their operands, drawn once for all layers of the same shape.",
+        "Every node of the block. Sizes and names are those of its first layer.",
+        "Solid boxes compute, dashed ones only view. Weights enter from the left, activations flow down, the KV cache "
+        "leaves to the right. A solid box leads to its row in the operation table. The data lists every node of the "
+        "graphs, not of the block alone.",
+        code=NODES,
+    ),
+)
+
+THREADS = Explorer(
+    key="threads",
+    page="timeline",
+    title="Threads during a pass",
+    explanation=Explanation(
+        "The same for any pass, down to a single operation: work by component or by kind of operation, and waiting.",
+        "The pass that is chosen above it, warm-up included; loading runs no operation.",
+        "Each column of pixels shows what took most of it: zoom in until an operation is wider than one. The strip "
+        "above has all passes by their duration. The same is in the table spans of the downloads.",
+    ),
+)
+
+LAYER = Explorer(
+    key="layer",
+    page="experts",
+    title="Tokens by experts of a layer",
+    when=WITH_EXPERTS,
+    explanation=Explanation(
+        "The experts that each generated token chose, in any layer: the list above the grid chooses it.",
+        f"{shared_experts.GENERATED} {shared_experts.HOLDS} Up to 600 tokens have a line each; of more, equally "
+        f"many neighbours share one.",
+        "As the figure of the most uneven layer. Pointer or arrow keys tell the token and its experts. The same is in "
+        "the table routing of the downloads.",
+    ),
+)
+
+CHECKS = Explorer(
+    key="checks",
+    page="overview",
+    title="Checks",
+    explanation=Explanation(
+        "What each check found, and its limit.",
+        "The whole run with its evidence, load and warm-up included.",
+        "A failed check makes a run not usable, and the figures that depend on it are replaced by the reason. A "
+        "warning stands beside figures that still hold.",
+        code="data = run.checks",
+    ),
+)

@@ -1,0 +1,96 @@
+"""Which bytes of the model file each pass used."""
+
+from __future__ import annotations
+
+from tracegen.analysis import heatmap
+from tracegen.charts import heatmap as heatmap_chart
+from tracegen.charts import theme
+from tracegen.charts.heatmap import Axis
+from tracegen.figures import needs, shared_memory
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Content, Figure
+from tracegen.words import quantities as q
+from tracegen.words import sentences
+
+CELLS = 4_500  # marks at most, so that it stays one light SVG
+
+
+def _content(context: Context) -> Content:
+    """Which bytes of the file each pass used, and how many of each kind of buffer."""
+    tables, files = context.tables, context.tables["files"]
+    rows = context.display_rows
+    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    n_rows = max(int(rows["row"].nunique()), 1)
+    n_bins = max(40, min(280, CELLS // n_rows))
+    binned = heatmap.file_cells(tables, n_bins, used=context.used)
+    joined = heatmap.joined_cells(binned, rows, theme.N_STEPS)
+    width = -(-total // n_bins) if total else 0
+    top = float(heatmap.row_means(binned, rows)["touched_bytes"].max()) if len(binned) else 0.0
+    touched = context.buffer_use.merge(rows, on="pass_id")
+    touched = touched.assign(touched_bytes=touched["touched_bytes"].astype(float) / touched["n_passes"])
+    touched = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
+    boundaries = tuple(int(b) for b in sorted(files["axis_begin"]) if b) if len(files) else ()
+    axis = Axis(total, boundaries, width)
+    n_outside = int(rows["outside"].sum())
+    several = int(rows["n_passes"].max()) if len(rows) else 1
+    averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
+    title = sentences.heatmap_title(context.summary.touched_share if len(context.measured) else None)
+    caption = (
+        f"Left: the model file{'s end to end, a seam between them' if boundaries else ''} from first to last byte; "
+        f"each cell is {q.size(width)} of file, "
+        f"its colour the bytes that operations touched there in one pass (a byte used twice counts twice). Solid: "
+        f"read through the mapping. Hatched: copied at load and read from memory, "
+        f"drawn where the bytes came from. Right: bytes touched in runtime buffers in the same pass. "
+        f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, n_rows)}, {averaged}. "
+        f"{'Warm-up stands apart above the gap and is in no statistic. ' if n_outside else ''}"
+        "Loading runs no operation and is not drawn."
+        f"{f' {context.gaps} They are not drawn.' if context.gaps else ''}"
+        f"{f' {context.padded}' if context.padded else ''}"
+    )
+    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)}. "
+    alt += q.ended(title)
+    empty = (
+        "The trace names no model file."
+        if not total
+        else "The run has no pass that evaluates a graph: it only loaded the model."
+        if rows.empty
+        else "No pass touched a byte of the model file."
+        if joined.empty
+        else ""
+    )
+    return Content(
+        title=title,
+        caption=caption,
+        alt=alt,
+        chart=lambda: heatmap_chart.chart(
+            joined, rows, heatmap.bands(tables, "layer"), heatmap.bands(tables, "component"), touched, axis, top
+        ),
+        data=binned,
+        empty=empty,
+        numbers={"n_bins": n_bins},
+    )
+
+
+HEATMAP = Figure(
+    key="heatmap",
+    page="memory",
+    section="file",
+    title="Which bytes of the file does each token use?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_content,
+    explanation=Explanation(
+        f"Touched bytes of the model file by stretch and by pass. {shared_memory.TOUCHED} A byte that two "
+        f"operations use "
+        "counts twice.",
+        "Every pass that evaluates a graph; warm-up stands apart and is in no statistic. Loading runs no operation "
+        "and is not drawn. Generate passes share rows when they are many: a row is then their mean.",
+        "From left to right the file, from top to bottom the passes. A column that is dark in every row is read for "
+        "every token; a scattered one holds experts or rows that only some tokens choose; an empty one is not used. "
+        "Solid was read through the mapping, hatched from a copy in memory.",
+        code="""
+from tracegen.analysis import heatmap
+data = heatmap.file_cells(run.tables, n_bins=$n_bins)
+""",
+    ),
+)

@@ -1,0 +1,59 @@
+"""The time of each layer."""
+
+from __future__ import annotations
+
+from tracegen.charts import layers
+from tracegen.figures import needs, shared_times
+from tracegen.figures.context import OUTSIDE, Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Content, Figure
+
+
+def _content(context: Context) -> Content:
+    """Time per token by layer and component group."""
+    phase = context.phase
+    timed = context.timed[context.timed["phase"] == phase].dropna(subset=["duration_ns"])
+    rows = (
+        timed.assign(group=shared_times.component_groups(timed))
+        .groupby(["layer", "group"], dropna=False)["duration_ns"]
+        .sum()
+        .reset_index()
+    )
+    rows["ns_per_token"] = rows["duration_ns"].astype(float) / max(context.tokens[phase], 1)
+    return Content(
+        caption=f"{shared_times.WALL} Summed by layer and component group and divided by token rows; {phase} passes "
+        f"only, "
+        f"{shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; time "
+        f"outside operations "
+        f"is in no bar. {OUTSIDE}",
+        alt=f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
+        f"numbers.",
+        chart=lambda: layers.chart(rows),
+        data=rows,
+        empty="" if len(rows) else shared_times.NO_TIMES,
+        numbers={"phase": phase},
+    )
+
+
+LAYERS = Figure(
+    key="layers",
+    page="overview",
+    section="time",
+    title="Do all layers take the same time?",
+    needs=(*needs.TIMES, needs.LAYERS, needs.ROWS),
+    content=_content,
+    explanation=Explanation(
+        f"Wall time of operations by layer and component group, per token row. {shared_times.EXPLAINED}",
+        f"{shared_times.COUNTED} One phase only: generate where there is such a pass, else prompt.",
+        "Equal layers do equal work: a longer bar tells of other work in that layer, or of waiting: for a page of the "
+        "file or for a processor, if only in one pass. Operations before and after all layers stand last.",
+        code="from tracegen.charts import theme"
+        + shared_times.TIMED
+        + """
+timed = timed[timed["phase"] == "$phase"].dropna(subset=["duration_ns"])
+group = timed["component"].astype(object).map(theme.GROUP_OF).rename("group")
+data = timed.groupby(["layer", group], dropna=False)["duration_ns"].sum().reset_index()
+data["ns_per_token"] = data["duration_ns"].astype(float) / timing.tokens_by_phase(run.tables)["$phase"]
+""",
+    ),
+)

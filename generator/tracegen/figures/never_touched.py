@@ -1,0 +1,60 @@
+"""The tensors that no measured pass used."""
+
+from __future__ import annotations
+
+from tracegen.charts import theme
+from tracegen.figures import needs, shared_memory
+from tracegen.figures.cells import Cell, Head, cells, number, size
+from tracegen.figures.context import OUTSIDE, Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.words import quantities as q
+from tracegen.words import sentences
+
+
+def _content(context: Context) -> Rows:
+    use = context.tensor_use
+    never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
+    told = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
+    rows = [
+        cells(
+            Cell(q.printable(r["name"]), code=True),
+            Cell(str(r["component"]), dot=theme.group(r["component"])),
+            number(q.count(r["offset"])),
+            size(r["size_bytes"]),
+        )
+        for r in never.head(200).to_dict("records")
+    ]
+    cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
+    nothing = (
+        "No pass was measured."
+        if not len(context.measured)
+        else "Every tensor was touched."
+        if len(use)
+        else "The trace names no tensor."
+    )
+    return Rows(
+        caption=f"{told}{cut} {OUTSIDE}",
+        head=(Head("Tensor"), Head("Component"), Head("Offset", "bytes", True), Head("Size", "MiB", True)),
+        rows=rows,
+        data=never,
+        empty=nothing,
+    )
+
+
+NEVER_TOUCHED = Table(
+    key="never-touched",
+    page="memory",
+    section="kinds",
+    title="Which tensors were never touched?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_content,
+    explanation=Explanation(
+        "Tensors of the file of which no operation used a byte.",
+        shared_memory.MEASURED,
+        "Expect small tables that llama.cpp reads at load, and in a mixture of experts the experts nobody chose only "
+        "where each is a tensor of its own.",
+        code=shared_memory.USE
+        + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
+    ),
+)

@@ -1,0 +1,50 @@
+"""What the figures of experts share: which runs have them, and why there may be no choice to show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracegen.figures.context import Context
+from tracegen.figures.figure import When
+from tracegen.words import expert_sentences as say
+from tracegen.words import quantities as q
+
+GENERATED = "Token rows of generate passes. Prompt and warm-up are left out."
+HOLDS = "A row chooses the experts of the token that it holds: the one that the pass before it gave."
+COUNTS = """
+from tracegen.analysis import experts, routing
+counts = experts.choice(run.tables).counts
+"""
+CHOSEN = """
+from tracegen.analysis import experts, routing
+chosen = experts.generated(run.tables)
+"""
+
+
+def _has_experts(context: Context) -> bool:
+    return context.run.has_experts or bool(context.tables["tensors"]["n_experts"].notna().any())
+
+
+WITH_EXPERTS = When("a model with experts", _has_experts)
+
+
+def no_choice(context: Context) -> str:
+    """Why no generated token chose an expert; empty when some did."""
+    if len(context.chosen):
+        return ""
+    passes, routed = context.tables["passes"], context.tables["routing"]["pass_id"].unique()
+    return say.no_choice(
+        has_routing=len(routed) > 0,
+        has_generate=bool((passes["kind"] == "generate").any()),
+        kinds=[str(kind) for kind in passes.loc[passes["pass_id"].isin(routed), "kind"].dropna().unique()],
+    )
+
+
+def layers(context: Context) -> list[int]:
+    """The layers in which experts were chosen."""
+    return [int(layer) for layer in context.expert_layers["layer"]]
+
+
+def token(value: Any) -> int | None:
+    """The number of a token, or None."""
+    return int(value) if q.known(value) else None

@@ -1,0 +1,62 @@
+"""What the figures of times share: what a wall time is, which passes count, what stands when there are none."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.figures.context import Context
+from tracegen.words import quantities as q
+
+# What `duration_ns` of an op is, said wherever it is shown.
+WALL = "Wall time of executed operations: of each, from its first thread's begin to its last thread's end."
+WHOLE = (
+    "What lies in no operation stands beside them: before the first (llama.cpp prepares the graph, threads wake), "
+    "between them (barriers), after the last. Together they are the passes’ whole time, of which the percentages are "
+    "shares."
+)
+NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
+
+# Of the explanations.
+EXPLAINED = (
+    "The wall time of an operation runs from the moment its first thread begins to the moment its last thread ends. "
+    "Work and waiting are sums over threads and may exceed it."
+)
+COUNTED = "Executed operations of prompt and generate passes. Load and warm-up are left out."
+PARTS = (
+    "The passes’ time outside operations is divided too: before the first operation (llama.cpp prepares the graph, "
+    "threads wake), between operations (the barrier after each, nodes without elements), between splits of the "
+    "scheduler, after the last. All bars of a panel together are the whole time of its passes."
+)
+TIMED = """
+from tracegen.analysis import operations, timing
+timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))
+"""
+
+
+def phases(context: Context, only: str = "") -> str:
+    """How many passes and token rows a figure counts; `only` of one phase."""
+    s = context.summary
+    rows = q.counted(context.tokens["prompt"], "token row")
+    of = {
+        "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({rows})",
+        "generate": q.counted(s.n_generate_passes, "generate pass"),
+    }
+    without = f"; without operations on {context.untimed}, which have no times" if context.untimed else ""
+    return f"n = {', '.join(text for phase, text in of.items() if only in ('', phase))}{without}"
+
+
+def alt(what: str, rows: pd.DataFrame, key: str) -> str:
+    """What is read out instead of bars: the three largest."""
+    best = [
+        f"{row[key]} {q.percent(row['share'])}"
+        for _, row in rows[rows["phase"] == (rows["phase"].iloc[0] if len(rows) else "")].head(3).iterrows()
+    ]
+    return f"{what}: {', '.join(best)}; the data has all." if best else what
+
+
+def component_groups(rows: pd.DataFrame) -> pd.Series:
+    """The component group of each row."""
+    component = rows["component"].astype("category")
+    groups = pd.array([theme.group(name) for name in (*component.cat.categories, None)], dtype="object")
+    return pd.Series(groups[component.cat.codes.to_numpy()], rows.index, name="component")  # -1, none: the last

@@ -1,0 +1,57 @@
+"""What the tables of waiting share: their columns of times, and what they count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracegen.figures.cells import Cell, Head
+from tracegen.figures.context import OUTSIDE, Context
+from tracegen.words import quantities as q
+
+MOST_KINDS, MOST_NODES = 25, 15
+ALONE = "One thread computed: it waited for no other."
+TIMES = (
+    Head("Executed", number=True),
+    Head("Work", "ms", True),
+    Head("Waiting inside", "ms", True),
+    Head("Waiting after", "ms", True),
+    Head("Waiting, of thread time", number=True),
+)
+WAITED = (
+    "All executed operations of measured passes with times of their threads, summed over threads. Load and warm-up are "
+    "left out."
+)
+OPS = """
+from tracegen.analysis import operations, passes, waiting
+ops = operations.op_rows(run.tables)
+"""
+
+
+def counted(context: Context) -> str:
+    """What is summed."""
+    return (
+        f"Sums over all threads and {q.counted(len(context.measured), 'measured pass')}. Waiting inside: at barriers "
+        "of the operation itself; waiting after: from the end of the thread’s part to its next operation (with one "
+        "thread nobody is waited for: it is the way to the next operation). Share: both, of the duration of these "
+        f"passes times their threads. {OUTSIDE}"
+    )
+
+
+def empty(context: Context) -> str:
+    """Why there are no rows."""
+    if context.measured.empty:
+        return "No pass was measured: the run only loaded and warmed up."
+    return "The trace holds no thread’s times for a measured pass."
+
+
+def times(row: Any) -> tuple[Cell, ...]:
+    """The cells of times of a row."""
+    share = row["share"]
+    return (
+        Cell(q.count(row["n_ops"]), number=True),
+        *(
+            Cell(q.decimal(row[name] / 1e6, 3), number=True, exact=f"{q.count(row[name])} ns")
+            for name in ("work_ns", "barrier_ns", "wait_ns")
+        ),
+        Cell(q.percent(share), number=True, bar=float(share)) if q.known(share) else Cell(q.UNKNOWN, number=True),
+    )

@@ -1,0 +1,63 @@
+"""How much of each part of the model was used."""
+
+from __future__ import annotations
+
+from tracegen.analysis import coverage
+from tracegen.charts import theme
+from tracegen.figures import needs, shared_memory
+from tracegen.figures.cells import Cell, Head, cells, number, share, size
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.words import quantities as q
+
+
+def _content(context: Context) -> Rows:
+    data = coverage.group_use(context.tensor_use, theme.GROUP_OF)
+    rows = [
+        cells(
+            Cell(r["group"], dot=r["group"]),
+            number(q.count(r["n_tensors"])),
+            size(r["size_bytes"]),
+            size(r["mapped_bytes"]),
+            size(r["copied_bytes"]),
+            share(r["touched_bytes"], r["size_bytes"]),
+        )
+        for r in (data.to_dict("records"))
+    ]
+    head = (
+        Head("Group"),
+        Head("Tensors", number=True),
+        Head("Size", "MiB", True),
+        Head("Used, mapped", "MiB", True),
+        Head("Used, copied", "MiB", True),
+        Head("Used at least once", number=True),
+    )
+    return Rows(
+        caption=f"Bytes of tensors in the file, and of them those that at least one of "
+        f"{q.counted(len(context.measured), 'measured pass')} used; each byte counts once. "
+        f"{shared_memory.bounds(context)}",
+        head=head,
+        rows=rows,
+        data=data,
+        empty="The trace names no tensor.",
+    )
+
+
+TENSOR_GROUPS = Table(
+    key="tensor-groups",
+    page="memory",
+    section="kinds",
+    title="How much of each part of the model is used?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_content,
+    explanation=Explanation(
+        f"Bytes of the tensors of each component group, and how many of them were used at least once. "
+        f"{shared_memory.TOUCHED}",
+        f"{shared_memory.MEASURED} Each byte counts once, however often it was used.",
+        "A share below 100 % is what no token needed: rows of the embedding, experts, or whole tensors.",
+        code="from tracegen.charts import theme\n"
+        + shared_memory.USE
+        + "data = coverage.group_use(use, theme.GROUP_OF)",
+    ),
+)

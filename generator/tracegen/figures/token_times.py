@@ -1,0 +1,71 @@
+"""How long each generated token took."""
+
+from __future__ import annotations
+
+from tracegen.charts import tokens
+from tracegen.figures import needs
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Content, Figure
+from tracegen.words import quantities as q
+from tracegen.words import sentences
+
+
+def _content(context: Context) -> Content:
+    """The time that each generated token took."""
+    m = context.measured
+    rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
+    rows = rows[
+        [
+            "produced_token",
+            "pass_id",
+            "duration_ns",
+            "n_tokens",
+            "major_faults",
+            "minor_faults",
+            "read_bytes",
+            "run_delay_ns",
+            "involuntary_switches",
+        ]
+    ]
+    prompt = q.duration(context.summary.prompt_ns)
+    return Content(
+        title=sentences.token_times(rows["duration_ns"].astype(float).tolist()),
+        caption=f"Wall time of each generate pass, from its begin to its end, waiting included; token 0 comes from the "
+        f"prompt, which took {prompt} and is not drawn. n = "
+        f"{len(rows)}. Sampling between passes is not in it.",
+        alt=f"Pass duration per generated token, {len(rows)} tokens, median "
+        f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
+        chart=lambda: tokens.chart(rows),
+        data=rows,
+        empty=""
+        if len(rows)
+        else "This run has no generate pass: one token was asked for, and the prompt gave it."
+        if context.summary.n_prompt_passes
+        else "This run has no generate pass.",
+    )
+
+
+TOKENS = Figure(
+    key="tokens",
+    page="overview",
+    section="time",
+    title="How long does each token take?",
+    needs=needs.TIMES,
+    content=_content,
+    explanation=Explanation(
+        "The duration of each generate pass, from its begin to its end, waiting included. The CSV has its page faults, "
+        "bytes read from storage, time without a processor and forced context switches beside it.",
+        "Generate passes of which the produced token is known. Token 0 comes from the prompt and is not drawn; "
+        "sampling between passes is in none.",
+        "The dashed line is the median. A single long bar is often the disk or another program: look at its bytes "
+        "read, faults and run delay in the data. A slow rise may come from the growing KV cache; a step in the middle "
+        "does not.",
+        code="""
+rows = run.passes[run.passes["kind"] == "generate"].sort_values("pass_id")
+rows = rows.assign(duration_ns=rows["end_ns"] - rows["begin_ns"]).dropna(subset=["produced_token", "duration_ns"])
+data = rows[["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "minor_faults", "read_bytes",
+             "run_delay_ns", "involuntary_switches"]]
+""",
+    ),
+)

@@ -1,0 +1,80 @@
+"""Where threads wait, by kind of operation."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import waiting
+from tracegen.charts import theme
+from tracegen.figures import needs, shared_waiting
+from tracegen.figures.cells import Cell, Head, cells
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.words import quantities as q
+from tracegen.words import sentences
+
+
+def _title(context: Context, made: pd.DataFrame) -> str:
+    if made.empty or not made["share"].notna().any():
+        return sentences.waiting_title(None, "", 0, 0)
+    top, together = made.iloc[0], float(made["waiting_ns"].sum())
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    return sentences.waiting_title(
+        float(made["share"].sum()),
+        f"{q.printable(top['op'])}, component {top['component']}",
+        float(top["waiting_ns"]) / together if together else 0.0,
+        n_threads,
+    )
+
+
+def _content(context: Context) -> Rows:
+    """Waiting per kind of operation and component."""
+    made = waiting.by(context.ops, context.measured, waiting.KIND)
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    alone = shared_waiting.ALONE if n_threads == 1 else ""
+    head = (Head("Operation"), Head("Component"), *shared_waiting.TIMES)
+    rows = [
+        cells(
+            Cell(q.printable(r["op"]), code=True),
+            Cell(str(r["component"]), dot=theme.group(r["component"])),
+            *shared_waiting.times(r),
+        )
+        for r in ([] if alone else made.head(shared_waiting.MOST_KINDS).to_dict("records"))
+    ]
+    cut = (
+        f" The first {shared_waiting.MOST_KINDS} of {len(made)} rows; the CSV has all."
+        if len(made) > shared_waiting.MOST_KINDS
+        else ""
+    )
+    return Rows(
+        title="" if alone else _title(context, made),
+        caption=f"{shared_waiting.counted(context)} One row per kind of operation and component.{cut}",
+        head=head,
+        rows=rows,
+        data=made.drop(columns=["pass_id", "at_node"]),
+        empty=alone or shared_waiting.empty(context),
+    )
+
+
+WAITING_KINDS = Table(
+    key="waiting-kinds",
+    page="timeline",
+    section="waiting",
+    title="Where is the waiting?",
+    needs=(*needs.TIMES, needs.NAMES),
+    content=_content,
+    explanation=Explanation(
+        "How long threads worked and waited, by kind of operation and component.",
+        shared_waiting.WAITED,
+        "Waiting inside an operation is for the other threads at its own barriers, waiting after it for the last of "
+        "them to finish: parts of unequal size, a thread that waits for a page of the file, or one without a "
+        "processor. Each share is of the duration of the passes times their threads; together they are all the "
+        "waiting. A thread that computes alone waits for nobody: what follows its operations is the way to the next.",
+        code=shared_waiting.OPS
+        + """
+made = waiting.by(ops, passes.measured(run.tables), waiting.KIND)
+data = made.drop(columns=["pass_id", "at_node"])
+""",
+    ),
+)

@@ -1,0 +1,62 @@
+"""The nodes of the graph where threads wait most."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import waiting
+from tracegen.charts import theme
+from tracegen.figures import needs, shared_waiting
+from tracegen.figures.cells import Cell, Head, cells
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.words import quantities as q
+
+
+def _content(context: Context) -> Rows:
+    """The nodes of the graph where threads waited most; a link leads to the op that waited most of each."""
+    made = waiting.by(context.ops, context.measured, waiting.NODE)
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    alone = shared_waiting.ALONE if n_threads == 1 else ""
+    head = (Head("Result"), Head("Operation"), Head("Layer", number=True), Head("Component"), *shared_waiting.TIMES)
+    rows = [
+        cells(
+            Cell(
+                q.printable(r["name"]),
+                code=True,
+                href=f"../operations/index.html#pass={r['pass_id']}&node={r['at_node']}",
+            ),
+            Cell(q.printable(r["op"]), code=True),
+            Cell("" if pd.isna(r["layer"]) else str(r["layer"]), number=True),
+            Cell(str(r["component"]), dot=theme.group(r["component"])),
+            *shared_waiting.times(r),
+        )
+        for r in ([] if alone else made.head(shared_waiting.MOST_NODES).to_dict("records"))
+    ]
+    return Rows(
+        caption=f"{shared_waiting.counted(context)} One row per node of the graph: the {len(rows)} with most "
+        f"waiting of {len(made)}; the CSV "
+        "has all. A name leads to the one operation of the node that waited longest.",
+        head=head,
+        rows=rows,
+        data=made,
+        empty=alone or shared_waiting.empty(context),
+    )
+
+
+WAITING_NODES = Table(
+    key="waiting-nodes",
+    page="timeline",
+    section="waiting",
+    title="At which nodes do threads wait most?",
+    needs=(*needs.TIMES, needs.NAMES),
+    content=_content,
+    explanation=Explanation(
+        "How long threads worked and waited, by node of the graph.",
+        f"{shared_waiting.WAITED} One row for all executions of a node.",
+        "A node with far more waiting than its like has uneven parts, or something disturbed one of its executions: "
+        "the link opens the one that waited longest.",
+        code=shared_waiting.OPS + "data = waiting.by(ops, passes.measured(run.tables), waiting.NODE)",
+    ),
+)

@@ -1,0 +1,135 @@
+"""What the pages of a report are made with: the run's context, and all that has been drawn and filed so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from tracegen.charts import svg
+from tracegen.charts.svg import Drawing
+from tracegen.figures.catalogue import of_page
+from tracegen.figures.context import Context
+from tracegen.figures.figure import Figure, Table
+from tracegen.model import Version
+from tracegen.pages.explorers.packing import script_json
+from tracegen.pages.figure_data import figure_data
+from tracegen.pages.page import PublishedFigure
+from tracegen.pages.views import FigureView, Files, TableView
+
+Made = TypeVar("Made")
+
+
+@dataclass
+class Collector(Context):
+    """A context whose pages are under way: `files`, `figures`, `drawings` and `values` grow.
+
+    `address` is where the report will stand below the site, `citable` the version that it becomes, or None.
+    `executor` draws charts meanwhile; `finish` waits for the drawings.
+    """
+
+    address: str = ""
+    citable: Version | None = None
+    executor: Executor | None = None
+    files: Files = field(default_factory=Files)
+    figures: list[PublishedFigure] = field(default_factory=list)
+    drawings: dict[str, Drawing] = field(default_factory=dict)
+    values: dict[str, dict[str, object]] = field(default_factory=dict)
+    _once: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, key: str, make: Callable[[], Made]) -> Made:
+        """What `make` gives, made when it is asked for first: several pages need it."""
+        if key not in self._once:
+            self._once[key] = make()
+        made: Made = self._once[key]
+        return made
+
+    def sections(self, page: str) -> dict[str, list[FigureView | TableView]]:
+        """The figures and tables of a page by section, in their order; what this run has none of is left out."""
+        made: dict[str, list[FigureView | TableView]] = {}
+        for part in of_page(page):
+            views = made.setdefault(part.section, [])
+            if part.when.holds(self):
+                views.append(self.figure(part) if isinstance(part, Figure) else self.table(part))
+        return made
+
+    def figure(self, figure: Figure, **options: object) -> FigureView:
+        """Draw a figure with all its downloads, or say why it is not drawn; `options` as its content takes them."""
+        content = figure.content(self, **options)
+        refused = self.refusal(figure.needs)
+        title = figure.title if refused or not content.title else content.title
+        if refused or content.empty:
+            caption = figure.explanation.counts if refused else content.caption
+            return FigureView(figure.key, title, caption, content.alt, None, refused or content.empty)
+        for name, value in content.values.items():
+            self.value(name, *value)
+        caption = content.caption + self.noted(figure.needs)
+        drawing = svg.draw(content.chart(), figure.key, content.alt, self.executor)
+        return self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
+
+    def table(self, table: Table) -> TableView:
+        """Keep a table with its CSV, or say why it is not shown."""
+        refused = self.refusal(table.needs)
+        if refused:
+            return TableView(table.key, table.title, table.explanation.counts, (), (), refused)
+        content = table.content(self)
+        rows = tuple(content.rows)
+        reason = "" if rows else content.empty or "There are no rows."
+        csv = "" if content.data is None else self.csv(content.file or table.key, content.data)
+        for path, text in content.files.items():
+            self.files.add(path, text)
+        caption = content.caption + self.noted(table.needs)
+        return TableView(
+            table.key, content.title or table.title, caption, tuple(content.head), rows, reason, csv, content.numbers
+        )
+
+    def value(self, key: str, value: object, unit: str, text: str) -> str:
+        """Publish a named value and return its text; an unknown one is published as null."""
+        exact = None if value is None else value
+        self.values[key] = {"value": exact, "unit": unit, "text": text}
+        return text
+
+    def drawn(
+        self,
+        key: str,
+        page: str,
+        title: str,
+        caption: str,
+        alt: str,
+        drawing: Drawing,
+        data: pd.DataFrame,
+        numbers: Mapping[str, object] | None = None,
+    ) -> FigureView:
+        """Keep a drawing and describe it; a draft is drawn at every change and goes without PDF and PNG."""
+        self.drawings[key] = drawing
+        path = f"figures/{key}.svg"
+        links = [("SVG", path)]
+        if self.citable is not None:
+            links += [("PDF", f"figures/{key}.pdf"), ("PNG", f"figures/{key}.png")]
+        if drawing.spec is not None:
+            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
+        links.insert(
+            0, ("data (CSV)", self.files.add(f"data/{key}.csv", data.to_csv(index=False, lineterminator="\n")))
+        )
+        self.figures.append(PublishedFigure(key, title, caption, alt, page, path))
+        targets = f"figures/{key}.js" if drawing.targets else ""
+        rows = figure_data(data)
+        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
+
+    def finish(self) -> None:
+        """Keep the files of all drawings."""
+        for key, drawing in self.drawings.items():
+            self.files.add(f"figures/{key}.svg", drawing.svg)
+            if drawing.targets:
+                script = f"window.tracegenFigure({script_json(key)},{script_json(drawing.targets())});\n"
+                self.files.add(f"figures/{key}.js", script)
+            if self.citable is not None:
+                self.files.add(f"figures/{key}.pdf", drawing.pdf)
+                self.files.add(f"figures/{key}.png", drawing.png)
+
+    def csv(self, name: str, data: pd.DataFrame) -> str:
+        """Keep a table as CSV and return its path."""
+        return self.files.add(f"data/{name}.csv", data.to_csv(index=False, lineterminator="\n"))

@@ -1,0 +1,46 @@
+"""Facts of a run as text: what a page prints of settings, machine and model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tracegen.figures.context import Context
+from tracegen.pages.views import Fact, Group
+from tracegen.words import quantities as q
+from tracegen.words.quantities import UNKNOWN, printable
+
+
+def text_of(value: object, longest: int = 400) -> str:
+    """A fact as text: units are the name's business, lists are joined, long ones cut and said so."""
+    if value is None or value == "":
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} = {text_of(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(text_of(v, 60) for v in value[:12])
+        return f"{shown}, … ({len(value)} in all)" if len(value) > 12 else shown or "none"
+    text = printable(value)
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
+
+
+def group_of(key: str, title: str, facts: object, note: str = "") -> Group:
+    """A mapping of facts as a titled group; an absent one is said to be so."""
+    if not isinstance(facts, Mapping) or not facts:
+        return Group(key, title, (), note or "Not recorded.")
+    return Group(key, title, tuple(Fact(printable(k), text_of(v)) for k, v in facts.items()), note)
+
+
+def generated_text(context: Context) -> dict[str, str]:
+    """Prompt and answer, or that they are withheld or were not recorded."""
+    if context.private:
+        return {
+            "prompt": "",
+            "generated": "",
+            "reason": "The experiment is private: prompt and generated text are withheld.",
+        }
+    prompt, generated = context.fact("text", "prompt"), context.fact("text", "generated")
+    if prompt is None and generated is None:
+        return {"prompt": "", "generated": "", "reason": "Prompt and generated text were not recorded."}
+    return {"prompt": q.printable(prompt or ""), "generated": q.printable(generated or ""), "reason": ""}
