@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts import failures
 from tracegen.analysis.accesses import ranges
 from tracegen.capture import conditions, hashing, page_cache, storage
 from tracegen.capture.llama_cpp import Build
@@ -37,7 +36,7 @@ def moe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran(hooked: Build, folder: Path, model: Path, **settings: object) -> LoadedRun:
     experiment = Experiment("knobs", "?", str(model), "The page", 2, warmup=False, repack=False, **settings)  # type: ignore[arg-type]
     run = measure(experiment, folder, Progress(), str(hooked.programs))
-    assert run.folder is not None and failures(run) == []
+    assert run.folder is not None and run.verdict != "not usable"
     return load_run(run.folder)
 
 

@@ -24,8 +24,7 @@ from tests.recompute.plain import experts, memory, others, times
 from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.touched import KINDS_OF_MEMORY, Access, accesses, by_op
 from tests.recompute.published import Published, assert_published
-from tests.recompute.runs import KINDS, Kind
-from tests.verdicts import failures
+from tests.recompute.runs import KINDS
 from tracegen.capture.llama_cpp import Build, ensure_build
 from tracegen.model import Run
 from tracegen.notebook.loaded import load_run
@@ -78,21 +77,10 @@ def hooked() -> Build:
     return ensure_build(Progress(), traced=True)
 
 
-def usable_run(kind: Kind, folder: Path, programs: Path) -> Run:
-    """A run whose times may be shown: once more, twice at most, where tracing cost too much of passes this short."""
-    for attempt in range(3):
-        (folder / str(attempt)).mkdir()
-        run = kind.run("case", folder / str(attempt), programs)
-        assert failures(run) == []
-        if run.verdict != "not usable":
-            return run
-    pytest.fail("three times in a row tracing cost more than a tenth of the passes' time")
-
-
 @pytest.fixture(scope="module", params=KINDS)
 def case(request: pytest.FixtureRequest, hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    run = usable_run(KINDS[request.param], tmp_path_factory.mktemp("recompute"), hooked.programs)
-    assert run.folder is not None
+    run = KINDS[request.param].run("case", tmp_path_factory.mktemp("recompute"), hooked.programs)
+    assert run.folder is not None and run.verdict != "not usable", run.checks
     loaded = load_run(run.folder)
     report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
     return Case(request.param, run, Rows(run.folder), Published(report))
