@@ -62,7 +62,7 @@ class Column:
     @property
     def nullable(self) -> bool:
         """Whether null ("not recorded" or "does not apply") is allowed."""
-        return self.dtype in ("Int16", "Int32", "Int64", "Float64", "boolean", "string?", "category?")
+        return self.dtype in ("Int16", "Int32", "Int64", "UInt64", "Float64", "boolean", "string?", "category?")
 
 
 @dataclass(frozen=True)
@@ -389,7 +389,7 @@ BUFFERS = Table(
         _c("time_ns", "int64", "when", "ns"),
         _c("event", "category", "what happened", values=("alloc", "free")),
         _c("buffer_id", "int32", "number of the buffer in this run, never reused"),
-        _c("address", "Uint64", "first byte, virtual address; null when not recorded"),
+        _c("address", "UInt64", "first byte, virtual address; null when not recorded"),
         _c("name", "string?", "name of the buffer type"),
         _c("backend", "string?", "backend it belongs to"),
         _c(
@@ -442,8 +442,6 @@ def _pandas_dtype(column: Column) -> Any:
         return pd.StringDtype("python")
     if column.dtype in ("category", "category?"):
         return pd.CategoricalDtype(list(column.values)) if column.values else "category"
-    if column.dtype == "Uint64":
-        return pd.UInt64Dtype()
     return column.dtype
 
 
@@ -479,7 +477,7 @@ def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = 
     for column in table.columns:
         dtype = _pandas_dtype(column)
         if column.name not in given:
-            if not column.nullable and column.dtype != "Uint64" and length:
+            if not column.nullable and length:
                 raise TableError(f"table {name}: column {column.name!r} is missing")
             made[column.name] = pd.Series(None, index=pd.RangeIndex(length), dtype=dtype)
             continue
@@ -535,7 +533,7 @@ def check(name: str, table: pd.DataFrame) -> pd.DataFrame:
         raise TableError(f"table {name}: columns are {list(table.columns)}, the contract says {expected}")
     for column in contract.columns:
         series = table[column.name]
-        if not column.nullable and column.dtype != "Uint64" and bool(series.isna().any()):
+        if not column.nullable and bool(series.isna().any()):
             raise TableError(f"table {name}: column {column.name!r} has nulls and may not")
         if column.values and series.dtype != pd.CategoricalDtype(list(column.values)):
             raise TableError(f"table {name}: column {column.name!r} has other values than the contract's")

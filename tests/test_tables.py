@@ -1,0 +1,33 @@
+"""The contract of the tables: which columns may be null, told to readers as pandas takes them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tracegen.tables import BY_NAME, TABLES, Column
+
+NUMBERS = [
+    (table.name, column)
+    for table in TABLES
+    for column in table.columns
+    if not column.dtype.startswith(("string", "category"))
+]
+
+
+def takes_null(column: Column) -> bool:
+    """Whether pandas keeps a null in a column of numbers of this type."""
+    try:
+        return bool(pd.Series([None], dtype=column.dtype).isna().all()) and column.dtype not in ("float64", "bool")
+    except (TypeError, ValueError):
+        return False
+
+
+@pytest.mark.parametrize(("table", "column"), NUMBERS, ids=[f"{table}.{column.name}" for table, column in NUMBERS])
+def test_a_column_of_numbers_is_called_nullable_where_it_takes_null(table: str, column: Column) -> None:
+    assert column.nullable == takes_null(column), table
+
+
+def test_a_buffer_of_which_nobody_recorded_the_address_has_null() -> None:
+    (address,) = (column for column in BY_NAME["buffers"].columns if column.name == "address")
+    assert address.nullable
