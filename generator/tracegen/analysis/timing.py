@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
@@ -81,6 +83,18 @@ def top_ops(timed: pd.DataFrame, phase: str, limit: int = 15) -> pd.DataFrame:
     made = made.reset_index().sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")
     made["share"] = made["duration_ns"].astype("float64") / total if total else None
     return made.head(limit)
+
+
+def by_layer(timed: pd.DataFrame, phase: str, tokens: Mapping[str, int], group_of: Mapping[str, str]) -> pd.DataFrame:
+    """Wall time per layer and group of components in the passes of a phase, in ns.
+
+    Columns: layer (null: outside all layers), group, duration_ns, ns_per_token (`tokens`: token rows per phase).
+    `group_of` names the group of each component; the group of one that it lacks is null.
+    """
+    rows = timed[timed["phase"] == phase].dropna(subset=["duration_ns"])
+    group = rows["component"].astype("object").map(group_of).rename("group")
+    sums = rows.groupby(["layer", group], dropna=False)["duration_ns"].sum().reset_index()
+    return sums.assign(ns_per_token=sums["duration_ns"].astype(float) / max(tokens[phase], 1))
 
 
 def tokens_by_phase(tables: Tables) -> dict[str, int]:

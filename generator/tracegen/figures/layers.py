@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tracegen.charts import layers
+from tracegen.analysis import timing
+from tracegen.charts import layers, theme
 from tracegen.figures import needs, shared_times
 from tracegen.figures.context import OUTSIDE, Context
 from tracegen.figures.explanation import Explanation
@@ -12,20 +13,11 @@ from tracegen.figures.figure import Content, Figure
 def _content(context: Context) -> Content:
     """Time per token by layer and component group."""
     phase = context.phase
-    timed = context.timed[context.timed["phase"] == phase].dropna(subset=["duration_ns"])
-    rows = (
-        timed.assign(group=shared_times.component_groups(timed))
-        .groupby(["layer", "group"], dropna=False)["duration_ns"]
-        .sum()
-        .reset_index()
-    )
-    rows["ns_per_token"] = rows["duration_ns"].astype(float) / max(context.tokens[phase], 1)
+    rows = timing.by_layer(context.timed, phase, context.tokens, theme.GROUP_OF)
     return Content(
         caption=f"{shared_times.WALL} Summed by layer and component group and divided by token rows; {phase} passes "
-        f"only, "
-        f"{shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; time "
-        f"outside operations "
-        f"is in no bar. {OUTSIDE}",
+        f"only, {shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; time "
+        f"outside operations is in no bar. {OUTSIDE}",
         alt=f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
         chart=lambda: layers.chart(rows),
@@ -50,10 +42,7 @@ LAYERS = Figure(
         code="from tracegen.charts import theme"
         + shared_times.TIMED
         + """
-timed = timed[timed["phase"] == "$phase"].dropna(subset=["duration_ns"])
-group = timed["component"].astype(object).map(theme.GROUP_OF).rename("group")
-data = timed.groupby(["layer", group], dropna=False)["duration_ns"].sum().reset_index()
-data["ns_per_token"] = data["duration_ns"].astype(float) / timing.tokens_by_phase(run.tables)["$phase"]
+data = timing.by_layer(timed, "$phase", timing.tokens_by_phase(run.tables), theme.GROUP_OF)
 """,
     ),
 )
