@@ -1,13 +1,17 @@
-"""Imports go down only: the house of DESIGN.md, held by walking the source."""
+"""Imports go down only: the floors that ARCHITECTURE.md prints, held by walking the source."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "generator" / "tracegen"
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "generator" / "tracegen"
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+OUTSIDE_THE_ROOMS = {"__init__", "__main__", "__pycache__", "cli"}
 
 # From the ground up; a module imports from its own floor or from one below.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -21,7 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("words",),
     ("checks",),
     ("figures",),
-    ("pages", "export"),
+    ("pages",),
     ("runs", "notebook", "publishing"),
     ("site",),
     ("commands",),
@@ -74,3 +78,19 @@ def test_the_renderer_knows_nothing_of_mkdocs() -> None:
     for room in ("pages", "charts", "analysis"):
         for path in (PACKAGE / room).rglob("*.py"):
             assert "mkdocs" not in path.read_text(encoding="utf-8"), path
+
+
+def printed_floors() -> str:
+    return "\n".join(f"{number:2}  {'  '.join(names)}" for number, names in enumerate(FLOORS))
+
+
+def test_the_architecture_prints_these_floors() -> None:
+    assert f"```\n{printed_floors()}\n```" in ARCHITECTURE.read_text(encoding="utf-8")
+
+
+def test_the_architecture_names_every_room_and_no_other() -> None:
+    rows = re.findall(r"^\| ((?:`[\w/]+` ?)+)\|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
+    named = {name.rstrip("/") for row in rows for name in re.findall(r"`([\w/]+)`", row)}
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    native = {path.name for path in (ROOT / "native").iterdir() if path.is_dir() and path.name != "build"}
+    assert named == (rooms - OUTSIDE_THE_ROOMS) | native
