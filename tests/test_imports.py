@@ -16,7 +16,7 @@ OUTSIDE_THE_ROOMS = {"__init__", "__main__", "__pycache__", "cli"}
 # From the ground up; a module imports from its own floor or from one below.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("model", "naming", "ggml_types"),
+    ("model", "naming", "ggml_types", "address"),
     ("tables",),
     ("resources", "progress", "store", "held_tokens", "hashes"),
     ("demo.models", "demo.weights"),

@@ -186,13 +186,13 @@ def test_flags_that_tracegen_sets_are_refused(tmp_path: Path, flag: str) -> None
         experiment_from("a", LEAST | {"flags": [flag]}, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["A", "-a", "a_b", "", "a" * 65, "run-001", "v1", "a\n", "../a"])
+@pytest.mark.parametrize("name", ["_a", "-a", ".a", "a b", "ä", "", "a" * 65, "run-001", "v1", "a\n", "../a"])
 def test_bad_names(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match="name: "):
         experiment_from(name, LEAST, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["a", "0", "v1-cold", "run", "runs-of-mine", "a" * 64])
+@pytest.mark.parametrize("name", ["a", "0", "A", "a_b", "a.b", "v1-cold", "run", "runs-of-mine", "a" * 64])
 def test_good_names(tmp_path: Path, name: str) -> None:
     assert experiment_from(name, LEAST, tmp_path).name == name
 

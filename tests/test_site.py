@@ -117,7 +117,7 @@ def test_a_changed_bundle_stops(tmp_path: Path) -> None:
 
 def test_a_folder_with_a_hostile_name_stops(tmp_path: Path) -> None:
     (tmp_path / "experiments" / "<img src=x>" / "runs").mkdir(parents=True)
-    with pytest.raises(SettingsError, match="the name may hold"):
+    with pytest.raises(SettingsError, match="the name of an experiment cannot be"):
         gathered(tmp_path)
 
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from tracegen.address import name_problem
 from tracegen.demo.models import KINDS
 from tracegen.errors import SettingsError
 from tracegen.model import Experiment
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_RESERVED_NAME = re.compile(r"run-[0-9]+|v[0-9]+")
 _MAX_INT32 = (1 << 31) - 1
 
 
@@ -189,11 +188,8 @@ def check_name(name: str) -> str:
 
 
 def _name_problems(name: str) -> list[str]:
-    if not _NAME.fullmatch(name):
-        return [f"name: {name!r}; allowed are 1 to 64 of a-z, 0-9 and -, not beginning with -"]
-    if _RESERVED_NAME.fullmatch(name):
-        return [f"name: {name!r} is what runs and versions are called; choose another"]
-    return []
+    problem = name_problem(name)
+    return [f"name: {problem}"] if problem else []
 
 
 def _key_problems(mapping: Mapping[str, object], keys: Mapping[str, _Setting], prefix: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tracegen import store
+from tracegen import address, store
 from tracegen.analysis.accesses import accesses
 from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Check, Run
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 EXPERIMENTS = Path("experiments")
 DOWNLOADS, CHECKS = "data/tables", "data/checks.csv"  # below a version's folder
 CHECK_COLUMNS = [field.name for field in fields(Check)]
-_VERSION = re.compile(r"(?P<experiment>.+)(?:@v|/versions/v?)(?P<number>\d+)/?")
 
 
 class LoadedTables(dict[str, pd.DataFrame]):
@@ -113,10 +111,10 @@ class LoadedVersion(Loaded):
         return f"<{self.citation}: {self.document.get('verdict')}, {len(self.tables)} tables>"
 
 
-def load(address: str) -> LoadedRun | LoadedVersion:
+def load(named: str) -> LoadedRun | LoadedVersion:
     """Load what a path, `NAME`, `NAME/run-003` or `NAME@v1` means: see `tracegen.load`."""
-    folder = version_folder(address)
-    return load_run(address) if folder is None else load_version(folder)
+    folder = version_folder(named)
+    return load_run(named) if folder is None else load_version(folder)
 
 
 def load_run(run: str | Path) -> LoadedRun:
@@ -164,12 +162,12 @@ def version_folder(given: str, experiments: Path = EXPERIMENTS) -> Path | None:
     path = Path(given)
     if (path / VERSION_FILE).is_file():
         return path
-    match = _VERSION.fullmatch(given)
-    if not match:
+    named = address.split_version(given)
+    if named is None:
         return None
-    name = Path(match["experiment"])
+    name = Path(named[0])
     versions = (name if name.is_dir() else experiments / name) / "versions"
-    folder = versions / str(int(match["number"]))
+    folder = versions / str(named[1])
     if not (folder / VERSION_FILE).is_file():
         known = ", ".join(f"v{path.name}" for path in store.run_folders_in(versions))
         raise SettingsError(f"{given}: there is no such version; {versions} has {known or 'none'}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tracegen.model import Run
 
+ANCHORS = "data/anchors.json"  # the list of its places: see anchors.py
 # The pages a report may have, in their order: key, title, summary.
 OUTLINE = (
     ("overview", "Overview", "What was run, what was found, and how sure it is."),

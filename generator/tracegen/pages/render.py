@@ -16,6 +16,7 @@ from tracegen.charts import theme
 from tracegen.figures.catalogue import part_of
 from tracegen.figures.explanation import Explained, explained
 from tracegen.model import Check, Run, Version
+from tracegen.pages.anchors import write_anchors
 from tracegen.pages.collector import Collector
 from tracegen.pages.experts import experts
 from tracegen.pages.explorers.packing import script_json
@@ -94,6 +95,7 @@ def render_report(
             random_weights=collector.flag("model", "random_weights"),
         )
         made.append(Page(key, title, summary, body))
+    write_anchors(collector, made, explored=any(view.get("explorer") is True for view in views))
     collector.finish()
     values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
     collector.files.add("data/values.json", values + "\n")

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen import store
+from tracegen.address import name_problem
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError
 from tracegen.hashes import HashCache
@@ -32,7 +33,6 @@ from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify
 SCHEMA = 1
 LEDGER_FILE = "ledger.json"
 STATUS_FILE = "status.json"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,9 @@ def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime,
     holds already unless `again` is true.
     """
     name = experiment_folder.name
-    if not NAME.fullmatch(name):
-        raise SettingsError(f"{experiment_folder}: the name may hold letters, digits, '.', '_' and '-' only")
+    problem = name_problem(name)
+    if problem:
+        raise SettingsError(f"{experiment_folder}: the name of an experiment cannot be {problem}")
     if not message.strip():
         raise SettingsError('the message is empty; say why this version is published: -m "why"')
     ledger = read_ledger(experiment_folder)

@@ -19,13 +19,14 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from tracegen import resources, store
+from tracegen.address import name_problem
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError, TracegenError
 from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, outline
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.publishing.errata import errata_of
-from tracegen.publishing.versions import LEDGER_FILE, NAME, Published, question_of, read_published
+from tracegen.publishing.versions import LEDGER_FILE, Published, question_of, read_published
 from tracegen.site import files as site_files
 from tracegen.site import reference, vega
 from tracegen.site import search as site_search
@@ -224,8 +225,9 @@ def _folders(experiments: Path) -> list[Path]:
     marks = ("experiment.toml", LEDGER_FILE, "versions", "runs")
     folders = sorted(p for p in experiments.iterdir() if any((p / mark).exists() for mark in marks))
     for folder in folders:
-        if not NAME.fullmatch(folder.name):
-            raise SettingsError(f"{folder}: the name may hold letters, digits, '.', '_' and '-' only; rename it")
+        problem = name_problem(folder.name)
+        if problem:
+            raise SettingsError(f"{folder}: the name of an experiment cannot be {problem}; rename the folder")
     return folders
 
 

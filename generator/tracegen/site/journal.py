@@ -17,9 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from html import escape, unescape
-from pathlib import Path
+from html import unescape
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
@@ -30,8 +28,8 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
-from tracegen.pages.explorers import op_address, place_address
-from tracegen.publishing.bundle import Bundle
+from tracegen import address
+from tracegen.publishing import anchors
 from tracegen.publishing.versions import Published
 
 Found = tuple[Element, int, int] | tuple[None, None, None]  # what Python-Markdown takes from a pattern
@@ -40,7 +38,6 @@ SCHEME = "tracegen:/"
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
 _VALUE = r"\{\{\s*(?P<citation>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
 _FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
-_REFERENCE = re.compile(r"(?P<citation>[\w.-]+@v\d+)(?:/(?P<page>[a-z][a-z0-9-]*))?(?:#(?P<anchor>[^\s#]+))?")
 _MARKED = re.compile(r'<mark class="tracegen-unknown" title="(?P<reason>[^"]*)">(?P<literal>.*?)</mark>', re.DOTALL)
 
 
@@ -98,28 +95,28 @@ def references(published: Iterable[Published], base: str = "experiments") -> Ref
 
 def resolve(known: References, reference: str) -> Target:
     """Where `sample@v1/memory#fig-heatmap` leads. Raises UnknownReferenceError."""
-    match = _REFERENCE.fullmatch(reference.strip())
-    if not match:
+    found = address.reference(reference)
+    if not found:
         name = re.split("[@/#]", reference.strip(), maxsplit=1)[0]
         raise UnknownReferenceError(
             f"a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; {_published_of(known, name)}"
         )
-    one = _version(known, match["citation"])
-    document, anchor = one.bundle.document, match["anchor"] or ""
-    pages = [page for page in one.bundle.pages if match["page"] in (None, page["key"])]
+    one = _version(known, found.citation)
+    document, anchor = one.bundle.document, found.anchor
+    pages = [page for page in one.bundle.pages if found.page in (None, page["key"])]
     if not pages:
         keys = ", ".join(page["key"] for page in one.bundle.pages)
-        raise UnknownReferenceError(f"{match['citation']} has no page {match['page']!r}; it has {keys}")
+        raise UnknownReferenceError(f"{found.citation} has no page {found.page!r}; it has {keys}")
     figure = next((f for f in document["figures"] if _anchor(f) == anchor and _holds(pages, f["page"])), None)
     if figure:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
-        pages = [page for page in pages if _shows(one.bundle, page, anchor)]
-        if not pages and op_address.parse(anchor):
-            raise UnknownReferenceError(f"{match['citation']} lists no op at {anchor!r}; see its operations page")
+        pages = [page for page in pages if anchors.shows(one.bundle, page, anchor)]
+        if not pages and address.op(anchor):
+            raise UnknownReferenceError(f"{found.citation} lists no op at {anchor!r}; see its operations page")
         if not pages:
             keys = ", ".join(_anchor(f) for f in document["figures"]) or "none"
-            raise UnknownReferenceError(f"{match['citation']} has no anchor {anchor!r}; its figures are {keys}")
+            raise UnknownReferenceError(f"{found.citation} has no anchor {anchor!r}; its figures are {keys}")
     root = f"{SCHEME}{known.base}/{one.version.experiment}/{one.version.name}"
     return Target(one, pages[0], anchor, figure, root)
 
@@ -174,54 +171,6 @@ def _room(target: Target) -> dict[str, str]:
     with (target.published.bundle.folder / target.figure["path_svg"]).open(encoding="utf-8", errors="replace") as file:
         box = re.search(r'viewBox="\S+ \S+ ([\d.]{1,12}) ([\d.]{1,12})"', file.read(1000))
     return {"style": f"aspect-ratio: {box[1]} / {box[2]}"} if box else {}
-
-
-def _shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
-    """Whether the page has an element with this id, or its scripts lead to what the anchor is the address of."""
-    body, key = bundle.body(page["path"]), page["key"]
-    if f'id="{escape(anchor)}"'.encode() in body:
-        return True
-    if key in ("operations", "timeline"):
-        return _lists(bundle, anchor)
-    if key == "memory":
-        found = _file(bundle, place_address.MEMORY)
-        return found is not None and place_address.tensor(anchor) in _tensors(*found)
-    at = place_address.node(anchor) if key == "graph" else None
-    if at is None:
-        return False
-    facts = place_address.facts_of(body, at[0])
-    found = _file(bundle, facts) if isinstance(facts, str) else None
-    known = found[0].read_bytes() if found else facts
-    return not isinstance(known, str | None) and at[1] in place_address.nodes_of(known)
-
-
-def _lists(bundle: Bundle, anchor: str) -> bool:
-    """Whether the operations page, which the timeline follows, has a row for the op or the pass."""
-    op = op_address.parse(anchor)
-    body = next((bundle.body(page["path"]) for page in bundle.pages if page["key"] == "operations"), b"")
-    if op is None or f'id="{escape(anchor)}"'.encode() in body:
-        return op is not None
-    pass_id, node = op
-    chunk = op_address.chunk_of(body, pass_id)
-    found = None if chunk is None else _file(bundle, chunk)
-    nodes = _nodes(*found).get(pass_id, frozenset()) if found else frozenset()
-    return bool(nodes) if node is None else node in nodes
-
-
-def _file(bundle: Bundle, path: str) -> tuple[Path, str] | None:
-    """A file of the bundle and its hash; None when the bundle does not have it."""
-    entry = bundle.document["manifest"].get(path)
-    return None if entry is None else (bundle.folder / path, entry["sha256"])
-
-
-@lru_cache(maxsize=8)  # one chunk answers for all the references to its passes
-def _nodes(path: Path, sha256: str) -> Mapping[int, frozenset[int]]:
-    return op_address.nodes_of(path.read_bytes())
-
-
-@lru_cache(maxsize=8)
-def _tensors(path: Path, sha256: str) -> frozenset[int]:
-    return place_address.tensors_of(path.read_bytes())
 
 
 def _holds(pages: list[Mapping[str, str]], key: str) -> bool:

@@ -15,14 +15,13 @@ import pandas as pd
 
 from tracegen.analysis.accesses import SELECTING, placed
 from tracegen.pages.collector import Collector
-from tracegen.pages.explorers.op_address import CHUNK_CALL, CHUNKS
 from tracegen.pages.explorers.packing import codes, packed, script_json, texts
 from tracegen.words import quantities as q
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 400_000
 COLUMNS = ("begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "disk_bytes", "copied_bytes", "buffer_bytes")
 TIMES, STEADY = COLUMNS[1:5], (*COLUMNS[5:], "n_threads")  # steady: usually alike in all passes of a static
-STATIC_CALL = "tracegenStatic"
+CHUNKS, CHUNK_CALL, STATIC_CALL = "data/ops", "tracegenChunk", "tracegenStatic"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tracegen.pages.collector import Collector
-from tracegen.pages.explorers.op_address import CHUNKS
+from tracegen.pages.explorers.op_chunks import CHUNKS
 from tracegen.pages.explorers.packing import script_json
 from tracegen.words import quantities as q
 

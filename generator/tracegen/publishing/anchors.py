@@ -1,0 +1,48 @@
+"""The places of a version that a journal can refer to, from the list in its bundle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tracegen import address
+from tracegen.pages.page import ANCHORS
+from tracegen.publishing import old_anchors
+from tracegen.publishing.bundle import Bundle
+
+
+def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
+    """Whether the page has an element with this id, or its scripts lead to what the anchor is the address of."""
+    entry = bundle.document["manifest"].get(ANCHORS)
+    if entry is None:  # published before there was such a list
+        return old_anchors.shows(bundle, page, anchor)
+    listed, key = _listed(bundle.folder / ANCHORS, entry["sha256"]), page["key"]
+    if anchor in listed["ids"].get(key, ()):
+        return True
+    if key in ("operations", "timeline"):
+        return _has_op(listed, anchor)
+    if key == "memory":
+        return address.tensor(anchor) in listed["tensors"]
+    found = address.node(anchor) if key == "graph" else None
+    return found is not None and _within(listed["graphs"].get(str(found[0]), ()), found[1])
+
+
+@lru_cache(maxsize=8)  # one list answers for all the references to its version
+def _listed(path: Path, sha256: str) -> Mapping[str, Any]:
+    listed = json.loads(path.read_text(encoding="utf-8"))
+    return {**listed, "tensors": frozenset(listed["tensors"])}
+
+
+def _has_op(listed: Mapping[str, Any], anchor: str) -> bool:
+    """Whether the operations page, which the timeline follows, has a row for the op or the pass."""
+    op = address.op(anchor)
+    if op is None or str(op[0]) not in listed["passes"]:
+        return False
+    return op[1] is None or _within(listed["nodes"][listed["passes"][str(op[0])]], op[1])
+
+
+def _within(runs: Sequence[Sequence[int]], number: int) -> bool:
+    return any(first <= number < first + n for first, n in runs)
