@@ -1,0 +1,42 @@
+// What stands behind the # of an address.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load, plain } from "./load.mjs";
+
+const location = { hash: "" };
+const page = load({ location });
+
+function words(hash) {
+  location.hash = hash;
+  return plain(page.addressWords());
+}
+function numbers(hash) {
+  location.hash = hash;
+  return plain(page.address());
+}
+
+test("words of an address are decoded", () => {
+  assert.deepEqual(words("#pass=3&q=a%20b%26c%3Dd&sort=-wall"), { pass: "3", q: "a b&c=d", sort: "-wall" });
+});
+
+test("what cannot be decoded is left out, the rest stays", () => {
+  assert.deepEqual(words("#q=%E0%A4%A&pass=3"), { pass: "3" });
+});
+
+test("a part without a key or without a value's sign is no word", () => {
+  assert.deepEqual(words("#=3&tensor&&node="), { node: "" });
+  assert.deepEqual(words(""), {});
+});
+
+test("only the first sign parts key and value", () => { assert.deepEqual(words("#q=a=b"), { q: "a=b" }); });
+
+test("only whole numbers are numbers of an address", () => {
+  assert.deepEqual(numbers("#pass=03&node=-1&tensor=1e3&file=0x1&offset=12&layer=1.5&q=&token=%31"), {
+    pass: 3, offset: 12, token: 1,
+  });
+});
+
+test("a hostile key is a word or nothing, and changes no object", () => {
+  assert.deepEqual(words("#__proto__=1&constructor=2"), { constructor: "2" });
+  assert.deepEqual([page.address().pass, Object.keys(page.address())], [undefined, ["constructor"]]);
+});
