@@ -4,6 +4,7 @@ VENV   ?= .venv
 PYTHON ?= python3
 BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
+SCRIPTS = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs)
 
 .PHONY: help demo sample test check bench fuzz server llama-matrix lock clean
 .DEFAULT_GOAL := help
@@ -31,6 +32,7 @@ test: $(VENV)/ready ## all tests: native, Python, integration, browser
 check: $(VENV)/ready ## lint, types, format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(SCRIPTS)
 	$(BIN)/mypy
 
 bench: $(VENV)/ready ## the benchmark suite, with its limits

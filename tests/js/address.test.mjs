@@ -1,9 +1,12 @@
 // What stands behind the # of an address.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { load, plain } from "./load.mjs";
+import {test} from "node:test";
 
-const location = { hash: "" };
+import {load, plain} from "./load.mjs";
+
+const location = {
+  hash: ""
+};
 const page = load({ location });
 
 function words(hash) {
@@ -15,13 +18,11 @@ function numbers(hash) {
   return plain(page.address());
 }
 
-test("words of an address are decoded", () => {
-  assert.deepEqual(words("#pass=3&q=a%20b%26c%3Dd&sort=-wall"), { pass: "3", q: "a b&c=d", sort: "-wall" });
-});
+test("words of an address are decoded",
+  () => { assert.deepEqual(words("#pass=3&q=a%20b%26c%3Dd&sort=-wall"), { pass: "3", q: "a b&c=d", sort: "-wall" }); });
 
-test("what cannot be decoded is left out, the rest stays", () => {
-  assert.deepEqual(words("#q=%E0%A4%A&pass=3"), { pass: "3" });
-});
+test("what cannot be decoded is left out, the rest stays",
+  () => { assert.deepEqual(words("#q=%E0%A4%A&pass=3"), { pass: "3" }); });
 
 test("a part without a key or without a value's sign is no word", () => {
   assert.deepEqual(words("#=3&tensor&&node="), { node: "" });
@@ -32,7 +33,9 @@ test("only the first sign parts key and value", () => { assert.deepEqual(words("
 
 test("only whole numbers are numbers of an address", () => {
   assert.deepEqual(numbers("#pass=03&node=-1&tensor=1e3&file=0x1&offset=12&layer=1.5&q=&token=%31"), {
-    pass: 3, offset: 12, token: 1,
+    pass: 3,
+    offset: 12,
+    token: 1,
   });
 });
 

@@ -1,22 +1,29 @@
 // What the graph page knows of its nodes, how they are found, and where blocks stand in the whole graph.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { load, plain } from "./load.mjs";
+import {test} from "node:test";
+
+import {load, plain} from "./load.mjs";
 
 const page = load({ document: { getElementById: () => null } });
 
 // Two layers of two nodes that share a drawing, and an end that reads the second: 1 = f(0), 2 = g(1, 100), and so on.
 function facts() {
   return {
-    key: "k", graphs: [0], node: [0, 1, 2, 3, 4, 5, 100, 101],
+    key: "k",
+    graphs: [0],
+    node: [0, 1, 2, 3, 4, 5, 100, 101],
     sources: [[], [0], [1, 100], [2], [3, 101], [4, 4], [], []],
     op: { names: ["GET_ROWS", "MUL", "MUL_MAT", "NONE"], codes: [0, 1, 2, 1, 2, 1, 3, 3] },
     name: ["embd", "norm-0", "q-0", "norm-1", "q-1", "result", "blk.0.attn_q.weight", "blk.1.attn_q.weight"],
     component: { names: ["embedding", "norm", "attention_q"], codes: [0, 1, 2, 1, 2, 1, 2, 2] },
-    layer: [null, 0, 0, 1, 1, null, 0, 1], kind: [0, 0, 0, 0, 0, 1, 2, 2], time: [4, 10, 20, 30, null, null, null, null],
+    layer: [null, 0, 0, 1, 1, null, 0, 1],
+    kind: [0, 0, 0, 0, 0, 1, 2, 2],
+    time: [4, 10, 20, 30, null, null, null, null],
     instances: [
-      { block: 0, layer: null, title: "input", nodes: [0] }, { block: 1, layer: 0, nodes: [1, 2] },
-      { block: 1, layer: 1, nodes: [3, 4] }, { block: 2, layer: null, title: "output", nodes: [5] },
+      { block: 0, layer: null, title: "input", nodes: [0] },
+      { block: 1, layer: 0, nodes: [1, 2] },
+      { block: 1, layer: 1, nodes: [3, 4] },
+      { block: 2, layer: null, title: "output", nodes: [5] },
     ],
   };
 }
@@ -50,9 +57,7 @@ test("a mean counts only what is known", () => {
   assert.deepEqual(plain(book.mean("time", [4])), { value: null, n: 0 });
 });
 
-function found(query) {
-  return Array.from(page.graphMatches(page.graphEntries([book]), query), (entry) => entry.node);
-}
+function found(query) { return Array.from(page.graphMatches(page.graphEntries([book]), query), (entry) => entry.node); }
 
 test("every word of a search must occur somewhere in a node", () => {
   assert.deepEqual(found("mul_mat attention_q"), [2, 4]);
@@ -87,15 +92,23 @@ function planned(n, sizes, room) {
 
 test("blocks of the whole graph do not lie on each other, and lie inside it", () => {
   for (const n of [1, 2, 7, 40]) {
-    const { plan, templates, instances } = planned(n, [[200, 300], [340, 900], [120, 80]], { width: 1000, height: 700 });
+    const { plan, templates, instances } =
+      planned(n, [[200, 300], [340, 900], [120, 80]], { width: 1000, height: 700 });
     const boxes = plan.places.map((place, i) => {
       const own = templates[instances[i].block];
-      return { left: place.x, right: place.x + own.width, top: place.y - 1.5 * plan.head, bottom: place.y + own.height };
+      return {
+        left: place.x,
+        right: place.x + own.width,
+        top: place.y - 1.5 * plan.head,
+        bottom: place.y + own.height
+      };
     });
     boxes.forEach((one, i) => {
       assert.ok(one.left >= 0 && one.right <= plan.width && one.top >= 0 && one.bottom <= plan.height, `${n}: ${i}`);
       boxes.slice(0, i).forEach((other) => {
-        assert.ok(one.left >= other.right || one.right <= other.left || one.top >= other.bottom || one.bottom <= other.top, `${n}: ${i}`);
+        assert.ok(
+          one.left >= other.right || one.right <= other.left || one.top >= other.bottom || one.bottom <= other.top,
+          `${n}: ${i}`);
       });
     });
   }
@@ -111,6 +124,8 @@ test("columns fill a frame from left to right, in the order of the graph", () =>
 
 test("a line between columns runs in the gutters, one between neighbours does not", () => {
   const a = { column: 0 }, far = { column: 2, y: 400 }, near = { column: 0, y: 400 };
-  assert.equal(page.graphLine({ x: 10, y: 20 }, { x: 30, y: 300, next: true }, a, near, [100, 200, 300], 10), "M10,20V38H30V300");
-  assert.equal(page.graphLine({ x: 10, y: 20 }, { x: 230, y: 410 }, a, far, [100, 200, 300], 10), "M10,20V38H100V18H200V367H230V410");
+  assert.equal(
+    page.graphLine({ x: 10, y: 20 }, { x: 30, y: 300, next: true }, a, near, [100, 200, 300], 10), "M10,20V38H30V300");
+  assert.equal(page.graphLine({ x: 10, y: 20 }, { x: 230, y: 410 }, a, far, [100, 200, 300], 10),
+    "M10,20V38H100V18H200V367H230V410");
 });

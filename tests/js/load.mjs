@@ -1,6 +1,6 @@
 // The scripts of the pages in an engine without a page: classic scripts, one after the other, that share a global scope
 // here as they share a function in the bundle. What a browser gives them is given by the test that needs it.
-import { readFileSync } from "node:fs";
+import {readFileSync} from "node:fs";
 import vm from "node:vm";
 
 const SCRIPTS = new URL("../../templates/assets/scripts/", import.meta.url);
@@ -40,9 +40,7 @@ export function pack(numbers) {
 }
 
 // The gaps between numbers, the first from 0.
-export function gaps(numbers) {
-  return numbers.map((number, i) => number - (i ? numbers[i - 1] : 0));
-}
+export function gaps(numbers) { return numbers.map((number, i) => number - (i ? numbers[i - 1] : 0)); }
 
 // Whole numbers from 0 to n - 1, the same in every run.
 export function dice(seed) {

@@ -1,33 +1,57 @@
 // What the memory explorer knows of a run: pieces of the file, what rows and passes used of them, lanes and stretches.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { dice, gaps, load, pack, plain } from "./load.mjs";
+import {test} from "node:test";
+
+import {dice, gaps, load, pack, plain} from "./load.mjs";
 
 const page = load();
 const SIZE = 100; // of every piece
-const PIECES = [ // tensor, expert, begin on the axis; two files of 1000 bytes, one behind the other
-  [0, null, 0], [1, 0, 100], [1, 1, 200], [2, null, 500], [3, null, 1000], [4, null, 1100],
+const PIECES = [
+  // tensor, expert, begin on the axis; two files of 1000 bytes, one behind the other
+  [0, null, 0],
+  [1, 0, 100],
+  [1, 1, 200],
+  [2, null, 500],
+  [3, null, 1000],
+  [4, null, 1100],
 ];
 
 function row(label, uses, more) {
   const column = (i) => pack(uses.map((use) => use[i]));
   return {
-    label, n: 1, outside: false, first: 0, buffers: {}, piece: pack(gaps(uses.map((use) => use[0]))), copied: column(1),
-    n_uses: column(2), touched_bytes: column(3), work_ns: column(4), ...more,
+    label,
+    n: 1,
+    outside: false,
+    first: 0,
+    buffers: {},
+    piece: pack(gaps(uses.map((use) => use[0]))),
+    copied: column(1),
+    n_uses: column(2),
+    touched_bytes: column(3),
+    work_ns: column(4),
+    ...more,
   };
 }
 
 function data(rows) {
   return {
     cut: {
-      tensor: pack(PIECES.map((one) => one[0])), expert: pack(PIECES.map((one) => one[1])),
-      begin: pack(gaps(PIECES.map((one) => one[2]))), size: pack(PIECES.map(() => SIZE)),
+      tensor: pack(PIECES.map((one) => one[0])),
+      expert: pack(PIECES.map((one) => one[1])),
+      begin: pack(gaps(PIECES.map((one) => one[2]))),
+      size: pack(PIECES.map(() => SIZE)),
     },
     tensors: {
-      0: ["embd", null, "embedding", "F32", 0], 1: ["up", 0, "expert_up", "F32", 0], 2: ["q", 1, "attention_q", "F32", 0],
-      3: ["k", 1, "other", "F32", 1], 4: ["norm", null, "norm", "F32", 1],
+      0: ["embd", null, "embedding", "F32", 0],
+      1: ["up", 0, "expert_up", "F32", 0],
+      2: ["q", 1, "attention_q", "F32", 0],
+      3: ["k", 1, "other", "F32", 1],
+      4: ["norm", null, "norm", "F32", 1],
     },
-    files: [["a.gguf", 0], ["b.gguf", 1000]], total: 2000, top: {}, rows,
+    files: [["a.gguf", 0], ["b.gguf", 1000]],
+    total: 2000,
+    top: {},
+    rows,
     passes: rows.map((one, k) => [10 + k, `pass ${10 + k}`, "000", 0, k, 0]),
   };
 }
@@ -41,14 +65,22 @@ const book = page.memoryBook(data(ROWS));
 
 test("pieces lie where the file has them", () => {
   assert.deepEqual(plain(book.pieces).map((one) => [one.begin, one.end, one.name, one.expert, one.file, one.offset]), [
-    [0, 100, "embd", null, 0, 0], [100, 200, "up", 0, 0, 100], [200, 300, "up", 1, 0, 200], [500, 600, "q", null, 0, 500],
-    [1000, 1100, "k", null, 1, 0], [1100, 1200, "norm", null, 1, 100],
+    [0, 100, "embd", null, 0, 0],
+    [100, 200, "up", 0, 0, 100],
+    [200, 300, "up", 1, 0, 200],
+    [500, 600, "q", null, 0, 500],
+    [1000, 1100, "k", null, 1, 0],
+    [1100, 1200, "norm", null, 1, 100],
   ]);
 });
 
 test("an offset of a file leads to the piece that holds it, or to none", () => {
-  const at = (file, offset) => { const piece = book.lies(file, offset); return piece && piece.i; };
-  assert.deepEqual([at(0, 99), at(0, 100), at(0, 299), at(0, 300), at(1, 0), at(1, 199), at(1, 200)], [0, 1, 2, null, 4, 5, null]);
+  const at = (file, offset) => {
+    const piece = book.lies(file, offset);
+    return piece && piece.i;
+  };
+  assert.deepEqual(
+    [at(0, 99), at(0, 100), at(0, 299), at(0, 300), at(1, 0), at(1, 199), at(1, 200)], [0, 1, 2, null, 4, 5, null]);
   assert.deepEqual([book.firstOf(1).i, book.firstOf(9)], [1, undefined]);
 });
 
@@ -56,7 +88,8 @@ test("rows added up count every use; a time that is not known makes none of the 
   const sum = book.together([1, 2]);
   assert.equal(sum.n, 2);
   assert.deepEqual(plain(sum.use), new Map([
-    [0, { copied: false, n_uses: 1, touched_bytes: 50, work_ns: 7 }], [2, { copied: true, n_uses: 3, touched_bytes: 130, work_ns: null }],
+    [0, { copied: false, n_uses: 1, touched_bytes: 50, work_ns: 7 }],
+    [2, { copied: true, n_uses: 3, touched_bytes: 130, work_ns: null }],
     [4, { copied: false, n_uses: 3, touched_bytes: 100, work_ns: 6 }],
   ]));
 });
@@ -88,7 +121,8 @@ test("what a pass used is counted byte by byte", () => {
     const wanted = new Map();
     for (const op of ops) {
       const hit = new Map(), start = [0, 1000][op.file] + op.offset;
-      const ranges = op.runs ? op.runs.map(([first, n]) => [start + first * op.size, n * op.size]) : [[start, op.bytes]];
+      const ranges =
+        op.runs ? op.runs.map(([first, n]) => [start + first * op.size, n * op.size]) : [[start, op.bytes]];
       for (const [from, length] of ranges) {
         for (let byte = from; byte < from + length; byte += 1) {
           const i = PIECES.findIndex((one) => one[2] <= byte && byte < one[2] + SIZE);
@@ -97,7 +131,8 @@ test("what a pass used is counted byte by byte", () => {
       }
       for (const [i, bytes] of hit) {
         const one = wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, work_ns: 0 };
-        wanted.set(i, { ...one, n_uses: one.n_uses + 1, touched_bytes: one.touched_bytes + bytes, work_ns: one.work_ns + 1 });
+        wanted.set(
+          i, {...one, n_uses: one.n_uses + 1, touched_bytes: one.touched_bytes + bytes, work_ns: one.work_ns + 1 });
       }
     }
     assert.deepEqual(plain(book.ofPass(ran(ops)).use), wanted, JSON.stringify(ops));
@@ -105,7 +140,8 @@ test("what a pass used is counted byte by byte", () => {
 });
 
 test("what lies in no file, or was copied, is told apart", () => {
-  const made = book.ofPass(ran([{ file: null, offset: 0, bytes: 10 }, { file: 0, offset: 0, bytes: 10, kind: "copied", work: null }]));
+  const made = book.ofPass(
+    ran([{ file: null, offset: 0, bytes: 10 }, { file: 0, offset: 0, bytes: 10, kind: "copied", work: null }]));
   assert.deepEqual(plain(made.use), new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, work_ns: null }]]));
 });
 
@@ -119,14 +155,17 @@ test("places follow the file, or the layers, those of none first", () => {
 test("lanes of tokens hold what each row used, where it lies", () => {
   const made = page.memoryLanes(book, "tokens", page.memoryPlaces(book, "file"), null);
   assert.deepEqual(Array.from(made.lanes, (lane) => lane.name), ["load", "prompt", "token 0"]);
-  assert.deepEqual(Array.from(made.lanes[2].blocks, (block) => [block.from, block.size, block.one.touched_bytes]), [[200, 100, 30], [1000, 100, 100]]);
+  assert.deepEqual(Array.from(made.lanes[2].blocks, (block) => [block.from, block.size, block.one.touched_bytes]),
+    [[200, 100, 30], [1000, 100, 100]]);
 });
 
 test("lanes of layers hold every piece, used or not, one behind the other", () => {
   const made = page.memoryLanes(book, "layers", page.memoryPlaces(book, "file"), book.together([2]));
-  const told = (lane) => [lane.name, ...Array.from(lane.blocks, (block) => [block.piece.name, block.from, block.one && block.one.n_uses])];
+  const told = (lane) => [lane.name,
+    ...Array.from(lane.blocks, (block) => [block.piece.name, block.from, block.one && block.one.n_uses])];
   assert.deepEqual(Array.from(made.lanes, told), [
-    ["no layer", ["embd", 0, null], ["norm", 100, null]], ["layer 0", ["up", 0, null], ["up", 100, 1]],
+    ["no layer", ["embd", 0, null], ["norm", 100, null]],
+    ["layer 0", ["up", 0, null], ["up", 100, 1]],
     ["layer 1", ["q", 0, null], ["k", 100, 3]],
   ]);
   assert.equal(made.total, 200);
@@ -134,21 +173,31 @@ test("lanes of layers hold every piece, used or not, one behind the other", () =
 
 test("a cell of layers by tokens is the sum of its pieces; fused ones add no time", () => {
   const made = page.memoryLanes(book, "matrix", page.memoryPlaces(book, "file"), null);
-  const cells = Array.from(made.lanes, (lane) => Array.from(lane.blocks, (block) => block.one && [block.one.touched_bytes, block.one.work_ns, block.one.copied]));
-  assert.deepEqual(cells, [[[5, 10, false], [50, 7, false], null], [null, [100, 0, true], [30, 4, false]], [null, null, [100, 6, false]]]);
+  const cells = Array.from(made.lanes,
+    (lane) =>
+      Array.from(lane.blocks, (block) => block.one && [block.one.touched_bytes, block.one.work_ns, block.one.copied]));
+  assert.deepEqual(cells,
+    [[[5, 10, false], [50, 7, false], null], [null, [100, 0, true], [30, 4, false]], [null, null, [100, 6, false]]]);
   assert.equal(made.total, 3);
 });
 
 // Six passes in four rows: one outside, three that share a row, two of their own.
 function several() {
-  const rows = [row("load", [[0, 0, 1, 5, 1]], { outside: true }), row("tokens 0–2", [[0, 0, 3, 30, 3], [1, 0, 3, 3, 3]], { n: 3 }), row("token 3", [[0, 0, 1, 7, 1]]), row("token 4", [[2, 0, 1, 9, 1]])];
+  const rows = [
+    row("load", [[0, 0, 1, 5, 1]], { outside: true }), row("tokens 0–2", [[0, 0, 3, 30, 3], [1, 0, 3, 3, 3]], { n: 3 }),
+    row("token 3", [[0, 0, 1, 7, 1]]), row("token 4", [[2, 0, 1, 9, 1]])
+  ];
   const all = data(rows);
-  all.passes = [[0, "load", "0", 0, 0, 0], [1, "t0", "0", 0, 1, 0], [2, "t1", "0", 0, 1, 0], [3, "t2", "0", 0, 1, 0], [4, "t3", "0", 0, 2, 0], [5, "t4", "0", 0, 3, 0]];
+  all.passes = [
+    [0, "load", "0", 0, 0, 0], [1, "t0", "0", 0, 1, 0], [2, "t1", "0", 0, 1, 0], [3, "t2", "0", 0, 1, 0],
+    [4, "t3", "0", 0, 2, 0], [5, "t4", "0", 0, 3, 0]
+  ];
   const own = page.memoryBook(all), asked = [];
   const other = load();
   other.loadPass = (entry, folder, done) => asked.push([entry.id, done]);
   other.passOf = (id) => id;
-  own.ofPass = (id) => ({ n: 1, use: new Map([[0, { copied: false, n_uses: 1, touched_bytes: 10 * id, work_ns: 1 }]]) });
+  own.ofPass = (id) =>
+    ({ n: 1, use: new Map([[0, { copied: false, n_uses: 1, touched_bytes: 10 * id, work_ns: 1 }]]) });
   let changed = 0, failed = 0;
   const passes = other.memoryPasses(own, "ops/", () => { changed += 1; }, () => { failed += 1; });
   return { passes, asked, changed: () => changed, failed: () => failed };

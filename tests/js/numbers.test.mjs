@@ -1,7 +1,8 @@
 // Numbers and their words, against what the pages' Python writes.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { expected, load } from "./load.mjs";
+import {test} from "node:test";
+
+import {expected, load} from "./load.mjs";
 
 const page = load();
 const THIN = "\u202f";

@@ -1,7 +1,8 @@
 // Columns of numbers: what Python packed comes back, and what the tests pack is what Python packs.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { expected, load, pack, plain } from "./load.mjs";
+import {test} from "node:test";
+
+import {expected, load, pack, plain} from "./load.mjs";
 
 const page = load();
 

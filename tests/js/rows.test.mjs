@@ -1,19 +1,32 @@
 // The ops of a pass, put together from a chunk and what its passes share; spans of a thread and their columns of pixels.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { dice, expected, gaps, load, pack, plain } from "./load.mjs";
+import {test} from "node:test";
+
+import {dice, expected, gaps, load, pack, plain} from "./load.mjs";
 
 const STATIC = {
   static: 4,
-  nodes: [[10, "GET_ROWS", "embd", null, "embedding"], [11, "MUL_MAT", "q-0", 0, "attention_q"], [12, "ADD", "sum-0", 0, "other"]],
+  nodes: [
+    [10, "GET_ROWS", "embd", null, "embedding"], [11, "MUL_MAT", "q-0", 0, "attention_q"],
+    [12, "ADD", "sum-0", 0, "other"]
+  ],
   note: ["", "", "fused"],
-  disk: [512, 4096, 0], copied: [0, 0, null], buffer: [64, 64, 128], threads: [1, 2, 1],
+  disk: [512, 4096, 0],
+  copied: [0, 0, null],
+  buffer: [64, 64, 128],
+  threads: [1, 2, 1],
   operands: { 10: [["dst"], ["src0"]], 11: [["src1"]], 12: [["src0"]] },
   selects: [[10, "src0", "row", 256], [11, "src1", "expert", null], [12, "src0", "row", 8]],
 };
 
 function pass(id, more) {
-  const times = { begin: pack([100, null, 50]), duration: pack([7, null, 9]), work: pack([5, null, 9]), barrier: pack([1, null, 0]), wait: pack([1, null, 0]) };
+  const times = {
+    begin: pack([100, null, 50]),
+    duration: pack([7, null, 9]),
+    work: pack([5, null, 9]),
+    barrier: pack([1, null, 0]),
+    wait: pack([1, null, 0])
+  };
   return { id, units: pack([0, 0, 0]), ...times, ...more };
 }
 
@@ -68,7 +81,13 @@ test("units are worded as the pages word them", () => {
 
 function lane(spans) {
   const column = (name) => spans.map((span) => span[name]);
-  return { begin: column("begin"), work: column("work"), barrier: column("barrier"), wait: column("wait"), kind: column("kind") };
+  return {
+    begin: column("begin"),
+    work: column("work"),
+    barrier: column("barrier"),
+    wait: column("wait"),
+    kind: column("kind")
+  };
 }
 
 test("the span at a time is the last that began by then", () => {
@@ -84,7 +103,17 @@ test("the span at a time is the last that began by then", () => {
 
 test("threads of a pass are unpacked, their begins from gaps", () => {
   const page = load(), begin = [3, 10, 42];
-  page.tracegenSpans([{ id: 7, threads: [{ thread: 1, node: pack([0, 1, 2]), begin: pack(gaps(begin)), work: pack([5, 6, 7]), barrier: pack([0, 1, 0]), wait: pack([1, 0, 2]) }] }]);
+  page.tracegenSpans([{
+    id: 7,
+    threads: [{
+      thread: 1,
+      node: pack([0, 1, 2]),
+      begin: pack(gaps(begin)),
+      work: pack([5, 6, 7]),
+      barrier: pack([0, 1, 0]),
+      wait: pack([1, 0, 2])
+    }]
+  }]);
   const [made] = page.lanesOf(7);
   assert.deepEqual(plain(made.begin), begin);
   assert.deepEqual([0, 1, 2].map((i) => page.spanEnd(made, i)), [9, 17, 51]);
@@ -97,7 +126,10 @@ test("a column of pixels shows what took most of it, counted nanosecond by nanos
     for (let at = roll(4); spans.length < 12;) {
       const span = { begin: at, work: roll(9), barrier: roll(3), wait: roll(3), kind: roll(INSIDE) };
       for (const [n, kind] of [[span.work, span.kind], [span.barrier, INSIDE], [span.wait, AFTER]]) {
-        for (let k = 0; k < n; k += 1) { painted[at] = kind; at += 1; }
+        for (let k = 0; k < n; k += 1) {
+          painted[at] = kind;
+          at += 1;
+        }
       }
       spans.push(span);
       at += roll(6);
@@ -108,9 +140,14 @@ test("a column of pixels shows what took most of it, counted nanosecond by nanos
       const counts = new Array(KINDS).fill(0);
       let none = 0;
       for (let at = from + c * wide; at < from + (c + 1) * wide; at += 1) {
-        if (painted[at] === undefined) { none += 1; } else { counts[painted[at]] += 1; }
+        if (painted[at] === undefined) {
+          none += 1;
+        } else {
+          counts[painted[at]] += 1;
+        }
       }
-      const most = Math.max(...counts), allowed = counts.flatMap((count, kind) => (count === most && most ? [kind] : []));
+      const most = Math.max(...counts),
+            allowed = counts.flatMap((count, kind) => (count === most && most ? [kind] : []));
       if (none > most || !most) { allowed.splice(0, allowed.length, -1); }
       if (none === most) { allowed.push(-1); }
       assert.ok(allowed.includes(found[c]), `round ${round}, column ${c}: ${found[c]}, not ${allowed}`);
@@ -120,5 +157,6 @@ test("a column of pixels shows what took most of it, counted nanosecond by nanos
 
 test("a text is cut to the room that it has, and says so", () => {
   const page = load(), pen = { measureText: (text) => ({ width: text.length }) };
-  assert.deepEqual([9, 8, 4, 1].map((room) => page.shortened(pen, "MUL_MAT_", room)), ["MUL_MAT_", "MUL_MAT_", "MUL…", "…"]);
+  assert.deepEqual(
+    [9, 8, 4, 1].map((room) => page.shortened(pen, "MUL_MAT_", room)), ["MUL_MAT_", "MUL_MAT_", "MUL…", "…"]);
 });

@@ -13,9 +13,7 @@ function group(text) {
 function fixed(value, scale, digits) {
   return value === null || value === undefined ? "—" : group((value / scale).toFixed(digits));
 }
-function exact(value) {
-  return value === null || value === undefined ? "—" : group(String(value));
-}
+function exact(value) { return value === null || value === undefined ? "—" : group(String(value)); }
 function make(tag, className, text) {
   var element = document.createElement(tag);
   if (className) { element.className = className; }
@@ -25,16 +23,21 @@ function make(tag, className, text) {
 /* The words of an address, "key=value" between "&", decoded; what cannot be decoded is left out. */
 function addressWords() {
   var found = {};
-  location.hash.slice(1).split("&").forEach(function (part) {
+  location.hash.slice(1).split("&").forEach(function(part) {
     var at = part.indexOf("=");
-    try { if (at > 0) { found[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1)); } } catch (error) { /* no word */ }
+    try {
+      if (at > 0) { found[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1)); }
+    } catch (error) { /* no word */
+    }
   });
   return found;
 }
 /* Those of its words that are whole numbers. */
 function address() {
   var words = addressWords(), found = {};
-  Object.keys(words).forEach(function (key) { if (/^\d+$/.test(words[key])) { found[key] = parseInt(words[key], 10); } });
+  Object.keys(words).forEach(function(key) {
+    if (/^\d+$/.test(words[key])) { found[key] = parseInt(words[key], 10); }
+  });
   return found;
 }
 function stateOf(id) {
@@ -45,14 +48,17 @@ function stateOf(id) {
 /* A data script, asked for once. */
 var waiting = {};
 function script(path, done, failed) {
-  if (waiting[path]) { waiting[path].push([done, failed]); return; }
+  if (waiting[path]) {
+    waiting[path].push([done, failed]);
+    return;
+  }
   waiting[path] = [[done, failed]];
   var element = document.createElement("script");
   function settle(i) {
-    return function () {
+    return function() {
       var callers = waiting[path];
       delete waiting[path];
-      callers.forEach(function (caller) { caller[i](); });
+      callers.forEach(function(caller) { caller[i](); });
     };
   }
   element.src = path;
@@ -64,6 +70,14 @@ function script(path, done, failed) {
 /* Several of them: `done` when all have come, `failed` when one cannot. */
 function scripts(paths, done, failed) {
   var left = paths.length;
-  if (!left) { done(); return; }
-  paths.forEach(function (path) { script(path, function () { left -= 1; if (left === 0) { done(); } }, failed); });
+  if (!left) {
+    done();
+    return;
+  }
+  paths.forEach(function(path) {
+    script(path, function() {
+      left -= 1;
+      if (left === 0) { done(); }
+    }, failed);
+  });
 }

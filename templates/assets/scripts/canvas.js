@@ -24,7 +24,10 @@ function redrawn(draw) {
   function soon() {
     if (asked) { return; }
     asked = true;
-    requestAnimationFrame(function () { asked = false; draw(); });
+    requestAnimationFrame(function() {
+      asked = false;
+      draw();
+    });
   }
   window.addEventListener("resize", soon);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
@@ -42,7 +45,7 @@ function three(value) {
 }
 /* In the first of `units` (name, size, and where it begins when that is not its size) that the value reaches. */
 function inUnit(value, units, smallest) {
-  var unit = units.filter(function (one) { return value >= (one[2] || one[1]); })[0];
+  var unit = units.filter(function(one) { return value >= (one[2] || one[1]); })[0];
   return unit ? three(value / unit[1]) + " " + unit[0] : Math.round(value) + " " + smallest;
 }
 var TIMES = [["h", 3.6e12, 7.2e12], ["min", 6e10, 1.2e11], ["s", 1e9], ["ms", 1e6], ["µs", 1e3]];

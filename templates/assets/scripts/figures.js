@@ -2,27 +2,36 @@
    rows of data (charts/pointing.py), lies invisible over it. Vega itself belongs to the site, not to a version: without
    it figures are what they are on paper. */
 var figureSpecs = {};
-window.tracegenFigure = function (key, spec) { figureSpecs[key] = spec; };
+window.tracegenFigure = function(key, spec) { figureSpecs[key] = spec; };
 
 /* The box that tells and the frame around the mark: one of each, for all figures of a page. */
 function figureTeller() {
-  var FRAME = 4, box = make("div", "tg-told"), frame = make("div", "tg-told-frame"), list = box.appendChild(make("dl")), of = null;
+  var FRAME = 4, box = make("div", "tg-told"), frame = make("div", "tg-told-frame"), list = box.appendChild(make("dl")),
+      of = null;
   box.setAttribute("role", "status");
   box.hidden = frame.hidden = true;
-  function place(element, left, top) { element.style.left = left + "px"; element.style.top = top + "px"; }
-  function hide() { box.hidden = frame.hidden = true; of = null; }
-  document.addEventListener("keydown", function (event) { if (event.key === "Escape") { hide(); } });
+  function place(element, left, top) {
+    element.style.left = left + "px";
+    element.style.top = top + "px";
+  }
+  function hide() {
+    box.hidden = frame.hidden = true;
+    of = null;
+  }
+  document.addEventListener("keydown", function(event) {
+    if (event.key === "Escape") { hide(); }
+  });
   window.addEventListener("scroll", hide, { capture: true, passive: true });
   return {
     hide: hide,
-    show: function (home, mark) {
+    show: function(home, mark) {
       var told = mark.__data__.tooltip, at = mark.getBoundingClientRect(), wide = document.documentElement.clientWidth;
       if (of === mark) { return; }
       home.appendChild(frame);
       home.appendChild(box);
       of = mark;
       list.textContent = "";
-      Object.keys(told).forEach(function (name) {
+      Object.keys(told).forEach(function(name) {
         var line = list.appendChild(make("div"));
         line.appendChild(make("dt", "", name));
         line.appendChild(make("dd", "", told[name]));
@@ -32,31 +41,37 @@ function figureTeller() {
       frame.style.height = at.height + FRAME + "px";
       place(frame, at.left - FRAME / 2, at.top - FRAME / 2);
       var room = box.getBoundingClientRect(), under = at.bottom + 8 + room.height < window.innerHeight;
-      place(box, Math.max(4, Math.min(at.left, wide - room.width - 4)), under ? at.bottom + 8 : Math.max(4, at.top - 8 - room.height));
+      place(box, Math.max(4, Math.min(at.left, wide - room.width - 4)),
+        under ? at.bottom + 8 : Math.max(4, at.top - 8 - room.height));
     }
   };
 }
 
 function figurePoints(drawing, teller) {
   var svg = drawing.querySelector(".tg-targets svg"), home = drawing.parentNode, at = -1;
-  var marks = Array.prototype.filter.call(svg.querySelectorAll("path, rect, line, text, image"), function (element) {
+  var marks = Array.prototype.filter.call(svg.querySelectorAll("path, rect, line, text, image"), function(element) {
     var tells = element.__data__ && element.__data__.tooltip;
     if (!tells) { element.style.pointerEvents = "none"; }
     return tells;
   });
-  drawing.addEventListener("pointerover", function (event) {
-    if (marks.indexOf(event.target) >= 0) { teller.show(home, event.target); } else { teller.hide(); }
+  drawing.addEventListener("pointerover", function(event) {
+    if (marks.indexOf(event.target) >= 0) {
+      teller.show(home, event.target);
+    } else {
+      teller.hide();
+    }
   });
   drawing.addEventListener("pointerleave", teller.hide);
   drawing.addEventListener("blur", teller.hide);
-  drawing.addEventListener("keydown", function (event) {
+  drawing.addEventListener("keydown", function(event) {
     var step = { ".": 1, ",": -1 }[event.key];
     if (!step || !marks.length || event.ctrlKey || event.altKey || event.metaKey) { return; }
     at = at < 0 ? (step > 0 ? 0 : marks.length - 1) : (at + step + marks.length) % marks.length;
     marks[at].scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
-    requestAnimationFrame(function () { requestAnimationFrame(function () { teller.show(home, marks[at]); }); });
+    requestAnimationFrame(function() { requestAnimationFrame(function() { teller.show(home, marks[at]); }); });
   });
-  drawing.setAttribute("aria-label", drawing.getAttribute("aria-label") + "; full stop and comma tell its values one by one");
+  drawing.setAttribute(
+    "aria-label", drawing.getAttribute("aria-label") + "; full stop and comma tell its values one by one");
   drawing.setAttribute("data-told", String(marks.length));
 }
 
@@ -64,10 +79,12 @@ function figureLively(drawing, teller) {
   var spec = figureSpecs[drawing.getAttribute("data-key")], layer = make("div", "tg-targets");
   layer.setAttribute("aria-hidden", "true");
   var plain = { mode: "vega", renderer: "svg", actions: false, tooltip: false, hover: false, defaultStyle: false };
-  window.tracegenVega(layer, spec, plain).then(function () {
-    var svg = layer.querySelector("svg"), drawn = drawing.querySelector("svg").viewBox.baseVal, made = svg.viewBox.baseVal;
+  window.tracegenVega(layer, spec, plain).then(function() {
+    var svg = layer.querySelector("svg"), drawn = drawing.querySelector("svg").viewBox.baseVal,
+        made = svg.viewBox.baseVal;
     if (Math.abs(drawn.width - made.width) > 1.5 || Math.abs(drawn.height - made.height) > 1.5) {
-      drawing.setAttribute("data-told", "0"); /* laid out otherwise than the drawing: it would tell of the wrong marks */
+      drawing.setAttribute(
+        "data-told", "0"); /* laid out otherwise than the drawing: it would tell of the wrong marks */
       return;
     }
     svg.removeAttribute("width");
@@ -77,19 +94,21 @@ function figureLively(drawing, teller) {
   });
 }
 
-starts.push(function () {
-  var vega = document.documentElement.getAttribute("data-tracegen-vega"), drawings = document.querySelectorAll("[data-targets]");
+starts.push(function() {
+  var vega = document.documentElement.getAttribute("data-tracegen-vega"),
+      drawings = document.querySelectorAll("[data-targets]");
   if (!vega || !drawings.length || !window.IntersectionObserver) { return; }
   var teller = figureTeller(), soon = window.requestIdleCallback || window.setTimeout;
-  var seen = new IntersectionObserver(function (entries) {
-    entries.forEach(function (entry) {
+  var seen = new IntersectionObserver(function(entries) {
+    entries.forEach(function(entry) {
       if (!entry.isIntersecting) { return; }
       seen.unobserve(entry.target);
-      soon(function () {
+      soon(function() {
         var needed = window.tracegenVega ? [] : [vega];
-        scripts(needed.concat(entry.target.getAttribute("data-targets")), function () { figureLively(entry.target, teller); }, function () {});
+        scripts(needed.concat(entry.target.getAttribute("data-targets")),
+          function() { figureLively(entry.target, teller); }, function() {});
       });
     });
   });
-  drawings.forEach(function (drawing) { seen.observe(drawing); });
+  drawings.forEach(function(drawing) { seen.observe(drawing); });
 });

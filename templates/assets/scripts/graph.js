@@ -4,17 +4,20 @@ function graph(state) {
   var books = [], chosen = null, paint = null, facts = null;
   if (!root || !panel) { return; }
 
-  function each(selector, visit, within) { Array.prototype.forEach.call((within || root).querySelectorAll(selector), visit); }
+  function each(selector, visit, within) {
+    Array.prototype.forEach.call((within || root).querySelectorAll(selector), visit);
+  }
 
   function mark(book, node) {
-    each(".tg-chosen", function (old) { old.classList.remove("tg-chosen"); });
-    (book ? book.boxes[node] || [] : []).forEach(function (box) { box.element.classList.add("tg-chosen"); });
+    each(".tg-chosen", function(old) { old.classList.remove("tg-chosen"); });
+    (book ? book.boxes[node] || [] : []).forEach(function(box) { box.element.classList.add("tg-chosen"); });
   }
   /* What is drawn of a node comes into view: in the whole graph where the reader looks at that, else in its block. */
   function reveal(book, node) {
-    var frame = root.querySelector("[data-graph=" + book.key + "] .tg-drawing"), edge = frame && frame.getBoundingClientRect();
+    var frame = root.querySelector("[data-graph=" + book.key + "] .tg-drawing"),
+        edge = frame && frame.getBoundingClientRect();
     var drawing = edge && edge.top < innerHeight / 2 && edge.bottom > innerHeight / 2 ? "whole" : "block";
-    var boxes = (book.boxes[node] || []).filter(function (box) { return box.drawing === drawing; });
+    var boxes = (book.boxes[node] || []).filter(function(box) { return box.drawing === drawing; });
     if (boxes[0]) { boxes[0].element.scrollIntoView({ block: "center", inline: "center" }); }
   }
   function choose(book, node, how) {
@@ -23,7 +26,10 @@ function graph(state) {
     root.setAttribute("data-chosen", node);
     var title = facts(book, node), hash = "#g" + book.lead + "-n" + node;
     if (how !== "address" && location.hash !== hash) { history.pushState(null, "", hash); }
-    if (how === "layer") { panel.querySelector("select").focus(); return; }
+    if (how === "layer") {
+      panel.querySelector("select").focus();
+      return;
+    }
     if (how === "click") { return; }
     reveal(book, node);
     if (how === "search") { title.focus({ preventScroll: true }); }
@@ -41,12 +47,16 @@ function graph(state) {
     var match = /^#g(\d+)-n(\d+)$/.exec(location.hash);
     if (!match) { return; }
     var lead = state.lead[match[1]], node = parseInt(match[2], 10);
-    var book = books.filter(function (one) { return one.lead === lead; })[0];
+    var book = books.filter(function(one) { return one.lead === lead; })[0];
     if (book && book.has(node)) {
       choose(book, node, "address");
-      setTimeout(function () { reveal(book, node); }, 0); /* after the browser went to the anchor, below the header */
-      if (document.readyState !== "complete") { window.addEventListener("load", function () { setTimeout(function () { reveal(book, node); }, 0); }); }
-    } else if (book) { missing(match); }
+      setTimeout(function() { reveal(book, node); }, 0); /* after the browser went to the anchor, below the header */
+      if (document.readyState !== "complete") {
+        window.addEventListener("load", function() { setTimeout(function() { reveal(book, node); }, 0); });
+      }
+    } else if (book) {
+      missing(match);
+    }
   }
   function missing(match) {
     mark();
@@ -59,12 +69,13 @@ function graph(state) {
     var node = parseInt(element.getAttribute("data-node"), 10);
     if (drawing === "whole" || !chosen || chosen.book !== book) { return node; }
     var home = book.home(chosen.node), own = book.home(node);
-    var same = home !== undefined && own !== undefined && book.facts.instances[home].block === book.facts.instances[own].block;
+    var same =
+      home !== undefined && own !== undefined && book.facts.instances[home].block === book.facts.instances[own].block;
     var twin = same ? book.twins(home)[node] : undefined;
     return twin === undefined ? node : twin;
   }
   function listen(book, frame, drawing) {
-    frame.addEventListener("click", function (event) {
+    frame.addEventListener("click", function(event) {
       var element = event.target.closest(".tg-node[data-node]");
       if (!element || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) { return; }
       event.preventDefault();
@@ -76,16 +87,16 @@ function graph(state) {
     paint = graphColours(root, books, state);
     graphSearch(root, books, state.groups, go);
     root.querySelector("[data-tg=tools]").hidden = false;
-    books.forEach(function (book) {
-      book.drawings.forEach(function (list, block) {
+    books.forEach(function(book) {
+      book.drawings.forEach(function(list, block) {
         var frame = document.querySelector("#g" + book.lead + "-b" + block + " .tg-drawing");
         if (!frame) { return; }
-        each("a[href]", function (link) {
+        each("a[href]", function(link) {
           link.setAttribute("href", "#g" + book.lead + "-n" + link.closest(".tg-node").getAttribute("data-node"));
         }, frame);
         listen(book, frame, "block");
       });
-      wholeOffered(root.querySelector("[data-graph=" + book.key + "]"), book, function (drawn, frame) {
+      wholeOffered(root.querySelector("[data-graph=" + book.key + "]"), book, function(drawn, frame) {
         listen(drawn, frame, "whole");
         paint(drawn);
         if (chosen) { mark(chosen.book, chosen.node); }
@@ -95,7 +106,7 @@ function graph(state) {
     window.addEventListener("popstate", follow);
     follow();
   }
-  each(".tg-drawing", function (frame) {
+  each(".tg-drawing", function(frame) {
     var svg = frame.querySelector("svg.tg-graph"), first = svg && svg.querySelector(".tg-node");
     if (!svg) { return; }
     zoomable(frame, svg, frame.getAttribute("aria-label"), null);
@@ -104,10 +115,15 @@ function graph(state) {
     var box = first.getBoundingClientRect(), edge = frame.getBoundingClientRect();
     frame.scrollLeft += box.left + box.width / 2 - edge.left - edge.width / 2;
   });
-  graphLoaded(state.topologies, function (known) { books = known; begin(); }, function () {
-    panel.hidden = false;
-    panel.appendChild(make("p", "tg-reason", "The facts of the nodes could not be loaded."));
-  });
+  graphLoaded(state.topologies,
+    function(known) {
+      books = known;
+      begin();
+    },
+    function() {
+      panel.hidden = false;
+      panel.appendChild(make("p", "tg-reason", "The facts of the nodes could not be loaded."));
+    });
 }
 
 /* The facts of every topology, from the page or from their own files. */
@@ -116,18 +132,22 @@ function graphLoaded(topologies, done, failed) {
   function arrived() {
     left -= 1;
     if (left > 0) { return; }
-    done(topologies.map(function (one) {
+    done(topologies.map(function(one) {
       var facts = one.facts || graphArrived[one.key];
       facts.pass = one.pass;
       return graphBook(facts);
     }));
   }
-  topologies.forEach(function (one) {
-    if (one.facts) { arrived(); } else { script(one.path, arrived, failed); }
+  topologies.forEach(function(one) {
+    if (one.facts) {
+      arrived();
+    } else {
+      script(one.path, arrived, failed);
+    }
   });
 }
 
-starts.push(function () {
+starts.push(function() {
   var state = stateOf("tg-graph");
   if (state) { graph(state); }
 });

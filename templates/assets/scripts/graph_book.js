@@ -1,64 +1,72 @@
 /* What is known of the nodes of one topology, and where they are drawn. */
 var graphArrived = {};
-window.tracegenGraph = function (facts) { graphArrived[facts.key] = facts; };
+window.tracegenGraph = function(facts) { graphArrived[facts.key] = facts; };
 
 function graphBook(facts) {
   var row = {}, readers = {}, home = {}, drawings = [];
-  facts.node.forEach(function (node, i) { row[node] = i; });
-  facts.node.forEach(function (node, i) {
-    facts.sources[i].forEach(function (source) {
+  facts.node.forEach(function(node, i) { row[node] = i; });
+  facts.node.forEach(function(node, i) {
+    facts.sources[i].forEach(function(source) {
       var list = readers[source] = readers[source] || [];
       if (list[list.length - 1] !== node) { list.push(node); }
     });
   });
-  facts.instances.forEach(function (instance, i) {
-    instance.nodes.forEach(function (node) { home[node] = i; });
+  facts.instances.forEach(function(instance, i) {
+    instance.nodes.forEach(function(node) { home[node] = i; });
     (drawings[instance.block] = drawings[instance.block] || []).push(i);
   });
   function sources(node) { return row[node] === undefined ? [] : facts.sources[row[node]]; }
   /* What in this instance stands where each node of its drawing stands: the same place, the same operand. */
   function twins(i) {
     var own = facts.instances[i].nodes, lead = facts.instances[drawings[facts.instances[i].block][0]].nodes, found = {};
-    lead.forEach(function (node, at) {
+    lead.forEach(function(node, at) {
       found[node] = own[at];
-      sources(node).forEach(function (source, slot) {
+      sources(node).forEach(function(source, slot) {
         if (found[source] === undefined) { found[source] = sources(own[at])[slot]; }
       });
     });
-    lead.forEach(function (node, at) { found[node] = own[at]; });
+    lead.forEach(function(node, at) { found[node] = own[at]; });
     return found;
   }
   var book = {
-    facts: facts, key: facts.key, lead: facts.graphs[0], drawings: drawings, boxes: {}, painted: [],
-    sources: sources, twins: twins,
-    has: function (node) { return row[node] !== undefined; },
-    readers: function (node) { return readers[node] || []; },
+    facts: facts,
+    key: facts.key,
+    lead: facts.graphs[0],
+    drawings: drawings,
+    boxes: {},
+    painted: [],
+    sources: sources,
+    twins: twins,
+    has: function(node) { return row[node] !== undefined; },
+    readers: function(node) { return readers[node] || []; },
     /* The block that a node is drawn in: its own, or that of the first op that reads it. */
-    home: function (node) { return home[node] !== undefined ? home[node] : home[(readers[node] || [])[0]]; },
-    of: function (name, node) {
+    home: function(node) { return home[node] !== undefined ? home[node] : home[(readers[node] || [])[0]]; },
+    of: function(name, node) {
       var column = facts[name], i = row[node];
       return column.codes ? column.names[column.codes[i]] : column[i];
     },
-    kind: function (node) { return ["op", "noop", "leaf"][facts.kind[row[node]]]; },
+    kind: function(node) { return ["op", "noop", "leaf"][facts.kind[row[node]]]; },
     /* A box was drawn: it stands for these nodes. */
-    drawn: function (element, nodes, drawing) {
+    drawn: function(element, nodes, drawing) {
       var box = { element: element, nodes: nodes, drawing: drawing };
       book.painted.push(box);
-      nodes.forEach(function (node) { (book.boxes[node] = book.boxes[node] || []).push(box); });
+      nodes.forEach(function(node) { (book.boxes[node] = book.boxes[node] || []).push(box); });
     },
     /* The mean of what is known over some nodes, and of how many: folded layers are one box. */
-    mean: function (name, nodes) {
-      var known = nodes.map(function (node) { return book.of(name, node); }).filter(function (v) { return v !== null; });
-      var sum = known.reduce(function (a, b) { return a + b; }, 0);
+    mean: function(name, nodes) {
+      var known = nodes.map(function(node) { return book.of(name, node); }).filter(function(v) { return v !== null; });
+      var sum = known.reduce(function(a, b) { return a + b; }, 0);
       return { value: known.length ? sum / known.length : null, n: known.length };
     },
-    block: function (i) {
+    block: function(i) {
       var one = facts.instances[i];
       return one.layer === null ? one.title : "layer " + one.layer;
     },
-    label: function (node) { return book.of("op", node) + " " + book.of("name", node); }
+    label: function(node) { return book.of("op", node) + " " + book.of("name", node); }
   };
-  facts.instances.forEach(function (one, i) { if (drawings[one.block][0] === i) { drawnBlocks(book, i); } });
+  facts.instances.forEach(function(one, i) {
+    if (drawings[one.block][0] === i) { drawnBlocks(book, i); }
+  });
   return book;
 }
 
@@ -66,11 +74,12 @@ function graphBook(facts) {
 function drawnBlocks(book, i) {
   var block = book.facts.instances[i].block, frame = document.getElementById("g" + book.lead + "-b" + block);
   var same = book.drawings[block].map(book.twins);
-  Array.prototype.forEach.call(frame ? frame.querySelectorAll(".tg-node") : [], function (element) {
+  Array.prototype.forEach.call(frame ? frame.querySelectorAll(".tg-node") : [], function(element) {
     var node = parseInt(element.getAttribute("data-node") || element.id.split("-n")[1], 10);
     element.setAttribute("data-node", node);
     if (!element.matches(".tg-from, .tg-enter")) {
-      book.drawn(element, same.map(function (twin) { return twin[node]; }).filter(function (twin) { return twin !== undefined; }), "block");
+      book.drawn(element,
+        same.map(function(twin) { return twin[node]; }).filter(function(twin) { return twin !== undefined; }), "block");
     }
   });
 }

@@ -3,11 +3,12 @@ var MATCHES = 50;
 
 function graphEntries(books) {
   var made = [];
-  books.forEach(function (book) {
-    book.facts.node.forEach(function (node) {
+  books.forEach(function(book) {
+    book.facts.node.forEach(function(node) {
       var layer = book.of("layer", node), name = book.of("name", node);
       var words = [book.of("op", node), name, book.of("component", node), layer === null ? "" : "layer " + layer];
-      made.push({ book: book, node: node, layer: layer, name: name.toLowerCase(), text: words.join(" ").toLowerCase() });
+      made.push(
+        { book: book, node: node, layer: layer, name: name.toLowerCase(), text: words.join(" ").toLowerCase() });
     });
   });
   return made;
@@ -17,14 +18,14 @@ function graphEntries(books) {
 function graphMatches(entries, query) {
   var words = query.toLowerCase().replace(/\blayer\s+(\d+)/g, "blk.$1").split(/\s+/).filter(Boolean);
   if (!words.length) { return []; }
-  var tests = words.map(function (word) {
+  var tests = words.map(function(word) {
     var layer = /^blk\.(\d+)\.?$/.exec(word);
-    return layer ? function (entry) { return entry.layer === parseInt(layer[1], 10); }
-      : function (entry) { return entry.text.indexOf(word) >= 0; };
+    return layer ? function(entry) { return entry.layer === parseInt(layer[1], 10); } :
+                   function(entry) { return entry.text.indexOf(word) >= 0; };
   });
   var ranked = [[], [], []];
-  entries.forEach(function (entry) {
-    if (!tests.every(function (test) { return test(entry); })) { return; }
+  entries.forEach(function(entry) {
+    if (!tests.every(function(test) { return test(entry); })) { return; }
     ranked[entry.name === words[0] ? 0 : entry.name.indexOf(words[0]) === 0 ? 1 : 2].push(entry);
   });
   return ranked[0].concat(ranked[1], ranked[2]);
@@ -43,32 +44,46 @@ function graphSearch(root, books, groups, go) {
     var about = [leaf ? "tensor" : "node " + entry.node, entry.layer === null ? "" : "layer " + entry.layer, component];
     if (books.length > 1) { about.push("graph " + book.lead); }
     button.appendChild(make("small", "", about.filter(Boolean).join(" · ")));
-    button.addEventListener("click", function () { go(book, entry.node); });
+    button.addEventListener("click", function() { go(book, entry.node); });
     item.appendChild(button);
     return item;
   }
   function show() {
     found = graphMatches(entries, field.value);
     var made = document.createDocumentFragment();
-    found.slice(0, MATCHES).forEach(function (entry) { made.appendChild(line(entry)); });
+    found.slice(0, MATCHES).forEach(function(entry) { made.appendChild(line(entry)); });
     list.textContent = "";
     list.appendChild(made);
-    part("found").textContent = !field.value.trim() ? "" : !found.length ? "Nothing in the graph has all these words."
-      : (found.length === 1 ? "1 match" : found.length + " matches")
-        + (found.length > MATCHES ? ", the first " + MATCHES + " are shown" : "");
+    part("found").textContent = !field.value.trim() ? "" :
+      !found.length                                 ? "Nothing in the graph has all these words." :
+                                                      (found.length === 1 ? "1 match" : found.length + " matches") +
+        (found.length > MATCHES ? ", the first " + MATCHES + " are shown" : "");
   }
   field.addEventListener("input", show);
-  field.addEventListener("keydown", function (event) {
-    if (event.key === "Enter" && found.length) { event.preventDefault(); go(found[0].book, found[0].node); }
-    if (event.key === "ArrowDown" && list.firstChild) { event.preventDefault(); list.firstChild.firstChild.focus(); }
-    if (event.key === "Escape") { field.value = ""; show(); }
+  field.addEventListener("keydown", function(event) {
+    if (event.key === "Enter" && found.length) {
+      event.preventDefault();
+      go(found[0].book, found[0].node);
+    }
+    if (event.key === "ArrowDown" && list.firstChild) {
+      event.preventDefault();
+      list.firstChild.firstChild.focus();
+    }
+    if (event.key === "Escape") {
+      field.value = "";
+      show();
+    }
   });
-  list.addEventListener("keydown", function (event) {
+  list.addEventListener("keydown", function(event) {
     var item = event.target.closest("li");
     if (!item || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) { return; }
     var next = event.key === "ArrowDown" ? item.nextSibling : item.previousSibling;
     event.preventDefault();
-    if (next) { next.firstChild.focus(); } else if (event.key === "ArrowUp") { field.focus(); }
+    if (next) {
+      next.firstChild.focus();
+    } else if (event.key === "ArrowUp") {
+      field.focus();
+    }
   });
   show();
 }

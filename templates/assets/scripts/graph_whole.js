@@ -3,20 +3,32 @@ var WHOLE_GAP = 72, WHOLE_GUTTER = 120, HEAD_PIXELS = 13;
 
 function svgMake(tag, attributes) {
   var made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  Object.keys(attributes).forEach(function (name) { made.setAttribute(name, attributes[name]); });
+  Object.keys(attributes).forEach(function(name) { made.setAttribute(name, attributes[name]); });
   return made;
 }
 
 /* The drawings of the blocks: their size, the boxes of their nodes, and the pills where something enters. */
 function graphTemplates(book) {
-  return book.drawings.map(function (list, block) {
-    var svg = document.querySelector("#g" + book.lead + "-b" + block + " svg.tg-graph"), inner = svg.querySelector("svg > g");
+  return book.drawings.map(function(list, block) {
+    var svg = document.querySelector("#g" + book.lead + "-b" + block + " svg.tg-graph"),
+        inner = svg.querySelector("svg > g");
     var shift = inner.transform.baseVal.consolidate().matrix, size = svg.viewBox.baseVal;
-    var made = { plain: graphPlain(inner), width: size.width, height: size.height, anchor: size.width / 2, boxes: {}, enters: {} };
-    Array.prototype.forEach.call(inner.querySelectorAll(".tg-op, .tg-noop, .tg-enter"), function (element) {
+    var made = {
+      plain: graphPlain(inner),
+      width: size.width,
+      height: size.height,
+      anchor: size.width / 2,
+      boxes: {},
+      enters: {}
+    };
+    Array.prototype.forEach.call(inner.querySelectorAll(".tg-op, .tg-noop, .tg-enter"), function(element) {
       var rect = element.querySelector("rect"), enters = element.classList.contains("tg-enter");
       var x = rect.x.baseVal.value + rect.width.baseVal.value / 2 + shift.e, top = rect.y.baseVal.value + shift.f;
-      made[enters ? "enters" : "boxes"][element.getAttribute("data-node")] = { x: x, top: top, bottom: top + rect.height.baseVal.value };
+      made[enters ? "enters" : "boxes"][element.getAttribute("data-node")] = {
+        x: x,
+        top: top,
+        bottom: top + rect.height.baseVal.value
+      };
       if (enters) { made.anchor = x; }
     });
     return made;
@@ -26,20 +38,25 @@ function graphTemplates(book) {
 /* Where each block stands: as many columns as fill a frame of this size, heads large enough to be read in it. */
 function graphPlaces(book, templates, room) {
   var all = book.facts.instances, area = 0, column = 0, y = 0, left = WHOLE_GUTTER / 2, places = [], starts = [];
-  all.forEach(function (one) { area += (templates[one.block].width + WHOLE_GUTTER) * (templates[one.block].height + WHOLE_GAP); });
+  all.forEach(function(
+    one) { area += (templates[one.block].width + WHOLE_GUTTER) * (templates[one.block].height + WHOLE_GAP); });
   var scale = Math.min(1, Math.sqrt(room.width * room.height / area) * 0.9), head = HEAD_PIXELS / scale;
-  all.forEach(function (one, i) {
+  all.forEach(function(one, i) {
     var size = templates[one.block].height + WHOLE_GAP + 1.5 * head;
-    if (y > 0 && y + size > room.height / scale) { column += 1; y = 0; }
+    if (y > 0 && y + size > room.height / scale) {
+      column += 1;
+      y = 0;
+    }
     (starts[column] = starts[column] || []).push(i);
     places.push({ column: column, y: y + 1.5 * head + WHOLE_GAP });
     y += size;
   });
   var height = 0, gutters = [];
-  starts.forEach(function (members) {
-    var before = Math.max.apply(null, members.map(function (i) { return templates[all[i].block].anchor; }));
-    var after = Math.max.apply(null, members.map(function (i) { return templates[all[i].block].width - templates[all[i].block].anchor; }));
-    members.forEach(function (i) {
+  starts.forEach(function(members) {
+    var before = Math.max.apply(null, members.map(function(i) { return templates[all[i].block].anchor; }));
+    var after = Math.max.apply(
+      null, members.map(function(i) { return templates[all[i].block].width - templates[all[i].block].anchor; }));
+    members.forEach(function(i) {
       places[i].x = left + before - templates[all[i].block].anchor;
       height = Math.max(height, places[i].y + templates[all[i].block].height);
     });
@@ -59,27 +76,47 @@ function graphLine(from, to, a, b, gutters, head) {
 }
 
 function wholeGraph(book, room) {
-  var templates = graphTemplates(book), plan = graphPlaces(book, templates, room), all = book.facts.instances, home = {};
-  var svg = svgMake("svg", { class: "tg-graph tg-all", viewBox: "0 0 " + plan.width + " " + plan.height, role: "group", "aria-label": "The whole graph, " + all.length + " blocks in columns" });
+  var templates = graphTemplates(book), plan = graphPlaces(book, templates, room), all = book.facts.instances,
+      home = {};
+  var svg = svgMake("svg", {
+    class: "tg-graph tg-all",
+    viewBox: "0 0 " + plan.width + " " + plan.height,
+    role: "group",
+    "aria-label": "The whole graph, " + all.length + " blocks in columns"
+  });
   var lines = svgMake("g", {}), blocks = svgMake("g", {}), tall = 1.5 * plan.head;
-  all.forEach(function (one, i) { one.nodes.forEach(function (node) { home[node] = i; }); });
-  all.forEach(function (one, i) {
+  all.forEach(function(one, i) { one.nodes.forEach(function(node) { home[node] = i; }); });
+  all.forEach(function(one, i) {
     var place = plan.places[i], template = templates[one.block], twin = book.twins(i);
     var block = svgMake("g", { transform: "translate(" + place.x + "," + place.y + ")", class: "tg-block" });
-    block.appendChild(svgMake("rect", { class: "tg-frame", x: -12, y: -tall, width: Math.max(template.width, template.anchor + 5 * plan.head) + 24, height: template.height + tall + 12, rx: 12 }));
-    var head = svgMake("text", { class: "tg-head", x: template.anchor + 0.5 * plan.head, y: -0.4 * plan.head, style: "font-size:" + plan.head + "px" });
+    block.appendChild(svgMake("rect", {
+      class: "tg-frame",
+      x: -12,
+      y: -tall,
+      width: Math.max(template.width, template.anchor + 5 * plan.head) + 24,
+      height: template.height + tall + 12,
+      rx: 12
+    }));
+    var head = svgMake("text", {
+      class: "tg-head",
+      x: template.anchor + 0.5 * plan.head,
+      y: -0.4 * plan.head,
+      style: "font-size:" + plan.head + "px"
+    });
     head.textContent = book.block(i);
     block.appendChild(head);
     block.appendChild(graphCopy(book, template.plain, twin));
     blocks.appendChild(block);
-    Object.keys(template.enters).forEach(function (lead) {
+    Object.keys(template.enters).forEach(function(lead) {
       var source = twin[lead], from = home[source], to = template.enters[lead];
       if (from === undefined) { return; }
-      var out = templates[all[from].block], box = out.boxes[all[book.drawings[all[from].block][0]].nodes[all[from].nodes.indexOf(source)]];
+      var out = templates[all[from].block],
+          box = out.boxes[all[book.drawings[all[from].block][0]].nodes[all[from].nodes.indexOf(source)]];
       var start = plan.places[from], last = box.bottom > out.height - 12;
       var line = svgMake("path", {
         class: "tg-edge tg-between",
-        d: graphLine({ x: start.x + box.x, y: start.y + (last ? box.bottom : out.height + 12) }, { x: place.x + to.x, y: place.y + to.top, next: from === i - 1 }, start, place, plan.gutters, plan.head)
+        d: graphLine({ x: start.x + box.x, y: start.y + (last ? box.bottom : out.height + 12) },
+          { x: place.x + to.x, y: place.y + to.top, next: from === i - 1 }, start, place, plan.gutters, plan.head)
       });
       line.setAttribute("data-from", source);
       line.setAttribute("data-into", i);
@@ -94,12 +131,12 @@ function wholeGraph(book, room) {
 /* A block's drawing without what may stand in a page once only: ids, links, marks. */
 function graphPlain(inner) {
   var copy = inner.cloneNode(true);
-  Array.prototype.forEach.call(copy.querySelectorAll(".tg-node"), function (element) {
+  Array.prototype.forEach.call(copy.querySelectorAll(".tg-node"), function(element) {
     var link = element.querySelector("a");
     element.removeAttribute("id");
     element.removeAttribute("data-step");
     element.classList.remove("tg-chosen");
-    Array.prototype.forEach.call(element.querySelectorAll("g"), function (anchor) { anchor.remove(); });
+    Array.prototype.forEach.call(element.querySelectorAll("g"), function(anchor) { anchor.remove(); });
     if (link) { link.removeAttribute("href"); }
   });
   return copy;
@@ -108,14 +145,22 @@ function graphPlain(inner) {
 /* The same once more, each box with what it stands for here. */
 function graphCopy(book, plain, twin) {
   var copy = plain.cloneNode(true);
-  Array.prototype.forEach.call(copy.querySelectorAll(".tg-node"), function (element) {
+  Array.prototype.forEach.call(copy.querySelectorAll(".tg-node"), function(element) {
     var node = twin[element.getAttribute("data-node")], words = element.querySelectorAll("text");
-    if (node === undefined || !book.has(node)) { element.removeAttribute("data-node"); return; }
+    if (node === undefined || !book.has(node)) {
+      element.removeAttribute("data-node");
+      return;
+    }
     element.setAttribute("data-node", node);
     element.querySelector("title").textContent = book.label(node) + " (node " + node + ")";
-    if (element.matches(".tg-leaf, .tg-state") && words[1]) { words[1].textContent = book.of("dtype", node) + " " + book.of("shape", node); }
-    if (element.matches(".tg-enter")) { words[0].textContent = book.of("name", node).slice(0, 22); }
-    else if (!element.matches(".tg-from")) { book.drawn(element, [node], "whole"); }
+    if (element.matches(".tg-leaf, .tg-state") && words[1]) {
+      words[1].textContent = book.of("dtype", node) + " " + book.of("shape", node);
+    }
+    if (element.matches(".tg-enter")) {
+      words[0].textContent = book.of("name", node).slice(0, 22);
+    } else if (!element.matches(".tg-from")) {
+      book.drawn(element, [node], "whole");
+    }
   });
   return copy;
 }
@@ -124,7 +169,7 @@ function graphCopy(book, plain, twin) {
 function wholeOffered(section, book, done) {
   var button = section.querySelector("[data-tg=draw]");
   section.hidden = false;
-  button.addEventListener("click", function () {
+  button.addEventListener("click", function() {
     var frame = make("div", "tg-drawing tg-whole-frame"), svg;
     frame.tabIndex = 0;
     frame.setAttribute("role", "region");
@@ -134,7 +179,7 @@ function wholeOffered(section, book, done) {
     svg = wholeGraph(book, { width: frame.clientWidth, height: frame.clientHeight });
     button.remove();
     zoomable(frame, svg, "the whole graph", frame.style.height);
-    frame.appendChild(svg);  /* last: text is laid out once, in its size */
+    frame.appendChild(svg); /* last: text is laid out once, in its size */
     done(book, frame);
     frame.focus({ preventScroll: true });
   });

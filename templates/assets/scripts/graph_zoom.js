@@ -6,7 +6,10 @@ function zoomable(frame, svg, title, height) {
   var box = svg.viewBox.baseVal, scale = 1, shown = make("button", "tg-button");
   frame.classList.add("tg-zoomable");
   function frameHeight() {
-    if (height !== null) { frame.style.height = height; return; }
+    if (height !== null) {
+      frame.style.height = height;
+      return;
+    }
     frame.style.height = scale > 1 ? box.height + frame.offsetHeight - frame.clientHeight + "px" : "";
   }
   /* The point of the drawing at x, y of the frame stays where it is. */
@@ -35,44 +38,50 @@ function zoomable(frame, svg, title, height) {
     var edge = frame.getBoundingClientRect();
     return [event.clientX - edge.left, event.clientY - edge.top];
   }
-  frame.addEventListener("wheel", function (event) {
+  frame.addEventListener("wheel", function(event) {
     if (!event.ctrlKey && document.activeElement !== frame) { return; }
     event.preventDefault();
     var by = event.deltaY * (event.deltaMode === 1 ? 16 : 1), place = at(event);
     zoom(scale * Math.exp(-by * 0.002), place[0], place[1]);
   }, { passive: false });
-  frame.addEventListener("keydown", function (event) {
+  frame.addEventListener("keydown", function(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) { return; }
     var moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }, key = event.key;
-    if (key === "+" || key === "=") { fromMiddle(scale * ZOOM_STEP); }
-    else if (key === "-") { fromMiddle(scale / ZOOM_STEP); }
-    else if (key === "0") { reset(); }
-    else if (key === "Escape") { document.activeElement.blur(); }
-    else if (moves[key]) {
+    if (key === "+" || key === "=") {
+      fromMiddle(scale * ZOOM_STEP);
+    } else if (key === "-") {
+      fromMiddle(scale / ZOOM_STEP);
+    } else if (key === "0") {
+      reset();
+    } else if (key === "Escape") {
+      document.activeElement.blur();
+    } else if (moves[key]) {
       var left = frame.scrollLeft, top = frame.scrollTop;
       frame.scrollLeft += moves[key][0] * PAN_STEP;
       frame.scrollTop += moves[key][1] * PAN_STEP;
-      if (left === frame.scrollLeft && top === frame.scrollTop) { return; }  /* at its end: the page scrolls */
-    } else { return; }
+      if (left === frame.scrollLeft && top === frame.scrollTop) { return; } /* at its end: the page scrolls */
+    } else {
+      return;
+    }
     event.preventDefault();
   });
   dragged(frame);
-  pinched(frame, at, function (ratio, x, y) { zoom(scale * ratio, x, y); });
+  pinched(frame, at, function(ratio, x, y) { zoom(scale * ratio, x, y); });
   frame.parentNode.insertBefore(toolbar(), frame);
   function toolbar() {
     var bar = make("div", "tg-zoom");
     bar.setAttribute("role", "group");
     bar.setAttribute("aria-label", "Size of the drawing: " + title);
-    [["−", "smaller (key: −)", function () { fromMiddle(scale / ZOOM_STEP); }],
-      ["+", "larger (key: +)", function () { fromMiddle(scale * ZOOM_STEP); }],
-      ["fit", "as large as the frame", fit]].forEach(function (one) {
-      var button = make("button", "tg-button", one[0]);
-      button.type = "button";
-      button.title = one[1];
-      button.setAttribute("aria-label", one[1]);
-      button.addEventListener("click", one[2]);
-      bar.appendChild(button);
-    });
+    [["−", "smaller (key: −)", function() { fromMiddle(scale / ZOOM_STEP); }],
+      ["+", "larger (key: +)", function() { fromMiddle(scale * ZOOM_STEP); }], ["fit", "as large as the frame", fit]]
+      .forEach(function(one) {
+        var button = make("button", "tg-button", one[0]);
+        button.type = "button";
+        button.title = one[1];
+        button.setAttribute("aria-label", one[1]);
+        button.addEventListener("click", one[2]);
+        bar.appendChild(button);
+      });
     shown.type = "button";
     shown.title = "back to 100 % (key: 0)";
     shown.addEventListener("click", reset);
@@ -80,31 +89,45 @@ function zoomable(frame, svg, title, height) {
     write();
     return bar;
   }
-  if (height !== null) { frameHeight(); fit(); }
+  if (height !== null) {
+    frameHeight();
+    fit();
+  }
 }
 
 /* The mouse takes hold of the ground; a finger scrolls by itself. What was a drag is no click. */
 function dragged(frame) {
   var from = null, moved = false;
-  frame.addEventListener("pointerdown", function (event) {
+  frame.addEventListener("pointerdown", function(event) {
     moved = false;
     if (event.pointerType === "touch" || event.button !== 0) { return; }
     from = [event.clientX, event.clientY, frame.scrollLeft, frame.scrollTop];
   });
-  frame.addEventListener("pointermove", function (event) {
+  frame.addEventListener("pointermove", function(event) {
     if (!from) { return; }
     var x = event.clientX - from[0], y = event.clientY - from[1];
     if (!moved && Math.abs(x) + Math.abs(y) < 5) { return; }
-    if (!moved) { moved = true; frame.setPointerCapture(event.pointerId); frame.classList.add("tg-held"); }
+    if (!moved) {
+      moved = true;
+      frame.setPointerCapture(event.pointerId);
+      frame.classList.add("tg-held");
+    }
     frame.scrollLeft = from[2] - x;
     frame.scrollTop = from[3] - y;
   });
-  ["pointerup", "pointercancel"].forEach(function (end) {
-    frame.addEventListener(end, function () { from = null; frame.classList.remove("tg-held"); });
+  ["pointerup", "pointercancel"].forEach(function(end) {
+    frame.addEventListener(end, function() {
+      from = null;
+      frame.classList.remove("tg-held");
+    });
   });
-  frame.addEventListener("dragstart", function (event) { event.preventDefault(); });
-  frame.addEventListener("click", function (event) {
-    if (moved) { event.preventDefault(); event.stopPropagation(); moved = false; }
+  frame.addEventListener("dragstart", function(event) { event.preventDefault(); });
+  frame.addEventListener("click", function(event) {
+    if (moved) {
+      event.preventDefault();
+      event.stopPropagation();
+      moved = false;
+    }
   }, true);
 }
 
@@ -114,10 +137,13 @@ function pinched(frame, at, zoom) {
   function distance(touches) {
     return Math.hypot(touches[0].clientX - touches[1].clientX, touches[0].clientY - touches[1].clientY);
   }
-  frame.addEventListener("touchstart", function (event) {
-    if (event.touches.length === 2) { apart = distance(event.touches); event.preventDefault(); }
+  frame.addEventListener("touchstart", function(event) {
+    if (event.touches.length === 2) {
+      apart = distance(event.touches);
+      event.preventDefault();
+    }
   }, { passive: false });
-  frame.addEventListener("touchmove", function (event) {
+  frame.addEventListener("touchmove", function(event) {
     if (event.touches.length !== 2 || !apart) { return; }
     event.preventDefault();
     var now = distance(event.touches), one = at(event.touches[0]), other = at(event.touches[1]);

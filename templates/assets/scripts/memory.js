@@ -3,7 +3,8 @@ function memoryExplorer(root, state, book) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   var canvas = part("picture"), lens = part("lens"), view = "tokens", quantity = "touched_bytes", order = "file";
   var places, made, drawn, look = { from: 0, to: 1 }, mark = null, playing = null, logged = false, scale;
-  var passes = memoryPasses(book, state.data + "ops/", function () { build(true); }, function () { part("status").textContent = "The passes could not be loaded."; });
+  var passes = memoryPasses(book, state.data + "ops/", function() { build(true); },
+    function() { part("status").textContent = "The passes could not be loaded."; });
   var chosen = passes.chosen;
   var names = { touched_bytes: "bytes touched", n_uses: "times used", work_ns: "time of its operations" };
 
@@ -14,17 +15,32 @@ function memoryExplorer(root, state, book) {
   /* One scale per quantity for the run: of single passes, of whole layers, or of all passes added up. */
   function topOf() {
     var top = book.data.top[quantity] || 1;
-    function rise(one, n) { if (one && one[quantity] / n > top) { top = one[quantity] / n; } }
-    if (view === "matrix") { made.lanes.forEach(function (lane) { lane.blocks.forEach(function (block) { rise(block.one, block.n); }); }); }
-    if (view === "layers" && chosen.mode === "sum") { passes.whole().use.forEach(function (one) { rise(one, 1); }); }
+    function rise(one, n) {
+      if (one && one[quantity] / n > top) { top = one[quantity] / n; }
+    }
+    if (view === "matrix") {
+      made.lanes.forEach(function(lane) { lane.blocks.forEach(function(block) { rise(block.one, block.n); }); });
+    }
+    if (view === "layers" && chosen.mode === "sum") {
+      passes.whole().use.forEach(function(one) { rise(one, 1); });
+    }
     return top;
   }
   function bands() {
     var shown = [], layers = [];
-    places.sorted.forEach(function (piece) {
-      var from = places.at[piece.i], to = from + piece.size, name = state.groups[piece.component] || "other", last = shown[shown.length - 1], layer = layers[layers.length - 1];
-      if (last && last.name === name && from - last.to < 4096) { last.to = to; } else { shown.push({ name: name, from: from, to: to, colour: colourOf(canvas, state.colours[name]) }); }
-      if (layer && layer.layer === piece.layer && from - layer.to < 4096) { layer.to = to; } else { layers.push({ layer: piece.layer, from: from, to: to }); }
+    places.sorted.forEach(function(piece) {
+      var from = places.at[piece.i], to = from + piece.size, name = state.groups[piece.component] || "other",
+          last = shown[shown.length - 1], layer = layers[layers.length - 1];
+      if (last && last.name === name && from - last.to < 4096) {
+        last.to = to;
+      } else {
+        shown.push({ name: name, from: from, to: to, colour: colourOf(canvas, state.colours[name]) });
+      }
+      if (layer && layer.layer === piece.layer && from - layer.to < 4096) {
+        layer.to = to;
+      } else {
+        layers.push({ layer: piece.layer, from: from, to: to });
+      }
     });
     look.bands = shown;
     look.layers = layers;
@@ -33,7 +49,10 @@ function memoryExplorer(root, state, book) {
   function build(keep) {
     places = memoryPlaces(book, order);
     made = memoryLanes(book, view, places, view === "layers" ? passes.use() : null);
-    if (!keep || look.to > made.total) { look.from = 0; look.to = made.total; }
+    if (!keep || look.to > made.total) {
+      look.from = 0;
+      look.to = made.total;
+    }
     look.bands = null;
     if (view === "tokens") { bands(); }
     scale = memoryScale(topOf());
@@ -51,22 +70,31 @@ function memoryExplorer(root, state, book) {
       look.right = book.rows[Math.min(book.rows.length, Math.ceil(look.to)) - 1].label;
     } else {
       look.left = bytesOf(Math.round(look.from));
-      look.right = bytesOf(Math.round(look.to)) + (view === "tokens" && order === "file" ? " of the file" : view === "layers" ? " of a layer" : " of tensors");
+      look.right = bytesOf(Math.round(look.to)) +
+        (view === "tokens" && order === "file" ? " of the file" :
+            view === "layers"                  ? " of a layer" :
+                                                 " of tensors");
     }
     drawn = memoryDraw(canvas, made, look, mark);
     drawLens();
   }
-  var soon = redrawn(function () { if (view === "tokens") { bands(); } draw(); });
+  var soon = redrawn(function() {
+    if (view === "tokens") { bands(); }
+    draw();
+  });
 
   function legend() {
     var list = part("legend");
     list.textContent = "";
-    list.appendChild(make("li", "", names[quantity] + (chosen.mode === "sum" && view === "layers" ? ", added up, up to" : " per pass, up to")));
-    scale.ends.forEach(function (end, i) {
+    list.appendChild(make("li", "",
+      names[quantity] + (chosen.mode === "sum" && view === "layers" ? ", added up, up to" : " per pass, up to")));
+    scale.ends.forEach(function(end, i) {
       var item = make("li"), swatch = make("i", "tg-swatch");
       swatch.style.background = "var(--tg-s" + i + ")";
       item.appendChild(swatch);
-      item.appendChild(document.createTextNode(quantity === "work_ns" ? took(Math.round(end)) : quantity === "n_uses" ? three(end) : bytesOf(end)));
+      item.appendChild(document.createTextNode(quantity === "work_ns" ? took(Math.round(end)) :
+          quantity === "n_uses"                                       ? three(end) :
+                                                                        bytesOf(end)));
       list.appendChild(item);
     });
   }
@@ -84,17 +112,23 @@ function memoryExplorer(root, state, book) {
   /* Pointing: the smallest block under the pointer, or within two pixels of it. */
   function blockAt(lane, px) {
     var best = null;
-    made.lanes[lane].blocks.forEach(function (block) {
+    made.lanes[lane].blocks.forEach(function(block) {
       var a = drawn.x(block.from), b = Math.max(drawn.x(block.from + block.size), a + 2);
-      if (px >= a - 1 && px <= b + 1 && (block.one || view !== "tokens") && (!best || block.size < best.size)) { best = block; }
+      if (px >= a - 1 && px <= b + 1 && (block.one || view !== "tokens") && (!best || block.size < best.size)) {
+        best = block;
+      }
     });
     return best;
   }
   function find(piece, lane) {
     var k, found;
-    function own(l) { return made.lanes[l] && made.lanes[l].blocks.filter(function (block) { return block.piece === piece; })[0]; }
+    function own(l) {
+      return made.lanes[l] && made.lanes[l].blocks.filter(function(block) { return block.piece === piece; })[0];
+    }
     if (piece && (found = own(lane))) { return { lane: lane, block: found, piece: piece }; }
-    for (k = 0; piece && k < made.lanes.length; k += 1) { if ((found = own(k))) { return { lane: k, block: found, piece: piece }; } }
+    for (k = 0; piece && k < made.lanes.length; k += 1) {
+      if ((found = own(k))) { return { lane: k, block: found, piece: piece }; }
+    }
     return null;
   }
   function point(lane, block) {
@@ -108,17 +142,33 @@ function memoryExplorer(root, state, book) {
     if (mark) {
       var piece = mark.piece, one = mark.block.one, n = mark.block.n || made.lanes[mark.lane].n;
       if (piece) {
-        facts = [["Tensor", piece.name + (piece.expert === null ? "" : ", expert " + piece.expert)], ["Layer", piece.layer === null ? "none" : String(piece.layer)], ["Component", piece.component], ["Type", piece.dtype],
-          ["Offset in " + book.data.files[piece.file][0], exact(piece.offset)], ["Size", bytesOf(piece.size) + " (" + exact(piece.size) + " bytes)"]];
-      } else { facts = [["Layer", made.lanes[mark.lane].name], ["Tokens", book.rows[mark.block.row].label]]; }
-      facts.push([view === "tokens" ? made.lanes[mark.lane].name : "Memory", one ? (one.copied ? "copied" : "mapped") : "not used"]);
-      Object.keys(names).forEach(function (name) { facts.push([names[name][0].toUpperCase() + names[name].slice(1) + (n > 1 ? ", mean of " + n : ""), one ? say(name, one[name], n) : "0"]); });
+        facts = [
+          ["Tensor", piece.name + (piece.expert === null ? "" : ", expert " + piece.expert)],
+          ["Layer", piece.layer === null ? "none" : String(piece.layer)], ["Component", piece.component],
+          ["Type", piece.dtype], ["Offset in " + book.data.files[piece.file][0], exact(piece.offset)],
+          ["Size", bytesOf(piece.size) + " (" + exact(piece.size) + " bytes)"]
+        ];
+      } else {
+        facts = [["Layer", made.lanes[mark.lane].name], ["Tokens", book.rows[mark.block.row].label]];
+      }
+      facts.push([
+        view === "tokens" ? made.lanes[mark.lane].name : "Memory", one ? (one.copied ? "copied" : "mapped") : "not used"
+      ]);
+      Object.keys(names).forEach(function(name) {
+        facts.push([
+          names[name][0].toUpperCase() + names[name].slice(1) + (n > 1 ? ", mean of " + n : ""),
+          one ? say(name, one[name], n) : "0"
+        ]);
+      });
       if (view === "tokens") {
         var held = book.rows[made.lanes[mark.lane].row].buffers;
-        facts.push(["Touched in buffers, this row; a byte used twice counts twice", Object.keys(held).map(function (k) { return k + " " + bytesOf((held[k] || 0) / n); }).join(", ") || "none"]);
+        facts.push([
+          "Touched in buffers, this row; a byte used twice counts twice",
+          Object.keys(held).map(function(k) { return k + " " + bytesOf((held[k] || 0) / n); }).join(", ") || "none"
+        ]);
       }
     }
-    (facts.length ? facts : [["", "Point at a block, or choose a tensor."]]).forEach(function (pair) {
+    (facts.length ? facts : [["", "Point at a block, or choose a tensor."]]).forEach(function(pair) {
       var box = make("div");
       box.appendChild(make("dt", "", pair[0]));
       box.appendChild(make("dd", "", pair[1]));
@@ -129,8 +179,10 @@ function memoryExplorer(root, state, book) {
 
   function log() {
     var row = view === "tokens" ? book.rows[made.lanes[mark.lane].row] : null;
-    var pass = row ? book.data.passes.filter(function (p) { return p[0] === row.first; })[0] : book.data.passes[passes.user(mark.piece.i)];
-    memoryLog(part("log"), part("status"), state.data, pass, mark.piece, book.firstOf(mark.piece.tensor).offset, book.data.graphs);
+    var pass = row ? book.data.passes.filter(function(p) { return p[0] === row.first; })[0] :
+                     book.data.passes[passes.user(mark.piece.i)];
+    memoryLog(part("log"), part("status"), state.data, pass, mark.piece, book.firstOf(mark.piece.tensor).offset,
+      book.data.graphs);
     part("split").hidden = false;
   }
   function choose() {
@@ -141,7 +193,8 @@ function memoryExplorer(root, state, book) {
   }
 
   function zoom(by, middle) {
-    var span = Math.min(Math.max((look.to - look.from) * by, made.total / 1e7, 1e-9), made.total), at = middle === undefined ? (look.from + look.to) / 2 : middle;
+    var span = Math.min(Math.max((look.to - look.from) * by, made.total / 1e7, 1e-9), made.total),
+        at = middle === undefined ? (look.from + look.to) / 2 : middle;
     var share = (at - look.from) / (look.to - look.from);
     look.from = Math.max(0, Math.min(at - share * span, made.total - span));
     look.to = look.from + span;
@@ -161,27 +214,42 @@ function memoryExplorer(root, state, book) {
     soon();
   }
   function step(by) {
-    var lane = mark ? mark.lane : 0, blocks = made.lanes[lane].blocks.slice().sort(function (a, b) { return a.from - b.from; });
+    var lane = mark ? mark.lane : 0,
+        blocks = made.lanes[lane].blocks.slice().sort(function(a, b) { return a.from - b.from; });
     var at = mark ? blocks.indexOf(mark.block) : by > 0 ? -1 : blocks.length;
     var next = blocks[Math.max(0, Math.min(at + by, blocks.length - 1))];
     if (next) {
       point(lane, next);
-      if (next.from < look.from || next.from + next.size > look.to) { pan((next.from + next.size / 2 - (look.from + look.to) / 2) / (look.to - look.from)); }
+      if (next.from < look.from || next.from + next.size > look.to) {
+        pan((next.from + next.size / 2 - (look.from + look.to) / 2) / (look.to - look.from));
+      }
     }
   }
   function lane(by) {
-    var k = Math.max(0, Math.min((mark ? mark.lane : 0) + by, made.lanes.length - 1)), middle = mark ? mark.block.from + mark.block.size / 2 : look.from, best = null;
-    made.lanes[k].blocks.forEach(function (block) {
-      if (!best || Math.abs(block.from + block.size / 2 - middle) < Math.abs(best.from + best.size / 2 - middle)) { best = block; }
+    var k = Math.max(0, Math.min((mark ? mark.lane : 0) + by, made.lanes.length - 1)),
+        middle = mark ? mark.block.from + mark.block.size / 2 : look.from, best = null;
+    made.lanes[k].blocks.forEach(function(block) {
+      if (!best || Math.abs(block.from + block.size / 2 - middle) < Math.abs(best.from + best.size / 2 - middle)) {
+        best = block;
+      }
     });
     if (best) { point(k, best); }
   }
   function tensor(number) {
     var piece = book.firstOf(number);
-    if (!piece) { part("status").textContent = number === null ? "No tensor lies there." : "This run has no tensor " + number + "."; return; }
-    if (view === "matrix") { view = part("view").value = "tokens"; build(); }
+    if (!piece) {
+      part("status").textContent = number === null ? "No tensor lies there." : "This run has no tensor " + number + ".";
+      return;
+    }
+    if (view === "matrix") {
+      view = part("view").value = "tokens";
+      build();
+    }
     mark = find(piece, mark ? mark.lane : 0);
-    if (!mark) { part("status").textContent = piece.name + " is used by no pass: it has no block."; return; }
+    if (!mark) {
+      part("status").textContent = piece.name + " is used by no pass: it has no block.";
+      return;
+    }
     part("status").textContent = "";
     fit();
     tell();
@@ -199,22 +267,35 @@ function memoryExplorer(root, state, book) {
     if (logged && mark && mark.piece) { log(); }
   }
   function play() {
-    if (playing) { clearInterval(playing); playing = null; } else {
+    if (playing) {
+      clearInterval(playing);
+      playing = null;
+    } else {
       var last = book.data.passes.length - 1;
       if (chosen.to >= last) { move({ to: chosen.mode === "one" ? 0 : chosen.from }); }
-      playing = setInterval(function () { if (chosen.to >= last) { play(); } else { move({ to: chosen.to + 1 }); } }, 700);
+      playing = setInterval(function() {
+        if (chosen.to >= last) {
+          play();
+        } else {
+          move({ to: chosen.to + 1 });
+        }
+      }, 700);
     }
     part("play").textContent = playing ? "stop" : "play";
     part("play").setAttribute("aria-pressed", String(Boolean(playing)));
   }
 
   function where(event) {
-    var box = canvas.getBoundingClientRect(), px = event.clientX - box.left, k = Math.floor((event.clientY - box.top - drawn.ruler) / drawn.step);
+    var box = canvas.getBoundingClientRect(), px = event.clientX - box.left,
+        k = Math.floor((event.clientY - box.top - drawn.ruler) / drawn.step);
     return { px: px, lane: k >= 0 && k < made.lanes.length ? k : -1 };
   }
   var drag = null;
-  canvas.addEventListener("pointerdown", function (event) { drag = { x: event.clientX, from: look.from, moved: false }; canvas.setPointerCapture(event.pointerId); });
-  canvas.addEventListener("pointermove", function (event) {
+  canvas.addEventListener("pointerdown", function(event) {
+    drag = { x: event.clientX, from: look.from, moved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", function(event) {
     var to = where(event);
     if (drag && Math.abs(event.clientX - drag.x) > 4) {
       drag.moved = true;
@@ -222,64 +303,115 @@ function memoryExplorer(root, state, book) {
       look.from = Math.max(0, Math.min(drag.from - (event.clientX - drag.x) / drawn.per, made.total - span));
       look.to = look.from + span;
       soon();
-    } else if (to.lane >= 0 && to.px >= drawn.left) { point(to.lane, blockAt(to.lane, to.px)); }
+    } else if (to.lane >= 0 && to.px >= drawn.left) {
+      point(to.lane, blockAt(to.lane, to.px));
+    }
   });
-  canvas.addEventListener("pointerup", function (event) {
+  canvas.addEventListener("pointerup", function(event) {
     var to = where(event), moved = drag && drag.moved;
     drag = null;
-    if (!moved && to.lane >= 0) { point(to.lane, blockAt(to.lane, to.px)); choose(); }
+    if (!moved && to.lane >= 0) {
+      point(to.lane, blockAt(to.lane, to.px));
+      choose();
+    }
   });
-  canvas.addEventListener("wheel", function (event) {
+  canvas.addEventListener("wheel", function(event) {
     if (!event.ctrlKey && document.activeElement !== canvas) { return; }
     event.preventDefault();
     zoom(Math.exp(event.deltaY / 300), drawn.at(where(event).px));
   }, { passive: false });
-  canvas.addEventListener("keydown", function (event) {
+  canvas.addEventListener("keydown", function(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) { return; }
-    var keys = { "+": function () { zoom(0.5, mark ? mark.block.from + mark.block.size / 2 : undefined); }, "-": function () { zoom(2); }, "0": function () { build(); }, f: fit, Enter: choose,
-      ArrowLeft: function () { if (event.shiftKey) { pan(-0.2); } else { step(-1); } }, ArrowRight: function () { if (event.shiftKey) { pan(0.2); } else { step(1); } },
-      ArrowUp: function () { lane(-1); }, ArrowDown: function () { lane(1); } };
+    var keys = {
+      "+": function() { zoom(0.5, mark ? mark.block.from + mark.block.size / 2 : undefined); },
+      "-": function() { zoom(2); },
+      "0": function() { build(); },
+      f: fit,
+      Enter: choose,
+      ArrowLeft: function() {
+        if (event.shiftKey) {
+          pan(-0.2);
+        } else {
+          step(-1);
+        }
+      },
+      ArrowRight: function() {
+        if (event.shiftKey) {
+          pan(0.2);
+        } else {
+          step(1);
+        }
+      },
+      ArrowUp: function() { lane(-1); },
+      ArrowDown: function() { lane(1); }
+    };
     keys["="] = keys["+"];
-    if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
+    if (keys[event.key]) {
+      event.preventDefault();
+      keys[event.key]();
+    }
   });
   var border = part("split"), pulled = null;
-  border.addEventListener("pointerdown", function (event) { pulled = { y: event.clientY, high: drawn.step * made.lanes.length }; border.setPointerCapture(event.pointerId); });
-  border.addEventListener("pointermove", function (event) { if (pulled) { split(pulled.high + event.clientY - pulled.y); } });
-  border.addEventListener("pointerup", function () { pulled = null; });
-  border.addEventListener("keydown", function (event) {
-    var by = { ArrowUp: -20, ArrowDown: 20 }[event.key];
-    if (by) { event.preventDefault(); split(drawn.step * made.lanes.length + by); }
+  border.addEventListener("pointerdown", function(event) {
+    pulled = { y: event.clientY, high: drawn.step * made.lanes.length };
+    border.setPointerCapture(event.pointerId);
   });
-  part("view").addEventListener("change", function (event) {
+  border.addEventListener("pointermove", function(event) {
+    if (pulled) { split(pulled.high + event.clientY - pulled.y); }
+  });
+  border.addEventListener("pointerup", function() { pulled = null; });
+  border.addEventListener("keydown", function(event) {
+    var by = { ArrowUp: -20, ArrowDown: 20 }[event.key];
+    if (by) {
+      event.preventDefault();
+      split(drawn.step * made.lanes.length + by);
+    }
+  });
+  part("view").addEventListener("change", function(event) {
     view = event.target.value;
     if (playing) { play(); }
     if (view !== "layers") { passes.set({ mode: part("which").value = "all" }); }
     build();
   });
-  part("quantity").addEventListener("change", function (event) { quantity = event.target.value; build(true); });
-  part("order").addEventListener("change", function (event) { order = event.target.value; build(); });
-  part("which").addEventListener("change", function (event) {
-    if (view !== "layers") { view = part("view").value = "layers"; look.to = Infinity; } /* where passes can be chosen */
+  part("quantity").addEventListener("change", function(event) {
+    quantity = event.target.value;
+    build(true);
+  });
+  part("order").addEventListener("change", function(event) {
+    order = event.target.value;
+    build();
+  });
+  part("which").addEventListener("change", function(event) {
+    if (view !== "layers") {
+      view = part("view").value = "layers";
+      look.to = Infinity;
+    } /* where passes can be chosen */
     move({ mode: event.target.value });
   });
-  part("first").addEventListener("input", function (event) { move({ from: parseInt(event.target.value, 10) }); });
-  part("slider").addEventListener("input", function (event) { move({ to: parseInt(event.target.value, 10) }); });
+  part("first").addEventListener("input", function(event) { move({ from: parseInt(event.target.value, 10) }); });
+  part("slider").addEventListener("input", function(event) { move({ to: parseInt(event.target.value, 10) }); });
   part("play").addEventListener("click", play);
-  part("closer").addEventListener("click", function () { zoom(0.5, mark ? mark.block.from + mark.block.size / 2 : undefined); });
-  part("farther").addEventListener("click", function () { zoom(2); });
+  part("closer").addEventListener(
+    "click", function() { zoom(0.5, mark ? mark.block.from + mark.block.size / 2 : undefined); });
+  part("farther").addEventListener("click", function() { zoom(2); });
   part("fit").addEventListener("click", fit);
-  part("whole").addEventListener("click", function () { build(); });
-  Object.keys(book.data.tensors).forEach(function (number) {
+  part("whole").addEventListener("click", function() { build(); });
+  Object.keys(book.data.tensors).forEach(function(number) {
     var option = make("option");
     option.value = book.data.tensors[number][0];
     part("names").appendChild(option);
   });
-  part("find").addEventListener("change", function (event) {
+  part("find").addEventListener("change", function(event) {
     var text = event.target.value.toLowerCase(), all = Object.keys(book.data.tensors);
     function name(number) { return book.data.tensors[number][0].toLowerCase(); }
-    var found = all.filter(function (number) { return name(number) === text; })[0] || all.filter(function (number) { return name(number).indexOf(text) >= 0; })[0];
+    var found = all.filter(function(number) { return name(number) === text; })[0] ||
+      all.filter(function(number) { return name(number).indexOf(text) >= 0; })[0];
     if (!text) { return; }
-    if (found === undefined) { part("status").textContent = "No tensor has such a name."; } else { tensor(parseInt(found, 10)); }
+    if (found === undefined) {
+      part("status").textContent = "No tensor has such a name.";
+    } else {
+      tensor(parseInt(found, 10));
+    }
   });
   function follow() {
     var to = address(), piece = to.offset === undefined ? null : book.lies(to.file || 0, to.offset);
@@ -292,18 +424,29 @@ function memoryExplorer(root, state, book) {
   follow();
 }
 
-starts.push(function () {
+starts.push(function() {
   var state = stateOf("tg-memory"), root = document.getElementById("explorer");
   if (!state || !root) { return; }
   root.hidden = false;
   var asked = false;
-  window.tracegenMemory = function (data) { memoryExplorer(root, state, memoryBook(data)); };
+  window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryBook(data)); };
   function load() {
     if (asked) { return; }
     asked = true;
-    script(state.data + "memory.js", function () { }, function () { root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded."; });
+    script(state.data + "memory.js", function() {},
+      function() {
+        root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
+      });
   }
-  if (/[#&](tensor|offset)=/.test(location.hash) || !window.IntersectionObserver) { load(); return; }
+  if (/[#&](tensor|offset)=/.test(location.hash) || !window.IntersectionObserver) {
+    load();
+    return;
+  }
   window.addEventListener("hashchange", load);
-  new IntersectionObserver(function (seen, watch) { if (seen[0].isIntersecting) { watch.disconnect(); load(); } }, { rootMargin: "200px" }).observe(root);
+  new IntersectionObserver(function(seen, watch) {
+    if (seen[0].isIntersecting) {
+      watch.disconnect();
+      load();
+    }
+  }, { rootMargin: "200px" }).observe(root);
 });

@@ -4,23 +4,32 @@ var MEMORY_STEPS = 8, MEMORY_LEFT = 120, MEMORY_RULER = 34;
 /* Where each step of colour ends: whole numbers where there are few, else each four times the one before. */
 function memoryScale(top) {
   var ends = [];
-  for (var i = 0; i < MEMORY_STEPS; i += 1) { ends.push(top <= MEMORY_STEPS ? i + 1 : top / Math.pow(4, MEMORY_STEPS - 1 - i)); }
-  return { ends: ends, step: function (value) {
-    var k = 0;
-    while (k < MEMORY_STEPS - 1 && value > ends[k] * (1 + 1e-9)) { k += 1; }
-    return k;
-  } };
+  for (var i = 0; i < MEMORY_STEPS; i += 1) {
+    ends.push(top <= MEMORY_STEPS ? i + 1 : top / Math.pow(4, MEMORY_STEPS - 1 - i));
+  }
+  return {
+    ends: ends,
+    step: function(value) {
+      var k = 0;
+      while (k < MEMORY_STEPS - 1 && value > ends[k] * (1 + 1e-9)) { k += 1; }
+      return k;
+    }
+  };
 }
 
 /* Places of the pieces on the axis: as in the file, or one layer after the other, those of none first. */
 function memoryPlaces(book, order) {
   var at = new Float64Array(book.pieces.length), sorted = book.pieces.slice(), sum = 0;
   if (order === "file") {
-    book.pieces.forEach(function (piece) { at[piece.i] = piece.begin; });
+    book.pieces.forEach(function(piece) { at[piece.i] = piece.begin; });
     return { at: at, total: book.data.total, sorted: sorted };
   }
-  sorted.sort(function (a, b) { return (a.layer === null ? -1 : a.layer) - (b.layer === null ? -1 : b.layer) || a.begin - b.begin; });
-  sorted.forEach(function (piece) { at[piece.i] = sum; sum += piece.size; });
+  sorted.sort(function(
+    a, b) { return (a.layer === null ? -1 : a.layer) - (b.layer === null ? -1 : b.layer) || a.begin - b.begin; });
+  sorted.forEach(function(piece) {
+    at[piece.i] = sum;
+    sum += piece.size;
+  });
   return { at: at, total: sum, sorted: sorted };
 }
 
@@ -29,22 +38,24 @@ function memoryLanes(book, view, places, chosen) {
   function layerName(layer) { return layer === null ? "no layer" : "layer " + layer; }
   var lanes = [], total = places.total, byLayer = new Map();
   if (view === "tokens") {
-    book.rows.forEach(function (row, k) {
+    book.rows.forEach(function(row, k) {
       var blocks = [];
-      row.use.forEach(function (one, i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, one: one }); });
+      row.use.forEach(function(
+        one, i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, one: one }); });
       lanes.push({ name: row.label, n: row.n, row: k, blocks: blocks, outside: row.outside });
     });
     return { lanes: lanes, total: total };
   }
-  book.pieces.forEach(function (piece) {
+  book.pieces.forEach(function(piece) {
     if (!byLayer.has(piece.layer)) { byLayer.set(piece.layer, []); }
     byLayer.get(piece.layer).push(piece);
   });
-  var layers = Array.from(byLayer.keys()).sort(function (a, b) { return (a === null ? -1 : a) - (b === null ? -1 : b); });
+  var layers =
+    Array.from(byLayer.keys()).sort(function(a, b) { return (a === null ? -1 : a) - (b === null ? -1 : b); });
   if (view === "layers") {
     total = 0;
-    layers.forEach(function (layer) {
-      var sum = 0, blocks = byLayer.get(layer).map(function (piece) {
+    layers.forEach(function(layer) {
+      var sum = 0, blocks = byLayer.get(layer).map(function(piece) {
         var made = { piece: piece, from: sum, size: piece.size, one: chosen.use.get(piece.i) || null };
         sum += piece.size;
         return made;
@@ -54,10 +65,10 @@ function memoryLanes(book, view, places, chosen) {
     });
     return { lanes: lanes, total: total };
   }
-  layers.forEach(function (layer) {
-    var blocks = book.rows.map(function (row, k) {
+  layers.forEach(function(layer) {
+    var blocks = book.rows.map(function(row, k) {
       var one = { n_uses: 0, touched_bytes: 0, work_ns: 0, copied: false };
-      byLayer.get(layer).forEach(function (piece) {
+      byLayer.get(layer).forEach(function(piece) {
         var own = row.use.get(piece.i);
         if (!own) { return; }
         one.n_uses += own.n_uses;
@@ -75,10 +86,14 @@ function memoryLanes(book, view, places, chosen) {
 /* Draws lanes into a canvas; returns what is needed to point into it. `look`: { from, to } of the axis, quantity,
    scale, and high: how many pixels the lanes share, where that was chosen. */
 function memoryDraw(canvas, made, look, mark) {
-  var n = Math.max(made.lanes.length, 1), step = look.high ? Math.max(4, look.high / n) : Math.max(5, Math.min(18, 460 / n)), ruler = look.bands ? MEMORY_RULER : 4;
-  var on = sharp(canvas, Math.round(ruler + step * made.lanes.length + 24)), pen = on.pen, left = Math.min(MEMORY_LEFT, on.width / 4);
+  var n = Math.max(made.lanes.length, 1),
+      step = look.high ? Math.max(4, look.high / n) : Math.max(5, Math.min(18, 460 / n)),
+      ruler = look.bands ? MEMORY_RULER : 4;
+  var on = sharp(canvas, Math.round(ruler + step * made.lanes.length + 24)), pen = on.pen,
+      left = Math.min(MEMORY_LEFT, on.width / 4);
   var width = Math.max(on.width - left - 4, 1), per = width / (look.to - look.from);
-  var ink = colourOf(canvas, "--tg-ink"), muted = colourOf(canvas, "--tg-muted"), band = colourOf(canvas, "--tg-band"), ground = colourOf(canvas, "--tg-ground");
+  var ink = colourOf(canvas, "--tg-ink"), muted = colourOf(canvas, "--tg-muted"), band = colourOf(canvas, "--tg-band"),
+      ground = colourOf(canvas, "--tg-ground");
   var steps = [];
   for (var i = 0; i < MEMORY_STEPS; i += 1) { steps.push(colourOf(canvas, "--tg-s" + i)); }
   var hatch = memoryHatch(pen, ground);
@@ -87,40 +102,52 @@ function memoryDraw(canvas, made, look, mark) {
   pen.beginPath();
   pen.rect(left, 0, width, on.height);
   pen.clip();
-  made.lanes.forEach(function (lane, k) {
+  made.lanes.forEach(function(lane, k) {
     var y = ruler + k * step, high = Math.max(step - 1, 1);
     pen.fillStyle = band;
     pen.globalAlpha = 0.5;
     pen.fillRect(left, y, width, high);
     pen.globalAlpha = 1;
-    lane.blocks.slice().sort(function (a, b) { return b.size - a.size; }).forEach(function (block) {
+    lane.blocks.slice().sort(function(a, b) { return b.size - a.size; }).forEach(function(block) {
       if (!block.one || block.from + block.size < look.from || block.from > look.to) { return; }
       var value = block.one[look.quantity], a = x(block.from), b = Math.max(x(block.from + block.size), a + 2);
       pen.fillStyle = value === null ? muted : steps[look.scale.step(value / (block.n || lane.n))];
       pen.fillRect(a, y, b - a > 4 ? b - a - 0.5 : b - a, high);
-      if (block.one.copied) { pen.fillStyle = hatch; pen.fillRect(a, y, b - a, high); }
+      if (block.one.copied) {
+        pen.fillStyle = hatch;
+        pen.fillRect(a, y, b - a, high);
+      }
     });
   });
   if (look.bands) { memoryBands(pen, look, x, ink, muted); }
   if (mark && mark.block) {
-    [[ground, 5], [ink, 2]].forEach(function (stroke) { /* seen on pale and on dark blocks */
+    [[ground, 5], [ink, 2]].forEach(function(stroke) { /* seen on pale and on dark blocks */
       pen.strokeStyle = stroke[0];
       pen.lineWidth = stroke[1];
-      pen.strokeRect(x(mark.block.from) - 1, ruler + mark.lane * step - 1, Math.max(mark.block.size * per, 2) + 2, Math.max(step - 1, 1) + 2);
+      pen.strokeRect(x(mark.block.from) - 1, ruler + mark.lane * step - 1, Math.max(mark.block.size * per, 2) + 2,
+        Math.max(step - 1, 1) + 2);
     });
   }
   pen.restore();
   pen.fillStyle = muted;
   pen.textAlign = "right";
   var every = Math.max(1, Math.ceil(13 / step));
-  made.lanes.forEach(function (lane, k) {
+  made.lanes.forEach(function(lane, k) {
     if (k % every === 0) { pen.fillText(lane.name, left - 6, ruler + k * step + step / 2, left - 8); }
   });
   pen.textAlign = "left";
   pen.fillText(look.left, left, on.height - 10);
   pen.textAlign = "right";
   pen.fillText(look.right, left + width, on.height - 10);
-  return { left: left, width: width, step: step, ruler: ruler, x: x, at: function (px) { return look.from + (px - left) / per; }, per: per };
+  return {
+    left: left,
+    width: width,
+    step: step,
+    ruler: ruler,
+    x: x,
+    at: function(px) { return look.from + (px - left) / per; },
+    per: per
+  };
 }
 
 function memoryHatch(pen, ground) {
@@ -130,20 +157,28 @@ function memoryHatch(pen, ground) {
   line.strokeStyle = ground;
   line.globalAlpha = 0.75;
   line.lineWidth = 1.4;
-  [[-1, 1, 1, -1], [0, 6, 6, 0], [5, 7, 7, 5]].forEach(function (l) { line.beginPath(); line.moveTo(l[0], l[1]); line.lineTo(l[2], l[3]); line.stroke(); });
+  [[-1, 1, 1, -1], [0, 6, 6, 0], [5, 7, 7, 5]].forEach(function(l) {
+    line.beginPath();
+    line.moveTo(l[0], l[1]);
+    line.lineTo(l[2], l[3]);
+    line.stroke();
+  });
   return pen.createPattern(tile, "repeat");
 }
 
 /* What lies where: component groups as colours, layers as names where there is room. */
 function memoryBands(pen, look, x, ink, muted) {
-  look.bands.forEach(function (one) {
+  look.bands.forEach(function(one) {
     var a = x(one.from), b = Math.max(x(one.to), a + 1);
     if (b < 0 || one.to < look.from || one.from > look.to) { return; }
     pen.fillStyle = one.colour;
     pen.fillRect(a, 20, b - a, 8);
   });
-  look.layers.forEach(function (one) {
-    var a = Math.max(x(one.from), x(look.from)), b = Math.min(x(one.to), x(look.to)), text = one.layer === null ? "" : b - a > 56 ? "layer " + one.layer : String(one.layer);
+  look.layers.forEach(function(one) {
+    var a = Math.max(x(one.from), x(look.from)), b = Math.min(x(one.to), x(look.to)),
+        text = one.layer === null ? "" :
+      b - a > 56                  ? "layer " + one.layer :
+                                    String(one.layer);
     pen.fillStyle = muted;
     if (b > a && text) { pen.fillRect(Math.round(a), 4, 1, 14); }
     pen.fillStyle = ink;

@@ -6,14 +6,18 @@ function opWindow(scroller, body, make) {
 
   function measure() {
     tops = [0];
-    entries.forEach(function (entry, i) { tops.push(tops[i] + height + (entry.open ? entry.extra : 0)); });
+    entries.forEach(function(entry, i) { tops.push(tops[i] + height + (entry.open ? entry.extra : 0)); });
   }
   /* The entry at so many pixels below the first. */
   function at(y) {
     var low = 0, high = entries.length;
     while (low < high) {
       var middle = (low + high) >> 1;
-      if (tops[middle + 1] <= y) { low = middle + 1; } else { high = middle; }
+      if (tops[middle + 1] <= y) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
     }
     return low;
   }
@@ -31,8 +35,8 @@ function opWindow(scroller, body, make) {
     from = whole ? 0 : Math.max(0, at(scroller.scrollTop) - BEYOND);
     to = whole ? entries.length : Math.min(entries.length, at(scroller.scrollTop + scroller.clientHeight) + BEYOND);
     made.appendChild(room(tops[from]));
-    entries.slice(from, to).forEach(function (entry, i) {
-      make(entry).forEach(function (row, k) {
+    entries.slice(from, to).forEach(function(entry, i) {
+      make(entry).forEach(function(row, k) {
         if (k === 0) { row.setAttribute("aria-rowindex", String(from + i + 2)); }
         made.appendChild(row);
       });
@@ -45,25 +49,53 @@ function opWindow(scroller, body, make) {
   /* What was drawn may be higher than was thought. */
   function settle() {
     var first = body.querySelector("tr.tg-op"), changed = false, own = first ? first.getBoundingClientRect().height : 0;
-    if (own && Math.abs(own - height) > 0.01) { height = own; changed = true; }
-    entries.slice(from, to).forEach(function (entry) {
+    if (own && Math.abs(own - height) > 0.01) {
+      height = own;
+      changed = true;
+    }
+    entries.slice(from, to).forEach(function(entry) {
       var extra = entry.open ? make(entry)[1].getBoundingClientRect().height : 0;
-      if (entry.open && Math.abs(extra - entry.extra) > 0.5) { entry.extra = extra; changed = true; }
+      if (entry.open && Math.abs(extra - entry.extra) > 0.5) {
+        entry.extra = extra;
+        changed = true;
+      }
     });
-    if (changed) { measure(); render(); }
+    if (changed) {
+      measure();
+      render();
+    }
   }
-  function draw() { measure(); render(); settle(); }
-  function set(list) { entries = list; draw(); }
+  function draw() {
+    measure();
+    render();
+    settle();
+  }
+  function set(list) {
+    entries = list;
+    draw();
+  }
   function reveal(entry) {
     var i = entries.indexOf(entry);
-    if (i >= 0) { scroller.scrollTop = tops[i] - scroller.clientHeight / 3; render(); }
+    if (i >= 0) {
+      scroller.scrollTop = tops[i] - scroller.clientHeight / 3;
+      render();
+    }
   }
-  scroller.addEventListener("scroll", function () {
+  scroller.addEventListener("scroll", function() {
     var first = at(scroller.scrollTop), last = at(scroller.scrollTop + scroller.clientHeight);
-    if (first < from || last > to || (from > 0 && first - from < 3) || (to < entries.length && to - last < 3)) { render(); settle(); }
+    if (first < from || last > to || (from > 0 && first - from < 3) || (to < entries.length && to - last < 3)) {
+      render();
+      settle();
+    }
   });
   window.addEventListener("resize", draw);
-  window.addEventListener("beforeprint", function () { whole = true; render(); });
-  window.addEventListener("afterprint", function () { whole = false; draw(); });
+  window.addEventListener("beforeprint", function() {
+    whole = true;
+    render();
+  });
+  window.addEventListener("afterprint", function() {
+    whole = false;
+    draw();
+  });
   return { set: set, draw: draw, reveal: reveal };
 }

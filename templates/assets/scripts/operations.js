@@ -6,12 +6,12 @@ function operations(state) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   function tell(text) { part("status").textContent = text; }
   var body = part("rows"), order = state.passes, shown = null, wanted = null, chosen, place = {};
-  order.forEach(function (pass, i) { place[pass.id] = i; });
+  order.forEach(function(pass, i) { place[pass.id] = i; });
   tracegenStatic(state.first.static);
   tracegenChunk([state.first.pass]);
   scroller.hidden = part("controls").hidden = part("tools").hidden = false;
   var view = opWindow(scroller, body, rowsOf);
-  var tools = opRows(root, view, said), find = opFind(root, state, function () { return shown; });
+  var tools = opRows(root, view, said), find = opFind(root, state, function() { return shown; });
 
   function cell(row, text, className, bar) {
     var made = make("td", className);
@@ -37,7 +37,10 @@ function operations(state) {
     row.appendChild(head);
     cell(row, about.name, "tg-code");
     var op = make("td", "tg-code", about.op);
-    if (pass.note[i]) { op.appendChild(document.createTextNode(" ")); op.appendChild(make("small", "", pass.note[i])); }
+    if (pass.note[i]) {
+      op.appendChild(document.createTextNode(" "));
+      op.appendChild(make("small", "", pass.note[i]));
+    }
     row.appendChild(op);
     cell(row, about.layer === null ? "" : String(about.layer), "tg-n");
     var component = make("td"), dot = make("i", "tg-dot");
@@ -47,8 +50,8 @@ function operations(state) {
     row.appendChild(component);
     cell(row, fixed(pass.begin[i], 1e3, 1), "tg-n");
     cell(row, fixed(pass.duration[i], 1e3, 2), "tg-n", (pass.duration[i] || 0) / longest);
-    ["work", "barrier", "wait"].forEach(function (name) { cell(row, fixed(pass[name][i], 1e3, 2), "tg-n"); });
-    ["disk", "copied", "buffer"].forEach(function (name) { cell(row, fixed(pass[name][i], 1024, 1), "tg-n"); });
+    ["work", "barrier", "wait"].forEach(function(name) { cell(row, fixed(pass[name][i], 1e3, 2), "tg-n"); });
+    ["disk", "copied", "buffer"].forEach(function(name) { cell(row, fixed(pass[name][i], 1024, 1), "tg-n"); });
     cell(row, exact(pass.threads[i]), "tg-n");
     cell(row, readsOf(pass, node), "tg-code");
     cell(row, usedOf(pass, node), "");
@@ -76,23 +79,35 @@ function operations(state) {
     var into = /^fused into (\d+)$/.exec(pass.note[pass.node.indexOf(node)]), ran = into ? into[1] : node;
     var targets = {
       graph: ["Node " + node + " in the graph", "g" + order[place[shown]].graph + "-n" + node],
-      timeline: [into ? "node " + ran + ", which did its work, in the timeline" : "in the timeline", "pass=" + shown + "&node=" + ran]
+      timeline: [
+        into ? "node " + ran + ", which did its work, in the timeline" : "in the timeline",
+        "pass=" + shown + "&node=" + ran
+      ]
     };
-    state.ways.forEach(function (page, i) {
+    state.ways.forEach(function(page, i) {
       var link = make("a", "", targets[page][0]);
       link.href = "../" + page + "/index.html#" + targets[page][1];
       ways.appendChild(document.createTextNode(i ? " · " : ""));
       ways.appendChild(link);
     });
-    if (!list.length) { box.textContent = "No operand was accessed."; box.appendChild(ways); return box; }
+    if (!list.length) {
+      box.textContent = "No operand was accessed.";
+      box.appendChild(ways);
+      return box;
+    }
     var table = make("table"), head = make("tr"), rows = make("tbody");
-    [["Operand"], ["Tensor"], ["Memory"], ["In"], ["Offset", "bytes"], ["Size", "bytes"], ["Touched", "bytes"], ["Used"]].forEach(function (title) {
-      var made = make("th", title[1] ? "tg-n" : "", title[0]);
-      made.scope = "col";
-      if (title[1]) { made.appendChild(document.createTextNode(" ")); made.appendChild(make("small", "", title[1])); }
-      head.appendChild(made);
-    });
-    list.forEach(function (o) {
+    [["Operand"], ["Tensor"], ["Memory"], ["In"], ["Offset", "bytes"], ["Size", "bytes"], ["Touched", "bytes"],
+      ["Used"]]
+      .forEach(function(title) {
+        var made = make("th", title[1] ? "tg-n" : "", title[0]);
+        made.scope = "col";
+        if (title[1]) {
+          made.appendChild(document.createTextNode(" "));
+          made.appendChild(make("small", "", title[1]));
+        }
+        head.appendChild(made);
+      });
+    list.forEach(function(o) {
       var used = pass.units[node + "." + o[0]], row = make("tr"), slot = make("th", "", o[0]);
       var touched = used && used.bytes !== null ? used.bytes : o[7];
       slot.scope = "row";
@@ -107,7 +122,7 @@ function operations(state) {
       }
       cell(row, o[2] === null ? "not recorded" : o[2]);
       cell(row, o[3] !== null ? state.files[o[3]] || "file " + o[3] : o[4] !== null ? "buffer " + o[4] : "—");
-      [o[5], o[6], touched].forEach(function (value) { cell(row, exact(value), "tg-n"); });
+      [o[5], o[6], touched].forEach(function(value) { cell(row, exact(value), "tg-n"); });
       cell(row, used ? unitText(used) : "");
       rows.appendChild(row);
     });
@@ -142,14 +157,23 @@ function operations(state) {
 
   function show(id, node) {
     wanted = id;
-    if (id === shown) { tell(""); mark(node); return; }
-    tell("Loading …");
-    loadPass(order[place[id]], state.data, function () {
-      if (wanted !== id) { return; }
-      if (!passOf(id, order[place[id]].static)) { tell("The rows of pass " + id + " are missing."); return; }
-      put(id);
+    if (id === shown) {
+      tell("");
       mark(node);
-    }, function () { tell("The rows of pass " + id + " could not be loaded."); });
+      return;
+    }
+    tell("Loading …");
+    loadPass(order[place[id]], state.data,
+      function() {
+        if (wanted !== id) { return; }
+        if (!passOf(id, order[place[id]].static)) {
+          tell("The rows of pass " + id + " are missing.");
+          return;
+        }
+        put(id);
+        mark(node);
+      },
+      function() { tell("The rows of pass " + id + " could not be loaded."); });
   }
 
   function controls() {
@@ -176,14 +200,17 @@ function operations(state) {
     var to = address();
     tools.restore(addressWords());
     if (to.pass === undefined) { return; }
-    if (place[to.pass] === undefined) { tell("This run has no pass " + to.pass + " with operations."); return; }
+    if (place[to.pass] === undefined) {
+      tell("This run has no pass " + to.pass + " with operations.");
+      return;
+    }
     show(to.pass, to.node);
   }
 
-  part("choose").addEventListener("change", function (event) { go(parseInt(event.target.value, 10)); });
-  part("previous").addEventListener("click", function () { step(-1); });
-  part("next").addEventListener("click", function () { step(1); });
-  body.addEventListener("click", function (event) {
+  part("choose").addEventListener("change", function(event) { go(parseInt(event.target.value, 10)); });
+  part("previous").addEventListener("click", function() { step(-1); });
+  part("next").addEventListener("click", function() { step(1); });
+  body.addEventListener("click", function(event) {
     var row = event.target.closest("tr.tg-op");
     if (!row || !event.target.closest("button")) { return; }
     var entry = tools.entry(parseInt(row.getAttribute("data-node"), 10));
@@ -192,17 +219,25 @@ function operations(state) {
     view.draw();
     said();
   });
-  document.addEventListener("keydown", function (event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) { return; }
-    if (event.key === "n") { step(1); } else if (event.key === "p") { step(-1); }
-    else if (event.key === "/") { event.preventDefault(); part("filter").focus(); }
+  document.addEventListener("keydown", function(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+      return;
+    }
+    if (event.key === "n") {
+      step(1);
+    } else if (event.key === "p") {
+      step(-1);
+    } else if (event.key === "/") {
+      event.preventDefault();
+      part("filter").focus();
+    }
   });
   window.addEventListener("hashchange", follow);
   put(state.shown);
   if (location.hash.length > 1) { follow(); }
 }
 
-starts.push(function () {
+starts.push(function() {
   var state = stateOf("tg-operations");
   if (state) { operations(state); }
 });

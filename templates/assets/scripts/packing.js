@@ -4,7 +4,10 @@ function unpack(text) {
   for (var i = 0; i < bytes.length; i += 1) {
     var byte = bytes.charCodeAt(i);
     value += (byte & 127) * scale;
-    if (byte > 127) { scale *= 128; continue; }
+    if (byte > 127) {
+      scale *= 128;
+      continue;
+    }
     made.push(value === 0 ? null : value % 2 ? (value - 1) / 2 : -value / 2);
     value = 0;
     scale = 1;

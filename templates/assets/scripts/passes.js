@@ -1,23 +1,27 @@
 /* The ops of every pass: chunks and statics as pages/op_chunks.py writes them, put together when a pass is asked for. */
 var packedPasses = {}, statics = {}, unpackedPasses = {};
 
-window.tracegenChunk = function (list) {
+window.tracegenChunk = function(list) {
   var node = null;
-  list.forEach(function (pass) {
+  list.forEach(function(pass) {
     node = pass.node = pass.node || node;
     packedPasses[pass.id] = pass;
   });
 };
 
-window.tracegenStatic = function (data) {
+window.tracegenStatic = function(data) {
   data.about = {};
-  data.nodes.forEach(function (row, i) { data.about[row[0]] = { op: row[1], name: row[2], layer: row[3], component: row[4], at: i }; });
+  data.nodes.forEach(function(
+    row, i) { data.about[row[0]] = { op: row[1], name: row[2], layer: row[3], component: row[4], at: i }; });
   statics[data.static] = data;
 };
 
 /* The value of a steady column is the static's unless the pass tells another: pairs of (rows since the last such, value). */
 function steady(pass, known, name) {
-  var made = pass.node.map(function (node) { var one = known.about[node]; return one ? known[name][one.at] : null; });
+  var made = pass.node.map(function(node) {
+    var one = known.about[node];
+    return one ? known[name][one.at] : null;
+  });
   var pairs = unpack(pass[name] || ""), row = 0;
   for (var i = 0; i < pairs.length; i += 2) {
     row += pairs[i];
@@ -29,7 +33,7 @@ function steady(pass, known, name) {
 /* Which units each operand of `selects` used: "node.slot" -> { unit, runs: [[first, how many], …], bytes or null }. */
 function unitsOf(pass, known) {
   var numbers = unpack(pass.units), at = 0, made = {};
-  known.selects.forEach(function (one) {
+  known.selects.forEach(function(one) {
     var n = numbers[at], runs = [], sum = 0, next = 0;
     at += 1;
     for (var i = 0; i < n; i += 1, at += 2) {
@@ -38,13 +42,21 @@ function unitsOf(pass, known) {
       sum += count;
       next = first + count;
     }
-    if (n) { made[one[0] + "." + one[1]] = { unit: one[2], runs: runs, size: one[3], bytes: one[3] === null ? null : sum * one[3] }; }
+    if (n) {
+      made[one[0] + "." + one[1]] = {
+        unit: one[2],
+        runs: runs,
+        size: one[3],
+        bytes: one[3] === null ? null : sum * one[3]
+      };
+    }
   });
   return made;
 }
 
 function unitText(used) {
-  var texts = used.runs.map(function (run) { return run[1] === 1 ? String(run[0]) : run[0] + "–" + (run[0] + run[1] - 1); });
+  var texts =
+    used.runs.map(function(run) { return run[1] === 1 ? String(run[0]) : run[0] + "–" + (run[0] + run[1] - 1); });
   return used.unit + "s " + texts.slice(0, 24).join(", ") + (texts.length > 24 ? ", …" : "");
 }
 
@@ -54,19 +66,20 @@ function passOf(id, number) {
   if (unpackedPasses[id]) { return unpackedPasses[id]; }
   if (!packed || !known) { return null; }
   var made = { id: id, known: known, node: packed.node, units: unitsOf(packed, known) }, last = 0;
-  made.begin = unpack(packed.begin).map(function (gap) {
+  made.begin = unpack(packed.begin).map(function(gap) {
     if (gap === null) { return null; }
     last += gap;
     return last;
   });
-  ["duration", "work", "barrier", "wait"].forEach(function (name) { made[name] = unpack(packed[name]); });
-  ["disk", "copied", "buffer", "threads"].forEach(function (name) { made[name] = steady(packed, known, name); });
-  made.note = packed.node.map(function (node, i) {
+  ["duration", "work", "barrier", "wait"].forEach(function(name) { made[name] = unpack(packed[name]); });
+  ["disk", "copied", "buffer", "threads"].forEach(function(name) { made[name] = steady(packed, known, name); });
+  made.note = packed.node.map(function(node, i) {
     var one = known.about[node];
     return packed.note && packed.note[i] !== undefined ? packed.note[i] : one ? known.note[one.at] : "";
   });
   made.ran = {}; /* what did not run accessed nothing */
-  packed.node.forEach(function (node, i) { made.ran[node] = made.note[i] === "" || made.note[i].indexOf("fused") === 0; });
+  packed.node.forEach(function(
+    node, i) { made.ran[node] = made.note[i] === "" || made.note[i].indexOf("fused") === 0; });
   unpackedPasses[id] = made;
   return made;
 }

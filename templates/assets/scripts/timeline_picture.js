@@ -21,7 +21,10 @@ function columnKinds(lane, from, to, n, nKinds, inside, after) {
     most = 0;
     for (k = 0; k < nKinds; k += 1) {
       left -= spent[c * nKinds + k];
-      if (spent[c * nKinds + k] > most) { most = spent[c * nKinds + k]; best[c] = k; }
+      if (spent[c * nKinds + k] > most) {
+        most = spent[c * nKinds + k];
+        best[c] = k;
+      }
     }
     if (left > most) { best[c] = -1; }
   }
@@ -32,7 +35,11 @@ function spanAt(lane, time) {
   var low = 0, high = lane.begin.length;
   while (low < high) {
     var middle = (low + high) >> 1;
-    if (lane.begin[middle] <= time) { low = middle + 1; } else { high = middle; }
+    if (lane.begin[middle] <= time) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
   }
   return low - 1;
 }
@@ -58,14 +65,16 @@ function lanesPicture(canvas, view) {
     var step = Math.pow(10, Math.floor(Math.log10((view.to - view.from) / plot() * 110)));
     while (step * plot() / (view.to - view.from) < 80) { step *= step.toExponential(0).charAt(0) === "2" ? 2.5 : 2; }
     step = Math.max(step, 1);
-    var unit = view.to >= 1e6 ? ["ms", 1e6] : ["µs", 1e3], digits = Math.max(0, Math.ceil(-Math.log10(step / unit[1]) - 1e-9));
+    var unit = view.to >= 1e6 ? ["ms", 1e6] : ["µs", 1e3],
+        digits = Math.max(0, Math.ceil(-Math.log10(step / unit[1]) - 1e-9));
     var bottom = view.lanes.length * pitch(), time;
     on.pen.textAlign = "center";
     for (time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
       on.pen.fillStyle = view.colours.hairline;
       on.pen.fillRect(Math.round(x(time)), 0, 1, bottom + 4);
       on.pen.fillStyle = view.colours.muted;
-      on.pen.fillText(group((time / unit[1]).toFixed(digits)), Math.min(Math.max(x(time), LEFT), on.width - 24), bottom + 14);
+      on.pen.fillText(
+        group((time / unit[1]).toFixed(digits)), Math.min(Math.max(x(time), LEFT), on.width - 24), bottom + 14);
     }
     on.pen.textAlign = "left";
     on.pen.fillText(unit[0], 0, bottom + 14);
@@ -92,7 +101,9 @@ function lanesPicture(canvas, view) {
       if (right - left < 4) { continue; }
       on.pen.fillStyle = view.colours.ground;
       if (left >= LEFT) { on.pen.fillRect(Math.round(left), y, 1, thick()); }
-      if (named() && Math.min(right, on.width - RIGHT) - Math.max(left, LEFT) > 40) { word(on, one.node[i], Math.max(left, LEFT), Math.min(right, on.width - RIGHT), y); }
+      if (named() && Math.min(right, on.width - RIGHT) - Math.max(left, LEFT) > 40) {
+        word(on, one.node[i], Math.max(left, LEFT), Math.min(right, on.width - RIGHT), y);
+      }
     }
   }
   function word(on, node, left, right, y) {
@@ -109,7 +120,8 @@ function lanesPicture(canvas, view) {
   }
   function frame(on, place, colour, width) {
     if (!place) { return; }
-    var one = view.lanes[place.lane], left = x(one.begin[place.i]), right = Math.max(x(spanEnd(one, place.i)), left + 3);
+    var one = view.lanes[place.lane], left = x(one.begin[place.i]),
+        right = Math.max(x(spanEnd(one, place.i)), left + 3);
     if (right < LEFT || left > on.width - RIGHT) { return; }
     left = Math.max(left, LEFT - 1);
     on.pen.strokeStyle = colour;
@@ -118,19 +130,19 @@ function lanesPicture(canvas, view) {
   }
 
   return {
-    draw: function () {
+    draw: function() {
       var on = sharp(canvas, view.lanes.length * pitch() + AXIS);
       canvas.setAttribute("data-from", String(Math.round(view.from)));
       canvas.setAttribute("data-to", String(Math.round(view.to)));
       ticks(on);
-      view.lanes.forEach(function (_, number) { lane(on, number); });
+      view.lanes.forEach(function(_, number) { lane(on, number); });
       frame(on, view.pointed, view.colours.muted, 1.5);
       frame(on, view.chosen, view.colours.ink, 2.5);
     },
-    time: function (left) { return view.from + (left - LEFT) / plot() * (view.to - view.from); },
-    perPixel: function () { return (view.to - view.from) / plot(); },
+    time: function(left) { return view.from + (left - LEFT) / plot() * (view.to - view.from); },
+    perPixel: function() { return (view.to - view.from) / plot(); },
     /* The span below a point of the canvas, or null; one too thin to be hit counts when it is nearest. */
-    at: function (left, y) {
+    at: function(left, y) {
       var lane = Math.floor(y / pitch()), one = view.lanes[lane];
       if (!one || left < LEFT - 2) { return null; }
       var time = this.time(left), i = spanAt(one, time), slack = 3 * this.perPixel();

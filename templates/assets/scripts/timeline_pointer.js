@@ -5,27 +5,32 @@ function moved(canvas, on) {
     var box = canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
-  function fingers() { return Object.keys(down).map(function (id) { return down[id]; }); }
+  function fingers() {
+    return Object.keys(down).map(function(id) { return down[id]; });
+  }
 
-  canvas.addEventListener("wheel", function (event) {
+  canvas.addEventListener("wheel", function(event) {
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
       on.look(on.view.from + event.deltaX * on.perPixel(), on.view.to + event.deltaX * on.perPixel());
-    } else if (event.deltaY < 0 || !on.whole()) {  /* what cannot zoom out any more scrolls the page */
+    } else if (event.deltaY < 0 || !on.whole()) { /* what cannot zoom out any more scrolls the page */
       event.preventDefault();
       on.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))), on.time(spot(event).x));
     }
   }, { passive: false });
-  canvas.addEventListener("pointerdown", function (event) {
+  canvas.addEventListener("pointerdown", function(event) {
     if (event.button > 0) { return; }
     down[event.pointerId] = spot(event);
     travelled = fingers().length > 1 ? NEAR + 1 : 0;
     apart = 0;
     canvas.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener("pointermove", function (event) {
+  canvas.addEventListener("pointermove", function(event) {
     var now = spot(event), before = down[event.pointerId], others;
-    if (!before) { on.point(on.at(now.x, now.y)); return; }
+    if (!before) {
+      on.point(on.at(now.x, now.y));
+      return;
+    }
     travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
     down[event.pointerId] = now;
     others = fingers();
@@ -39,20 +44,30 @@ function moved(canvas, on) {
       on.look(on.view.from + by, on.view.to + by);
     }
   });
-  canvas.addEventListener("pointerup", function (event) {
-    var pressed = down[event.pointerId] && travelled <= NEAR, at = spot(event), place = pressed ? on.at(at.x, at.y) : null;
+  canvas.addEventListener("pointerup", function(event) {
+    var pressed = down[event.pointerId] && travelled <= NEAR, at = spot(event),
+        place = pressed ? on.at(at.x, at.y) : null;
     delete down[event.pointerId];
     apart = 0;
     if (place) { on.pressed(place, event.pointerType === "mouse"); }
   });
-  canvas.addEventListener("pointercancel", function (event) { delete down[event.pointerId]; apart = 0; });
-  canvas.addEventListener("pointerleave", function () { on.point(null); });
+  canvas.addEventListener("pointercancel", function(event) {
+    delete down[event.pointerId];
+    apart = 0;
+  });
+  canvas.addEventListener("pointerleave", function() { on.point(null); });
 }
 
 /* The keys n and p go to the next and the previous of what a page chooses from. */
 function paged(step) {
-  document.addEventListener("keydown", function (event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) { return; }
-    if (event.key === "n") { step(1); } else if (event.key === "p") { step(-1); }
+  document.addEventListener("keydown", function(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+      return;
+    }
+    if (event.key === "n") {
+      step(1);
+    } else if (event.key === "p") {
+      step(-1);
+    }
   });
 }
