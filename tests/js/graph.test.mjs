@@ -106,8 +106,8 @@ test("blocks of the whole graph do not lie on each other, and lie inside it", ()
     boxes.forEach((one, i) => {
       assert.ok(one.left >= 0 && one.right <= plan.width && one.top >= 0 && one.bottom <= plan.height, `${n}: ${i}`);
       boxes.slice(0, i).forEach((other) => {
-        assert.ok(
-          one.left >= other.right || one.right <= other.left || one.top >= other.bottom || one.bottom <= other.top,
+        assert.ok(one.left >= other.right || one.right <= other.left || one.top >= other.bottom ||
+            one.bottom <= other.top,
           `${n}: ${i}`);
       });
     });
@@ -124,8 +124,8 @@ test("columns fill a frame from left to right, in the order of the graph", () =>
 
 test("a line between columns runs in the gutters, one between neighbours does not", () => {
   const a = { column: 0 }, far = { column: 2, y: 400 }, near = { column: 0, y: 400 };
-  assert.equal(
-    page.graphLine({ x: 10, y: 20 }, { x: 30, y: 300, next: true }, a, near, [100, 200, 300], 10), "M10,20V38H30V300");
+  assert.equal(page.graphLine({ x: 10, y: 20 }, { x: 30, y: 300, next: true }, a, near, [100, 200, 300], 10),
+    "M10,20V38H30V300");
   assert.equal(page.graphLine({ x: 10, y: 20 }, { x: 230, y: 410 }, a, far, [100, 200, 300], 10),
     "M10,20V38H100V18H200V367H230V410");
 });

@@ -79,8 +79,8 @@ test("an offset of a file leads to the piece that holds it, or to none", () => {
     const piece = book.lies(file, offset);
     return piece && piece.i;
   };
-  assert.deepEqual(
-    [at(0, 99), at(0, 100), at(0, 299), at(0, 300), at(1, 0), at(1, 199), at(1, 200)], [0, 1, 2, null, 4, 5, null]);
+  assert.deepEqual([at(0, 99), at(0, 100), at(0, 299), at(0, 300), at(1, 0), at(1, 199), at(1, 200)],
+    [0, 1, 2, null, 4, 5, null]);
   assert.deepEqual([book.firstOf(1).i, book.firstOf(9)], [1, undefined]);
 });
 
@@ -110,6 +110,19 @@ function ran(ops) {
   return { node, units, ran: run, work: ops.map((op) => "work" in op ? op.work : 1), known: { operands } };
 }
 
+// Of each piece how many bytes an op touched, one after the other; a range touched twice counts twice.
+function counted(op) {
+  const hit = new Map(), start = [0, 1000][op.file] + op.offset;
+  const ranges = op.runs ? op.runs.map(([first, n]) => [start + first * op.size, n * op.size]) : [[start, op.bytes]];
+  for (const [from, length] of ranges) {
+    for (let byte = from; byte < from + length; byte += 1) {
+      const i = PIECES.findIndex((one) => one[2] <= byte && byte < one[2] + SIZE);
+      if (i >= 0) { hit.set(i, (hit.get(i) ?? 0) + 1); }
+    }
+  }
+  return hit;
+}
+
 test("what a pass used is counted byte by byte", () => {
   const roll = dice(3);
   for (let round = 0; round < 200; round += 1) {
@@ -120,19 +133,11 @@ test("what a pass used is counted byte by byte", () => {
     });
     const wanted = new Map();
     for (const op of ops) {
-      const hit = new Map(), start = [0, 1000][op.file] + op.offset;
-      const ranges =
-        op.runs ? op.runs.map(([first, n]) => [start + first * op.size, n * op.size]) : [[start, op.bytes]];
-      for (const [from, length] of ranges) {
-        for (let byte = from; byte < from + length; byte += 1) {
-          const i = PIECES.findIndex((one) => one[2] <= byte && byte < one[2] + SIZE);
-          if (i >= 0) { hit.set(i, (hit.get(i) ?? 0) + 1); }
-        }
-      }
+      const hit = counted(op);
       for (const [i, bytes] of hit) {
         const one = wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, work_ns: 0 };
-        wanted.set(
-          i, {...one, n_uses: one.n_uses + 1, touched_bytes: one.touched_bytes + bytes, work_ns: one.work_ns + 1 });
+        wanted.set(i,
+          {...one, n_uses: one.n_uses + 1, touched_bytes: one.touched_bytes + bytes, work_ns: one.work_ns + 1 });
       }
     }
     assert.deepEqual(plain(book.ofPass(ran(ops)).use), wanted, JSON.stringify(ops));
@@ -140,8 +145,9 @@ test("what a pass used is counted byte by byte", () => {
 });
 
 test("what lies in no file, or was copied, is told apart", () => {
-  const made = book.ofPass(
-    ran([{ file: null, offset: 0, bytes: 10 }, { file: 0, offset: 0, bytes: 10, kind: "copied", work: null }]));
+  const made = book.ofPass(ran([
+    { file: null, offset: 0, bytes: 10 }, { file: 0, offset: 0, bytes: 10, kind: "copied", work: null }
+  ]));
   assert.deepEqual(plain(made.use), new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, work_ns: null }]]));
 });
 

@@ -137,7 +137,7 @@ test("a column of pixels shows what took most of it, counted nanosecond by nanos
     const wide = 1 + roll(6), n = 12, from = roll(10), to = from + n * wide; // a column is `wide` whole nanoseconds
     const found = page.columnKinds(lane(spans), from, to, n, KINDS, INSIDE, AFTER);
     for (let c = 0; c < n; c += 1) {
-      const counts = new Array(KINDS).fill(0);
+      const counts = Array.from({ length: KINDS }, () => 0);
       let none = 0;
       for (let at = from + c * wide; at < from + (c + 1) * wide; at += 1) {
         if (painted[at] === undefined) {
@@ -157,6 +157,6 @@ test("a column of pixels shows what took most of it, counted nanosecond by nanos
 
 test("a text is cut to the room that it has, and says so", () => {
   const page = load(), pen = { measureText: (text) => ({ width: text.length }) };
-  assert.deepEqual(
-    [9, 8, 4, 1].map((room) => page.shortened(pen, "MUL_MAT_", room)), ["MUL_MAT_", "MUL_MAT_", "MUL…", "…"]);
+  assert.deepEqual([9, 8, 4, 1].map((room) => page.shortened(pen, "MUL_MAT_", room)),
+    ["MUL_MAT_", "MUL_MAT_", "MUL…", "…"]);
 });

@@ -38,10 +38,13 @@ BUILDERS = {
 STYLES = ("page", "figures", "operations", "memory", "graph", "graph_tools", "timeline", "guide", "print")
 # One after the other: what a file uses stands before it.
 SCRIPTS = (
-    "base", "canvas", "packing", "passes", "op_window", "op_rows", "op_find", "operations", "memory_book",
-    "memory_picture", "memory_log", "memory_passes", "memory", "graph_zoom", "graph_book",
-    "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph", "timeline_picture", "timeline_strip",
-    "timeline_pointer", "timeline", "experts", "figures", "begin",
+    "base", "canvas", "packing", "passes",
+    "op_window", "op_rows", "op_cells", "op_tools", "op_find", "operations",
+    "memory_book", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_told", "memory_input",
+    "memory",
+    "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
+    "timeline_state", "timeline_told", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
+    "experts", "figures", "begin",
 )  # fmt: skip
 
 

@@ -20,6 +20,19 @@ function make(tag, className, text) {
   if (text !== undefined && text !== null) { element.textContent = text; }
   return element;
 }
+/* The first of n that `holds`, when all after it do; n when none does. */
+function firstWhere(n, holds) {
+  var low = 0, high = n, middle;
+  while (low < high) {
+    middle = (low + high) >> 1;
+    if (holds(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
 /* The words of an address, "key=value" between "&", decoded; what cannot be decoded is left out. */
 function addressWords() {
   var found = {};
@@ -79,5 +92,17 @@ function scripts(paths, done, failed) {
       left -= 1;
       if (left === 0) { done(); }
     }, failed);
+  });
+}
+
+/* Whether a key is meant for the page: nothing is typed, and it is no shortcut of the browser. */
+function pageKey(event) {
+  return !event.ctrlKey && !event.metaKey && !event.altKey && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+}
+/* The keys n and p go to the next and the previous of what a page chooses from. */
+function paged(step) {
+  document.addEventListener("keydown", function(event) {
+    var by = { n: 1, p: -1 }[event.key];
+    if (by && pageKey(event)) { step(by); }
   });
 }

@@ -7,6 +7,11 @@ function colourOf(element, name) {
   probe.remove();
   return found;
 }
+function coloursOf(element, names) {
+  var made = {};
+  names.forEach(function(name) { made[name] = colourOf(element, "--tg-" + name); });
+  return made;
+}
 function sharp(canvas, height) {
   var ratio = window.devicePixelRatio || 1, width = Math.max(canvas.parentNode.clientWidth, 1);
   canvas.style.height = height + "px";

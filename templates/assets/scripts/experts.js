@@ -24,32 +24,31 @@ function expertGrid(canvas, view) {
     }
     on.pen.fillText("expert", LEFT + view.n * wide() / 2, bottom + 26);
   }
+  function row(on, line, colours, thin) {
+    var found = counts(line), of = Math.min(several(), view.data.experts.length - line * several()), y = line * high();
+    on.pen.fillStyle = colours.band;
+    on.pen.fillRect(LEFT, y, view.n * wide(), high() - thin);
+    Object.keys(found).forEach(function(expert) {
+      var step = Math.min(STEPS - 1, Math.max(0, Math.ceil(found[expert] / of * STEPS) - 1));
+      on.pen.fillStyle = several() === 1 ? colours.bar : colours["s" + step];
+      on.pen.fillRect(LEFT + expert * wide(), y, Math.max(wide() - thin, 1), high() - thin);
+    });
+    if (line % Math.ceil(16 / high()) === 0) {
+      on.pen.fillStyle = colours.muted;
+      on.pen.textAlign = "left";
+      on.pen.fillText(view.label(line * several()), 0, y + Math.min(high(), 16) / 2, LEFT - 8);
+    }
+  }
   function draw() {
     if (!view.data) { return; }
-    var n = lines(), on = sharp(canvas, TOP + n * high() + AXIS), line, thin = high() > 4 ? 1 : 0,
-        every = Math.ceil(16 / high());
+    var n = lines(), on = sharp(canvas, TOP + n * high() + AXIS), line, names = ["band", "muted", "bar", "ink"], step;
     canvas.setAttribute("data-layer", String(view.data.layer));
-    var ground = colourOf(canvas, "--tg-band"), muted = colourOf(canvas, "--tg-muted"),
-        bar = colourOf(canvas, "--tg-bar"), steps = [], step;
-    for (step = 0; step < STEPS; step += 1) { steps.push(colourOf(canvas, "--tg-s" + step)); }
+    for (step = 0; step < STEPS; step += 1) { names.push("s" + step); }
+    var colours = coloursOf(canvas, names);
     on.pen.translate(0, TOP);
-    for (line = 0; line < n; line += 1) {
-      on.pen.fillStyle = ground;
-      on.pen.fillRect(LEFT, line * high(), view.n * wide(), high() - thin);
-      var found = counts(line), of = Math.min(several(), view.data.experts.length - line * several());
-      Object.keys(found).forEach(function(expert) {
-        on.pen.fillStyle =
-          several() === 1 ? bar : steps[Math.min(STEPS - 1, Math.max(0, Math.ceil(found[expert] / of * STEPS) - 1))];
-        on.pen.fillRect(LEFT + expert * wide(), line * high(), Math.max(wide() - thin, 1), high() - thin);
-      });
-      if (line % every === 0) {
-        on.pen.fillStyle = muted;
-        on.pen.textAlign = "left";
-        on.pen.fillText(view.label(line * several()), 0, line * high() + Math.min(high(), 16) / 2, LEFT - 8);
-      }
-    }
+    for (line = 0; line < n; line += 1) { row(on, line, colours, high() > 4 ? 1 : 0); }
     if (view.at) {
-      on.pen.strokeStyle = colourOf(canvas, "--tg-ink");
+      on.pen.strokeStyle = colours.ink;
       on.pen.lineWidth = 2;
       on.pen.strokeRect(LEFT + view.at.expert * wide(), Math.floor(view.at.token / several()) * high(),
         Math.max(wide(), 3), Math.max(high(), 3));
@@ -68,72 +67,80 @@ function expertGrid(canvas, view) {
   };
 }
 
+// A row is named by the generated token that it holds, which chose its experts; else by its pass.
+function expertLabel(data, row) {
+  return data.token[row] === null ? "pass " + data.pass[row] : "token " + data.token[row];
+}
+/* What the picture shows, or the row and the expert that are pointed at; `several`: how many rows share a line. */
+function expertWords(view, several) {
+  var data = view.data, at = view.at, n = data.experts.length, rows = n + (n === 1 ? " token row" : " token rows");
+  if (!at) {
+    return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows in a line" : "") + ".";
+  }
+  var own = data.experts[at.token], pass = data.token[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
+  var chosen = data.experts.filter(function(one) { return one.indexOf(at.expert) >= 0; }).length;
+  var order = data.by_weight ? ", the strongest first" : ", in llama.cpp’s order";
+  return expertLabel(data, at.token) + pass + (several > 1 ? ", the first in its line," : "") + " chose " +
+    own.join(", ") + (own.length === 1 ? "" : order) + ". Expert " + at.expert + " is chosen by " + chosen + " of " +
+    rows + " in this layer.";
+}
+/* Where a key leads from a place; the first of all when none is pointed at. */
+function expertBeside(view, by, several) {
+  var at = view.at;
+  if (!at) { return { token: 0, expert: view.data.experts[0][0] }; }
+  return {
+    token: Math.min(Math.max(at.token + by[0] * several, 0), view.data.experts.length - 1),
+    expert: Math.min(Math.max(at.expert + by[1], 0), view.n - 1)
+  };
+}
+
 function experts(state, root) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
-  var canvas = part("grid"), shown = null, wanted = null;
-  var view = { data: null, n: 1, at: null, label: label };
-  var grid = expertGrid(canvas, view), soon = redrawn(function() { grid.draw(); });
+  function say(text) { part("status").textContent = text; }
+  var canvas = part("grid"), layers = state.layers, shown = null, wanted = null;
+  var view = { data: null, n: 1, at: null, label: function(row) { return expertLabel(view.data, row); } };
+  var grid = expertGrid(canvas, view), soon = redrawn(grid.draw);
 
-  // A row is named by the generated token that it holds, which chose its experts; else by its pass.
-  function label(row) {
-    return view.data.token[row] === null ? "pass " + view.data.pass[row] : "token " + view.data.token[row];
-  }
-  function named(row) {
-    return label(row) + (view.data.token[row] === null ? "" : " (pass " + view.data.pass[row] + ")");
-  }
-  function tell() {
-    var box = part("about"), at = view.at;
-    if (!at) {
-      box.textContent = view.data.experts.length + (view.data.experts.length === 1 ? " token row" : " token rows") +
-        ", " + view.n + " experts" + (grid.several() > 1 ? ", " + grid.several() + " token rows in a line" : "") + ".";
-      return;
-    }
-    var chosen = view.data.experts.filter(function(one) { return one.indexOf(at.expert) >= 0; }).length;
-    var order = view.data.experts[at.token].length === 1 ? "" :
-      view.data.by_weight                                ? ", the strongest first" :
-                                                           ", in llama.cpp’s order";
-    box.textContent = named(at.token) + (grid.several() > 1 ? ", the first in its line," : "") + " chose " +
-      view.data.experts[at.token].join(", ") + order + ". Expert " + at.expert + " is chosen by " + chosen + " of " +
-      view.data.experts.length + (view.data.experts.length === 1 ? " token row" : " token rows") + " in this layer.";
-  }
   function look(at) {
+    if (!view.data) { return; }
     view.at = at;
-    tell();
+    part("about").textContent = expertWords(view, grid.several());
     soon();
+  }
+  function put(layer) {
+    shown = layer;
+    view.data = expertsOf[layer];
+    view.n = state.experts[layer];
+    part("label").textContent = part("choose").value = String(layer);
+    part("previous").disabled = layers.indexOf(layer) === 0;
+    part("next").disabled = layers.indexOf(layer) === layers.length - 1;
+    look(null);
   }
   function show(layer, said) {
     wanted = layer;
     function done() {
       if (wanted !== layer) { return; }
-      part("status").textContent = said || "";
-      shown = layer;
-      view.data = expertsOf[layer];
-      view.n = state.experts[layer];
-      part("label").textContent = String(layer);
-      part("choose").value = String(layer);
-      part("previous").disabled = state.layers.indexOf(layer) === 0;
-      part("next").disabled = state.layers.indexOf(layer) === state.layers.length - 1;
-      look(null);
+      say(said || "");
+      put(layer);
     }
     if (expertsOf[layer]) {
       done();
       return;
     }
-    part("status").textContent = "Loading …";
+    say("Loading …");
     script(state.data + layer + ".js", done,
-      function() { part("status").textContent = "The choices of layer " + layer + " could not be loaded."; });
+      function() { say("The choices of layer " + layer + " could not be loaded."); });
   }
   function go(layer) {
     history.replaceState(null, "", "#layer=" + layer);
     show(layer);
   }
   function step(by) {
-    var next = state.layers[state.layers.indexOf(shown) + by];
+    var next = layers[layers.indexOf(shown) + by];
     if (next !== undefined) { go(next); }
   }
   function follow() {
-    var to = address().layer;
-    var known = state.layers.indexOf(to) >= 0;
+    var to = address().layer, known = layers.indexOf(to) >= 0;
     show(known ? to : state.layer, to === undefined || known ? "" : "No token chose experts in layer " + to + ".");
     if (to !== undefined) { root.scrollIntoView({ block: "start" }); }
   }
@@ -142,27 +149,24 @@ function experts(state, root) {
   part("choose").addEventListener("change", function(event) { go(parseInt(event.target.value, 10)); });
   part("previous").addEventListener("click", function() { step(-1); });
   part("next").addEventListener("click", function() { step(1); });
+  expertInput(canvas, view, grid, look);
+  paged(step);
+  window.addEventListener("hashchange", follow);
+  follow();
+}
+
+function expertInput(canvas, view, grid, look) {
+  var by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   canvas.addEventListener("pointermove", function(event) {
     var box = canvas.getBoundingClientRect();
     if (view.data) { look(grid.at(event.clientX - box.left, event.clientY - box.top)); }
   });
-  canvas.addEventListener("pointerleave", function() {
-    if (view.data) { look(null); }
-  });
-  var by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  canvas.addEventListener("pointerleave", function() { look(null); });
   canvas.addEventListener("keydown", function(event) {
     if (!by[event.key] || !view.data || event.ctrlKey || event.metaKey || event.altKey) { return; }
     event.preventDefault();
-    var at = view.at || { token: 0, expert: view.data.experts[0][0] };
-    look(view.at ? {
-      token: Math.min(Math.max(at.token + by[event.key][0] * grid.several(), 0), view.data.experts.length - 1),
-      expert: Math.min(Math.max(at.expert + by[event.key][1], 0), view.n - 1)
-    } :
-                   at);
+    look(expertBeside(view, by[event.key], grid.several()));
   });
-  paged(step);
-  window.addEventListener("hashchange", follow);
-  follow();
 }
 
 starts.push(function() {

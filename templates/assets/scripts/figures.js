@@ -70,8 +70,8 @@ function figurePoints(drawing, teller) {
     marks[at].scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
     requestAnimationFrame(function() { requestAnimationFrame(function() { teller.show(home, marks[at]); }); });
   });
-  drawing.setAttribute(
-    "aria-label", drawing.getAttribute("aria-label") + "; full stop and comma tell its values one by one");
+  drawing.setAttribute("aria-label",
+    drawing.getAttribute("aria-label") + "; full stop and comma tell its values one by one");
   drawing.setAttribute("data-told", String(marks.length));
 }
 
@@ -83,8 +83,8 @@ function figureLively(drawing, teller) {
     var svg = layer.querySelector("svg"), drawn = drawing.querySelector("svg").viewBox.baseVal,
         made = svg.viewBox.baseVal;
     if (Math.abs(drawn.width - made.width) > 1.5 || Math.abs(drawn.height - made.height) > 1.5) {
-      drawing.setAttribute(
-        "data-told", "0"); /* laid out otherwise than the drawing: it would tell of the wrong marks */
+      drawing.setAttribute("data-told",
+        "0"); /* laid out otherwise than the drawing: it would tell of the wrong marks */
       return;
     }
     svg.removeAttribute("width");

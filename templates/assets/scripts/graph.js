@@ -4,22 +4,11 @@ function graph(state) {
   var books = [], chosen = null, paint = null, facts = null;
   if (!root || !panel) { return; }
 
-  function each(selector, visit, within) {
-    Array.prototype.forEach.call((within || root).querySelectorAll(selector), visit);
-  }
-
   function mark(book, node) {
-    each(".tg-chosen", function(old) { old.classList.remove("tg-chosen"); });
+    root.querySelectorAll(".tg-chosen").forEach(function(old) { old.classList.remove("tg-chosen"); });
     (book ? book.boxes[node] || [] : []).forEach(function(box) { box.element.classList.add("tg-chosen"); });
   }
-  /* What is drawn of a node comes into view: in the whole graph where the reader looks at that, else in its block. */
-  function reveal(book, node) {
-    var frame = root.querySelector("[data-graph=" + book.key + "] .tg-drawing"),
-        edge = frame && frame.getBoundingClientRect();
-    var drawing = edge && edge.top < innerHeight / 2 && edge.bottom > innerHeight / 2 ? "whole" : "block";
-    var boxes = (book.boxes[node] || []).filter(function(box) { return box.drawing === drawing; });
-    if (boxes[0]) { boxes[0].element.scrollIntoView({ block: "center", inline: "center" }); }
-  }
+  function reveal(book, node) { graphReveal(root, book, node); }
   function choose(book, node, how) {
     chosen = { book: book, node: node };
     mark(book, node);
@@ -55,49 +44,27 @@ function graph(state) {
         window.addEventListener("load", function() { setTimeout(function() { reveal(book, node); }, 0); });
       }
     } else if (book) {
-      missing(match);
+      mark();
+      graphSaid(panel, "Graph " + match[1] + " has no node " + match[2] + ".");
     }
-  }
-  function missing(match) {
-    mark();
-    panel.textContent = "";
-    panel.appendChild(make("p", "tg-reason", "Graph " + match[1] + " has no node " + match[2] + "."));
-    panel.hidden = false;
-  }
-  /* A click in a shared drawing stays in the layer that was chosen there before. */
-  function meant(book, element, drawing) {
-    var node = parseInt(element.getAttribute("data-node"), 10);
-    if (drawing === "whole" || !chosen || chosen.book !== book) { return node; }
-    var home = book.home(chosen.node), own = book.home(node);
-    var same =
-      home !== undefined && own !== undefined && book.facts.instances[home].block === book.facts.instances[own].block;
-    var twin = same ? book.twins(home)[node] : undefined;
-    return twin === undefined ? node : twin;
   }
   function listen(book, frame, drawing) {
     frame.addEventListener("click", function(event) {
       var element = event.target.closest(".tg-node[data-node]");
       if (!element || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) { return; }
       event.preventDefault();
-      choose(book, meant(book, element, drawing), "click");
+      var node = parseInt(element.getAttribute("data-node"), 10), same = drawing === "block" && chosen;
+      choose(book, same && chosen.book === book ? graphMeant(book, node, chosen.node) : node, "click");
     });
   }
-  function begin() {
+  function begin(known) {
+    books = known;
     facts = graphFacts(panel, books, state, go, close);
     paint = graphColours(root, books, state);
     graphSearch(root, books, state.groups, go);
     root.querySelector("[data-tg=tools]").hidden = false;
     books.forEach(function(book) {
-      book.drawings.forEach(function(list, block) {
-        var frame = document.querySelector("#g" + book.lead + "-b" + block + " .tg-drawing");
-        if (!frame) { return; }
-        each("a[href]", function(link) {
-          link.setAttribute("href", "#g" + book.lead + "-n" + link.closest(".tg-node").getAttribute("data-node"));
-        }, frame);
-        listen(book, frame, "block");
-      });
-      wholeOffered(root.querySelector("[data-graph=" + book.key + "]"), book, function(drawn, frame) {
-        listen(drawn, frame, "whole");
+      graphListened(root, book, listen, function(drawn) {
         paint(drawn);
         if (chosen) { mark(chosen.book, chosen.node); }
       });
@@ -106,24 +73,53 @@ function graph(state) {
     window.addEventListener("popstate", follow);
     follow();
   }
-  each(".tg-drawing", function(frame) {
-    var svg = frame.querySelector("svg.tg-graph"), first = svg && svg.querySelector(".tg-node");
-    if (!svg) { return; }
-    zoomable(frame, svg, frame.getAttribute("aria-label"), null);
-    /* A drawing wider than its frame begins where the block does. */
-    if (!first || frame.scrollWidth <= frame.clientWidth) { return; }
-    var box = first.getBoundingClientRect(), edge = frame.getBoundingClientRect();
-    frame.scrollLeft += box.left + box.width / 2 - edge.left - edge.width / 2;
-  });
-  graphLoaded(state.topologies,
-    function(known) {
-      books = known;
-      begin();
-    },
-    function() {
-      panel.hidden = false;
-      panel.appendChild(make("p", "tg-reason", "The facts of the nodes could not be loaded."));
+  root.querySelectorAll(".tg-drawing").forEach(graphFramed);
+  graphLoaded(state.topologies, begin, function() { graphSaid(panel, "The facts of the nodes could not be loaded."); });
+}
+
+/* The drawings of the blocks, and of the whole graph when it is asked for. */
+function graphListened(root, book, listen, drawn) {
+  book.drawings.forEach(function(list, block) {
+    var frame = document.querySelector("#g" + book.lead + "-b" + block + " .tg-drawing");
+    if (!frame) { return; }
+    frame.querySelectorAll("a[href]").forEach(function(link) {
+      link.setAttribute("href", "#g" + book.lead + "-n" + link.closest(".tg-node").getAttribute("data-node"));
     });
+    listen(book, frame, "block");
+  });
+  wholeOffered(root.querySelector("[data-graph=" + book.key + "]"), book, function(frame) {
+    listen(book, frame, "whole");
+    drawn(book);
+  });
+}
+function graphSaid(panel, text) {
+  panel.textContent = "";
+  panel.appendChild(make("p", "tg-reason", text));
+  panel.hidden = false;
+}
+/* What is drawn of a node comes into view: in the whole graph where the reader looks at that, else in its block. */
+function graphReveal(root, book, node) {
+  var frame = root.querySelector("[data-graph=" + book.key + "] .tg-drawing"),
+      edge = frame && frame.getBoundingClientRect();
+  var drawing = edge && edge.top < innerHeight / 2 && edge.bottom > innerHeight / 2 ? "whole" : "block";
+  var boxes = (book.boxes[node] || []).filter(function(box) { return box.drawing === drawing; });
+  if (boxes[0]) { boxes[0].element.scrollIntoView({ block: "center", inline: "center" }); }
+}
+/* A click in a shared drawing stays in the layer that was chosen there before. */
+function graphMeant(book, node, chosen) {
+  var home = book.home(chosen), own = book.home(node), all = book.facts.instances;
+  var same = home !== undefined && own !== undefined && all[home].block === all[own].block;
+  var twin = same ? book.twins(home)[node] : undefined;
+  return twin === undefined ? node : twin;
+}
+function graphFramed(frame) {
+  var svg = frame.querySelector("svg.tg-graph"), first = svg && svg.querySelector(".tg-node");
+  if (!svg) { return; }
+  zoomable(frame, svg, frame.getAttribute("aria-label"), null);
+  /* A drawing wider than its frame begins where the block does. */
+  if (!first || frame.scrollWidth <= frame.clientWidth) { return; }
+  var box = first.getBoundingClientRect(), edge = frame.getBoundingClientRect();
+  frame.scrollLeft += box.left + box.width / 2 - edge.left - edge.width / 2;
 }
 
 /* The facts of every topology, from the page or from their own files. */

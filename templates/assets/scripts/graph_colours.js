@@ -1,5 +1,4 @@
 /* What the colour of a box says: its component, its time, or the bytes it touched. */
-var GRAPH_STEPS = 8;
 var GRAPH_MODES = { time: ["time", took], bytes: ["bytes", bytesOf] };
 
 /* The step of a value on a scale whose steps end at `ends`; null for what is not known. */
@@ -30,8 +29,9 @@ function graphColours(root, books, state) {
   }
   function components() {
     var list = make("ul"), present = {};
-    books.forEach(function(
-      book) { book.facts.component.names.forEach(function(name) { present[state.groups[name] || "other"] = true; }); });
+    books.forEach(function(book) {
+      book.facts.component.names.forEach(function(name) { present[state.groups[name] || "other"] = true; });
+    });
     Object.keys(state.groups).map(function(name) { return state.groups[name]; }).forEach(function(name) {
       if (!present[name]) { return; }
       var item = make("li"), dot = make("i", "tg-dot");
@@ -50,8 +50,8 @@ function graphColours(root, books, state) {
       return;
     }
     var scale = state.scales[chosen], write = GRAPH_MODES[chosen][1], list = make("ul", "tg-steps");
-    scale.ends.forEach(function(
-      end, i) { swatch(list, (i === scale.ends.length - 1 ? "up to " : "≤ ") + write(end), i); });
+    scale.ends.forEach(function(end,
+      i) { swatch(list, (i === scale.ends.length - 1 ? "up to " : "≤ ") + write(end), i); });
     swatch(list,
       chosen === "time" ? "no time of its own (fused, view, operand) or not recorded" :
                           "a view, an operand, or not recorded",

@@ -7,8 +7,8 @@ function graphEntries(books) {
     book.facts.node.forEach(function(node) {
       var layer = book.of("layer", node), name = book.of("name", node);
       var words = [book.of("op", node), name, book.of("component", node), layer === null ? "" : "layer " + layer];
-      made.push(
-        { book: book, node: node, layer: layer, name: name.toLowerCase(), text: words.join(" ").toLowerCase() });
+      made
+        .push({ book: book, node: node, layer: layer, name: name.toLowerCase(), text: words.join(" ").toLowerCase() });
     });
   });
   return made;

@@ -38,8 +38,8 @@ function graphTemplates(book) {
 /* Where each block stands: as many columns as fill a frame of this size, heads large enough to be read in it. */
 function graphPlaces(book, templates, room) {
   var all = book.facts.instances, area = 0, column = 0, y = 0, left = WHOLE_GUTTER / 2, places = [], starts = [];
-  all.forEach(function(
-    one) { area += (templates[one.block].width + WHOLE_GUTTER) * (templates[one.block].height + WHOLE_GAP); });
+  all.forEach(
+    function(one) { area += (templates[one.block].width + WHOLE_GUTTER) * (templates[one.block].height + WHOLE_GAP); });
   var scale = Math.min(1, Math.sqrt(room.width * room.height / area) * 0.9), head = HEAD_PIXELS / scale;
   all.forEach(function(one, i) {
     var size = templates[one.block].height + WHOLE_GAP + 1.5 * head;
@@ -54,8 +54,8 @@ function graphPlaces(book, templates, room) {
   var height = 0, gutters = [];
   starts.forEach(function(members) {
     var before = Math.max.apply(null, members.map(function(i) { return templates[all[i].block].anchor; }));
-    var after = Math.max.apply(
-      null, members.map(function(i) { return templates[all[i].block].width - templates[all[i].block].anchor; }));
+    var after = Math.max.apply(null,
+      members.map(function(i) { return templates[all[i].block].width - templates[all[i].block].anchor; }));
     members.forEach(function(i) {
       places[i].x = left + before - templates[all[i].block].anchor;
       height = Math.max(height, places[i].y + templates[all[i].block].height);
@@ -180,7 +180,7 @@ function wholeOffered(section, book, done) {
     button.remove();
     zoomable(frame, svg, "the whole graph", frame.style.height);
     frame.appendChild(svg); /* last: text is laid out once, in its size */
-    done(book, frame);
+    done(frame);
     frame.focus({ preventScroll: true });
   });
 }

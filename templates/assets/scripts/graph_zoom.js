@@ -22,18 +22,13 @@ function zoomable(frame, svg, title, height) {
     frameHeight();
     frame.scrollLeft = left;
     frame.scrollTop = top;
-    write();
-  }
-  function write() {
-    shown.textContent = Math.round(scale * 100) + " %";
-    shown.setAttribute("aria-label", shown.textContent + ", back to 100 % (key: 0)");
+    zoomShown(shown, scale);
   }
   function fromMiddle(wanted) { zoom(wanted, frame.clientWidth / 2, frame.clientHeight / 2); }
   function fit() {
     var room = height === null ? Infinity : frame.clientHeight / box.height;
     fromMiddle(Math.min(frame.clientWidth / box.width, room, 1));
   }
-  function reset() { fromMiddle(1); }
   function at(event) {
     var edge = frame.getBoundingClientRect();
     return [event.clientX - edge.left, event.clientY - edge.top];
@@ -44,55 +39,67 @@ function zoomable(frame, svg, title, height) {
     var by = event.deltaY * (event.deltaMode === 1 ? 16 : 1), place = at(event);
     zoom(scale * Math.exp(-by * 0.002), place[0], place[1]);
   }, { passive: false });
+  var acts = {
+    "+": function() { fromMiddle(scale * ZOOM_STEP); },
+    "−": function() { fromMiddle(scale / ZOOM_STEP); },
+    fit: fit,
+    "0": function() { fromMiddle(1); }
+  };
+  zoomKeys(frame, acts);
+  dragged(frame);
+  pinched(frame, at, function(ratio, x, y) { zoom(scale * ratio, x, y); });
+  frame.parentNode.insertBefore(zoomBar(title, acts, shown), frame);
+  zoomShown(shown, scale);
+  if (height !== null) {
+    frameHeight();
+    fit();
+  }
+}
+function zoomShown(button, scale) {
+  button.textContent = Math.round(scale * 100) + " %";
+  button.setAttribute("aria-label", button.textContent + ", back to 100 % (key: 0)");
+}
+function zoomBar(title, acts, shown) {
+  var bar = make("div", "tg-zoom"),
+      words = { "−": "smaller (key: −)", "+": "larger (key: +)", fit: "as large as the frame" };
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", "Size of the drawing: " + title);
+  Object.keys(words).forEach(function(sign) {
+    var button = bar.appendChild(make("button", "tg-button", sign));
+    button.type = "button";
+    button.title = words[sign];
+    button.setAttribute("aria-label", words[sign]);
+    button.addEventListener("click", acts[sign]);
+  });
+  shown.type = "button";
+  shown.title = "back to 100 % (key: 0)";
+  shown.addEventListener("click", acts[0]);
+  bar.appendChild(shown);
+  return bar;
+}
+function zoomKeys(frame, acts) {
+  var moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  var keys = {
+    "+": acts["+"],
+    "=": acts["+"],
+    "-": acts["−"],
+    "0": acts[0],
+    Escape: function() { document.activeElement.blur(); }
+  };
   frame.addEventListener("keydown", function(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) { return; }
-    var moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }, key = event.key;
-    if (key === "+" || key === "=") {
-      fromMiddle(scale * ZOOM_STEP);
-    } else if (key === "-") {
-      fromMiddle(scale / ZOOM_STEP);
-    } else if (key === "0") {
-      reset();
-    } else if (key === "Escape") {
-      document.activeElement.blur();
-    } else if (moves[key]) {
-      var left = frame.scrollLeft, top = frame.scrollTop;
-      frame.scrollLeft += moves[key][0] * PAN_STEP;
-      frame.scrollTop += moves[key][1] * PAN_STEP;
+    var by = moves[event.key], left = frame.scrollLeft, top = frame.scrollTop;
+    if (by) {
+      frame.scrollLeft += by[0] * PAN_STEP;
+      frame.scrollTop += by[1] * PAN_STEP;
       if (left === frame.scrollLeft && top === frame.scrollTop) { return; } /* at its end: the page scrolls */
+    } else if (keys[event.key]) {
+      keys[event.key]();
     } else {
       return;
     }
     event.preventDefault();
   });
-  dragged(frame);
-  pinched(frame, at, function(ratio, x, y) { zoom(scale * ratio, x, y); });
-  frame.parentNode.insertBefore(toolbar(), frame);
-  function toolbar() {
-    var bar = make("div", "tg-zoom");
-    bar.setAttribute("role", "group");
-    bar.setAttribute("aria-label", "Size of the drawing: " + title);
-    [["−", "smaller (key: −)", function() { fromMiddle(scale / ZOOM_STEP); }],
-      ["+", "larger (key: +)", function() { fromMiddle(scale * ZOOM_STEP); }], ["fit", "as large as the frame", fit]]
-      .forEach(function(one) {
-        var button = make("button", "tg-button", one[0]);
-        button.type = "button";
-        button.title = one[1];
-        button.setAttribute("aria-label", one[1]);
-        button.addEventListener("click", one[2]);
-        bar.appendChild(button);
-      });
-    shown.type = "button";
-    shown.title = "back to 100 % (key: 0)";
-    shown.addEventListener("click", reset);
-    bar.appendChild(shown);
-    write();
-    return bar;
-  }
-  if (height !== null) {
-    frameHeight();
-    fit();
-  }
 }
 
 /* The mouse takes hold of the ground; a finger scrolls by itself. What was a drag is no click. */

@@ -1,4 +1,44 @@
 /* What the memory explorer knows: the pieces of the file, and what rows of passes and single passes used of them. */
+
+/* How much of which pieces was used, in how many passes. */
+function memorySums() { return { use: new Map(), n: 0 }; }
+function memoryAdd(to, piece, copied, uses, bytes, work) {
+  var one = to.use.get(piece);
+  if (!one) { to.use.set(piece, one = { copied: copied, n_uses: 0, touched_bytes: 0, work_ns: 0 }); }
+  one.copied = one.copied || copied;
+  one.n_uses += uses;
+  one.touched_bytes += bytes;
+  one.work_ns = one.work_ns === null || work === null ? null : one.work_ns + work;
+}
+
+/* The ranges of the disk axis that an operand accessed: [from, how many bytes]. */
+function memoryRanges(data, o, used) {
+  var start = data.files[o[3]][1] + o[5];
+  if (!used || used.size === null) { return o[7] ? [[start, o[7]]] : []; }
+  return used.runs.map(function(run) { return [start + run[0] * used.size, run[1] * used.size]; });
+}
+/* What one pass used, from its operations. */
+function memoryUsed(data, pieces, pass) {
+  var made = memorySums();
+  made.n = 1;
+  function hits(range, hit) {
+    var end = range[0] + range[1], k = firstWhere(pieces.length, function(i) { return pieces[i].end > range[0]; });
+    for (; k < pieces.length && pieces[k].begin < end; k += 1) {
+      var share = Math.min(end, pieces[k].end) - Math.max(range[0], pieces[k].begin);
+      if (share > 0) { hit.set(k, (hit.get(k) || 0) + share); }
+    }
+  }
+  pass.node.forEach(function(node, i) {
+    operandsOf(pass, node).forEach(function(o) {
+      if (o[3] === null || o[5] === null) { return; }
+      var hit = new Map();
+      memoryRanges(data, o, pass.units[node + "." + o[0]]).forEach(function(range) { hits(range, hit); });
+      hit.forEach(function(bytes, k) { memoryAdd(made, k, o[2] === "copied", 1, bytes, pass.work[i]); });
+    });
+  });
+  return made;
+}
+
 function memoryBook(data) {
   var tensor = unpack(data.cut.tensor), expert = unpack(data.cut.expert), size = unpack(data.cut.size), last = 0;
   var begin = unpack(data.cut.begin).map(function(gap) { return (last += gap); });
@@ -19,21 +59,12 @@ function memoryBook(data) {
       offset: begin[i] - data.files[about[4]][1]
     };
   });
-  function sums() { return { use: new Map(), n: 0 }; }
-  function add(to, piece, copied, uses, bytes, work) {
-    var one = to.use.get(piece);
-    if (!one) { to.use.set(piece, one = { copied: copied, n_uses: 0, touched_bytes: 0, work_ns: 0 }); }
-    one.copied = one.copied || copied;
-    one.n_uses += uses;
-    one.touched_bytes += bytes;
-    one.work_ns = one.work_ns === null || work === null ? null : one.work_ns + work;
-  }
   var rows = data.rows.map(function(row) {
-    var made = sums(), at = 0, copied = unpack(row.copied), uses = unpack(row.n_uses),
+    var made = memorySums(), at = 0, copied = unpack(row.copied), uses = unpack(row.n_uses),
         bytes = unpack(row.touched_bytes), work = unpack(row.work_ns);
     unpack(row.piece).forEach(function(gap, k) {
       at += gap;
-      add(made, at, Boolean(copied[k]), uses[k], bytes[k], work[k]);
+      memoryAdd(made, at, Boolean(copied[k]), uses[k], bytes[k], work[k]);
     });
     made.n = row.n;
     made.label = row.label;
@@ -43,58 +74,23 @@ function memoryBook(data) {
     return made;
   });
 
-  /* The first piece that ends behind a byte of the disk axis. */
-  function after(byte) {
-    var low = 0, high = pieces.length;
-    while (low < high) {
-      var middle = (low + high) >> 1;
-      if (pieces[middle].end <= byte) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
   /* The rows of passes `which` (numbers) added up, and what single passes used. */
   function together(which, singles) {
-    var made = sums();
+    var made = memorySums();
     which.map(function(k) { return rows[k]; }).concat(singles || []).forEach(function(used) {
-      used.use.forEach(function(
-        one, piece) { add(made, piece, one.copied, one.n_uses, one.touched_bytes, one.work_ns); });
+      used.use.forEach(function(one,
+        piece) { memoryAdd(made, piece, one.copied, one.n_uses, one.touched_bytes, one.work_ns); });
       made.n += used.n;
     });
     return made;
   }
-  /* What one pass used, from its operations. */
-  function ofPass(pass) {
-    var made = sums();
-    made.n = 1;
-    pass.node.forEach(function(node, i) {
-      operandsOf(pass, node).forEach(function(o) {
-        if (o[3] === null || o[5] === null) { return; }
-        var used = pass.units[node + "." + o[0]], start = data.files[o[3]][1] + o[5], hit = new Map();
-        var runs = used && used.size !== null ?
-          used.runs.map(function(run) { return [start + run[0] * used.size, run[1] * used.size]; }) :
-          o[7] ? [[start, o[7]]] :
-                 [];
-        runs.forEach(function(run) {
-          for (var k = after(run[0]); k < pieces.length && pieces[k].begin < run[0] + run[1]; k += 1) {
-            var share = Math.min(run[0] + run[1], pieces[k].end) - Math.max(run[0], pieces[k].begin);
-            if (share > 0) { hit.set(k, (hit.get(k) || 0) + share); }
-          }
-        });
-        hit.forEach(function(bytes, k) { add(made, k, o[2] === "copied", 1, bytes, pass.work[i]); });
-      });
-    });
-    return made;
-  }
+  function ofPass(pass) { return memoryUsed(data, pieces, pass); }
   /* The piece that lies at an offset of a file, null where none does. */
   function lies(file, offset) {
-    return pieces.filter(function(piece) {
+    function holds(piece) {
       return piece.file === file && piece.offset <= offset && offset < piece.offset + piece.size;
-    })[0] ||
-      null;
+    }
+    return pieces.filter(holds)[0] || null;
   }
   function firstOf(number) {
     return pieces.filter(function(piece) { return piece.tensor === number; })[0];

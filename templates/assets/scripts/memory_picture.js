@@ -24,8 +24,8 @@ function memoryPlaces(book, order) {
     book.pieces.forEach(function(piece) { at[piece.i] = piece.begin; });
     return { at: at, total: book.data.total, sorted: sorted };
   }
-  sorted.sort(function(
-    a, b) { return (a.layer === null ? -1 : a.layer) - (b.layer === null ? -1 : b.layer) || a.begin - b.begin; });
+  sorted.sort(function(a,
+    b) { return (a.layer === null ? -1 : a.layer) - (b.layer === null ? -1 : b.layer) || a.begin - b.begin; });
   sorted.forEach(function(piece) {
     at[piece.i] = sum;
     sum += piece.size;
@@ -40,8 +40,8 @@ function memoryLanes(book, view, places, chosen) {
   if (view === "tokens") {
     book.rows.forEach(function(row, k) {
       var blocks = [];
-      row.use.forEach(function(
-        one, i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, one: one }); });
+      row.use.forEach(function(one,
+        i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, one: one }); });
       lanes.push({ name: row.label, n: row.n, row: k, blocks: blocks, outside: row.outside });
     });
     return { lanes: lanes, total: total };

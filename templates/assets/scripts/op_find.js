@@ -1,65 +1,79 @@
 /* Find a node or a tensor anywhere in the run: the names of all graphs are searched, and the passes listed that have it. */
+var FOUND_MOST = 50;
+
+/* An entry of the index is [name, operation, layer or null, component]. */
+function opWordsOf(entry) {
+  var words = [entry[0], entry[1], entry[3]];
+  if (entry[2] !== null) { words.push("layer " + entry[2]); }
+  return words.join("\n").toLowerCase();
+}
+/* The numbers of the entries that have all words. */
+function opMatches(index, text) {
+  var words = text.toLowerCase().split(/\s+/).filter(Boolean), made = [];
+  index.words.forEach(function(own, i) {
+    if (words.every(function(word) { return own.indexOf(word) >= 0; })) { made.push(i); }
+  });
+  return made;
+}
+/* The passes that have an entry, each with the nodes that are it or read it. */
+function opPlaces(index, passes, i) {
+  var made = [];
+  passes.forEach(function(pass) {
+    var nodes = pass.graph === null ? undefined : index.maps[index.graphs[pass.graph]][i];
+    if (nodes) { made.push([pass, nodes]); }
+  });
+  return made;
+}
+
+function opLink(pass, node, text) {
+  var made = make("a", "", text);
+  made.href = "#pass=" + pass.id + "&node=" + node;
+  return made;
+}
+function opFoundHere(item, place) {
+  item.appendChild(document.createTextNode(" in this pass: "));
+  place[1].slice(0, 6).forEach(function(node, k) {
+    if (k) { item.appendChild(document.createTextNode(", ")); }
+    item.appendChild(opLink(place[0], node, "node " + node));
+  });
+  if (place[1].length > 6) { item.appendChild(document.createTextNode(", …")); }
+}
+function opFoundPasses(places) {
+  var list = make("ul"), more = places.length - FOUND_MOST;
+  places.slice(0, FOUND_MOST).forEach(function(one) {
+    list.appendChild(make("li")).appendChild(opLink(one[0], one[1][0], one[0].id + ": " + one[0].label));
+  });
+  if (more > 0) {
+    list.appendChild(make("li", "", "… and " + exact(more) + " more, up to pass " + places[places.length - 1][0].id));
+  }
+  return list;
+}
+function opFound(entry, places, shown, open, toggle) {
+  var item = make("li"), here = places.filter(function(one) { return one[0].id === shown; })[0];
+  item.appendChild(make("code", "", entry[0]));
+  item.appendChild(make("small", "",
+    " " + entry[1] + (entry[2] === null ? "" : ", layer " + entry[2]) + ", " + entry[3]));
+  if (here) { opFoundHere(item, here); }
+  var more = make("button", "", "in " + exact(places.length) + (places.length === 1 ? " pass" : " passes"));
+  more.type = "button";
+  more.setAttribute("aria-expanded", String(open));
+  more.addEventListener("click", toggle);
+  item.appendChild(document.createTextNode(" "));
+  item.appendChild(more);
+  if (open) { item.appendChild(opFoundPasses(places)); }
+  return item;
+}
+
 function opFind(root, state, shown) {
-  var MOST = 50, index = null, box = root.querySelector("[data-tg=find]"), list = root.querySelector("[data-tg=found]");
+  var index = null, box = root.querySelector("[data-tg=find]"), list = root.querySelector("[data-tg=found]");
   var status = root.querySelector("[data-tg=find-status]"), open = null;
   window.tracegenIndex = function(data) { index = data; };
 
-  function matches(text) {
-    var words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    return index.entries.map(function(entry, i) { return i; })
-      .filter(function(i) { return words.every(function(word) { return index.words[i].indexOf(word) >= 0; }); });
-  }
-  /* Pass -> the nodes that are the entry or read it. */
-  function places(i) {
-    var made = [];
-    state.passes.forEach(function(pass) {
-      var nodes = pass.graph === null ? undefined : index.maps[index.graphs[pass.graph]][i];
-      if (nodes) { made.push([pass, nodes]); }
-    });
-    return made;
-  }
-  function link(pass, node, text) {
-    var made = make("a", "", text);
-    made.href = "#pass=" + pass.id + "&node=" + node;
-    return made;
-  }
   function describe(i) {
-    var entry = index.entries[i], item = make("li"), found = places(i),
-        here = found.filter(function(one) { return one[0].id === shown(); })[0];
-    item.appendChild(make("code", "", entry[0]));
-    item.appendChild(
-      make("small", "", " " + entry[1] + (entry[2] === null ? "" : ", layer " + entry[2]) + ", " + entry[3]));
-    if (here) {
-      item.appendChild(document.createTextNode(" in this pass: "));
-      here[1].slice(0, 6).forEach(function(node, k) {
-        if (k) { item.appendChild(document.createTextNode(", ")); }
-        item.appendChild(link(here[0], node, "node " + node));
-      });
-      if (here[1].length > 6) { item.appendChild(document.createTextNode(", …")); }
-    }
-    var more = make("button", "", "in " + exact(found.length) + (found.length === 1 ? " pass" : " passes"));
-    more.type = "button";
-    more.setAttribute("aria-expanded", String(open === i));
-    more.addEventListener("click", function() {
+    return opFound(index.entries[i], opPlaces(index, state.passes, i), shown(), open === i, function() {
       open = open === i ? null : i;
       show();
     });
-    item.appendChild(document.createTextNode(" "));
-    item.appendChild(more);
-    if (open === i) {
-      var passes = make("ul");
-      found.slice(0, MOST).forEach(function(one) {
-        var row = make("li");
-        row.appendChild(link(one[0], one[1][0], one[0].id + ": " + one[0].label));
-        passes.appendChild(row);
-      });
-      if (found.length > MOST) {
-        passes.appendChild(
-          make("li", "", "… and " + exact(found.length - MOST) + " more, up to pass " + found[found.length - 1][0].id));
-      }
-      item.appendChild(passes);
-    }
-    return item;
   }
   function show() {
     list.textContent = "";
@@ -67,11 +81,11 @@ function opFind(root, state, shown) {
       status.textContent = "";
       return;
     }
-    var found = matches(box.value);
-    status.textContent = found.length ? exact(found.length) + (found.length === 1 ? " match" : " matches") +
-        (found.length > MOST ? ", the first " + MOST + " shown" : "") :
-                                        "Nothing in this run has such a name.";
-    found.slice(0, MOST).forEach(function(i) { list.appendChild(describe(i)); });
+    var found = opMatches(index, box.value);
+    var many = exact(found.length) + (found.length === 1 ? " match" : " matches");
+    if (found.length > FOUND_MOST) { many += ", the first " + FOUND_MOST + " shown"; }
+    status.textContent = found.length ? many : "Nothing in this run has such a name.";
+    found.slice(0, FOUND_MOST).forEach(function(i) { list.appendChild(describe(i)); });
   }
   function search() {
     open = null;
@@ -82,10 +96,7 @@ function opFind(root, state, shown) {
     status.textContent = "Loading …";
     script(state.data + "index.js",
       function() {
-        index.words = index.entries.map(function(entry) {
-          return (entry[0] + "\n" + entry[1] + "\n" + entry[3] + (entry[2] === null ? "" : "\nlayer " + entry[2]))
-            .toLowerCase();
-        });
+        index.words = index.entries.map(opWordsOf);
         show();
       },
       function() { status.textContent = "The names of this run could not be loaded."; });

@@ -1,47 +1,42 @@
-/* Of a long table only the rows that can be seen are there; room above and below stands for the others. On paper all are.
+/* Of a long table only the rows that can be seen are there; room above and below stands for the others. On paper all are. */
+var BEYOND = 12;
 
-   `entries` have `open` and `extra` (the height of what is unfolded); `make(entry)` gives its rows: one, or two when open. */
-function opWindow(scroller, body, make) {
-  var BEYOND = 12, height = 28, entries = [], tops = [0], from = 0, to = 0, whole = false;
+/* How many pixels below the first each entry begins, and where the last one ends. */
+function opTops(entries, height) {
+  var tops = [0];
+  entries.forEach(function(entry, i) { tops.push(tops[i] + height + (entry.open ? entry.extra : 0)); });
+  return tops;
+}
+/* The entry at so many pixels below the first. */
+function opAt(tops, y) {
+  return firstWhere(tops.length - 1, function(i) { return tops[i + 1] > y; });
+}
+function opRoom(pixels) {
+  var row = make("tr", "tg-room"), cell = row.appendChild(make("td"));
+  row.setAttribute("aria-hidden", "true");
+  cell.colSpan = 16;
+  cell.style.height = pixels + "px";
+  return row;
+}
 
-  function measure() {
-    tops = [0];
-    entries.forEach(function(entry, i) { tops.push(tops[i] + height + (entry.open ? entry.extra : 0)); });
-  }
-  /* The entry at so many pixels below the first. */
-  function at(y) {
-    var low = 0, high = entries.length;
-    while (low < high) {
-      var middle = (low + high) >> 1;
-      if (tops[middle + 1] <= y) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-  function room(pixels) {
-    var row = document.createElement("tr"), cell = document.createElement("td");
-    row.className = "tg-room";
-    row.setAttribute("aria-hidden", "true");
-    cell.colSpan = 16;
-    cell.style.height = pixels + "px";
-    row.appendChild(cell);
-    return row;
-  }
+/* `entries` have `open` and `extra` (the height of what is unfolded); `rowsOf(entry)` gives its rows: one, or two when open. */
+function opWindow(scroller, body, rowsOf) {
+  var height = 28, entries = [], tops = [0], from = 0, to = 0, whole = false;
+
+  function measure() { tops = opTops(entries, height); }
+  function at(y) { return opAt(tops, y); }
   function render() {
     var made = document.createDocumentFragment(), focus = document.activeElement;
     from = whole ? 0 : Math.max(0, at(scroller.scrollTop) - BEYOND);
     to = whole ? entries.length : Math.min(entries.length, at(scroller.scrollTop + scroller.clientHeight) + BEYOND);
-    made.appendChild(room(tops[from]));
+    made.appendChild(opRoom(tops[from]));
     entries.slice(from, to).forEach(function(entry, i) {
-      make(entry).forEach(function(row, k) {
+      rowsOf(entry).forEach(function(row, k) {
         if (k === 0) { row.setAttribute("aria-rowindex", String(from + i + 2)); }
         made.appendChild(row);
       });
     });
-    made.appendChild(room(tops[entries.length] - tops[to]));
+    made.appendChild(opRoom(tops[entries.length] - tops[to]));
     body.textContent = "";
     body.appendChild(made);
     if (focus && body.contains(focus)) { focus.focus({ preventScroll: true }); }
@@ -54,7 +49,7 @@ function opWindow(scroller, body, make) {
       changed = true;
     }
     entries.slice(from, to).forEach(function(entry) {
-      var extra = entry.open ? make(entry)[1].getBoundingClientRect().height : 0;
+      var extra = entry.open ? rowsOf(entry)[1].getBoundingClientRect().height : 0;
       if (entry.open && Math.abs(extra - entry.extra) > 0.5) {
         entry.extra = extra;
         changed = true;

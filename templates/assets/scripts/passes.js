@@ -11,8 +11,8 @@ window.tracegenChunk = function(list) {
 
 window.tracegenStatic = function(data) {
   data.about = {};
-  data.nodes.forEach(function(
-    row, i) { data.about[row[0]] = { op: row[1], name: row[2], layer: row[3], component: row[4], at: i }; });
+  data.nodes.forEach(function(row,
+    i) { data.about[row[0]] = { op: row[1], name: row[2], layer: row[3], component: row[4], at: i }; });
   statics[data.static] = data;
 };
 
@@ -78,8 +78,8 @@ function passOf(id, number) {
     return packed.note && packed.note[i] !== undefined ? packed.note[i] : one ? known.note[one.at] : "";
   });
   made.ran = {}; /* what did not run accessed nothing */
-  packed.node.forEach(function(
-    node, i) { made.ran[node] = made.note[i] === "" || made.note[i].indexOf("fused") === 0; });
+  packed.node.forEach(function(node,
+    i) { made.ran[node] = made.note[i] === "" || made.note[i].indexOf("fused") === 0; });
   unpackedPasses[id] = made;
   return made;
 }

@@ -32,16 +32,7 @@ function columnKinds(lane, from, to, n, nKinds, inside, after) {
 }
 /* The last span that began at this time or before; -1 when there is none. */
 function spanAt(lane, time) {
-  var low = 0, high = lane.begin.length;
-  while (low < high) {
-    var middle = (low + high) >> 1;
-    if (lane.begin[middle] <= time) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low - 1;
+  return firstWhere(lane.begin.length, function(i) { return lane.begin[i] > time; }) - 1;
 }
 /* As much of a text as the room holds; what is cut says so. */
 function shortened(pen, text, room) {
@@ -51,104 +42,121 @@ function shortened(pen, text, room) {
 }
 function spanEnd(lane, i) { return lane.begin[i] + lane.work[i] + lane.barrier[i] + lane.wait[i]; }
 
-/* Where things are: `view` has lanes, from, to (ns shown), palette (names of variables), inside, after, chosen, pointed. */
-function lanesPicture(canvas, view) {
-  var AXIS = 30, LEFT = 72, RIGHT = 12;
+/* Where things are, in pixels. */
+function lanesPlaces(canvas, view) {
+  var at = { axis: 30, left: 72, right: 12 };
   function pitch() { return view.lanes.length <= 12 ? 42 : view.lanes.length <= 40 ? 22 : 12; }
-  function named() { return pitch() > 40; }
-  function plot() { return Math.max(canvas.parentNode.clientWidth - LEFT - RIGHT, 10); }
-  function top(lane) { return lane * pitch() + (named() ? 16 : 1); }
-  function thick() { return pitch() - (named() ? 18 : 2); }
-  function x(time) { return LEFT + (time - view.from) / (view.to - view.from) * plot(); }
+  at.pitch = pitch;
+  at.named = function() { return pitch() > 40; };
+  at.bottom = function() { return view.lanes.length * pitch(); };
+  at.plot = function() { return Math.max(canvas.parentNode.clientWidth - at.left - at.right, 10); };
+  at.top = function(number) { return number * pitch() + (at.named() ? 16 : 1); };
+  at.thick = function() { return pitch() - (at.named() ? 18 : 2); };
+  at.x = function(time) { return at.left + (time - view.from) / (view.to - view.from) * at.plot(); };
+  at.time = function(px) { return view.from + (px - at.left) / at.plot() * (view.to - view.from); };
+  at.perPixel = function() { return (view.to - view.from) / at.plot(); };
+  return at;
+}
 
-  function ticks(on) {
-    var step = Math.pow(10, Math.floor(Math.log10((view.to - view.from) / plot() * 110)));
-    while (step * plot() / (view.to - view.from) < 80) { step *= step.toExponential(0).charAt(0) === "2" ? 2.5 : 2; }
-    step = Math.max(step, 1);
-    var unit = view.to >= 1e6 ? ["ms", 1e6] : ["µs", 1e3],
-        digits = Math.max(0, Math.ceil(-Math.log10(step / unit[1]) - 1e-9));
-    var bottom = view.lanes.length * pitch(), time;
-    on.pen.textAlign = "center";
-    for (time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
-      on.pen.fillStyle = view.colours.hairline;
-      on.pen.fillRect(Math.round(x(time)), 0, 1, bottom + 4);
-      on.pen.fillStyle = view.colours.muted;
-      on.pen.fillText(
-        group((time / unit[1]).toFixed(digits)), Math.min(Math.max(x(time), LEFT), on.width - 24), bottom + 14);
-    }
-    on.pen.textAlign = "left";
-    on.pen.fillText(unit[0], 0, bottom + 14);
-  }
-
-  function lane(on, number) {
-    var one = view.lanes[number], n = Math.round(plot() * on.ratio), begun = 0, c, y = top(number);
-    var kinds = columnKinds(one, view.from, view.to, n, view.palette.length, view.inside, view.after);
+function lanesTicks(on, at, view) {
+  var step = Math.pow(10, Math.floor(Math.log10((view.to - view.from) / at.plot() * 110)));
+  while (step * at.plot() / (view.to - view.from) < 80) { step *= step.toExponential(0).charAt(0) === "2" ? 2.5 : 2; }
+  step = Math.max(step, 1);
+  var unit = view.to >= 1e6 ? ["ms", 1e6] : ["µs", 1e3],
+      digits = Math.max(0, Math.ceil(-Math.log10(step / unit[1]) - 1e-9));
+  var bottom = at.bottom(), time, x;
+  on.pen.textAlign = "center";
+  for (time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
+    x = at.x(time);
+    on.pen.fillStyle = view.colours.hairline;
+    on.pen.fillRect(Math.round(x), 0, 1, bottom + 4);
     on.pen.fillStyle = view.colours.muted;
-    on.pen.textAlign = "left";
-    if (pitch() > 16 || number % 4 === 0) { on.pen.fillText("thread " + one.thread, 0, y + thick() / 2); }
-    for (c = 1; c <= n; c += 1) {
-      if (c < n && kinds[c] === kinds[begun]) { continue; }
-      if (kinds[begun] >= 0) {
-        on.pen.fillStyle = view.palette[kinds[begun]];
-        on.pen.fillRect(LEFT + begun / on.ratio, y, (c - begun) / on.ratio, thick());
-      }
-      begun = c;
-    }
-    var i = Math.max(spanAt(one, view.from), 0), left, right;
-    for (; i < one.begin.length && one.begin[i] < view.to; i += 1) {
-      left = x(one.begin[i]);
-      right = x(spanEnd(one, i));
-      if (right - left < 4) { continue; }
-      on.pen.fillStyle = view.colours.ground;
-      if (left >= LEFT) { on.pen.fillRect(Math.round(left), y, 1, thick()); }
-      if (named() && Math.min(right, on.width - RIGHT) - Math.max(left, LEFT) > 40) {
-        word(on, one.node[i], Math.max(left, LEFT), Math.min(right, on.width - RIGHT), y);
-      }
-    }
+    on.pen.fillText(group((time / unit[1]).toFixed(digits)), Math.min(Math.max(x, at.left), on.width - 24),
+      bottom + 14);
   }
-  function word(on, node, left, right, y) {
-    on.pen.save();
-    on.pen.beginPath();
-    on.pen.rect(left, y - 15, right - left - 3, 15);
-    on.pen.clip();
-    var text = shortened(on.pen, view.about(node).op.slice(0, 80), right - left - 4);
+  on.pen.textAlign = "left";
+  on.pen.fillText(unit[0], 0, bottom + 14);
+}
+
+/* A thread: its colours, column by column, then edges and words where spans are wide enough. */
+function lanesThread(on, at, view, number) {
+  var lane = view.lanes[number], n = Math.round(at.plot() * on.ratio), begun = 0, c, y = at.top(number);
+  var kinds = columnKinds(lane, view.from, view.to, n, view.palette.length, view.inside, view.after);
+  on.pen.fillStyle = view.colours.muted;
+  on.pen.textAlign = "left";
+  if (at.pitch() > 16 || number % 4 === 0) { on.pen.fillText("thread " + lane.thread, 0, y + at.thick() / 2); }
+  for (c = 1; c <= n; c += 1) {
+    if (c < n && kinds[c] === kinds[begun]) { continue; }
+    if (kinds[begun] >= 0) {
+      on.pen.fillStyle = view.palette[kinds[begun]];
+      on.pen.fillRect(at.left + begun / on.ratio, y, (c - begun) / on.ratio, at.thick());
+    }
+    begun = c;
+  }
+  lanesEdges(on, at, view, lane, y);
+}
+function lanesEdges(on, at, view, lane, y) {
+  var i = Math.max(spanAt(lane, view.from), 0), left, right, end = on.width - at.right;
+  for (; i < lane.begin.length && lane.begin[i] < view.to; i += 1) {
+    left = at.x(lane.begin[i]);
+    right = at.x(spanEnd(lane, i));
+    if (right - left < 4) { continue; }
     on.pen.fillStyle = view.colours.ground;
-    on.pen.fillRect(left, y - 15, on.pen.measureText(text).width + 4, 15);
-    on.pen.fillStyle = view.colours.muted;
-    on.pen.fillText(text, left + 1, y - 7);
-    on.pen.restore();
+    if (left >= at.left) { on.pen.fillRect(Math.round(left), y, 1, at.thick()); }
+    left = Math.max(left, at.left);
+    right = Math.min(right, end);
+    if (at.named() && right - left > 40) { lanesWord(on, view, view.about(lane.node[i]).op, left, right, y); }
   }
-  function frame(on, place, colour, width) {
-    if (!place) { return; }
-    var one = view.lanes[place.lane], left = x(one.begin[place.i]),
-        right = Math.max(x(spanEnd(one, place.i)), left + 3);
-    if (right < LEFT || left > on.width - RIGHT) { return; }
-    left = Math.max(left, LEFT - 1);
-    on.pen.strokeStyle = colour;
-    on.pen.lineWidth = width;
-    on.pen.strokeRect(left, top(place.lane) - 1, Math.min(right, on.width - RIGHT) - left, thick() + 2);
-  }
+}
+function lanesWord(on, view, word, left, right, y) {
+  on.pen.save();
+  on.pen.beginPath();
+  on.pen.rect(left, y - 15, right - left - 3, 15);
+  on.pen.clip();
+  var text = shortened(on.pen, word.slice(0, 80), right - left - 4);
+  on.pen.fillStyle = view.colours.ground;
+  on.pen.fillRect(left, y - 15, on.pen.measureText(text).width + 4, 15);
+  on.pen.fillStyle = view.colours.muted;
+  on.pen.fillText(text, left + 1, y - 7);
+  on.pen.restore();
+}
+function lanesFrame(on, at, lane, place, colour, width) {
+  var left = at.x(lane.begin[place.i]), right = Math.max(at.x(spanEnd(lane, place.i)), left + 3),
+      end = on.width - at.right;
+  if (right < at.left || left > end) { return; }
+  left = Math.max(left, at.left - 1);
+  on.pen.strokeStyle = colour;
+  on.pen.lineWidth = width;
+  on.pen.strokeRect(left, at.top(place.lane) - 1, Math.min(right, end) - left, at.thick() + 2);
+}
 
+/* The span below a point of the canvas, or null; one too thin to be hit counts when it is nearest. */
+function lanesUnder(at, view, px, y) {
+  var number = Math.floor(y / at.pitch()), lane = view.lanes[number];
+  if (!lane || px < at.left - 2) { return null; }
+  var time = at.time(px), i = spanAt(lane, time), slack = 3 * at.perPixel();
+  if (i >= 0 && time <= spanEnd(lane, i)) { return { lane: number, i: i }; }
+  if (i + 1 < lane.begin.length && lane.begin[i + 1] - time <= slack) { return { lane: number, i: i + 1 }; }
+  return i >= 0 && time - spanEnd(lane, i) <= slack ? { lane: number, i: i } : null;
+}
+
+/* `view` has lanes, from, to (ns shown), variables (of colours), inside, after, chosen, pointed. */
+function lanesPicture(canvas, view) {
+  var at = lanesPlaces(canvas, view);
   return {
     draw: function() {
-      var on = sharp(canvas, view.lanes.length * pitch() + AXIS);
+      view.palette = view.variables.map(function(name) { return colourOf(canvas, name); });
+      view.colours = coloursOf(canvas, ["ink", "ground", "muted", "hairline"]);
+      var on = sharp(canvas, at.bottom() + at.axis), pointed = view.pointed, chosen = view.chosen;
       canvas.setAttribute("data-from", String(Math.round(view.from)));
       canvas.setAttribute("data-to", String(Math.round(view.to)));
-      ticks(on);
-      view.lanes.forEach(function(_, number) { lane(on, number); });
-      frame(on, view.pointed, view.colours.muted, 1.5);
-      frame(on, view.chosen, view.colours.ink, 2.5);
+      lanesTicks(on, at, view);
+      view.lanes.forEach(function(_, number) { lanesThread(on, at, view, number); });
+      if (pointed) { lanesFrame(on, at, view.lanes[pointed.lane], pointed, view.colours.muted, 1.5); }
+      if (chosen) { lanesFrame(on, at, view.lanes[chosen.lane], chosen, view.colours.ink, 2.5); }
     },
-    time: function(left) { return view.from + (left - LEFT) / plot() * (view.to - view.from); },
-    perPixel: function() { return (view.to - view.from) / plot(); },
-    /* The span below a point of the canvas, or null; one too thin to be hit counts when it is nearest. */
-    at: function(left, y) {
-      var lane = Math.floor(y / pitch()), one = view.lanes[lane];
-      if (!one || left < LEFT - 2) { return null; }
-      var time = this.time(left), i = spanAt(one, time), slack = 3 * this.perPixel();
-      if (i >= 0 && time <= spanEnd(one, i)) { return { lane: lane, i: i }; }
-      if (i + 1 < one.begin.length && one.begin[i + 1] - time <= slack) { return { lane: lane, i: i + 1 }; }
-      return i >= 0 && time - spanEnd(one, i) <= slack ? { lane: lane, i: i } : null;
-    }
+    time: at.time,
+    perPixel: at.perPixel,
+    at: function(px, y) { return lanesUnder(at, view, px, y); }
   };
 }

@@ -1,5 +1,5 @@
-/* How a pointer moves a timeline: the wheel zooms, a drag moves, two fingers do both, a press chooses. */
-function moved(canvas, on) {
+/* How a pointer moves a timeline: the wheel zooms, a drag moves, two fingers do both, a press chooses. `on` does it. */
+function moved(canvas, on, picture) {
   var NEAR = 5, down = {}, travelled = 0, apart = 0;
   function spot(event) {
     var box = canvas.getBoundingClientRect();
@@ -12,10 +12,10 @@ function moved(canvas, on) {
   canvas.addEventListener("wheel", function(event) {
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
-      on.look(on.view.from + event.deltaX * on.perPixel(), on.view.to + event.deltaX * on.perPixel());
+      on.look(on.view.from + event.deltaX * picture.perPixel(), on.view.to + event.deltaX * picture.perPixel());
     } else if (event.deltaY < 0 || !on.whole()) { /* what cannot zoom out any more scrolls the page */
       event.preventDefault();
-      on.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))), on.time(spot(event).x));
+      on.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))), picture.time(spot(event).x));
     }
   }, { passive: false });
   canvas.addEventListener("pointerdown", function(event) {
@@ -28,7 +28,7 @@ function moved(canvas, on) {
   canvas.addEventListener("pointermove", function(event) {
     var now = spot(event), before = down[event.pointerId], others;
     if (!before) {
-      on.point(on.at(now.x, now.y));
+      on.point(picture.at(now.x, now.y));
       return;
     }
     travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
@@ -36,17 +36,17 @@ function moved(canvas, on) {
     others = fingers();
     if (others.length === 2) {
       var wide = Math.max(Math.abs(others[0].x - others[1].x), 10);
-      if (apart) { on.zoom(apart / wide, on.time((others[0].x + others[1].x) / 2)); }
+      if (apart) { on.zoom(apart / wide, picture.time((others[0].x + others[1].x) / 2)); }
       apart = wide;
     } else if (travelled > NEAR) {
-      var by = (before.x - now.x) * on.perPixel();
+      var by = (before.x - now.x) * picture.perPixel();
       on.point(null);
       on.look(on.view.from + by, on.view.to + by);
     }
   });
   canvas.addEventListener("pointerup", function(event) {
     var pressed = down[event.pointerId] && travelled <= NEAR, at = spot(event),
-        place = pressed ? on.at(at.x, at.y) : null;
+        place = pressed ? picture.at(at.x, at.y) : null;
     delete down[event.pointerId];
     apart = 0;
     if (place) { on.pressed(place, event.pointerType === "mouse"); }
@@ -56,18 +56,4 @@ function moved(canvas, on) {
     apart = 0;
   });
   canvas.addEventListener("pointerleave", function() { on.point(null); });
-}
-
-/* The keys n and p go to the next and the previous of what a page chooses from. */
-function paged(step) {
-  document.addEventListener("keydown", function(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
-      return;
-    }
-    if (event.key === "n") {
-      step(1);
-    } else if (event.key === "p") {
-      step(-1);
-    }
-  });
 }

@@ -1,0 +1,140 @@
+/* How pointer, keys and controls move the memory explorer; `acts` does it. */
+function memoryPointer(now, acts) {
+  var canvas = now.canvas, drag = null;
+  function where(event) {
+    var box = canvas.getBoundingClientRect(),
+        k = Math.floor((event.clientY - box.top - now.drawn.ruler) / now.drawn.step);
+    return { px: event.clientX - box.left, lane: k >= 0 && k < now.made.lanes.length ? k : -1 };
+  }
+  function point(to) { acts.point(to.lane, memoryUnder(now, to.lane, to.px)); }
+  canvas.addEventListener("pointerdown", function(event) {
+    drag = { x: event.clientX, from: now.look.from, moved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", function(event) {
+    var to = where(event);
+    if (drag && Math.abs(event.clientX - drag.x) > 4) {
+      drag.moved = true;
+      memoryWindow(now, drag.from - (event.clientX - drag.x) / now.drawn.per, now.look.to - now.look.from);
+      acts.soon();
+    } else if (to.lane >= 0 && to.px >= now.drawn.left) {
+      point(to);
+    }
+  });
+  canvas.addEventListener("pointerup", function(event) {
+    var to = where(event), moved = drag && drag.moved;
+    drag = null;
+    if (!moved && to.lane >= 0) {
+      point(to);
+      acts.choose();
+    }
+  });
+  canvas.addEventListener("wheel", function(event) {
+    if (!event.ctrlKey && document.activeElement !== canvas) { return; }
+    event.preventDefault();
+    acts.zoom(Math.exp(event.deltaY / 300), now.drawn.at(where(event).px));
+  }, { passive: false });
+}
+
+function memoryKeys(now, acts) {
+  var keys = {
+    "+": acts.closer,
+    "=": acts.closer,
+    "-": acts.farther,
+    "0": acts.whole,
+    f: acts.fit,
+    Enter: acts.choose,
+    ArrowUp: function() { acts.lane(-1); },
+    ArrowDown: function() { acts.lane(1); }
+  };
+  function aside(by) {
+    return function(event) {
+      if (event.shiftKey) {
+        acts.pan(0.2 * by);
+      } else {
+        acts.step(by);
+      }
+    };
+  }
+  keys.ArrowLeft = aside(-1);
+  keys.ArrowRight = aside(1);
+  now.canvas.addEventListener("keydown", function(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) { return; }
+    event.preventDefault();
+    keys[event.key](event);
+  });
+}
+
+/* The border between picture and log: what is above it grows, what is below stays as high as it is. */
+function memoryBorder(now, acts) {
+  var border = now.part("split"), pulled = null;
+  function split(by) {
+    now.look.high = Math.max(160, Math.min(by, 1200));
+    border.setAttribute("aria-valuenow", String(Math.round(now.look.high)));
+    acts.soon();
+  }
+  function high() { return now.drawn.step * now.made.lanes.length; }
+  border.addEventListener("pointerdown", function(event) {
+    pulled = { y: event.clientY, high: high() };
+    border.setPointerCapture(event.pointerId);
+  });
+  border.addEventListener("pointermove", function(event) {
+    if (pulled) { split(pulled.high + event.clientY - pulled.y); }
+  });
+  border.addEventListener("pointerup", function() { pulled = null; });
+  border.addEventListener("keydown", function(event) {
+    var by = { ArrowUp: -20, ArrowDown: 20 }[event.key];
+    if (!by) { return; }
+    event.preventDefault();
+    split(high() + by);
+  });
+}
+
+/* The tensor of this name, else the first whose name holds the text; undefined: none. */
+function memoryNamed(tensors, text) {
+  var all = Object.keys(tensors);
+  function name(number) { return tensors[number][0].toLowerCase(); }
+  return all.filter(function(number) { return name(number) === text; })[0] ||
+    all.filter(function(number) { return name(number).indexOf(text) >= 0; })[0];
+}
+
+function memoryForm(now, acts) {
+  var part = now.part, tensors = now.book.data.tensors;
+  function number(event) { return parseInt(event.target.value, 10); }
+  function on(name, kind, act) { part(name).addEventListener(kind, act); }
+  on("view", "change", function(event) {
+    now.view = event.target.value;
+    acts.stop();
+    if (now.view !== "layers") { now.passes.set({ mode: part("which").value = "all" }); }
+    acts.build();
+  });
+  on("quantity", "change", function(event) {
+    now.quantity = event.target.value;
+    acts.build(true);
+  });
+  on("order", "change", function(event) {
+    now.order = event.target.value;
+    acts.build();
+  });
+  on("which", "change", function(event) {
+    if (now.view !== "layers") { /* where passes can be chosen */
+      now.view = part("view").value = "layers";
+      now.look.to = Infinity;
+    }
+    acts.move({ mode: event.target.value });
+  });
+  on("first", "input", function(event) { acts.move({ from: number(event) }); });
+  on("slider", "input", function(event) { acts.move({ to: number(event) }); });
+  ["play", "closer", "farther", "fit", "whole"].forEach(
+    function(name) { on(name, "click", function() { acts[name](); }); });
+  Object.keys(tensors).forEach(function(key) { part("names").appendChild(make("option")).value = tensors[key][0]; });
+  on("find", "change", function(event) {
+    var text = event.target.value.toLowerCase(), found = memoryNamed(tensors, text);
+    if (!text) { return; }
+    if (found === undefined) {
+      acts.say("No tensor has such a name.");
+    } else {
+      acts.tensor(parseInt(found, 10));
+    }
+  });
+}

@@ -1,0 +1,108 @@
+/* What the memory explorer shows now, and what follows from that; nothing is drawn here. `now` has the view, quantity and
+   order that were chosen, `places` and `made` (the lanes) that follow, `look` (what of the axis is seen) and `mark`. */
+var MEMORY_NAMES = { touched_bytes: "bytes touched", n_uses: "times used", work_ns: "time of its operations" };
+
+/* A stretch of the axis: `span` long, from `from` on or as near to that as the axis allows. */
+function memoryWindow(now, from, span) {
+  now.look.from = Math.max(0, Math.min(from, now.made.total - span));
+  now.look.to = now.look.from + span;
+}
+/* What is at `middle` stays where it is. */
+function memoryZoom(now, by, middle) {
+  var look = now.look, total = now.made.total, length = look.to - look.from;
+  var span = Math.min(Math.max(length * by, total / 1e7, 1e-9), total),
+      at = middle === undefined ? (look.from + look.to) / 2 : middle;
+  memoryWindow(now, at - (at - look.from) / length * span, span);
+}
+function memoryPan(now, by) {
+  var span = now.look.to - now.look.from;
+  memoryWindow(now, now.look.from + by * span, span);
+}
+function memoryFit(now) {
+  var block = now.mark.block, size = Math.max(block.size * 1.5, now.made.total / 1e6);
+  now.look.from = Math.max(0, block.from - (size - block.size) / 2);
+  now.look.to = Math.min(now.made.total, now.look.from + size);
+}
+function memoryMiddle(block) { return block.from + block.size / 2; }
+
+/* Where a piece is marked: in the lane where it was, else in the first that has it. */
+function memoryFind(now, piece, lane) {
+  var k, found;
+  function own(l) {
+    return now.made.lanes[l] && now.made.lanes[l].blocks.filter(function(block) { return block.piece === piece; })[0];
+  }
+  if (!piece) { return null; }
+  if ((found = own(lane))) { return { lane: lane, block: found, piece: piece }; }
+  for (k = 0; k < now.made.lanes.length; k += 1) {
+    if ((found = own(k))) { return { lane: k, block: found, piece: piece }; }
+  }
+  return null;
+}
+/* The block before or after the marked one in its lane. */
+function memoryBeside(now, lane, by) {
+  var blocks = now.made.lanes[lane].blocks.slice().sort(function(a, b) { return a.from - b.from; });
+  var at = now.mark ? blocks.indexOf(now.mark.block) : by > 0 ? -1 : blocks.length;
+  return blocks[Math.max(0, Math.min(at + by, blocks.length - 1))];
+}
+/* The block of a lane whose middle is nearest to the marked one's. */
+function memoryNearest(now, lane) {
+  var middle = now.mark ? memoryMiddle(now.mark.block) : now.look.from, best = null;
+  now.made.lanes[lane].blocks.forEach(function(block) {
+    if (!best || Math.abs(memoryMiddle(block) - middle) < Math.abs(memoryMiddle(best) - middle)) { best = block; }
+  });
+  return best;
+}
+/* The smallest block under the pointer, or within two pixels of it. */
+function memoryUnder(now, lane, px) {
+  var best = null;
+  now.made.lanes[lane].blocks.forEach(function(block) {
+    var a = now.drawn.x(block.from), b = Math.max(now.drawn.x(block.from + block.size), a + 2);
+    var seen = (block.one || now.view !== "tokens") && px >= a - 1 && px <= b + 1;
+    if (seen && (!best || block.size < best.size)) { best = block; }
+  });
+  return best;
+}
+
+/* One scale per quantity for the run: of single passes, of whole layers, or of all passes added up. */
+function memoryTop(now) {
+  var quantity = now.quantity, top = now.book.data.top[quantity] || 1;
+  function rise(one, n) {
+    if (one && one[quantity] / n > top) { top = one[quantity] / n; }
+  }
+  if (now.view === "matrix") {
+    now.made.lanes.forEach(function(lane) { lane.blocks.forEach(function(block) { rise(block.one, block.n); }); });
+  }
+  if (now.view === "layers" && now.passes.chosen.mode === "sum") {
+    now.passes.whole().use.forEach(function(one) { rise(one, 1); });
+  }
+  return top;
+}
+/* Which groups of components, and which layers, lie where: small gaps do not part them. */
+function memoryRuler(places, groups) {
+  var made = { bands: [], layers: [] };
+  function grow(list, key, value, from, to) {
+    var last = list[list.length - 1];
+    if (!last || last[key] !== value || from - last.to >= 4096) { list.push(last = { from: from }); }
+    last[key] = value;
+    last.to = to;
+  }
+  places.sorted.forEach(function(piece) {
+    var from = places.at[piece.i], to = from + piece.size;
+    grow(made.bands, "name", groups[piece.component] || "other", from, to);
+    grow(made.layers, "layer", piece.layer, from, to);
+  });
+  return made;
+}
+/* What was chosen, laid out; `keep`: the same stretch of the axis is seen. */
+function memoryLaid(now, keep) {
+  var look = now.look;
+  now.places = memoryPlaces(now.book, now.order);
+  now.made = memoryLanes(now.book, now.view, now.places, now.view === "layers" ? now.passes.use() : null);
+  if (!keep || look.to > now.made.total) {
+    look.from = 0;
+    look.to = now.made.total;
+  }
+  look.quantity = now.quantity;
+  look.scale = memoryScale(memoryTop(now));
+  if (now.mark) { now.mark = memoryFind(now, now.mark.piece, now.mark.lane); }
+}

@@ -1,0 +1,82 @@
+/* What the memory explorer says in words: its legend, the ends of its axis, the block that is pointed at. */
+function memoryValue(name, value, n) {
+  if (value === null || value === undefined) { return "not recorded"; }
+  return name === "work_ns" ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
+}
+
+function memoryEnds(now) {
+  var look = now.look, rows = now.book.rows, of = " of tensors";
+  if (now.view === "matrix") {
+    look.left = rows[Math.max(0, Math.floor(look.from))].label;
+    look.right = rows[Math.min(rows.length, Math.ceil(look.to)) - 1].label;
+    return;
+  }
+  if (now.view === "layers") { of = " of a layer"; }
+  if (now.view === "tokens" && now.order === "file") { of = " of the file"; }
+  look.left = bytesOf(Math.round(look.from));
+  look.right = bytesOf(Math.round(look.to)) + of;
+}
+
+function memoryEnd(name, end) { return memoryValue(name, name === "work_ns" ? Math.round(end) : end, 1); }
+function memoryLegend(now) {
+  var list = now.part("legend"), sum = now.passes.chosen.mode === "sum" && now.view === "layers";
+  list.textContent = "";
+  list.appendChild(make("li", "", MEMORY_NAMES[now.quantity] + (sum ? ", added up, up to" : " per pass, up to")));
+  now.look.scale.ends.forEach(function(end, i) {
+    var item = make("li"), swatch = make("i", "tg-swatch");
+    swatch.style.background = "var(--tg-s" + i + ")";
+    item.appendChild(swatch);
+    item.appendChild(document.createTextNode(memoryEnd(now.quantity, end)));
+    list.appendChild(item);
+  });
+}
+function memoryControls(now) {
+  var part = now.part, chosen = now.passes.chosen;
+  part("slide").hidden = now.view !== "layers" || chosen.mode === "all";
+  part("from").hidden = chosen.mode !== "mean" && chosen.mode !== "sum";
+  part("order").disabled = now.view !== "tokens";
+  part("first").max = part("slider").max = now.book.data.passes.length - 1;
+  part("first").value = chosen.from;
+  part("slider").value = chosen.to;
+  part("at").textContent = now.passes.words();
+}
+
+function memoryPieceFacts(book, piece) {
+  return [
+    ["Tensor", piece.name + (piece.expert === null ? "" : ", expert " + piece.expert)],
+    ["Layer", piece.layer === null ? "none" : String(piece.layer)], ["Component", piece.component],
+    ["Type", piece.dtype], ["Offset in " + book.data.files[piece.file][0], exact(piece.offset)],
+    ["Size", bytesOf(piece.size) + " (" + exact(piece.size) + " bytes)"]
+  ];
+}
+/* Of the marked block: pairs of a name and a value. */
+function memoryFacts(now) {
+  var mark = now.mark, book = now.book, tokens = now.view === "tokens";
+  if (!mark) { return [["", "Point at a block, or choose a tensor."]]; }
+  var lane = now.made.lanes[mark.lane], one = mark.block.one, n = mark.block.n || lane.n;
+  var facts = mark.piece ? memoryPieceFacts(book, mark.piece) :
+                           [["Layer", lane.name], ["Tokens", book.rows[mark.block.row].label]];
+  facts.push([tokens ? lane.name : "Memory", one ? (one.copied ? "copied" : "mapped") : "not used"]);
+  Object.keys(MEMORY_NAMES).forEach(function(name) {
+    var title = MEMORY_NAMES[name][0].toUpperCase() + MEMORY_NAMES[name].slice(1);
+    facts.push([title + (n > 1 ? ", mean of " + n : ""), one ? memoryValue(name, one[name], n) : "0"]);
+  });
+  if (tokens) {
+    var held = book.rows[lane.row].buffers;
+    facts.push([
+      "Touched in buffers, this row; a byte used twice counts twice",
+      Object.keys(held).map(function(k) { return k + " " + bytesOf((held[k] || 0) / n); }).join(", ") || "none"
+    ]);
+  }
+  return facts;
+}
+function memoryTell(now) {
+  var list = now.part("about");
+  list.textContent = "";
+  memoryFacts(now).forEach(function(pair) {
+    var box = make("div");
+    box.appendChild(make("dt", "", pair[0]));
+    box.appendChild(make("dd", "", pair[1]));
+    list.appendChild(box);
+  });
+}

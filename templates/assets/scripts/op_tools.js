@@ -1,0 +1,214 @@
+/* What can be done with the rows of the operation table: sort, filter, choose and move columns, add up, copy, keep.
+   `view` shows a list of entries; `said` is called when what `words` returns has changed. */
+var OP_FILTERS = ["op", "component", "memory"];
+
+function opRows(root, view, said) {
+  function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
+  var now = { part: part, model: [], shown: [], sort: null, columns: opColumns("") };
+  var head = opHead(root.querySelector("[data-tg=table] table"), now, function(key) {
+    now.sort = opSort(now.sort, key);
+    filter();
+    said();
+  });
+  var pass, byNode = {}, chooser = opChooser(now, head, function() {
+    head.place();
+    view.draw();
+    said();
+  });
+
+  function filter() {
+    var wanted = { words: part("filter").value.toLowerCase().split(/\s+/).filter(Boolean) },
+        n = exact(now.model.length);
+    OP_FILTERS.forEach(function(name) { wanted[name] = part(name).value; });
+    now.model.forEach(function(entry) { entry.hidden = !opWanted(entry, wanted); });
+    now.shown = now.model.filter(function(entry) { return !entry.hidden; });
+    if (now.sort) { now.shown.sort(opBefore(now.sort)); }
+    part("count").textContent =
+      now.shown.length === now.model.length ? n + " rows" : exact(now.shown.length) + " of " + n + " rows";
+    part("clear").disabled = !(wanted.words.length || wanted.op || wanted.component || wanted.memory || now.sort);
+    head.tell();
+    view.set(now.shown);
+  }
+  /* Another pass is shown; what is open in this one is open in that. */
+  function take(next) {
+    var open = {};
+    now.model.forEach(function(entry) { open[entry.at.node] = entry.open; });
+    pass = next;
+    now.model = opModel(pass);
+    byNode = {};
+    now.model.forEach(function(entry) {
+      byNode[entry.at.node] = entry;
+      entry.open = Boolean(open[entry.at.node]);
+    });
+    opOptions(part("op"), now.model.map(function(entry) { return entry.at.op; }), "every operation");
+    opOptions(part("component"), now.model.map(function(entry) { return entry.at.component; }), "every component");
+    filter();
+  }
+  /* What an address does not know or name is as usual. */
+  function restore(to) {
+    part("filter").value = to.q || "";
+    OP_FILTERS.forEach(function(name) { opSelect(part(name), to[name] || ""); });
+    now.sort = opSorted(to.sort || "");
+    now.columns = opColumns(to.columns || "");
+    head.place();
+    chooser();
+    filter();
+  }
+
+  function changed() {
+    filter();
+    said();
+  }
+  part("filter").addEventListener("input", changed);
+  OP_FILTERS.forEach(function(name) { part(name).addEventListener("change", changed); });
+  part("clear").addEventListener("click", function() {
+    restore({ columns: opColumnsText(now.columns) });
+    said();
+    part("filter").focus();
+  });
+  part("copy").addEventListener("click", function() { opCopy(now); });
+  part("keep").addEventListener("click", function() { opKeep(now); });
+  head.place();
+  chooser();
+  return {
+    take: take,
+    restore: restore,
+    arranged: head.arranged,
+    words: function() { return opWords(now); },
+    pass: function() { return pass; },
+    entry: function(node) { return byNode[node]; }
+  };
+}
+
+/* Filters, order and columns as words of an address. */
+function opWords(now) {
+  var made = [];
+  function say(key, value) {
+    if (value) { made.push(key + "=" + encodeURIComponent(value).replace(/%2C/g, ",")); }
+  }
+  say("q", now.part("filter").value);
+  OP_FILTERS.forEach(function(name) { say(name, now.part(name).value); });
+  if (now.sort) { say("sort", (now.sort.down ? "-" : "") + now.sort.key); }
+  say("columns", opColumnsText(now.columns));
+  return made;
+}
+
+/* The head and the sums of the table: the node and its result stay first; the other columns are shown, hidden, moved. */
+function opHead(table, now, sorted) {
+  var foot = table.tFoot.rows[0], widths = table.querySelector("colgroup");
+  var heads = Array.from(table.tHead.rows[0].cells), feet = Array.from(foot.cells),
+      columns = Array.from(widths.children);
+  function put(row, cells) {
+    now.columns.order.forEach(function(k) {
+      if (now.columns.visible[k]) {
+        row.appendChild(cells[k]);
+      } else {
+        cells[k].remove();
+      }
+    });
+  }
+  heads.forEach(function(head, k) {
+    var button = make("button", "tg-sort");
+    button.type = "button";
+    while (head.firstChild) { button.appendChild(head.firstChild); }
+    head.appendChild(button);
+    button.addEventListener("click", function() { sorted(OP_COLUMNS[k].key); });
+  });
+  return {
+    text: function(k) { return heads[k].innerText.replace(/\s+/g, " ").trim(); },
+    arranged: function(row) {
+      put(row, Array.from(row.children));
+      return row;
+    },
+    place: function() {
+      put(heads[0].parentNode, heads);
+      put(foot, feet);
+      put(widths, columns);
+      now.model.forEach(function(entry) { entry.row = null; });
+    },
+    /* Which column the rows are sorted by, and what they add up to. */
+    tell: function() {
+      table.setAttribute("aria-rowcount", String(now.shown.length + 1));
+      OP_COLUMNS.forEach(function(column, k) {
+        var mine = now.sort && column.key === now.sort.key, sum = column.sum && opSum(now.shown, column);
+        if (mine) {
+          heads[k].setAttribute("aria-sort", now.sort.down ? "descending" : "ascending");
+        } else {
+          heads[k].removeAttribute("aria-sort");
+        }
+        if (sum) {
+          feet[k].textContent = sum.text;
+          feet[k].title = sum.title;
+        }
+      });
+      feet[0].textContent = "Σ";
+    }
+  };
+}
+
+/* The list of columns: a box to show each, two buttons to move it. */
+function opChooser(now, head, changed) {
+  var list = now.part("columns");
+  function mover(k, i, sign, by, side) {
+    var button = make("button", "", sign), to = i + 2 + by, order = now.columns.order;
+    button.type = "button";
+    button.disabled = to < 2 || to >= order.length;
+    button.setAttribute("aria-label", "move " + head.text(k) + " to the " + side);
+    button.addEventListener("click", function() {
+      order.splice(to, 0, order.splice(i + 2, 1)[0]);
+      changed();
+      show();
+      list.children[to - 2].querySelectorAll("button")[by < 0 ? 0 : 1].focus();
+    });
+    return button;
+  }
+  function show() {
+    list.textContent = "";
+    now.columns.order.slice(2).forEach(function(k, i) {
+      var item = make("li"), label = item.appendChild(make("label")), box = label.appendChild(make("input"));
+      box.type = "checkbox";
+      box.checked = now.columns.visible[k];
+      box.addEventListener("change", function() {
+        now.columns.visible[k] = box.checked;
+        changed();
+      });
+      label.appendChild(document.createTextNode(" " + head.text(k)));
+      item.appendChild(mover(k, i, "←", -1, "left"));
+      item.appendChild(mover(k, i, "→", 1, "right"));
+      list.appendChild(item);
+    });
+  }
+  return show;
+}
+
+function opSelect(list, value) {
+  list.value = value;
+  if (list.selectedIndex < 0) { list.value = ""; }
+}
+/* Each of the values once; what was chosen stays so where it is among them. */
+function opOptions(list, values, first) {
+  var kept = list.value;
+  list.textContent = "";
+  [["", first]]
+    .concat(Array.from(new Set(values)).sort().map(function(v) { return [v, v]; }))
+    .forEach(function(pair) { list.appendChild(make("option", "", pair[1])).value = pair[0]; });
+  opSelect(list, kept);
+}
+
+function opCopy(now) {
+  var status = now.part("status");
+  function failed() { status.textContent = "The browser did not allow to copy; download the CSV instead."; }
+  if (!navigator.clipboard) {
+    failed();
+    return;
+  }
+  navigator.clipboard.writeText(opLines(now.shown, now.columns, "\t", false))
+    .then(function() { status.textContent = "Copied " + exact(now.shown.length) + " rows."; }, failed);
+}
+function opKeep(now) {
+  var link = make("a"), label = now.part("label").textContent.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
+  link.href = URL.createObjectURL(new Blob([opLines(now.shown, now.columns, ",", true)], { type: "text/csv" }));
+  link.download = "operations-" + label + ".csv";
+  link.click();
+  setTimeout(function() { URL.revokeObjectURL(link.href); }, 0);
+}

@@ -1,0 +1,43 @@
+/* What the timeline says in words: its legend, and the span that is pointed at. */
+function timelineLegend(box, view) {
+  box.textContent = "";
+  view.labels.forEach(function(label, kind) {
+    if (!view.used[kind] && kind < view.inside) { return; }
+    var item = make("li", "", label), dot = make("i", "tg-dot");
+    dot.style.background = "var(" + view.variables[kind] + ")";
+    item.insertBefore(dot, item.firstChild);
+    box.appendChild(item);
+  });
+}
+
+/* Pairs of a name and a value, of the span at a place; `link` stands for its result. */
+function timelineFacts(view, at, link) {
+  var lane = view.lanes[at.lane], node = lane.node[at.i], about = view.about(node);
+  return [
+    ["result", link], ["operation", about.op], ["node", String(node)],
+    ["layer", about.layer === null ? "none" : String(about.layer)], ["component", about.component],
+    ["thread", String(lane.thread)], ["begin", took(lane.begin[at.i])], ["work", took(lane.work[at.i])],
+    ["waiting inside", took(lane.barrier[at.i])], [timelineAfter(view), took(lane.wait[at.i])]
+  ];
+}
+function timelineTell(box, view, hash) {
+  var at = view.pointed || view.chosen, link;
+  box.textContent = "";
+  if (at) {
+    link = make("a", "tg-code", view.about(view.lanes[at.lane].node[at.i]).name);
+    link.href = hash(at);
+  }
+  (at ? timelineFacts(view, at, link) : [
+    ["operation", "none chosen: point at one, or go through them with , and ."]
+  ]).forEach(function(pair) {
+    var row = make("div"), told = make("dd");
+    row.appendChild(make("dt", "", pair[0]));
+    told.appendChild(typeof pair[1] === "string" ? document.createTextNode(pair[1]) : pair[1]);
+    row.appendChild(told);
+    box.appendChild(row);
+  });
+}
+function timelineMissed(node, id) {
+  return "Node " + node + " has no time of its own in pass " + id +
+    ": it was fused into another, did nothing, or was not recorded.";
+}
