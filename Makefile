@@ -32,7 +32,8 @@ test: $(VENV)/ready ## all tests: native, Python, integration, browser
 check: $(VENV)/ready ## lint, types, format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(SCRIPTS)
+	@$(BIN)/clang-format --dry-run --Werror $(SCRIPTS)
+	$(BIN)/oxlint --deny-warnings templates/assets/scripts tests/js
 	$(BIN)/mypy
 
 bench: $(VENV)/ready ## the benchmark suite, with its limits

@@ -10,6 +10,7 @@ import os
 import random
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from tracegen.pages.render import SCRIPTS
 from tracegen.words import quantities as q
 
 FOLDER = Path(__file__).parent
+ASSETS = FOLDER.parents[1] / "templates" / "assets" / "scripts"
 TEST = re.compile(r'^test\("([^"]+)"', re.MULTILINE)
 NAMES = [(path.name, name) for path in sorted(FOLDER.glob("*.test.mjs")) for name in TEST.findall(path.read_text())]
 MOST = 2**52 - 1  # what explorers/packing.py lets through
@@ -111,3 +113,19 @@ def test_script(file: str, name: str, results: dict[tuple[str, str], str]) -> No
 def test_no_test_is_left_out(results: dict[tuple[str, str], str]) -> None:
     """Each is told here by its name: a test that is made in a loop, or twice under a name, would not be."""
     assert sorted(results) == sorted(set(NAMES)) and len(NAMES) == len(set(NAMES))
+
+
+def test_every_name_that_the_scripts_use_is_there_and_is_used(tmp_path: Path) -> None:
+    """Of all scripts together, as the pages load them: one file alone cannot tell."""
+    rules = {"no-undef": "error", "no-unused-vars": ["error", {"caughtErrors": "none"}], "no-redeclare": "error"}
+    settings = {"plugins": [], "categories": {"correctness": "off"}, "env": {"browser": True, "es2022": True}}
+    (tmp_path / "rules.json").write_text(json.dumps({**settings, "rules": rules}), encoding="utf-8")
+    parts = [(ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    (tmp_path / "bundle.js").write_text(f"(function () {{\n{''.join(parts)}}}());\n", encoding="utf-8")
+    command = [Path(sys.executable).parent / "oxlint", "--config", "rules.json", "bundle.js"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_script_is_one_of_the_bundle() -> None:
+    assert sorted(SCRIPTS) == sorted(path.stem for path in ASSETS.glob("*.js"))
