@@ -29,11 +29,12 @@ test: $(VENV)/ready ## all tests: native, Python, integration, browser
 	@$(BIN)/python tests/chromium.py
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: $(VENV)/ready ## lint, types, format
+check: $(VENV)/ready ## lint, types and layout of Python, scripts and C
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(BIN)/clang-format --dry-run --Werror $(SCRIPTS)
 	$(BIN)/oxlint --deny-warnings templates/assets/scripts tests/js
+	@$(MAKE) --no-print-directory -C native check
 	$(BIN)/mypy
 
 bench: $(VENV)/ready ## the benchmark suite, with its limits
