@@ -191,6 +191,8 @@ test("a bar of the strip stands for one pass, or for all that share a pixel", ()
     assert.ok(bars.length <= width + 1);
     assert.deepEqual([bars[0][0], bars.at(-1)[1]], [0, n - 1]);
     bars.slice(1).forEach(([first], i) => assert.equal(first, bars[i][1] + 1));
+    const columns = new Set(Array.from({ length: n }, (_, i) => Math.floor((i + 1) * width / n)));
+    assert.equal(bars.length, columns.size);
   }
   const list = [{ ns: 3 }, { ns: null }, { ns: 9 }, { ns: 9, late: true }];
   assert.deepEqual([page.stripWorst(list, 0, 3), page.stripWorst(list, 1, 1)], [list[2], list[1]]);
