@@ -1,4 +1,4 @@
-// The ops of a pass, put together from a chunk and what its passes share; spans of a thread and their columns of pixels.
+// The ops of a pass, put together from a chunk and what its passes share; spans of a thread and columns of pixels.
 import assert from "node:assert/strict";
 import {test} from "node:test";
 

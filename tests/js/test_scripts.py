@@ -129,3 +129,10 @@ def test_every_name_that_the_scripts_use_is_there_and_is_used(tmp_path: Path) ->
 
 def test_every_script_is_one_of_the_bundle() -> None:
     assert sorted(SCRIPTS) == sorted(path.stem for path in ASSETS.glob("*.js"))
+
+
+def test_lines_have_at_most_120_signs() -> None:
+    """Comments too, which the formatter leaves alone."""
+    paths = [*ASSETS.glob("*.js"), *FOLDER.glob("*.mjs")]
+    lines = [(path.name, line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [(name, line) for name, line in lines if len(line) > 120] == []

@@ -40,7 +40,7 @@ function redrawn(draw) {
   new MutationObserver(soon).observe(document.documentElement, { attributes: true });
   return soon;
 }
-/* Numbers as the pages write them (pages/quantities.py): three digits, ties to the even one. */
+/* Numbers as the pages write them (words/quantities.py): three digits, ties to the even one. */
 function three(value) {
   if (value === 0) { return "0"; }
   var places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))), digits = value.toFixed(20);

@@ -1,4 +1,4 @@
-/* The whole graph, from the drawings of its blocks: each stands as often as it is run, in columns read from the left. */
+/* The whole graph, from the drawings of its blocks: each stands as often as it is run, in columns from the left. */
 var WHOLE_GAP = 72, WHOLE_GUTTER = 120, HEAD_PIXELS = 13;
 
 function svgMake(tag, attributes) {

@@ -33,7 +33,8 @@ function memoryPlaces(book, order) {
   return { at: at, total: sum, sorted: sorted };
 }
 
-/* The lanes of a view: a name each, and its blocks as [piece or null, from, to, values, passes]. `x` runs from 0 to `total`. */
+/* The lanes of a view: a name each, and its blocks as [piece or null, from, to, values, passes]. `x` runs from 0 to
+   `total`. */
 function memoryLanes(book, view, places, chosen) {
   function layerName(layer) { return layer === null ? "no layer" : "layer " + layer; }
   var lanes = [], total = places.total, byLayer = new Map();

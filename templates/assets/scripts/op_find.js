@@ -1,4 +1,5 @@
-/* Find a node or a tensor anywhere in the run: the names of all graphs are searched, and the passes listed that have it. */
+/* Find a node or a tensor anywhere in the run: the names of all graphs are searched, and the passes listed that have
+   it. */
 var FOUND_MOST = 50;
 
 /* An entry of the index is [name, operation, layer or null, component]. */

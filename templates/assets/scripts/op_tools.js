@@ -93,7 +93,7 @@ function opWords(now) {
   return made;
 }
 
-/* The head and the sums of the table: the node and its result stay first; the other columns are shown, hidden, moved. */
+/* The head and the sums of the table: the node and its result stay first; the others are shown, hidden, moved. */
 function opHead(table, now, sorted) {
   var foot = table.tFoot.rows[0], widths = table.querySelector("colgroup");
   var heads = Array.from(table.tHead.rows[0].cells), feet = Array.from(foot.cells),

@@ -1,4 +1,5 @@
-/* Of a long table only the rows that can be seen are there; room above and below stands for the others. On paper all are. */
+/* Of a long table only the rows that can be seen are there; room above and below stands for the others. On paper all
+   are. */
 var BEYOND = 12;
 
 /* How many pixels below the first each entry begins, and where the last one ends. */
@@ -19,7 +20,8 @@ function opRoom(pixels) {
   return row;
 }
 
-/* `entries` have `open` and `extra` (the height of what is unfolded); `rowsOf(entry)` gives its rows: one, or two when open. */
+/* `entries` have `open` and `extra` (the height of what is unfolded); `rowsOf(entry)` gives its rows: one, or two when
+   open. */
 function opWindow(scroller, body, rowsOf) {
   var height = 28, entries = [], tops = [0], from = 0, to = 0, whole = false;
 

@@ -1,6 +1,6 @@
 /* The table of operations: other passes on demand, operands that unfold, addresses of single operations. Its rows as
-   values stand in op_rows.js, as elements in op_cells.js; what can be done with them in op_tools.js, what finds a tensor
-   in the whole run in op_find.js. */
+   values stand in op_rows.js, as elements in op_cells.js; what can be done with them in op_tools.js, what finds a
+   tensor in the whole run in op_find.js. */
 function operations(state) {
   var root = document.getElementById("tab-operations"), scroller = root.querySelector("[data-tg=table]"), chosen;
   if (!scroller) { return; }

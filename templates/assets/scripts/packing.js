@@ -1,4 +1,4 @@
-/* Columns of numbers as pages/packing.py writes them: base64 of numbers of seven bits a byte, 0 for null. */
+/* Columns of numbers as pages/explorers/packing.py writes them: base64 of numbers of seven bits a byte, 0 for null. */
 function unpack(text) {
   var bytes = atob(text), made = [], value = 0, scale = 1;
   for (var i = 0; i < bytes.length; i += 1) {

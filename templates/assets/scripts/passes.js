@@ -1,4 +1,5 @@
-/* The ops of every pass: chunks and statics as pages/op_chunks.py writes them, put together when a pass is asked for. */
+/* The ops of every pass: chunks and statics as pages/explorers/op_chunks.py writes them, put together when a pass is
+   asked for. */
 var packedPasses = {}, statics = {}, unpackedPasses = {};
 
 window.tracegenChunk = function(list) {
@@ -16,7 +17,8 @@ window.tracegenStatic = function(data) {
   statics[data.static] = data;
 };
 
-/* The value of a steady column is the static's unless the pass tells another: pairs of (rows since the last such, value). */
+/* The value of a steady column is the static's unless the pass tells another: pairs of (rows since the last such,
+   value). */
 function steady(pass, known, name) {
   var made = pass.node.map(function(node) {
     var one = known.about[node];

@@ -1,9 +1,9 @@
-/* What the timeline shows now, and what follows from that; nothing is drawn here. `view` has `lanes`, `from` and `to` (ns
-   shown), `whole` (how long the pass is), and places of spans: `chosen`, `pointed`. */
+/* What the timeline shows now, and what follows from that; nothing is drawn here. `view` has `lanes`, `from` and `to`
+   (ns shown), `whole` (how long the pass is), and places of spans: `chosen`, `pointed`. */
 var spansOf = {}, nodesOf = {};
 window.tracegenSpans = function(list) { list.forEach(function(pass) { spansOf[pass.id] = pass.threads; }); };
 
-/* The threads of a pass as pages/span_chunks.py writes them, unpacked when they are shown. */
+/* The threads of a pass as pages/explorers/span_chunks.py writes them, unpacked when they are shown. */
 function lanesOf(id) {
   return spansOf[id].map(function(lane) {
     var at = 0, made = { thread: lane.thread, begin: unpack(lane.begin).map(function(gap) { return (at += gap); }) };
