@@ -78,7 +78,8 @@ static uint64_t wait_end(const struct kept * k, unsigned i) { return k->waits[i 
 /* What lies between the kept op and the next one, or the end of the graph. The graph must still be there. */
 static void look_ahead(struct kept * k, int until) {
     const int n = k->graph->n_nodes;
-    k->n_after = (k->following < n) + (until == n); /* the barrier after the op, and the one after all of them */
+    /* the barrier after the op, and the one after all of them */
+    k->n_after = (k->following < n ? 1u : 0u) + (until == n ? 1u : 0u);
     k->n_empty = 0;
     for (int i = k->following; i < until; i++) {
         if (is_skipped(k->graph->nodes[i]) || !is_empty(k->graph->nodes[i])) {
