@@ -4,7 +4,7 @@ VENV   ?= .venv
 PYTHON ?= python3
 BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
-SCRIPTS = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs)
+LAID    = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs native/*/*.c native/*/*.h native/*/*.cpp)
 
 .PHONY: help demo sample test check bench fuzz server llama-matrix lock clean
 .DEFAULT_GOAL := help
@@ -32,7 +32,7 @@ test: $(VENV)/ready ## all tests: native, Python, integration, browser
 check: $(VENV)/ready ## lint, types and layout of Python, scripts and C
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@$(BIN)/clang-format --dry-run --Werror $(SCRIPTS)
+	@$(BIN)/clang-format --dry-run --Werror $(LAID)
 	$(BIN)/oxlint --deny-warnings templates/assets/scripts tests/js
 	@$(MAKE) --no-print-directory -C native check
 	$(BIN)/mypy

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* clang-format off */
 /* X(result, name, parameters): without these nothing is traced */
 #define TT_GGML_FUNCTIONS(X)                                                                                    \
     X(const char *, ggml_op_desc, (const struct ggml_tensor *))                                                 \
@@ -66,6 +67,7 @@ struct tt_api {
 #undef TT_MEMBER
 };
 extern struct tt_api tt_api __attribute__((visibility("hidden")));
+/* clang-format on */
 
 #define ggml_op_desc                  tt_api.ggml_op_desc_
 #define ggml_type_name                tt_api.ggml_type_name_

@@ -13,16 +13,19 @@
 #define SEEN __attribute__((visibility("default"), noinline)) /* a function that takes the place of theirs */
 
 /* A structure passed by value whose size differs between releases: more of the caller's stack than it has. */
-struct by_value { uint64_t words[128]; };
+struct by_value {
+    uint64_t words[128];
+};
 
 /* find.c */
 TT_HIDDEN void * tt_theirs(const char * name, void * caller); /* their function; ends the program when there is none */
-#define THEIRS(result, name, parameters)                                  \
-    static result (*theirs) parameters;                                   \
-    if (TT_UNLIKELY(!theirs)) {                                           \
-        theirs = tt_theirs(#name, __builtin_return_address(0));           \
+#define THEIRS(result, name, parameters) \
+    static result(*theirs) parameters; \
+    if (TT_UNLIKELY(!theirs)) { \
+        theirs = tt_theirs(#name, __builtin_return_address(0)); \
     }
-TT_HIDDEN bool tt_ready(void * theirs); /* whether this process is traced; `theirs` is a function of ggml or llama.cpp */
+TT_HIDDEN bool
+tt_ready(void * theirs); /* whether this process is traced; `theirs` is a function of ggml or llama.cpp */
 
 /* opened.c: libc's dlsym; and what a program that opened their library itself was given ours for, or NULL */
 TT_HIDDEN void * tt_find(void * library, const char * name);
@@ -36,9 +39,9 @@ struct tt_call {
     const void * context;
     bool         encoding;
     uint32_t     n_sequences; /* of the whole call; 0: not known */
-    int32_t      sequence;    /* the only one */
-    int32_t      position;    /* of its next row; -1: not known */
-    int          n_splits;    /* of its pass, so far */
+    int32_t      sequence; /* the only one */
+    int32_t      position; /* of its next row; -1: not known */
+    int          n_splits; /* of its pass, so far */
 };
 extern __thread struct tt_call tt_call TT_HIDDEN;
 
@@ -47,8 +50,9 @@ TT_HIDDEN void tt_loading(bool begins); /* this thread loads a model from here t
 TT_HIDDEN bool tt_is_loading(void);
 
 /* ops.c */
-TT_HIDDEN void tt_ops_begin(struct ggml_cgraph * graph);  /* a compute begins on this thread */
+TT_HIDDEN void tt_ops_begin(struct ggml_cgraph * graph); /* a compute begins on this thread */
 TT_HIDDEN void tt_ops_end(void);
-TT_HIDDEN void tt_ops_written(void); /* a pass has ended: its threads' last ops are written, as far as they have ended */
+TT_HIDDEN void
+tt_ops_written(void); /* a pass has ended: its threads' last ops are written, as far as they have ended */
 
 #endif

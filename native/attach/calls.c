@@ -15,12 +15,20 @@ struct batch {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static struct { const void * model; uint32_t load; } models[MAX_KNOWN];
-static struct { const void * batch; int32_t sequence; uint32_t n; bool several; } batches[MAX_KNOWN];
-static const void *    contexts[MAX_KNOWN];
-static unsigned        n_models, n_batches, n_contexts;
+static struct {
+    const void * model;
+    uint32_t     load;
+} models[MAX_KNOWN];
+static struct {
+    const void * batch;
+    int32_t      sequence;
+    uint32_t     n;
+    bool         several;
+} batches[MAX_KNOWN];
+static const void * contexts[MAX_KNOWN];
+static unsigned     n_models, n_batches, n_contexts;
 
-__thread struct tt_call tt_call;
+__thread struct tt_call      tt_call;
 static __thread int          depth;   /* calls within calls */
 static __thread const void * cleared; /* the memory of a context, since it computed something */
 
@@ -42,18 +50,17 @@ static void load_ended(const void * model) {
     pthread_mutex_unlock(&lock);
 }
 
-#define LOAD(path, theirs_call)                          \
+#define LOAD(path, theirs_call) \
     if (tt_is_loading() || !tt_ready((void *) theirs)) { \
-        return theirs_call;                              \
-    }                                                    \
-    load_begins(path);                                   \
-    void * model = theirs_call;                          \
-    load_ended(model);                                   \
+        return theirs_call; \
+    } \
+    load_begins(path); \
+    void * model = theirs_call; \
+    load_ended(model); \
     return model;
 
 SEEN void * llama_model_load_from_file(const char * path, struct by_value parameters) {
-    THEIRS(void *, llama_model_load_from_file, (const char *, struct by_value))
-    LOAD(path, theirs(path, parameters))
+    THEIRS(void *, llama_model_load_from_file, (const char *, struct by_value)) LOAD(path, theirs(path, parameters))
 }
 
 SEEN void * llama_model_load_from_splits(const char ** paths, size_t n_paths, struct by_value parameters) {
@@ -86,7 +93,10 @@ static void know(const void * context) {
     pthread_mutex_unlock(&lock);
     if (!known) {
         const struct tensor_trace_context made = {
-            .context = context, .load = load_of(context), .type_k = -1, .type_v = -1,
+            .context   = context,
+            .load      = load_of(context),
+            .type_k    = -1,
+            .type_v    = -1,
             .n_ctx     = tt_api.llama_n_ctx_ ? tt_api.llama_n_ctx_(context) : 0,
             .n_batch   = tt_api.llama_n_batch_ ? tt_api.llama_n_batch_(context) : 0,
             .n_ubatch  = tt_api.llama_n_ubatch_ ? tt_api.llama_n_ubatch_(context) : 0,
@@ -97,7 +107,7 @@ static void know(const void * context) {
 }
 
 SEEN void llama_free(void * context) {
-    THEIRS(void, llama_free, (void *))
+    THEIRS(void, llama_free, (void *) )
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < n_contexts; i++) {
         if (contexts[i] == context) {
@@ -116,7 +126,8 @@ static const void * memory_of(const void * context) {
 }
 
 /* A call that another one makes is a part of that one. */
-static void call_begins(const void * context, bool encoding, uint32_t n_sequences, int32_t sequence, const int32_t * position) {
+static void call_begins(const void * context, bool encoding, uint32_t n_sequences, int32_t sequence,
+                        const int32_t * position) {
     if (depth++ > 0) {
         return;
     }
@@ -151,21 +162,20 @@ static void batch_begins(const void * context, const struct batch * batch, bool 
     call_begins(context, encoding, n, told ? batch->sequence[0][0] : 0, batch->position);
 }
 
-#define CALL(begins, theirs_call)                   \
-    const bool told = tt_ready((void *) theirs);    \
-    if (told) {                                     \
-        begins;                                     \
-    }                                               \
-    const int32_t status = theirs_call;             \
-    if (told) {                                     \
-        call_ends();                                \
-    }                                               \
+#define CALL(begins, theirs_call) \
+    const bool told = tt_ready((void *) theirs); \
+    if (told) { \
+        begins; \
+    } \
+    const int32_t status = theirs_call; \
+    if (told) { \
+        call_ends(); \
+    } \
     return status;
 
-SEEN int32_t llama_decode(void * context, struct batch batch) {
-    THEIRS(int32_t, llama_decode, (void *, struct batch))
-    CALL(batch_begins(context, &batch, false), theirs(context, batch))
-}
+SEEN int32_t llama_decode(void *       context,
+                          struct batch batch) { THEIRS(int32_t, llama_decode, (void *, struct batch))
+                                                    CALL(batch_begins(context, &batch, false), theirs(context, batch)) }
 
 SEEN int32_t llama_encode(void * context, struct batch batch) {
     THEIRS(int32_t, llama_encode, (void *, struct batch))
@@ -182,7 +192,7 @@ static void put_into_batch(const void * batch, int32_t sequence, bool anew) {
     }
     if (i == n_batches && n_batches < MAX_KNOWN) {
         n_batches++;
-        anew = true;
+        anew             = true;
         batches[i].batch = batch;
         batches[i].n     = 0;
     }
@@ -195,27 +205,27 @@ static void put_into_batch(const void * batch, int32_t sequence, bool anew) {
 }
 
 SEEN void llama_batch_ext_clear(void * batch) {
-    THEIRS(void, llama_batch_ext_clear, (void *))
+    THEIRS(void, llama_batch_ext_clear, (void *) )
     put_into_batch(batch, -1, true);
     theirs(batch);
 }
 SEEN void llama_batch_ext_free(void * batch) {
-    THEIRS(void, llama_batch_ext_free, (void *))
+    THEIRS(void, llama_batch_ext_free, (void *) )
     put_into_batch(batch, -1, true);
     theirs(batch);
 }
 SEEN int32_t llama_batch_ext_add(void * batch, int32_t sequence) {
-    THEIRS(int32_t, llama_batch_ext_add, (void *, int32_t))
+    THEIRS(int32_t, llama_batch_ext_add, (void *, int32_t) )
     put_into_batch(batch, sequence, false);
     return theirs(batch, sequence);
 }
 SEEN int32_t llama_batch_ext_add_token(void * batch, int32_t sequence, int32_t token) {
-    THEIRS(int32_t, llama_batch_ext_add_token, (void *, int32_t, int32_t))
+    THEIRS(int32_t, llama_batch_ext_add_token, (void *, int32_t, int32_t) )
     put_into_batch(batch, sequence, false);
     return theirs(batch, sequence, token);
 }
 SEEN bool llama_batch_ext_add_seq(void * batch, int32_t row, int32_t sequence) {
-    THEIRS(bool, llama_batch_ext_add_seq, (void *, int32_t, int32_t))
+    THEIRS(bool, llama_batch_ext_add_seq, (void *, int32_t, int32_t) )
     put_into_batch(batch, sequence + (1 << 30), false); /* a row of several sequences */
     return theirs(batch, row, sequence);
 }
@@ -235,28 +245,28 @@ static void ext_begins(const void * context, const void * batch, bool encoding) 
 }
 
 SEEN int32_t llama_process(void * context, int type, void * batch) {
-    THEIRS(int32_t, llama_process, (void *, int, void *))
-    CALL(ext_begins(context, batch, type == 0), theirs(context, type, batch))
+    THEIRS(int32_t, llama_process, (void *, int, void *) )
+        CALL(ext_begins(context, batch, type == 0), theirs(context, type, batch))
 }
 
 /* ---- what is asked of a call's logits ---- */
 
 SEEN float * llama_get_logits(void * context) {
-    THEIRS(float *, llama_get_logits, (void *))
+    THEIRS(float *, llama_get_logits, (void *) )
     if (tensor_trace_on) {
         tensor_trace_logits(context);
     }
     return theirs(context);
 }
 SEEN float * llama_get_logits_ith(void * context, int32_t row) {
-    THEIRS(float *, llama_get_logits_ith, (void *, int32_t))
+    THEIRS(float *, llama_get_logits_ith, (void *, int32_t) )
     if (tensor_trace_on) {
         tensor_trace_logits(context);
     }
     return theirs(context, row);
 }
 SEEN int32_t llama_get_sampled_token_ith(void * context, int32_t row) {
-    THEIRS(int32_t, llama_get_sampled_token_ith, (void *, int32_t))
+    THEIRS(int32_t, llama_get_sampled_token_ith, (void *, int32_t) )
     if (tensor_trace_on) {
         tensor_trace_logits(context);
     }
@@ -266,19 +276,19 @@ SEEN int32_t llama_get_sampled_token_ith(void * context, int32_t row) {
 /* ---- warm-up: told before in some releases; else what was computed, then cleared and its counters reset, was one ---- */
 
 SEEN void llama_set_warmup(void * context, bool begins) {
-    THEIRS(void, llama_set_warmup, (void *, bool))
+    THEIRS(void, llama_set_warmup, (void *, bool) )
     if (tensor_trace_on) {
         tensor_trace_warmup(begins);
     }
     theirs(context, begins);
 }
 SEEN void llama_memory_clear(void * memory, bool data) {
-    THEIRS(void, llama_memory_clear, (void *, bool))
+    THEIRS(void, llama_memory_clear, (void *, bool) )
     cleared = memory;
     theirs(memory, data);
 }
 SEEN void llama_perf_context_reset(void * context) {
-    THEIRS(void, llama_perf_context_reset, (void *))
+    THEIRS(void, llama_perf_context_reset, (void *) )
     if (tensor_trace_on && cleared && cleared == memory_of(context)) {
         tt_was_warmup(context);
     }

@@ -18,6 +18,7 @@ static void * library_of(void * address) {
 
 void * tt_theirs(const char * name, void * caller) {
     void * found = tt_opened(name);
+
     found = found ? found : tt_find(RTLD_NEXT, name);
     if (!found) { /* a library that Python or ggml itself loaded is not among those that are searched by default */
         void * library = library_of(caller);
@@ -27,7 +28,8 @@ void * tt_theirs(const char * name, void * caller) {
         }
     }
     if (!found) {
-        fprintf(stderr, "tensor_trace: %s was called and is not to be found; this program cannot be traced attached\n", name);
+        fprintf(stderr, "tensor_trace: %s was called and is not to be found; this program cannot be traced attached\n",
+                name);
         abort();
     }
     return found;
@@ -40,9 +42,9 @@ static void * look_up(void * library, const char * name) {
 
 static const char * fill_api(void * library) {
     const char * missing = NULL;
-#define REQUIRED(result, name, parameters)                       \
-    *(void **) &tt_api.name##_ = look_up(library, #name);        \
-    missing = missing || tt_api.name##_ ? missing : #name;
+#define REQUIRED(result, name, parameters) \
+    *(void **) &tt_api.name##_ = look_up(library, #name); \
+    missing                    = missing || tt_api.name##_ ? missing : #name;
 #define OPTIONAL(result, name, parameters) *(void **) &tt_api.name##_ = look_up(library, #name);
     TT_GGML_FUNCTIONS(REQUIRED)
     TT_GGML_OPTIONAL(OPTIONAL)
@@ -56,12 +58,15 @@ static void prepare(void) {
         const char * missing = fill_api(library);
         const char * other   = missing ? NULL : tt_other_layout();
         if (look_up(library, "tensor_trace_start")) {
-            fprintf(stderr, "tensor_trace: this llama.cpp has hooks: they record it, not the library that is attached\n");
+            fprintf(stderr,
+                    "tensor_trace: this llama.cpp has hooks: they record it, not the library that is attached\n");
         } else if (missing) {
             fprintf(stderr, "tensor_trace: nothing is recorded: this ggml has no %s\n", missing);
         } else if (other) {
-            fprintf(stderr, "tensor_trace: nothing is recorded: %s of this ggml is not as in the llama.cpp that the tracer "
-                            "was made for\n", other);
+            fprintf(stderr,
+                    "tensor_trace: nothing is recorded: %s of this ggml is not as in the llama.cpp that the tracer "
+                    "was made for\n",
+                    other);
         } else {
             tensor_trace_start();
         }

@@ -4,30 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool tensor_is_ours(const struct ggml_tensor * made, const struct ggml_tensor * a, const struct ggml_tensor * b) {
-    return a->type == GGML_TYPE_F16 && a->ne[0] == 32 && a->ne[1] == 3 && a->ne[2] == 1 && a->ne[3] == 1 && a->nb[0] == 2
-        && a->nb[1] == 64 && a->nb[2] == 192 && a->nb[3] == 192 && a->buffer == NULL && a->data != NULL
-        && (char *) b->data > (char *) a->data && strcmp(a->name, "tensor trace") == 0 && (a->flags & GGML_TENSOR_FLAG_INPUT)
-        && made->src[0] == a && made->src[1] == b && made->src[2] == NULL && made->view_src == NULL
-        && strcmp(ggml_op_desc(made), "MUL_MAT") == 0 && made->op == GGML_OP_MUL_MAT;
+static bool tensor_is_ours(const struct ggml_tensor * made, const struct ggml_tensor * a,
+                           const struct ggml_tensor * b) {
+    return a->type == GGML_TYPE_F16 && a->ne[0] == 32 && a->ne[1] == 3 && a->ne[2] == 1 && a->ne[3] == 1
+        && a->nb[0] == 2 && a->nb[1] == 64 && a->nb[2] == 192 && a->nb[3] == 192 && a->buffer == NULL && a->data != NULL
+        && (char *) b->data > (char *) a->data && strcmp(a->name, "tensor trace") == 0
+        && (a->flags & GGML_TENSOR_FLAG_INPUT) && made->src[0] == a && made->src[1] == b && made->src[2] == NULL
+        && made->view_src == NULL && strcmp(ggml_op_desc(made), "MUL_MAT") == 0 && made->op == GGML_OP_MUL_MAT;
 }
 
-static bool view_is_ours(const struct ggml_tensor * view, const struct ggml_tensor * scaled, const struct ggml_tensor * of) {
+static bool view_is_ours(const struct ggml_tensor * view, const struct ggml_tensor * scaled,
+                         const struct ggml_tensor * of) {
     float factor;
     memcpy(&factor, scaled->op_params, sizeof factor);
-    return view->view_src == of && view->view_offs == 8 && view->op == GGML_OP_VIEW && view->data == (char *) of->data + 8
-        && scaled->op == GGML_OP_SCALE && factor == 2.5f && scaled->src[0] == view;
+    return view->view_src == of && view->view_offs == 8 && view->op == GGML_OP_VIEW
+        && view->data == (char *) of->data + 8 && scaled->op == GGML_OP_SCALE && factor == 2.5f
+        && scaled->src[0] == view;
 }
 
-static bool graph_is_ours(const struct ggml_cgraph * graph, struct ggml_tensor * const nodes[3], const struct ggml_tensor * a,
-                          const struct ggml_tensor * b) {
-    return graph->n_nodes == 3 && graph->nodes[0] == nodes[0] && graph->nodes[1] == nodes[1] && graph->nodes[2] == nodes[2]
-        && graph->n_leafs == 2 && graph->leafs[0] == a && graph->leafs[1] == b;
+static bool graph_is_ours(const struct ggml_cgraph * graph, struct ggml_tensor * const nodes[3],
+                          const struct ggml_tensor * a, const struct ggml_tensor * b) {
+    return graph->n_nodes == 3 && graph->nodes[0] == nodes[0] && graph->nodes[1] == nodes[1]
+        && graph->nodes[2] == nodes[2] && graph->n_leafs == 2 && graph->leafs[0] == a && graph->leafs[1] == b;
 }
 
 const char * tt_other_layout(void) {
-    const size_t room = 16 * (tt_api.ggml_tensor_overhead_() + 1024) + tt_api.ggml_graph_overhead_();
-    void *       memory  = calloc(1, room);
+    const size_t          room   = 16 * (tt_api.ggml_tensor_overhead_() + 1024) + tt_api.ggml_graph_overhead_();
+    void *                memory = calloc(1, room);
     struct ggml_context * context =
         memory ? tt_api.ggml_init_((struct ggml_init_params) { .mem_size = room, .mem_buffer = memory }) : NULL;
     const char * other = "the memory for a look at it";
@@ -37,13 +40,14 @@ const char * tt_other_layout(void) {
         tt_api.ggml_set_name_(a, "tensor trace");
         tt_api.ggml_set_input_(a);
         struct ggml_tensor * nodes[3];
-        nodes[0] = tt_api.ggml_mul_mat_(context, a, b);
-        nodes[1] = tt_api.ggml_view_1d_(context, nodes[0], 4, 8);
-        nodes[2] = tt_api.ggml_scale_(context, nodes[1], 2.5f);
+        nodes[0]                   = tt_api.ggml_mul_mat_(context, a, b);
+        nodes[1]                   = tt_api.ggml_view_1d_(context, nodes[0], 4, 8);
+        nodes[2]                   = tt_api.ggml_scale_(context, nodes[1], 2.5f);
         struct ggml_cgraph * graph = tt_api.ggml_new_graph_(context);
         tt_api.ggml_build_forward_expand_(graph, nodes[2]);
         other = !tensor_is_ours(nodes[0], a, b) || !view_is_ours(nodes[1], nodes[2], nodes[0]) ? "struct ggml_tensor"
-            : !graph_is_ours(graph, nodes, a, b) ? "struct ggml_cgraph" : NULL;
+            : !graph_is_ours(graph, nodes, a, b)                                               ? "struct ggml_cgraph"
+                                                                                               : NULL;
         tt_api.ggml_free_(context);
     }
     free(memory);

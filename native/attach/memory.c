@@ -51,7 +51,7 @@ static bool find_mapping(const void * address, struct mapped * found) {
     const uintptr_t at   = (uintptr_t) address;
     bool            made = false;
     pthread_mutex_lock(&lock);
-    for (unsigned i = atomic_load(&n_mapped); i-- > 0 && !made; ) { /* the newest first */
+    for (unsigned i = atomic_load(&n_mapped); i-- > 0 && !made;) { /* the newest first */
         if (at >= mapped[i].begin && at < mapped[i].end) {
             *found = mapped[i];
             made   = true;
@@ -64,16 +64,17 @@ static bool find_mapping(const void * address, struct mapped * found) {
 /* Others may soon have what was unmapped: it is no model file then. Whether any of it was one. */
 static bool forget_mapping(const void * address, size_t size) {
     const uintptr_t begin = (uintptr_t) address, end = begin + size;
-    bool            made  = false;
+    bool            made = false;
     pthread_mutex_lock(&lock);
     for (unsigned i = 0, n = atomic_load(&n_mapped); i < n; i++) {
         struct mapped * one = &mapped[i];
         if (begin >= one->end || end <= one->begin) {
             continue;
         }
-        made = true;
+        made                       = true;
         const struct mapped behind = { .begin = end, .end = one->end, .base = one->base, .split = one->split };
-        if (begin > one->begin && end < one->end && atomic_load(&n_mapped) < MAX_MAPPED) { /* a hole: what is behind it */
+        if (begin > one->begin && end < one->end
+            && atomic_load(&n_mapped) < MAX_MAPPED) { /* a hole: what is behind it */
             mapped[atomic_fetch_add(&n_mapped, 1)] = behind;
         }
         if (begin > one->begin) {
@@ -117,10 +118,10 @@ SEEN int munmap(void * address, size_t size) {
 }
 
 SEEN int posix_madvise(void * address, size_t size, int advice) {
-    THEIRS(int, posix_madvise, (void *, size_t, int))
+    THEIRS(int, posix_madvise, (void *, size_t, int) )
     struct mapped found;
     if (advice == POSIX_MADV_WILLNEED && loading && tensor_trace_on && find_mapping(address, &found)
-            && tensor_trace_prefault_off()) {
+        && tensor_trace_prefault_off()) {
         return 0;
     }
     return theirs(address, size, advice);
@@ -135,15 +136,16 @@ static void note_weight(const struct ggml_tensor * tensor, const void * bytes, b
     }
 }
 
-SEEN enum ggml_status ggml_backend_tensor_alloc(ggml_backend_buffer_t buffer, struct ggml_tensor * tensor, void * address) {
-    THEIRS(enum ggml_status, ggml_backend_tensor_alloc, (ggml_backend_buffer_t, struct ggml_tensor *, void *))
+SEEN enum ggml_status ggml_backend_tensor_alloc(ggml_backend_buffer_t buffer, struct ggml_tensor * tensor,
+                                                void * address) {
+    THEIRS(enum ggml_status, ggml_backend_tensor_alloc, (ggml_backend_buffer_t, struct ggml_tensor *, void *) )
     const enum ggml_status status = theirs(buffer, tensor, address);
     note_weight(tensor, address, true);
     return status;
 }
 
 SEEN void ggml_backend_tensor_set(struct ggml_tensor * tensor, const void * bytes, size_t offset, size_t size) {
-    THEIRS(void, ggml_backend_tensor_set, (struct ggml_tensor *, const void *, size_t, size_t))
+    THEIRS(void, ggml_backend_tensor_set, (struct ggml_tensor *, const void *, size_t, size_t) )
     theirs(tensor, bytes, offset, size);
     if (offset == 0) {
         note_weight(tensor, bytes, false);
@@ -152,9 +154,10 @@ SEEN void ggml_backend_tensor_set(struct ggml_tensor * tensor, const void * byte
 
 /* ---- buffers ---- */
 
-SEEN ggml_backend_buffer_t ggml_backend_buffer_init(
-        ggml_backend_buffer_type_t type, struct by_value functions, void * context, size_t size) {
-    THEIRS(ggml_backend_buffer_t, ggml_backend_buffer_init, (ggml_backend_buffer_type_t, struct by_value, void *, size_t))
+SEEN ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t type, struct by_value functions,
+                                                    void * context, size_t size) {
+    THEIRS(ggml_backend_buffer_t, ggml_backend_buffer_init,
+           (ggml_backend_buffer_type_t, struct by_value, void *, size_t) )
     ggml_backend_buffer_t made = theirs(type, functions, context, size);
     if (made && tt_ready((void *) theirs)) {
         tensor_trace_buffer_begin(made);

@@ -10,12 +10,15 @@
 
 enum { MAX_OPENED = 256 };
 
-static struct { const char * name; void * theirs; } opened[MAX_OPENED];
-static atomic_uint      n_opened;
-static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* of who adds; readers see what n_opened counts */
-static void *           ourselves; /* this library, opened */
-typedef void *          (*dlsym_fn)(void *, const char *);
-static dlsym_fn         find;
+static struct {
+    const char * name;
+    void *       theirs;
+} opened[MAX_OPENED];
+static atomic_uint     n_opened;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who adds; readers see what n_opened counts */
+static void *          ourselves; /* this library, opened */
+typedef void * (*dlsym_fn)(void *, const char *);
+static dlsym_fn find;
 
 /* Libc's own: dlsym cannot be asked for dlsym. By the versions under which x86-64, others and newer libcs have it. */
 static __attribute__((constructor)) void begin(void) {
@@ -42,7 +45,7 @@ void * tt_opened(const char * name) {
 
 static bool keep(const char * name, void * theirs) {
     pthread_mutex_lock(&lock);
-    const unsigned n = atomic_load(&n_opened);
+    const unsigned n    = atomic_load(&n_opened);
     bool           kept = tt_opened(name) == theirs;
     if (!kept && !tt_opened(name) && n < MAX_OPENED && (opened[n].name = strdup(name)) != NULL) {
         opened[n].theirs = theirs;
@@ -54,9 +57,9 @@ static bool keep(const char * name, void * theirs) {
 }
 
 static __attribute__((noinline)) void * ours_or_theirs(void * library, const char * name) {
-    void *  theirs = find(library, name);
-    void *  ours   = find(ourselves, name);
-    Dl_info of_ours, of_us;
+    void *     theirs = find(library, name);
+    void *     ours   = find(ourselves, name);
+    Dl_info    of_ours, of_us;
     const bool taken = theirs && ours && ours != theirs && dladdr(ours, &of_ours) && dladdr((void *) begin, &of_us)
         && of_ours.dli_fbase == of_us.dli_fbase;
     return taken && keep(name, theirs) ? ours : theirs;

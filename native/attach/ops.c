@@ -15,46 +15,55 @@
 enum { MAX_RUNNING = 64, MAX_WAITS = 256 };
 
 /* ith and nth have been first since there are threads; nothing else of it is used */
-struct ggml_compute_params { int ith, nth; };
+struct ggml_compute_params {
+    int ith, nth;
+};
 
 struct running { /* a compute that a thread of ours may come to */
-    _Atomic(const void *) first;   /* the tensor that each thread begins with; NULL: free */
-    atomic_uint_fast64_t  compute; /* its number plus 1; 0: free */
+    _Atomic(const void *)  first;   /* the tensor that each thread begins with; NULL: free */
+    atomic_uint_fast64_t   compute; /* its number plus 1; 0: free */
     struct tt_compute_work work;
 };
-static struct running runs[MAX_RUNNING];
-static atomic_uint    n_running;
+static struct running            runs[MAX_RUNNING];
+static atomic_uint               n_running;
 static __thread struct running * my_run; /* the one that this thread began */
 
-enum { MINE, OFFERED, TAKEN, WRITTEN }; /* who may write what is kept: this thread; anybody; another, just now; nobody */
+enum {
+    MINE,
+    OFFERED,
+    TAKEN,
+    WRITTEN
+}; /* who may write what is kept: this thread; anybody; another, just now; nobody */
 
 struct kept { /* of a writer and its thread; lives as long as the trace */
-    struct kept *      next;
-    struct tt_writer * writer;
-    struct running *   run;
+    struct kept *              next;
+    struct tt_writer *         writer;
+    struct running *           run;
     const struct ggml_cgraph * graph; /* NULL: in no compute */
-    uint64_t           compute;
-    int                node, n_fused; /* the op that is kept */
-    int                following;     /* the node after it */
-    bool               last;          /* no op comes after it; then what follows is known: */
-    unsigned           n_after;       /* barriers since the kept op that belong to no op */
-    int                n_empty, empty_size;
-    int *              empty;         /* the nodes without elements that were passed by since */
-    uint64_t           begin;
-    uint64_t           passed_waits;  /* ticks in barriers that no longer fit into `waits` */
-    unsigned           n_waits;
-    struct { uint64_t begin, end; } waits[MAX_WAITS];
-    atomic_int         hold;
+    uint64_t                   compute;
+    int                        node, n_fused; /* the op that is kept */
+    int                        following;     /* the node after it */
+    bool                       last;          /* no op comes after it; then what follows is known: */
+    unsigned                   n_after;       /* barriers since the kept op that belong to no op */
+    int                        n_empty, empty_size;
+    int *                      empty;         /* the nodes without elements that were passed by since */
+    uint64_t                   begin;
+    uint64_t                   passed_waits;  /* ticks in barriers that no longer fit into `waits` */
+    unsigned                   n_waits;
+    struct {
+        uint64_t begin, end;
+    } waits[MAX_WAITS];
+    atomic_int hold;
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
-static struct kept *   all;
+static pthread_mutex_t        lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static struct kept *          all;
 static __thread struct kept * mine;
 
 /* ---- nodes ---- */
 
 static bool is_skipped(const struct ggml_tensor * node) {
-    return node->op == GGML_OP_NONE || node->op == GGML_OP_RESHAPE || node->op == GGML_OP_TRANSPOSE || node->op == GGML_OP_VIEW
-        || node->op == GGML_OP_PERMUTE || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0;
+    return node->op == GGML_OP_NONE || node->op == GGML_OP_RESHAPE || node->op == GGML_OP_TRANSPOSE
+        || node->op == GGML_OP_VIEW || node->op == GGML_OP_PERMUTE || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0;
 }
 
 static bool is_empty(const struct ggml_tensor * node) {
@@ -105,6 +114,7 @@ static void write_kept(struct kept * k, uint64_t now) {
     const unsigned oldest = k->n_waits > MAX_WAITS ? k->n_waits - MAX_WAITS : 0;
     unsigned       i      = k->n_waits >= k->n_after ? k->n_waits - k->n_after : 0;
     uint64_t       inside = k->passed_waits;
+
     i = i < oldest ? oldest : i;
     for (unsigned own = oldest; own < i; own++) {
         inside += wait_end(k, own) - wait_begin(k, own);
@@ -135,7 +145,8 @@ static bool take_back(struct kept * k) {
     if (!k->last || atomic_compare_exchange_strong(&k->hold, &offered, MINE) || offered == MINE) {
         return true;
     }
-    while (atomic_load(&k->hold) == TAKEN) { }
+    while (atomic_load(&k->hold) == TAKEN) {
+    }
     return false;
 }
 
@@ -180,6 +191,7 @@ static struct kept * kept_by(struct tt_writer * writer) {
 void tt_ops_begin(struct ggml_cgraph * graph) {
     struct tt_compute_work work;
     const int              first = next_op(graph, 0);
+
     tt_write_late = write_late;
     my_run        = NULL;
     if (first == graph->n_nodes || !tt_compute_of(graph, &work)) {
@@ -246,9 +258,9 @@ static bool begin_part(const struct ggml_compute_params * params, const struct g
     if (!writer || (!mine && (mine = kept_by(writer)) == NULL)) {
         return false;
     }
-    mine->run     = run;
-    mine->compute = atomic_load(&run->compute);
-    mine->graph   = run->work.graph;
+    mine->run       = run;
+    mine->compute   = atomic_load(&run->compute);
+    mine->graph     = run->work.graph;
     mine->following = 0;
     tt_thread_begin(writer, &run->work, params->ith, params->nth);
     return true;
@@ -278,10 +290,11 @@ static void op_begins(const struct ggml_compute_params * params, const struct gg
         }
     }
     struct kept * k = mine;
-    k->node         = at;
-    k->n_fused      = n_fused;
-    k->following    = at + n_fused + 1;
-    k->last         = next_op(k->graph, k->following) == k->graph->n_nodes;
+
+    k->node      = at;
+    k->n_fused   = n_fused;
+    k->following = at + n_fused + 1;
+    k->last      = next_op(k->graph, k->following) == k->graph->n_nodes;
     if (k->last) {
         look_ahead(k, k->graph->n_nodes);
     }
@@ -294,17 +307,17 @@ static void op_begins(const struct ggml_compute_params * params, const struct gg
 /* ---- in their place ---- */
 
 SEEN bool ggml_cpu_extra_compute_forward(struct ggml_compute_params * params, struct ggml_tensor * op) {
-    THEIRS(bool, ggml_cpu_extra_compute_forward, (struct ggml_compute_params *, struct ggml_tensor *))
+    THEIRS(bool, ggml_cpu_extra_compute_forward, (struct ggml_compute_params *, struct ggml_tensor *) )
     if (TT_UNLIKELY(tensor_trace_on) && !is_skipped(op)) {
         op_begins(params, op, 0);
     }
     return theirs(params, op);
 }
 
-SEEN void ggml_compute_forward_rms_norm_mul_fused(
-        const struct ggml_compute_params * params, struct ggml_tensor * norm, struct ggml_tensor * product) {
+SEEN void ggml_compute_forward_rms_norm_mul_fused(const struct ggml_compute_params * params, struct ggml_tensor * norm,
+                                                  struct ggml_tensor * product) {
     THEIRS(void, ggml_compute_forward_rms_norm_mul_fused,
-           (const struct ggml_compute_params *, struct ggml_tensor *, struct ggml_tensor *))
+           (const struct ggml_compute_params *, struct ggml_tensor *, struct ggml_tensor *) )
     if (TT_UNLIKELY(tensor_trace_on)) {
         op_begins(params, norm, 1);
     }
@@ -312,7 +325,7 @@ SEEN void ggml_compute_forward_rms_norm_mul_fused(
 }
 
 SEEN void ggml_barrier(struct ggml_threadpool * pool) {
-    THEIRS(void, ggml_barrier, (struct ggml_threadpool *))
+    THEIRS(void, ggml_barrier, (struct ggml_threadpool *) )
     struct kept * k = mine;
     if (!k || !goes_on(k) || !take_back(k)) {
         theirs(pool);
@@ -333,7 +346,7 @@ SEEN void ggml_barrier(struct ggml_threadpool * pool) {
 
 struct ggml_cplan;
 SEEN enum ggml_status ggml_graph_compute(struct ggml_cgraph * graph, struct ggml_cplan * plan) {
-    THEIRS(enum ggml_status, ggml_graph_compute, (struct ggml_cgraph *, struct ggml_cplan *))
+    THEIRS(enum ggml_status, ggml_graph_compute, (struct ggml_cgraph *, struct ggml_cplan *) )
     if (!tt_ready((void *) theirs)) {
         return theirs(graph, plan);
     }

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct inputs { const struct ggml_tensor * tokens, * embedding, * position, * outputs; };
+struct inputs {
+    const struct ggml_tensor *tokens, *embedding, *position, *outputs;
+};
 
 static bool is_row_of_numbers(const struct ggml_tensor * tensor) {
-    return tensor->type == GGML_TYPE_I32 && tensor->data && tensor->buffer && ggml_backend_buffer_is_host(tensor->buffer);
+    return tensor->type == GGML_TYPE_I32 && tensor->data && tensor->buffer
+        && ggml_backend_buffer_is_host(tensor->buffer);
 }
 
 static struct inputs inputs_of(const struct ggml_cgraph * graph) {
@@ -62,7 +65,9 @@ static bool begin_pass(struct ggml_cgraph * graph) {
     if (positions && sequences && outputs) {
         const bool given = inputs.position && is_row_of_numbers(inputs.position) && inputs.position->ne[0] >= rows;
         for (uint32_t i = 0; i < n; i++) {
-            positions[i] = given ? ((const int32_t *) inputs.position->data)[i] : tt_call.position < 0 ? -1 : tt_call.position + (int32_t) i;
+            positions[i] = given       ? ((const int32_t *) inputs.position->data)[i]
+                : tt_call.position < 0 ? -1
+                                       : tt_call.position + (int32_t) i;
             sequences[i] = &tt_call.sequence;
         }
         if (tt_call.position >= 0) {
@@ -70,10 +75,15 @@ static bool begin_pass(struct ggml_cgraph * graph) {
         }
         fill_outputs(outputs, n, inputs.outputs);
         const struct tensor_trace_ubatch ubatch = {
-            .context = tt_call.context, .graph = graph, .encoder = tt_call.encoding, .n_tokens = n, .n_sequences = tt_call.n_sequences,
-            .token = inputs.tokens && is_row_of_numbers(inputs.tokens) ? inputs.tokens->data : NULL,
-            .position = positions, .sequence = tt_call.n_sequences == 1 ? (const int32_t * const *) sequences : NULL,
-            .output = outputs,
+            .context     = tt_call.context,
+            .graph       = graph,
+            .encoder     = tt_call.encoding,
+            .n_tokens    = n,
+            .n_sequences = tt_call.n_sequences,
+            .token       = inputs.tokens && is_row_of_numbers(inputs.tokens) ? inputs.tokens->data : NULL,
+            .position    = positions,
+            .sequence    = tt_call.n_sequences == 1 ? (const int32_t * const *) sequences : NULL,
+            .output      = outputs,
         };
         tensor_trace_pass_begin(&ubatch);
     }
@@ -83,10 +93,12 @@ static bool begin_pass(struct ggml_cgraph * graph) {
     return true;
 }
 
-SEEN enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t scheduler, struct ggml_cgraph * graph) {
-    THEIRS(enum ggml_status, ggml_backend_sched_graph_compute_async, (ggml_backend_sched_t, struct ggml_cgraph *))
-    const bool             told   = tt_ready((void *) theirs) && begin_pass(graph);
-    tt_call.n_splits = 0;
+SEEN enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t scheduler,
+                                                             struct ggml_cgraph * graph) {
+    THEIRS(enum ggml_status, ggml_backend_sched_graph_compute_async, (ggml_backend_sched_t, struct ggml_cgraph *) )
+    const bool told = tt_ready((void *) theirs) && begin_pass(graph);
+
+    tt_call.n_splits              = 0;
     const enum ggml_status status = theirs(scheduler, graph);
     if (told) {
         tt_ops_written();
@@ -97,7 +109,7 @@ SEEN enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_
 
 /* Each split of a pass in turn; how many there are shows when a second one comes: a split of the CPU needs no record. */
 SEEN enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, struct ggml_cgraph * graph) {
-    THEIRS(enum ggml_status, ggml_backend_graph_compute_async, (ggml_backend_t, struct ggml_cgraph *))
+    THEIRS(enum ggml_status, ggml_backend_graph_compute_async, (ggml_backend_t, struct ggml_cgraph *) )
     if (!tensor_trace_on) {
         return theirs(backend, graph);
     }
@@ -108,7 +120,7 @@ SEEN enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, s
 }
 
 SEEN bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t scheduler, struct ggml_cgraph * graph) {
-    THEIRS(bool, ggml_backend_sched_alloc_graph, (ggml_backend_sched_t, struct ggml_cgraph *))
+    THEIRS(bool, ggml_backend_sched_alloc_graph, (ggml_backend_sched_t, struct ggml_cgraph *) )
     if (tensor_trace_on) {
         tensor_trace_graph_built();
     }

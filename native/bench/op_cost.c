@@ -19,9 +19,9 @@
 
 enum { N_NODES = 848, N_COMPUTES = 40, N = N_NODES * N_COMPUTES, N_EXPERTS = 8 }; /* 848: a pass of gpt-oss-20b */
 
-static struct tt_trace * trace;
+static struct tt_trace *  trace;
 static struct tt_writer * writer;
-static volatile uint64_t sink;
+static volatile uint64_t  sink;
 
 __attribute__((noinline)) void measured_ops(const struct tt_compute_work * work) {
     for (int compute = 0; compute < N_COMPUTES; compute++) {
@@ -62,7 +62,7 @@ __attribute__((noinline)) void measured_ops_in_cache(const struct tt_compute_wor
 /* As hooks copy them: eight experts of one token, number by number, from a tensor with strides. */
 static size_t copy_experts(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens) {
     static const int32_t experts[N_EXPERTS] = { 3, 1, 4, 15, 9, 2, 6, 5 };
-    uint8_t * at = (uint8_t *) (index + 1);
+    uint8_t *            at                 = (uint8_t *) (index + 1);
     (void) graph, (void) node, (void) n_tokens;
     if (sizeof experts > room) {
         return TT_NO_ROOM;
@@ -97,6 +97,7 @@ static double median(double * values, int n) {
 
 int main(int argc, char ** argv) {
     char error[256] = "usage: op_cost FOLDER [ROUNDS|instructions]";
+
     trace  = argc > 1 ? tt_open(argv[1], UINT64_MAX, error) : NULL;
     writer = trace ? tt_writer_acquire(trace) : NULL;
     if (!writer) {
@@ -105,10 +106,13 @@ int main(int argc, char ** argv) {
     }
     static uint8_t every_node[N_NODES];
     memset(every_node, 1, sizeof every_node);
-    const struct tt_compute_work work = { .n_nodes = N_NODES }, copying = {
-        .n_nodes = N_NODES, .plan = every_node, .copy_index = copy_experts,
-        .index_bytes = N_NODES * (sizeof(struct tt_index) + 2 * TT_UNIT),
-    };
+    const struct tt_compute_work work    = { .n_nodes = N_NODES },
+                                 copying = {
+                                     .n_nodes     = N_NODES,
+                                     .plan        = every_node,
+                                     .copy_index  = copy_experts,
+                                     .index_bytes = N_NODES * (sizeof(struct tt_index) + 2 * TT_UNIT),
+                                 };
     if (argc > 2 && strcmp(argv[2], "instructions") == 0) {
         measured_ops(&work);
         measured_clock_reads();
@@ -117,8 +121,9 @@ int main(int argc, char ** argv) {
         return 0;
     }
     enum { MOST = 1000 };
-    static double op[MOST], index_copy[MOST], in_cache[MOST], barrier[MOST], clock_read[MOST], op_ratio[MOST], barrier_ratio[MOST];
-    const int     asked = argc > 2 ? atoi(argv[2]) : 25, rounds = asked < 1 ? 1 : asked > MOST ? MOST : asked;
+    static double op[MOST], index_copy[MOST], in_cache[MOST], barrier[MOST], clock_read[MOST], op_ratio[MOST],
+        barrier_ratio[MOST];
+    const int asked = argc > 2 ? atoi(argv[2]) : 25, rounds = asked < 1 ? 1 : asked > MOST ? MOST : asked;
     for (int i = 0; i < rounds; i++) { /* side by side: what disturbs one disturbs the others */
         const uint64_t t0 = tt_now();
         measured_clock_reads();
@@ -131,13 +136,13 @@ int main(int argc, char ** argv) {
         const uint64_t t4 = tt_now();
         measured_ops(&copying);
         const uint64_t t5 = tt_now();
-        index_copy[i]    = (double) (t5 - t4) / N - (double) (t2 - t1) / N;
-        clock_read[i]    = (double) (t1 - t0) / N;
-        op[i]            = (double) (t2 - t1) / N;
-        barrier[i]       = (double) (t3 - t2) / N;
-        in_cache[i]      = (double) (t4 - t3) / N;
-        op_ratio[i]      = op[i] / (2 * clock_read[i]);
-        barrier_ratio[i] = barrier[i] / (4 * clock_read[i]);
+        index_copy[i]     = (double) (t5 - t4) / N - (double) (t2 - t1) / N;
+        clock_read[i]     = (double) (t1 - t0) / N;
+        op[i]             = (double) (t2 - t1) / N;
+        barrier[i]        = (double) (t3 - t2) / N;
+        in_cache[i]       = (double) (t4 - t3) / N;
+        op_ratio[i]       = op[i] / (2 * clock_read[i]);
+        barrier_ratio[i]  = barrier[i] / (4 * clock_read[i]);
     }
     printf("rounds %d\nevents_per_round %d\ntsc %d\n", rounds, N, tt_tsc);
     printf("clock_read_ns %.2f\nop_ns %.2f\nop_with_barrier_ns %.2f\n", median(clock_read, rounds), median(op, rounds),

@@ -45,9 +45,7 @@ static const char * fault_of_tsc(void) {
     return NULL;
 }
 #else
-static const char * fault_of_tsc(void) {
-    return "this is no x86-64 processor";
-}
+static const char * fault_of_tsc(void) { return "this is no x86-64 processor"; }
 #endif
 
 const char * tt_clock_choose(void) {
@@ -57,6 +55,7 @@ const char * tt_clock_choose(void) {
         return "TENSOR_TRACE_CLOCK asks for it";
     }
     const char * fault = fault_of_tsc();
+
     tt_tsc = !fault;
     if (asked && *asked && strcmp(asked, "tsc") != 0) {
         fprintf(stderr, "tensor_trace: TENSOR_TRACE_CLOCK is %.64s; it may be tsc or monotonic\n", asked);

@@ -66,7 +66,8 @@ bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost) {
     const struct tt_compute_work work   = { .n_nodes = N_NODES };
     struct tt_budget             budget = { UINT64_MAX };
     struct tt_writer             writer = { 0 };
-    if (!tt_segment_open(&writer.segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, 0, TT_THREAD_CHUNK, &budget)) {
+    if (!tt_segment_open(&writer.segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, 0, TT_THREAD_CHUNK,
+                         &budget)) {
         return false;
     }
     unlinkat(trace->folder, name, 0);
@@ -85,13 +86,14 @@ bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost) {
         for (int i = 0; i < N; i++) {
             (void) tt_ticks();
         }
-        const uint64_t end = tt_now();
+        const uint64_t end   = tt_now();
         const double   event = (double) (middle - begin) / N, clock = (double) (end - middle) / N;
         cost->event_ns = event < cost->event_ns ? event : cost->event_ns;
         cost->clock_ns = clock < cost->clock_ns ? clock : cost->clock_ns;
     }
     const double beside = event_beside_work(&writer, &work);
-    cost->event_ns = beside > cost->event_ns ? beside : cost->event_ns;
+
+    cost->event_ns   = beside > cost->event_ns ? beside : cost->event_ns;
     const bool whole = writer.segment.header->dropped_records == 0;
     tt_segment_close(&writer.segment, false);
     return whole;

@@ -24,6 +24,7 @@ static void make_table(void) {
 uint32_t tt_crc32(uint32_t crc, const void * data, size_t size) {
     pthread_once(&table_once, make_table);
     const uint8_t * at = data;
+
     crc = ~crc;
     for (; size >= 8; size -= 8, at += 8) {
         uint32_t low, high;
@@ -31,7 +32,8 @@ uint32_t tt_crc32(uint32_t crc, const void * data, size_t size) {
         memcpy(&high, at + 4, 4);
         low ^= crc;
         crc = table[7][low & 0xff] ^ table[6][(low >> 8) & 0xff] ^ table[5][(low >> 16) & 0xff] ^ table[4][low >> 24]
-            ^ table[3][high & 0xff] ^ table[2][(high >> 8) & 0xff] ^ table[1][(high >> 16) & 0xff] ^ table[0][high >> 24];
+            ^ table[3][high & 0xff] ^ table[2][(high >> 8) & 0xff] ^ table[1][(high >> 16) & 0xff]
+            ^ table[0][high >> 24];
     }
     for (; size > 0; size--, at++) {
         crc = (crc >> 8) ^ table[0][(crc ^ *at) & 0xff];

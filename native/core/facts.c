@@ -13,11 +13,11 @@ static void note_command_line(struct tt_trace * trace) {
     if (!file) {
         return;
     }
-    static char text[1 << 16];
+    static char  text[1 << 16];
     const size_t size = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[size] = 0;
-    int n = 0;
+    int n      = 0;
     for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
         char key[32];
         snprintf(key, sizeof key, "argv.%03d", n++);
@@ -28,7 +28,7 @@ static void note_command_line(struct tt_trace * trace) {
 /* Only what changes what is measured: other variables may hold secrets. */
 static void note_environment(struct tt_trace * trace) {
     static const char * const prefixes[] = { "GGML_", "LLAMA_", "OMP_", "GOMP_", "KMP_", "TENSOR_TRACE_", "MALLOC_" };
-    extern char ** environ;
+    extern char **            environ;
     for (char ** variable = environ; *variable; variable++) {
         const char * equals = strchr(*variable, '=');
         for (size_t i = 0; equals && i < sizeof prefixes / sizeof *prefixes; i++) {
@@ -99,7 +99,7 @@ static void note_build_and_clock(struct tt_trace * trace) {
     tt_info(trace, "clock.events", tt_tsc ? "tsc" : "monotonic");
     tt_info(trace, "clock.why", trace->clock);
     struct timespec wall;
-    const uint64_t before = tt_now();
+    const uint64_t  before = tt_now();
     clock_gettime(CLOCK_REALTIME, &wall);
     const uint64_t after = tt_now();
     snprintf(text, sizeof text, "%llu %lld%09ld", (unsigned long long) (before + (after - before) / 2),

@@ -26,7 +26,8 @@ static struct tt_known keep(struct tt_trace * trace, struct tt_map * map, uint64
 struct tt_known tt_graph(struct tt_trace * trace, const struct tt_node * nodes, uint32_t n_nodes, uint32_t n_leafs) {
     const size_t    bytes = ((size_t) n_nodes + n_leafs) * sizeof *nodes;
     struct tt_graph head  = { .hash = tt_hash(n_nodes, nodes, bytes), .n_nodes = n_nodes, .n_leafs = n_leafs };
-    return keep(trace, &trace->graphs, head.hash, &trace->n_graphs, TT_GRAPH, &head, sizeof head, &head.graph, nodes, bytes);
+    return keep(trace, &trace->graphs, head.hash, &trace->n_graphs, TT_GRAPH, &head, sizeof head, &head.graph, nodes,
+                bytes);
 }
 
 struct tt_known tt_placement(struct tt_trace * trace, uint32_t graph, const struct tt_place * places, uint32_t n) {

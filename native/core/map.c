@@ -14,6 +14,7 @@ static size_t slot_of(const struct tt_map * map, uint64_t key) {
 
 static bool grow(struct tt_map * map) {
     struct tt_map larger = { .size = map->size ? map->size * 2 : 256 };
+
     larger.keys   = calloc(larger.size, sizeof *larger.keys);
     larger.values = calloc(larger.size, sizeof *larger.values);
     if (!larger.keys || !larger.values) {
@@ -49,6 +50,7 @@ bool tt_map_get(const struct tt_map * map, uint64_t key, uint32_t * value) {
         return false;
     }
     const size_t slot = slot_of(map, key);
+
     *value = map->values[slot];
     return map->keys[slot] != 0;
 }
@@ -67,9 +69,9 @@ void tt_map_free(struct tt_map * map) {
 }
 
 uint64_t tt_hash(uint64_t seed, const void * data, size_t size) {
-    const uint8_t * at = data;
+    const uint8_t * at   = data;
     uint64_t        hash = seed ^ (size * 0x9e3779b97f4a7c15u);
-    for (; size > 0; ) {
+    for (; size > 0;) {
         uint64_t     word = 0;
         const size_t step = size < 8 ? size : 8;
         memcpy(&word, at, step);

@@ -38,13 +38,13 @@ bool tt_residency_cut(const void * address, size_t size) {
     const uintptr_t begin = (uintptr_t) address, end = begin + size;
     bool            whole = true;
     pthread_mutex_lock(&lock);
-    for (size_t i = n_ranges; i-- > 0; ) {
-        const struct range old = ranges[i];
+    for (size_t i = n_ranges; i-- > 0;) {
+        const struct range old     = ranges[i];
         const uintptr_t    old_end = old.address + old.size;
         if (begin < old_end && old.address < end) {
             ranges[i] = ranges[--n_ranges];
-            whole = add(old.address, begin > old.address ? begin - old.address : 0) && whole;
-            whole = add(end, end < old_end ? old_end - end : 0) && whole;
+            whole     = add(old.address, begin > old.address ? begin - old.address : 0) && whole;
+            whole     = add(end, end < old_end ? old_end - end : 0) && whole;
         }
     }
     pthread_mutex_unlock(&lock);
@@ -66,7 +66,7 @@ static bool room_for(size_t n) {
 /* Stretches of pages that are in memory: how many, and with `made` first and length of each. */
 static uint32_t runs_of(size_t n_pages, uint32_t * made) {
     uint32_t n = 0;
-    for (size_t i = 0; i < n_pages; ) {
+    for (size_t i = 0; i < n_pages;) {
         size_t end = i;
         while (end < n_pages && (pages[end] & 1)) {
             end++;
@@ -89,12 +89,16 @@ static bool write_range(struct tt_trace * trace, struct range * range, uint32_t 
     for (size_t i = 0; i < n_pages; i++) {
         pages[i] &= 1; /* the other bits are undefined */
     }
-    const uint64_t hash = tt_hash(0, pages, n_pages);
-    const bool     same = hash == range->last;
-    const uint32_t n    = same ? 0 : runs_of(n_pages, NULL);
+    const uint64_t            hash   = tt_hash(0, pages, n_pages);
+    const bool                same   = hash == range->last;
+    const uint32_t            n      = same ? 0 : runs_of(n_pages, NULL);
     const struct tt_residency record = {
-        .address = range->address, .size_bytes = range->size, .pass = pass, .load = load, .page_bytes = (uint32_t) page,
-        .n_runs = same ? TT_NONE : n,
+        .address    = range->address,
+        .size_bytes = range->size,
+        .pass       = pass,
+        .load       = load,
+        .page_bytes = (uint32_t) page,
+        .n_runs     = same ? TT_NONE : n,
     };
     uint8_t * at = tt_record_begin(trace, TT_RESIDENCY, sizeof record + (size_t) n * 8, tt_now());
     if (!at) {

@@ -16,7 +16,7 @@ static clockid_t processor_clock(uint32_t os_thread) {
 static uint64_t run_delay(int file) {
     char               text[96];
     unsigned long long ran, waited;
-    const ssize_t      size = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
+    const ssize_t      size   = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
     text[size > 0 ? size : 0] = 0;
     return size > 0 && sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : TT_UNKNOWN;
 }
@@ -43,10 +43,11 @@ void tt_schedule_of_thread(struct tt_writer * writer) {
 
 bool tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin) {
     pthread_mutex_lock(&trace->lock);
-    begin->ns = tt_now();
+    begin->ns        = tt_now();
     const uint32_t n = trace->n_writers;
     if (n > begin->size) {
         struct tt_thread_time * made = realloc(begin->times, 2 * n * sizeof *made);
+
         begin->times = made ? made : begin->times;
         begin->size  = made ? 2 * n : begin->size;
     }
@@ -68,16 +69,20 @@ static void add(uint64_t * sum, uint64_t value) {
     *sum = *sum == TT_UNKNOWN || value == TT_UNKNOWN ? TT_UNKNOWN : *sum + value;
 }
 
-struct span { struct tt_thread_time before, after; bool whole; };
+struct span {
+    struct tt_thread_time before, after;
+    bool                  whole;
+};
 
 static void count(struct tt_schedule * made, const struct span * of) {
-    const uint64_t ran = more(of->before.cpu_ns, of->after.cpu_ns), waited = more(of->before.delay_ns, of->after.delay_ns);
+    const uint64_t ran    = more(of->before.cpu_ns, of->after.cpu_ns),
+                   waited = more(of->before.delay_ns, of->after.delay_ns);
     add(&made->cpu_ns, ran);
     add(&made->run_delay_ns, waited);
     made->n_threads++;
     if (of->whole && ran != TT_UNKNOWN && waited != TT_UNKNOWN) {
         const uint64_t stood = more(ran + waited, made->counted_ns);
-        made->blocked_ns = stood < made->blocked_ns ? stood : made->blocked_ns;
+        made->blocked_ns     = stood < made->blocked_ns ? stood : made->blocked_ns;
     }
 }
 

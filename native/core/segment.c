@@ -9,9 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static size_t pages(size_t bytes) {
-    return (bytes + TT_PAGE - 1) / TT_PAGE * TT_PAGE;
-}
+static size_t pages(size_t bytes) { return (bytes + TT_PAGE - 1) / TT_PAGE * TT_PAGE; }
 
 static bool take(struct tt_budget * budget, uint64_t bytes) {
     uint64_t left = atomic_load_explicit(&budget->left, memory_order_relaxed);
@@ -30,6 +28,7 @@ static int allocate(int fd, off_t at, size_t bytes) {
     int            failed = posix_fallocate(fd, at, (off_t) bytes);
     while (!failed && bytes > 0) {
         const ssize_t done = pwrite(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros, at);
+
         failed = done > 0 ? 0 : done < 0 ? errno : EIO;
         at += done;
         bytes -= (size_t) done;
@@ -53,10 +52,12 @@ static void unmap(void * address, size_t bytes) { (void) syscall(SYS_munmap, add
 
 void tt_segment_explain(struct tt_segment * segment, int fault) {
     if (segment->header) {
-        const uint32_t why  = fault == EDQUOT ? TT_DROPPED_LIMIT
-            : fault == ENOSPC || fault == EFBIG ? TT_DROPPED_NO_SPACE : TT_DROPPED_ERROR;
+        const uint32_t why  = fault == EDQUOT   ? TT_DROPPED_LIMIT
+            : fault == ENOSPC || fault == EFBIG ? TT_DROPPED_NO_SPACE
+                                                : TT_DROPPED_ERROR;
         uint32_t       none = TT_DROPPED_UNKNOWN;
-        __atomic_compare_exchange_n(&segment->header->dropped_why, &none, why, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(&segment->header->dropped_why, &none, why, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
     }
 }
 
@@ -91,7 +92,7 @@ static void leave_chunk(struct tt_segment * segment) {
 
 bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget) {
-    *segment = (struct tt_segment) { .fd = -1, .chunk_bytes = chunk_bytes, .budget = budget };
+    *segment    = (struct tt_segment) { .fd = -1, .chunk_bytes = chunk_bytes, .budget = budget };
     segment->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (segment->fd < 0) {
         return false;
@@ -102,7 +103,7 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
         close(segment->fd);
         unlinkat(folder, name, 0);
         segment->fd = -1;
-        errno = why;
+        errno       = why;
         return false;
     }
     memcpy(header->magic, TT_MAGIC, sizeof header->magic);
@@ -113,8 +114,8 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     header->open_ns   = tt_now();
     header->clock     = tt_tsc ? TT_CLOCK_TSC : TT_CLOCK_MONOTONIC;
     memcpy(header->run_id, run_id, sizeof header->run_id);
-    header->crc       = tt_crc32(0, header, offsetof(struct tt_file_header, crc));
-    segment->header   = header;
+    header->crc     = tt_crc32(0, header, offsetof(struct tt_file_header, crc));
+    segment->header = header;
     return true;
 }
 
@@ -125,8 +126,8 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
     if (segment->payload && segment->room - segment->used >= bytes) {
         return true;
     }
-    const size_t wanted = pages(bytes + sizeof(struct tt_chunk_header));
-    const size_t usual  = pages(segment->chunk_bytes), size = wanted > usual ? wanted : usual;
+    const size_t             wanted = pages(bytes + sizeof(struct tt_chunk_header));
+    const size_t             usual = pages(segment->chunk_bytes), size = wanted > usual ? wanted : usual;
     struct tt_chunk_header * chunk = extend(segment, size);
     if (!chunk) {
         tt_segment_explain(segment, errno);

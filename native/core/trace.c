@@ -40,9 +40,11 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     }
     char name[64];
     name_of(trace, "main", name);
-    if (!tt_segment_open(&trace->main, trace->folder, name, trace->run_id, TT_SEGMENT_MAIN, 0, MAIN_CHUNK, &trace->budget)) {
+    if (!tt_segment_open(&trace->main, trace->folder, name, trace->run_id, TT_SEGMENT_MAIN, 0, MAIN_CHUNK,
+                         &trace->budget)) {
         snprintf(error, 256, "%.120s/%.60s: %s", folder, name,
-                 errno == EDQUOT ? "the limit of the trace (TENSOR_TRACE_MAX_BYTES, --limit) or a disk quota" : strerror(errno));
+                 errno == EDQUOT ? "the limit of the trace (TENSOR_TRACE_MAX_BYTES, --limit) or a disk quota"
+                                 : strerror(errno));
         tt_close(trace);
         return NULL;
     }
@@ -53,7 +55,8 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     return trace;
 }
 
-static void put_locked(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns) {
+static void put_locked(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size,
+                       uint64_t time_ns) {
     void * at = tt_record_begin_locked(trace, type, size, time_ns);
     if (at) {
         memcpy(at, payload, size);
@@ -118,7 +121,7 @@ void * tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t
         tt_segment_drop(&trace->main, 1, length);
         return NULL;
     }
-    uint8_t * at = trace->main.payload + trace->main.used;
+    uint8_t *              at     = trace->main.payload + trace->main.used;
     const struct tt_record record = { .type = type, .length = (uint32_t) length, .time_ns = time_ns };
     memcpy(at, &record, sizeof record);
     memset(at + length - 8, 0, padded ? 8 : 0);
@@ -209,15 +212,11 @@ void tt_info(struct tt_trace * trace, const char * key, const char * value) {
     tt_record(trace, TT_INFO, pair, sizeof pair, tt_now());
 }
 
-uint32_t tt_next_pass(struct tt_trace * trace) {
-    return atomic_fetch_add(&trace->n_passes, 1);
-}
+uint32_t tt_next_pass(struct tt_trace * trace) { return atomic_fetch_add(&trace->n_passes, 1); }
 
 void tt_skip_pass(struct tt_trace * trace) {
     atomic_fetch_add(&trace->n_passes, 1);
     atomic_fetch_add(&trace->n_skipped, 1);
 }
 
-uint64_t tt_next_compute(struct tt_trace * trace) {
-    return atomic_fetch_add(&trace->n_computes, 1);
-}
+uint64_t tt_next_compute(struct tt_trace * trace) { return atomic_fetch_add(&trace->n_computes, 1); }

@@ -21,7 +21,9 @@ static inline uint64_t tt_now(void) {
 
 /* clock.c: events count ticks, of the time stamp counter where it is a clock, else of CLOCK_MONOTONIC */
 extern bool tt_tsc __attribute__((visibility("hidden")));
-struct tt_moment { uint64_t ns, ticks; };
+struct tt_moment {
+    uint64_t ns, ticks;
+};
 const char *     tt_clock_choose(void); /* reads TENSOR_TRACE_CLOCK; says why it is this one */
 struct tt_moment tt_moment(void);
 
@@ -50,12 +52,14 @@ void     tt_map_free(struct tt_map * map);
 uint64_t tt_hash(uint64_t seed, const void * data, size_t size); /* never 0 */
 
 /* segment.c: one file of chunks */
-struct tt_budget { _Atomic uint64_t left; };
+struct tt_budget {
+    _Atomic uint64_t left;
+};
 struct tt_segment {
-    int      fd;
-    uint64_t file_bytes;           /* where the next chunk begins */
-    size_t   chunk_bytes;          /* smallest chunk to allocate */
-    uint32_t sequence;
+    int                      fd;
+    uint64_t                 file_bytes;           /* where the next chunk begins */
+    size_t                   chunk_bytes;          /* smallest chunk to allocate */
+    uint32_t                 sequence;
     uint8_t *                payload; /* of the chunk in use, or NULL */
     size_t                   room, used;
     struct tt_chunk_header * chunk;
@@ -77,7 +81,9 @@ static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) 
 }
 
 /* window.c: which passes are recorded */
-struct tt_window { uint64_t begin_ns, end_ns, first, last, most; };
+struct tt_window {
+    uint64_t begin_ns, end_ns, first, last, most;
+};
 bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256]); /* reads the environment */
 bool tt_window_holds(const struct tt_window * window, uint64_t now_ns, uint64_t number, uint64_t n_recorded);
 
@@ -86,9 +92,9 @@ struct tt_writer;
 struct tt_trace;
 struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[256]);
 /* Write the end and the checksums. Others may still call: what comes after is neither recorded nor counted. */
-void     tt_seal(struct tt_trace * trace);
-void     tt_close(struct tt_trace * trace); /* seal and free: when nobody calls any more */
-void     tt_forget(struct tt_trace * trace); /* free what it remembers: names, graphs, placements */
+void tt_seal(struct tt_trace * trace);
+void tt_close(struct tt_trace * trace); /* seal and free: when nobody calls any more */
+void tt_forget(struct tt_trace * trace); /* free what it remembers: names, graphs, placements */
 /* A record of `payload` bytes: fill what this returns, then call tt_record_end; NULL: dropped. */
 void *   tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
 void     tt_record_end(struct tt_trace * trace);
@@ -131,30 +137,33 @@ struct tt_compute_work {           /* what the threads of a compute need; lives 
     tt_index_fn     copy_index;
 };
 /* schedule.c: what the kernel tells of a thread: its processor time, and how long it was runnable and did not run */
-struct tt_thread_time { uint64_t cpu_ns, delay_ns; uint32_t os_thread; };
+struct tt_thread_time {
+    uint64_t cpu_ns, delay_ns;
+    uint32_t os_thread;
+};
 struct tt_schedule_begin {
     struct tt_thread_time * times; /* by place of the writer */
-    uint32_t n, size;
-    uint64_t ns;                   /* just before the first of them was asked */
+    uint32_t                n, size;
+    uint64_t                ns;                   /* just before the first of them was asked */
 };
 /* A pass that must be told later how its threads ran; false: out of memory, and those that are there already count less. */
-bool tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin);
+bool               tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin);
 struct tt_schedule tt_schedule_end(struct tt_trace * trace, const struct tt_schedule_begin * begin);
 
 struct tt_writer {
-    struct tt_segment segment;
-    struct tt_trace * trace;
-    struct tt_writer * next;
-    uint64_t last, begin, barrier, barrier_begin; /* ticks; begin is 0 between ops */
+    struct tt_segment      segment;
+    struct tt_trace *      trace;
+    struct tt_writer *     next;
+    uint64_t               last, begin, barrier, barrier_begin; /* ticks; begin is 0 between ops */
     struct tt_compute_work work;
-    const uint8_t * plan;          /* of the work, where this thread copies index data */
-    int      first_node;
-    uint32_t thread, os_thread;
-    uint32_t place;                /* among the writers of the run, from 0 */
-    int      schedstat;            /* file of its thread's run delay; -1: there is none */
-    struct tt_thread_time since;   /* when its thread got it */
-    bool     dropping;
-    atomic_bool busy, owned;
+    const uint8_t *        plan;          /* of the work, where this thread copies index data */
+    int                    first_node;
+    uint32_t               thread, os_thread;
+    uint32_t               place;                /* among the writers of the run, from 0 */
+    int                    schedstat;            /* file of its thread's run delay; -1: there is none */
+    struct tt_thread_time  since;   /* when its thread got it */
+    bool                   dropping;
+    atomic_bool            busy, owned;
 };
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
 void tt_schedule_of_thread(struct tt_writer * writer); /* in schedule.c: under the lock, when a thread gets it */
@@ -172,7 +181,9 @@ void tt_writers_free(struct tt_trace * trace);
 enum { TT_THREAD_CHUNK = 1 << 20 };
 
 /* cost.c: nanoseconds that an op event beside other work and a read of its clock alone take in this folder, now */
-struct tt_cost { double event_ns, clock_ns; };
+struct tt_cost {
+    double event_ns, clock_ns;
+};
 bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost); /* false: it could not be measured */
 
 /* shared by trace.c and writer.c */

@@ -48,8 +48,8 @@ bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256])
     if (!seconds("TENSOR_TRACE_AFTER", 0, &after, error) || !seconds("TENSOR_TRACE_FOR", UINT64_MAX, &length, error)) {
         return false;
     }
-    window->begin_ns = now_ns + after;
-    window->end_ns   = length < UINT64_MAX - window->begin_ns ? window->begin_ns + length : UINT64_MAX;
+    window->begin_ns  = now_ns + after;
+    window->end_ns    = length < UINT64_MAX - window->begin_ns ? window->begin_ns + length : UINT64_MAX;
     const char * text = getenv("TENSOR_TRACE_PASSES");
     if (text && *text && !numbers(text, window)) {
         snprintf(error, 256, "TENSOR_TRACE_PASSES is %.64s; give how many, or FIRST-LAST", text);

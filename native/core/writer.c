@@ -34,7 +34,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
                             TT_THREAD_CHUNK, &trace->budget)) {
             trace->n_segments++;
         } else {
-            const int fault = errno;
+            const int fault        = errno;
             writer->segment.header = trace->main.header; /* what it drops is counted there */
             tt_segment_explain(&writer->segment, fault);
         }
@@ -53,14 +53,12 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
 }
 
 /* The writer of a thread that ends in the middle of a compute is not given to another: its file ends there. */
-void tt_writer_release(struct tt_writer * writer) {
-    atomic_store(&writer->owned, atomic_load(&writer->busy));
-}
+void tt_writer_release(struct tt_writer * writer) { atomic_store(&writer->owned, atomic_load(&writer->busy)); }
 
 /* A thread that has just left its last barrier is about to end its part, as soon as it gets a processor. */
 static bool stays_busy(struct tt_writer * writer, uint64_t until) {
     const struct timespec pause = { .tv_nsec = 100000 };
-    bool busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
+    bool                  busy  = atomic_load_explicit(&writer->busy, memory_order_acquire);
     while (busy && tt_now() < until) {
         nanosleep(&pause, NULL);
         busy = atomic_load_explicit(&writer->busy, memory_order_acquire);
@@ -76,7 +74,7 @@ void tt_writers_seal(struct tt_trace * trace) {
 }
 
 void tt_writers_free(struct tt_trace * trace) {
-    for (struct tt_writer * writer = trace->writers; writer; ) {
+    for (struct tt_writer * writer = trace->writers; writer;) {
         struct tt_writer * next = writer->next;
         if (!atomic_load(&writer->busy)) {
             if (writer->schedstat > 0) {
@@ -90,16 +88,15 @@ void tt_writers_free(struct tt_trace * trace) {
 }
 
 /* In place: an event built elsewhere and copied stalls on its own stores. Chunks and units keep it aligned. */
-static inline void * next_unit(struct tt_writer * writer) {
-    return writer->segment.payload + writer->segment.used;
-}
+static inline void * next_unit(struct tt_writer * writer) { return writer->segment.payload + writer->segment.used; }
 
 /* Room for a whole compute at once: nothing on the way may fail. Any of its ops may turn out long. */
 bool tt_writer_prepare(struct tt_writer * writer, uint32_t n_nodes, size_t index_bytes) {
     const size_t bytes = (size_t) n_nodes * sizeof(struct tt_long_op) + sizeof(struct tt_thread_begin)
         + sizeof(struct tt_thread_end) + index_bytes;
     if (TT_UNLIKELY(bytes > writer->segment.chunk_bytes / PARTS && writer->segment.chunk_bytes < MOST_CHUNK)) {
-        writer->segment.chunk_bytes = bytes < MOST_CHUNK / PARTS ? bytes * PARTS : MOST_CHUNK; /* little is left at seams */
+        writer->segment.chunk_bytes =
+            bytes < MOST_CHUNK / PARTS ? bytes * PARTS : MOST_CHUNK; /* little is left at seams */
     }
     return tt_segment_reserve(&writer->segment, bytes);
 }
@@ -115,10 +112,15 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
         tt_segment_drop(&writer->segment, 2, sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end));
         return;
     }
-    const uint64_t time = tt_ticks();
+    const uint64_t time                           = tt_ticks();
     *(struct tt_thread_begin *) next_unit(writer) = (struct tt_thread_begin) {
-        .time = time, .thread = writer->thread, .n_threads = (uint16_t) nth, .type = TT_THREAD_BEGIN,
-        .compute = work->compute, .os_thread = writer->os_thread, .more = TT_MORE,
+        .time      = time,
+        .thread    = writer->thread,
+        .n_threads = (uint16_t) nth,
+        .type      = TT_THREAD_BEGIN,
+        .compute   = work->compute,
+        .os_thread = writer->os_thread,
+        .more      = TT_MORE,
     };
     writer->last = time;
     tt_segment_commit(&writer->segment, sizeof(struct tt_thread_begin));
@@ -127,7 +129,9 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
 void tt_thread_end_at(struct tt_writer * writer, uint64_t ticks) {
     if (!writer->dropping) {
         *(struct tt_thread_end *) next_unit(writer) = (struct tt_thread_end) {
-            .time = ticks, .thread = writer->thread, .type = TT_THREAD_END,
+            .time   = ticks,
+            .thread = writer->thread,
+            .type   = TT_THREAD_END,
         };
         tt_segment_commit(&writer->segment, sizeof(struct tt_thread_end));
     }
@@ -139,20 +143,21 @@ void tt_thread_end(struct tt_writer * writer) { tt_thread_end_at(writer, tt_tick
 /* Out of line: inlined, its registers would be saved for every op. */
 static __attribute__((noinline)) void copy_index(struct tt_writer * writer, int node) {
     struct tt_segment * segment = &writer->segment;
-    const size_t kept = ((size_t) writer->work.n_nodes - (size_t) node) * sizeof(struct tt_long_op)
-        + sizeof(struct tt_thread_end);
-    const size_t left = segment->room - segment->used;
+    const size_t        kept =
+        ((size_t) writer->work.n_nodes - (size_t) node) * sizeof(struct tt_long_op) + sizeof(struct tt_thread_end);
+    const size_t      left  = segment->room - segment->used;
     struct tt_index * index = next_unit(writer);
     size_t            size  = TT_NO_ROOM;
     if (left > kept + sizeof *index) {
         *index = (struct tt_index) { .time = tt_ticks(), .node = (uint32_t) node, .type = TT_INDEX, .more = TT_MORE };
-        size   = writer->work.copy_index(writer->work.graph, node, index, left - kept - sizeof *index, writer->work.n_tokens);
+        size   = writer->work.copy_index(writer->work.graph, node, index, left - kept - sizeof *index,
+                                         writer->work.n_tokens);
     }
     if (size == TT_NO_ROOM) {
         tt_segment_drop(segment, 1, 0);
         return;
     }
-    uint8_t * end = (uint8_t *) (index + 1) + size;
+    uint8_t *    end     = (uint8_t *) (index + 1) + size;
     const size_t padding = (TT_UNIT - size % TT_UNIT) % TT_UNIT;
     memset(end, 0, padding);
     writer->last = index->time;
@@ -177,9 +182,14 @@ void tensor_trace_op_begin(struct tt_writer * writer, int node) {
 /* An op that began long after the last moment, or took long, or in a large graph: two units. */
 static __attribute__((noinline)) void long_op(struct tt_writer * writer, uint64_t end, int n_fused) {
     *(struct tt_long_op *) next_unit(writer) = (struct tt_long_op) {
-        .begin = writer->begin, .node = (uint32_t) writer->first_node, .n_fused = (uint16_t) n_fused, .type = TT_LONG_OP,
-        .took = end - writer->begin, .barrier = (uint32_t) writer->barrier,
-        .barrier_high = (uint16_t) (writer->barrier >> 32), .more = TT_MORE,
+        .begin        = writer->begin,
+        .node         = (uint32_t) writer->first_node,
+        .n_fused      = (uint16_t) n_fused,
+        .type         = TT_LONG_OP,
+        .took         = end - writer->begin,
+        .barrier      = (uint32_t) writer->barrier,
+        .barrier_high = (uint16_t) (writer->barrier >> 32),
+        .more         = TT_MORE,
     };
     tt_segment_commit(&writer->segment, sizeof(struct tt_long_op));
 }
@@ -200,8 +210,12 @@ static inline void put_op(struct tt_writer * writer, int node, uint64_t end) {
         return;
     }
     *(struct tt_op *) next_unit(writer) = (struct tt_op) {
-        .gap = (uint32_t) gap, .took = (uint32_t) took, .barrier = (uint32_t) writer->barrier, .node = (uint16_t) first,
-        .n_fused = (uint8_t) n_fused, .type = TT_OP,
+        .gap     = (uint32_t) gap,
+        .took    = (uint32_t) took,
+        .barrier = (uint32_t) writer->barrier,
+        .node    = (uint16_t) first,
+        .n_fused = (uint8_t) n_fused,
+        .type    = TT_OP,
     };
     tt_segment_commit(&writer->segment, sizeof(struct tt_op));
 }

@@ -9,11 +9,11 @@ static struct tt_graph_plan * plans;
 static uint32_t               plans_size;
 
 struct scratch {
-    struct tt_map        numbers;   /* tensor -> node or leaf */
-    struct ggml_tensor **tensors;   /* nodes, leafs, then operands that are neither */
-    struct tt_node *     nodes;
-    struct tt_place *    places;
-    size_t               size;
+    struct tt_map         numbers;   /* tensor -> node or leaf */
+    struct ggml_tensor ** tensors;   /* nodes, leafs, then operands that are neither */
+    struct tt_node *      nodes;
+    struct tt_place *     places;
+    size_t                size;
 };
 static __thread struct scratch scratch;
 
@@ -54,23 +54,34 @@ static bool number_tensors(struct scratch * s, const struct ggml_cgraph * graph,
     }
     *n = 0;
     for (int i = 0; i < graph->n_nodes; i++) {
-        if (!add_tensor(s, graph->nodes[i], n)) { return false; }
+        if (!add_tensor(s, graph->nodes[i], n)) {
+            return false;
+        }
     }
     for (int i = 0; i < graph->n_leafs; i++) {
-        if (!add_tensor(s, graph->leafs[i], n)) { return false; }
+        if (!add_tensor(s, graph->leafs[i], n)) {
+            return false;
+        }
     }
     for (size_t i = 0; i < *n; i++) {
-        if (*n + GGML_MAX_SRC + 1 > s->size) { return false; }
-        for (int j = 0; j < GGML_MAX_SRC; j++) {
-            if (!add_tensor(s, s->tensors[i]->src[j], n)) { return false; }
+        if (*n + GGML_MAX_SRC + 1 > s->size) {
+            return false;
         }
-        if (!add_tensor(s, s->tensors[i]->view_src, n)) { return false; }
+        for (int j = 0; j < GGML_MAX_SRC; j++) {
+            if (!add_tensor(s, s->tensors[i]->src[j], n)) {
+                return false;
+            }
+        }
+        if (!add_tensor(s, s->tensors[i]->view_src, n)) {
+            return false;
+        }
     }
     return true;
 }
 
 static bool is_noop(enum ggml_op op) {
-    return op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_TRANSPOSE || op == GGML_OP_VIEW || op == GGML_OP_PERMUTE;
+    return op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_TRANSPOSE || op == GGML_OP_VIEW
+        || op == GGML_OP_PERMUTE;
 }
 
 static void fill_node(const struct scratch * s, const struct ggml_tensor * tensor, struct tt_node * node) {
@@ -79,7 +90,9 @@ static void fill_node(const struct scratch * s, const struct ggml_tensor * tenso
         .name        = tt_string(tt_process, tensor->name),
         .dtype       = tt_string(tt_process, ggml_type_name(tensor->type)),
         .flags       = (uint32_t) tensor->flags,
-        .computes    = is_noop(tensor->op) ? 0 : (tensor->flags & GGML_TENSOR_FLAG_COMPUTE) ? 1 : 2,
+        .computes    = is_noop(tensor->op)               ? 0
+            : (tensor->flags & GGML_TENSOR_FLAG_COMPUTE) ? 1
+                                                         : 2,
         .view_of     = number_of(s, tensor->view_src),
         .view_offset = tensor->view_offs,
         .size_bytes  = ggml_nbytes(tensor),
@@ -107,13 +120,14 @@ static const struct ggml_tensor * root_of(const struct ggml_tensor * tensor) {
 static bool is_stored(const struct ggml_tensor * tensor) {
     const struct ggml_tensor * root = root_of(tensor);
     return root->op == GGML_OP_NONE && root->buffer
-        && (ggml_backend_buffer_get_usage(root->buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS || starts_with(root->name, "cache_"));
+        && (ggml_backend_buffer_get_usage(root->buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS
+            || starts_with(root->name, "cache_"));
 }
 
 /* Which operand of a node holds numbers to keep, and what they are; 0: none. */
 static int index_of(const struct ggml_tensor * node, const struct ggml_tensor ** data) {
     switch (node->op) {
-        case GGML_OP_GET_ROWS:   *data = node->src[1]; return is_stored(node->src[0]) ? TT_INDEX_ROWS : 0;
+        case GGML_OP_GET_ROWS: *data = node->src[1]; return is_stored(node->src[0]) ? TT_INDEX_ROWS : 0;
         case GGML_OP_MUL_MAT_ID: *data = node->src[2]; return TT_INDEX_EXPERTS;
         case GGML_OP_SET_ROWS:
             *data = node->src[1];
@@ -121,11 +135,13 @@ static int index_of(const struct ggml_tensor * node, const struct ggml_tensor **
         case GGML_OP_MUL:
             *data = node->src[1];
             return starts_with(node->src[1]->name, "ffn_moe_weights") && node->src[1]->type == GGML_TYPE_F32
-                ? TT_INDEX_WEIGHTS : 0;
+                ? TT_INDEX_WEIGHTS
+                : 0;
         case GGML_OP_FLASH_ATTN_EXT:
             *data = node->src[3];
             return node->src[3] && node->src[3]->type == GGML_TYPE_F16 && node->src[3]->nb[0] == sizeof(ggml_fp16_t)
-                ? TT_INDEX_MASK : 0;
+                ? TT_INDEX_MASK
+                : 0;
         default: return 0;
     }
 }
@@ -148,15 +164,15 @@ static size_t n_cells(const struct ggml_tensor * attention) {
 
 static size_t most_index_bytes(const struct ggml_tensor * node, int what, const struct ggml_tensor * data) {
     return what == TT_INDEX_MASK ? (n_cells(node) / 2 + 1) * 2 * sizeof(uint32_t)
-        : (size_t) ggml_nelements(data) * ggml_type_size(data->type);
+                                 : (size_t) ggml_nelements(data) * ggml_type_size(data->type);
 }
 
 static void make_plan(struct tt_graph_plan * plan, const struct ggml_cgraph * graph) {
     *plan = (struct tt_graph_plan) { 0 };
     for (int i = 0; i < graph->n_nodes; i++) {
-        const struct ggml_tensor * data = NULL;
-        const int                  what = index_of(graph->nodes[i], &data);
-        const bool shared = what == TT_INDEX_EXPERTS || what == TT_INDEX_MASK;
+        const struct ggml_tensor * data   = NULL;
+        const int                  what   = index_of(graph->nodes[i], &data);
+        const bool                 shared = what == TT_INDEX_EXPERTS || what == TT_INDEX_MASK;
         if (what == 0 || (shared && seen_before(graph, i, what, data))) {
             continue;
         }
@@ -171,14 +187,16 @@ static void make_plan(struct tt_graph_plan * plan, const struct ggml_cgraph * gr
 /* Where a row of the mask is not minus infinity, for any row of the query that reads this stream. */
 static void let_through(const struct ggml_tensor * attention, uint8_t * seen) {
     enum { MINUS_INFINITY = 0xfc00 };
-    const struct ggml_tensor * q = attention->src[0], * k = attention->src[1], * mask = attention->src[3];
-    const int64_t n = k->ne[1] < mask->ne[0] ? k->ne[1] : mask->ne[0], per_stream = q->ne[3] / k->ne[3];
+    const struct ggml_tensor *q = attention->src[0], *k = attention->src[1], *mask = attention->src[3];
+    const int64_t             n = k->ne[1] < mask->ne[0] ? k->ne[1] : mask->ne[0], per_stream = q->ne[3] / k->ne[3];
     for (int64_t i3 = 0; i3 < q->ne[3]; i3++) {
         uint8_t * stream = seen + i3 / per_stream * k->ne[1];
         for (int64_t i2 = 0; i2 < mask->ne[2]; i2++) {
             for (int64_t i1 = 0; i1 < q->ne[1]; i1++) {
-                const uint16_t * row = (const uint16_t *) (const void *) ((const char *) mask->data + i1 * (int64_t) mask->nb[1]
-                    + i2 * (int64_t) mask->nb[2] + i3 % mask->ne[3] * (int64_t) mask->nb[3]);
+                const uint16_t * row =
+                    (const uint16_t *) (const void *) ((const char *) mask->data + i1 * (int64_t) mask->nb[1]
+                                                       + i2 * (int64_t) mask->nb[2]
+                                                       + i3 % mask->ne[3] * (int64_t) mask->nb[3]);
                 for (int64_t i = 0; i < n; i++) {
                     stream[i] = (uint8_t) (stream[i] | (row[i] != MINUS_INFINITY));
                 }
@@ -241,7 +259,8 @@ size_t tt_copy_index(const void * graph_, int i, struct tt_index * index, size_t
         size_t       rest = k * step;
         const size_t i0 = rest % (size_t) data->ne[0], i1 = (rest /= (size_t) data->ne[0]) % (size_t) data->ne[1];
         const size_t i2 = (rest /= (size_t) data->ne[1]) % (size_t) data->ne[2], i3 = rest / (size_t) data->ne[2];
-        memcpy(at, (const char *) data->data + i0 * data->nb[0] + i1 * data->nb[1] + i2 * data->nb[2] + i3 * data->nb[3],
+        memcpy(at,
+               (const char *) data->data + i0 * data->nb[0] + i1 * data->nb[1] + i2 * data->nb[2] + i3 * data->nb[3],
                element);
     }
     return kept * element;
@@ -252,7 +271,7 @@ static bool keep_plan(uint32_t number, const struct ggml_cgraph * graph) {
     make_plan(&plan, graph);
     pthread_mutex_lock(&lock);
     if (number >= plans_size) {
-        const uint32_t      size = number * 2 + 16;
+        const uint32_t         size = number * 2 + 16;
         struct tt_graph_plan * made = realloc(plans, size * sizeof *made);
         if (!made) {
             pthread_mutex_unlock(&lock);
@@ -269,9 +288,9 @@ static bool keep_plan(uint32_t number, const struct ggml_cgraph * graph) {
 }
 
 struct tt_known_graph tt_register(const struct ggml_cgraph * graph) {
-    struct scratch *   s     = &scratch;
+    struct scratch *      s     = &scratch;
     struct tt_known_graph known = { .graph = graph, .number = TT_NONE, .placement = TT_NONE };
-    size_t             n     = 0;
+    size_t                n     = 0;
     if (!number_tensors(s, graph, &n)) {
         return known;
     }
@@ -279,8 +298,10 @@ struct tt_known_graph tt_register(const struct ggml_cgraph * graph) {
         const struct ggml_tensor * tensor = s->tensors[i];
         fill_node(s, tensor, &s->nodes[i]);
         ggml_backend_buffer_t buffer = tensor->view_src ? root_of(tensor)->buffer : tensor->buffer;
+
         s->places[i] = (struct tt_place) {
-            .address = (uintptr_t) tensor->data, .buffer = buffer ? tt_buffer_of(buffer) : TT_NONE,
+            .address = (uintptr_t) tensor->data,
+            .buffer  = buffer ? tt_buffer_of(buffer) : TT_NONE,
         };
     }
     const uint32_t        n_nodes = (uint32_t) graph->n_nodes;

@@ -67,11 +67,14 @@ void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
     char        link[64], path[4096];
     struct stat status = { 0 };
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const ssize_t length = readlink(link, path, sizeof path - 1);
+    const ssize_t length          = readlink(link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = 0;
     fstat(fd, &status);
     const struct tt_file_map record = {
-        .address = (uintptr_t) address, .size_bytes = size, .inode = status.st_ino, .path = tt_string(tt_process, path),
+        .address    = (uintptr_t) address,
+        .size_bytes = size,
+        .inode      = status.st_ino,
+        .path       = tt_string(tt_process, path),
     };
     tt_record(tt_process, TT_FILE_MAP, &record, sizeof record, tt_now());
     if (tt_watch_pages) {
@@ -89,8 +92,13 @@ void tensor_trace_file_unmapped(const void * address, size_t size) {
 
 void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped) {
     const struct tt_weight record = {
-        .load = tt_last_load(), .name = tt_string(tt_process, tensor->name), .split_index = split_index, .mapped = mapped,
-        .file_offset = offset, .size_bytes = ggml_nbytes(tensor), .address = (uintptr_t) tensor->data,
+        .load        = tt_last_load(),
+        .name        = tt_string(tt_process, tensor->name),
+        .split_index = split_index,
+        .mapped      = mapped,
+        .file_offset = offset,
+        .size_bytes  = ggml_nbytes(tensor),
+        .address     = (uintptr_t) tensor->data,
     };
     tt_record(tt_process, TT_WEIGHT, &record, sizeof record, tt_now());
 }
@@ -98,7 +106,7 @@ void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index
 /* ---- buffers ---- */
 
 static struct live_buffer * find_buffer(const void * key) {
-    for (size_t i = n_buffers; i-- > 0; ) {
+    for (size_t i = n_buffers; i-- > 0;) {
         if (buffers[i].key == key) {
             return &buffers[i];
         }
@@ -119,7 +127,7 @@ static uint32_t add_buffer(const void * key) {
         buffers_size = size;
     }
     const uint32_t number = next_buffer++;
-    buffers[n_buffers++] = (struct live_buffer) { .key = key, .number = number };
+    buffers[n_buffers++]  = (struct live_buffer) { .key = key, .number = number };
     pthread_mutex_unlock(&lock);
     return number;
 }
@@ -152,7 +160,8 @@ static void describe(uint32_t number, struct ggml_backend_buffer * buffer, enum 
 }
 
 void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer) {
-    const struct tt_buffer record = { .buffer = add_buffer(buffer), .size_bytes = ggml_backend_buffer_get_size(buffer) };
+    const struct tt_buffer record = { .buffer     = add_buffer(buffer),
+                                      .size_bytes = ggml_backend_buffer_get_size(buffer) };
     tt_record(tt_process, TT_BUFFER, &record, sizeof record, tt_now());
 }
 
@@ -178,8 +187,12 @@ void tensor_trace_buffer_end(struct ggml_backend_buffer * buffer) {
 
 void tensor_trace_work_begin(const void * address, size_t size) {
     const struct tt_buffer record = {
-        .buffer = add_buffer(address), .usage = 3, .address = (uintptr_t) address, .size_bytes = size,
-        .name = tt_string(tt_process, "CPU work"), .backend = tt_string(tt_process, "CPU"),
+        .buffer     = add_buffer(address),
+        .usage      = 3,
+        .address    = (uintptr_t) address,
+        .size_bytes = size,
+        .name       = tt_string(tt_process, "CPU work"),
+        .backend    = tt_string(tt_process, "CPU"),
     };
     tt_record(tt_process, TT_BUFFER, &record, sizeof record, tt_now());
 }

@@ -29,9 +29,9 @@ static __thread struct { /* the pass that this thread is evaluating */
     bool                  skipping; /* ... and they are not */
     bool                  skipped;  /* such a pass is going on */
 } now_in;
-static __thread struct tt_writer * my_writer;
+static __thread struct tt_writer *       my_writer;
 static __thread struct tt_schedule_begin scheduled;
-__thread uint64_t          tt_hook_ticks;
+__thread uint64_t                        tt_hook_ticks;
 
 /* ---- contexts and calls ---- */
 
@@ -48,7 +48,9 @@ static uint32_t context_number(const void * key) {
     return number;
 }
 
-static uint32_t type_name(int type) { return tt_string(tt_process, type < 0 ? "" : ggml_type_name((enum ggml_type) type)); }
+static uint32_t type_name(int type) {
+    return tt_string(tt_process, type < 0 ? "" : ggml_type_name((enum ggml_type) type));
+}
 
 void tensor_trace_context(const struct tensor_trace_context * made) {
     pthread_mutex_lock(&lock);
@@ -62,8 +64,14 @@ void tensor_trace_context(const struct tensor_trace_context * made) {
         return;
     }
     const struct tt_context record = {
-        .context = number, .load = made->load == TT_NONE ? tt_last_load() : made->load, .n_ctx = made->n_ctx, .n_batch = made->n_batch, .n_ubatch = made->n_ubatch,
-        .n_threads = made->n_threads, .type_k = type_name(made->type_k), .type_v = type_name(made->type_v),
+        .context   = number,
+        .load      = made->load == TT_NONE ? tt_last_load() : made->load,
+        .n_ctx     = made->n_ctx,
+        .n_batch   = made->n_batch,
+        .n_ubatch  = made->n_ubatch,
+        .n_threads = made->n_threads,
+        .type_k    = type_name(made->type_k),
+        .type_v    = type_name(made->type_v),
     };
     tt_record(tt_process, TT_CONTEXT, &record, sizeof record, tt_now());
 }
@@ -106,8 +114,8 @@ void tensor_trace_warmup(bool begins) { now_in.warming_up = begins; }
 void tensor_trace_graph_built(void) { now_in.graph_built = true; }
 
 static struct tt_known_graph graph_of_pass(uint32_t context, const struct ggml_cgraph * graph) {
-    struct tt_known_graph * last = context != TT_NONE ? &contexts[context].last : NULL;
-    const bool unchanged = last && !now_in.graph_built && last->graph == graph && last->number != TT_NONE;
+    struct tt_known_graph * last      = context != TT_NONE ? &contexts[context].last : NULL;
+    const bool              unchanged = last && !now_in.graph_built && last->graph == graph && last->number != TT_NONE;
     if (unchanged && !tt_verify) {
         return *last;
     }
@@ -141,28 +149,35 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
         skip_pass(context);
         return;
     }
-    now_in.graph       = graph_of_pass(context, ubatch->graph);
-    now_in.graph_built = false;
-    now_in.pass        = tt_next_pass(tt_process);
-    now_in.split       = 0;
-    now_in.n_computes  = 0;
-    now_in.n_tokens    = ubatch->n_tokens;
-    now_in.open        = true;
+    now_in.graph              = graph_of_pass(context, ubatch->graph);
+    now_in.graph_built        = false;
+    now_in.pass               = tt_next_pass(tt_process);
+    now_in.split              = 0;
+    now_in.n_computes         = 0;
+    now_in.n_tokens           = ubatch->n_tokens;
+    now_in.open               = true;
     struct tt_writer * writer = tt_my_writer(); /* this thread is there from the begin */
     if (writer && now_in.graph.number != TT_NONE) {
         const struct tt_graph_plan plan = tt_plan_of(now_in.graph.number);
-        (void) tt_writer_prepare(writer, (uint32_t) ubatch->graph->n_nodes, plan.index_bytes); /* else its ops are dropped */
+        (void) tt_writer_prepare(writer, (uint32_t) ubatch->graph->n_nodes,
+                                 plan.index_bytes); /* else its ops are dropped */
     }
     (void) tt_schedule_begin(tt_process, &scheduled);
     struct tt_pass pass = {
-        .pass = now_in.pass, .context = context, .graph = now_in.graph.number, .placement = now_in.graph.placement,
+        .pass      = now_in.pass,
+        .context   = context,
+        .graph     = now_in.graph.number,
+        .placement = now_in.graph.placement,
         .flags = (ubatch->warmup || now_in.warming_up ? TT_PASS_WARMUP : 0u) | (ubatch->encoder ? TT_PASS_ENCODER : 0u)
             | (ubatch->context ? 0u : TT_PASS_OUTSIDE),
-        .n_tokens = ubatch->n_tokens, .n_sequences = ubatch->n_sequences, .usage = tt_usage_now(),
+        .n_tokens    = ubatch->n_tokens,
+        .n_sequences = ubatch->n_sequences,
+        .usage       = tt_usage_now(),
     };
-    const size_t size = sizeof pass + ubatch->n_tokens * sizeof(struct tt_token);
+    const size_t           size   = sizeof pass + ubatch->n_tokens * sizeof(struct tt_token);
     const struct tt_moment moment = tt_moment();
-    tt_hook_ticks   = entered - moment.ticks; /* of this hook only what comes now lies in the pass */
+
+    tt_hook_ticks = entered - moment.ticks; /* of this hook only what comes now lies in the pass */
     tt_clock(tt_process, &moment);
     uint8_t * at = tt_record_begin(tt_process, TT_PASS_BEGIN, size, moment.ns);
     if (!at) {
@@ -175,7 +190,9 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
             .token    = ubatch->token ? ubatch->token[i] : -1,
             .position = ubatch->position ? ubatch->position[i] : -1,
             .sequence = ubatch->sequence ? ubatch->sequence[i][0] : -1,
-            .output   = !ubatch->output ? 0 : ubatch->output[i] < 0 ? TT_NONE : ubatch->output[i] != 0,
+            .output   = !ubatch->output ? 0
+                : ubatch->output[i] < 0 ? TT_NONE
+                                        : ubatch->output[i] != 0,
         };
     }
     tt_record_end(tt_process);
@@ -185,8 +202,12 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
 static void end_pass(int status, const struct tt_moment * ended, const struct tt_schedule * schedule) {
     const struct tt_moment moment = *ended;
     const struct tt_pass   pass   = {
-        .pass = now_in.pass, .context = TT_NONE, .graph = now_in.graph.number, .placement = now_in.graph.placement,
-        .status = status, .usage = tt_usage_now(),
+        .pass      = now_in.pass,
+        .context   = TT_NONE,
+        .graph     = now_in.graph.number,
+        .placement = now_in.graph.placement,
+        .status    = status,
+        .usage     = tt_usage_now(),
     };
     now_in.open = false;
     tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
@@ -204,9 +225,10 @@ void tensor_trace_pass_end(int status) {
         tt_hook_ticks  = 0;
         return;
     }
-    const struct tt_moment moment = tt_moment();
-    struct tt_schedule schedule = tt_schedule_end(tt_process, &scheduled);
-    schedule.pass = now_in.pass;
+    const struct tt_moment moment   = tt_moment();
+    struct tt_schedule     schedule = tt_schedule_end(tt_process, &scheduled);
+
+    schedule.pass               = now_in.pass;
     const struct tt_hooks hooks = { .ticks = tt_hook_ticks + moment.ticks - entered, .pass = now_in.pass, .inside = 1 };
     end_pass(status, &moment, &schedule);
     tt_hook_ticks = 0;
@@ -220,7 +242,8 @@ uint32_t tt_first_node(const struct ggml_cgraph * part, const struct ggml_cgraph
     for (int first = 0; first + part->n_nodes <= whole->n_nodes; first++) {
         if (whole->nodes[first] == part->nodes[0]) {
             return memcmp(whole->nodes + first, part->nodes, (size_t) part->n_nodes * sizeof *part->nodes) == 0
-                ? (uint32_t) first : TT_NONE;
+                ? (uint32_t) first
+                : TT_NONE;
         }
     }
     return TT_NONE;
@@ -245,6 +268,7 @@ void tt_in_split(uint32_t split) { now_in.split = split; }
 /* A graph that no ubatch asked for (a shift of the KV cache, say) is a pass of its own. */
 static void begin_outside_pass(struct ggml_cgraph * graph) {
     const struct tensor_trace_ubatch nothing = { .graph = graph };
+
     now_in.graph_built = true;
     tensor_trace_pass_begin(&nothing);
     now_in.outside = true;
@@ -266,11 +290,16 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
         return;
     }
     now_in.n_computes++;
-    const struct ggml_cgraph * whole = now_in.graph.graph;
-    const uint32_t             first = tt_first_node(graph, whole);
-    struct tt_compute record = {
-        .compute = tt_next_compute(tt_process), .pass = now_in.pass, .split = now_in.split++, .backend = tt_string(tt_process, "CPU"),
-        .n_nodes = (uint32_t) graph->n_nodes, .first_node = first, .n_map = first == TT_NONE ? (uint32_t) graph->n_nodes : 0,
+    const struct ggml_cgraph * whole  = now_in.graph.graph;
+    const uint32_t             first  = tt_first_node(graph, whole);
+    struct tt_compute          record = {
+        .compute    = tt_next_compute(tt_process),
+        .pass       = now_in.pass,
+        .split      = now_in.split++,
+        .backend    = tt_string(tt_process, "CPU"),
+        .n_nodes    = (uint32_t) graph->n_nodes,
+        .first_node = first,
+        .n_map      = first == TT_NONE ? (uint32_t) graph->n_nodes : 0,
     };
     uint8_t * at = tt_record_begin(tt_process, TT_COMPUTE, sizeof record + record.n_map * sizeof(uint32_t), tt_now());
     if (!at) {
@@ -286,9 +315,13 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
         const void * none = NULL;
         if (atomic_compare_exchange_strong(&computes[i].key, &none, (const void *) &computes[i])) {
             computes[i].work = (struct tt_compute_work) {
-                .graph = graph, .compute = record.compute, .plan = plan.copies ? plan.copies + first : NULL,
-                .index_bytes = plan.index_bytes, .n_nodes = record.n_nodes, .n_tokens = now_in.n_tokens,
-                .copy_index = tt_copy_index,
+                .graph       = graph,
+                .compute     = record.compute,
+                .plan        = plan.copies ? plan.copies + first : NULL,
+                .index_bytes = plan.index_bytes,
+                .n_nodes     = record.n_nodes,
+                .n_tokens    = now_in.n_tokens,
+                .copy_index  = tt_copy_index,
             };
             atomic_store_explicit(&computes[i].key, graph, memory_order_release);
             break;

@@ -9,14 +9,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-bool tensor_trace_on = false;
+bool                        tensor_trace_on                                              = false;
 __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec"))) = NULL;
 
-struct tt_trace *     tt_process;
-bool                  tt_verify, tt_watch_pages;
-void               (* tt_write_late)(struct tt_writer * writer);
-static pthread_once_t start_once = PTHREAD_ONCE_INIT;
-static pthread_key_t  writer_key;
+struct tt_trace * tt_process;
+bool              tt_verify, tt_watch_pages;
+void (*tt_write_late)(struct tt_writer * writer);
+static pthread_once_t   start_once = PTHREAD_ONCE_INIT;
+static pthread_key_t    writer_key;
 static struct tt_window window;
 static atomic_bool      ending;
 static atomic_uint      in_flight; /* recorded passes between their begin and their end */
@@ -36,7 +36,11 @@ static void finish(void) {
     }
 }
 
-static void leave_child(void) { switch_to(false); tensor_trace_self = NULL; tt_process = NULL; }
+static void leave_child(void) {
+    switch_to(false);
+    tensor_trace_self = NULL;
+    tt_process        = NULL;
+}
 
 bool tt_wanted(void) {
     return !atomic_load(&ending)
@@ -64,7 +68,8 @@ static void ask(int number) {
 /* Passes that have begun are recorded to their end, then the trace is closed; the program goes on. */
 static void * end_when_asked(void * nothing) {
     const struct timespec pause = { .tv_nsec = 1000000 };
-    while (sem_wait(&asked) != 0) { }
+    while (sem_wait(&asked) != 0) {
+    }
     atomic_store(&ending, true);
     while (atomic_load(&in_flight) > 0) {
         nanosleep(&pause, NULL);
@@ -114,6 +119,7 @@ static void start(void) {
     char         error[256];
     const char * number = getenv("TENSOR_TRACE_SIGNAL");
     const char * watch  = getenv("TENSOR_TRACE_RESIDENCY");
+
     tt_verify      = check && strcmp(check, "1") == 0;
     tt_watch_pages = watch && strcmp(watch, "1") == 0;
     if (number && *number && !listen_to(number, error)) { /* first: the signal would end a program that is not traced */
@@ -143,9 +149,10 @@ struct tt_usage tt_usage_now(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return (struct tt_usage) {
-        .minor_faults       = (uint64_t) usage.ru_minflt,
-        .major_faults       = (uint64_t) usage.ru_majflt,
-        .voluntary_switches = (uint64_t) usage.ru_nvcsw, .involuntary_switches = (uint64_t) usage.ru_nivcsw,
-        .read_bytes         = (uint64_t) usage.ru_inblock * 512,
+        .minor_faults         = (uint64_t) usage.ru_minflt,
+        .major_faults         = (uint64_t) usage.ru_majflt,
+        .voluntary_switches   = (uint64_t) usage.ru_nvcsw,
+        .involuntary_switches = (uint64_t) usage.ru_nivcsw,
+        .read_bytes           = (uint64_t) usage.ru_inblock * 512,
     };
 }

@@ -5,15 +5,17 @@
 
 static __thread struct { /* the split that this thread is evaluating */
     struct ggml_cgraph * graph; /* NULL: none that is recorded */
-    uint64_t begin_ns;
-    uint32_t split, n_splits, n_computes;
+    uint64_t             begin_ns;
+    uint32_t             split, n_splits, n_computes;
 } split_now;
 static __thread struct {
     struct tt_copy record; /* begin_ns 0: none has begun */
     bool           in_parts;
 } copy_now;
 
-static uint32_t name_of(ggml_backend_t backend) { return tt_string(tt_process, backend ? ggml_backend_name(backend) : ""); }
+static uint32_t name_of(ggml_backend_t backend) {
+    return tt_string(tt_process, backend ? ggml_backend_name(backend) : "");
+}
 
 static void end_copy(void) {
     if (copy_now.record.begin_ns) {
@@ -22,15 +24,21 @@ static void end_copy(void) {
     }
 }
 
-void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to, int split) {
+void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to,
+                             int split) {
     TT_TIMED_HOOK;
     const struct tt_current pass = tt_current();
     end_copy();
     if (pass.graph) {
         copy_now.in_parts = false;
         copy_now.record   = (struct tt_copy) {
-            .size_bytes = ggml_nbytes(tensor), .pass = pass.pass, .split = (uint32_t) split,
-            .tensor = tt_string(tt_process, tensor->name), .from = name_of(from), .to = name_of(to), .begin_ns = tt_now(),
+            .size_bytes = ggml_nbytes(tensor),
+            .pass       = pass.pass,
+            .split      = (uint32_t) split,
+            .tensor     = tt_string(tt_process, tensor->name),
+            .from       = name_of(from),
+            .to         = name_of(to),
+            .begin_ns   = tt_now(),
         };
     }
 }
@@ -59,6 +67,7 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     const struct tt_current    pass  = tt_current();
     const struct ggml_cgraph * part  = split_now.graph;
     const bool                 by_op = pass.n_computes != split_now.n_computes;
+
     split_now.graph = NULL;
     if (!part || !pass.graph || (by_op && split_now.n_splits == 1)) {
         return;
@@ -68,9 +77,14 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     const uint64_t  end    = tt_now();
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {
-        .begin_ns = split_now.begin_ns, .pass = pass.pass, .split = split_now.split, .backend = name_of(backend),
-        .n_nodes = (uint32_t) part->n_nodes, .first_node = first, .n_map = first == TT_NONE ? (uint32_t) part->n_nodes : 0,
-        .by_op = by_op,
+        .begin_ns   = split_now.begin_ns,
+        .pass       = pass.pass,
+        .split      = split_now.split,
+        .backend    = name_of(backend),
+        .n_nodes    = (uint32_t) part->n_nodes,
+        .first_node = first,
+        .n_map      = first == TT_NONE ? (uint32_t) part->n_nodes : 0,
+        .by_op      = by_op,
     };
     uint8_t * at = tt_record_begin(tt_process, TT_SPLIT, sizeof record + record.n_map * sizeof(uint32_t), end);
     if (at) {

@@ -45,7 +45,7 @@ struct ggml_backend_buffer;
 struct tt_writer;
 
 /* What a hook must know before it calls: is this process traced, is this thread in a compute. */
-extern bool tensor_trace_on; /* ends while others look: see TENSOR_TRACE_PROCESS */
+extern bool                        tensor_trace_on; /* ends while others look: see TENSOR_TRACE_PROCESS */
 extern __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec")));
 
 void tensor_trace_start(void); /* once per process, by the first hook; reads the environment */
@@ -65,19 +65,19 @@ void tensor_trace_work_end(const void * address);
 
 struct tensor_trace_context {
     const void * context;
-    uint32_t load; /* of its model; UINT32_MAX: the last one */
-    uint32_t n_ctx, n_batch, n_ubatch, n_threads;
-    int type_k, type_v; /* enum ggml_type; -1: not known */
+    uint32_t     load; /* of its model; UINT32_MAX: the last one */
+    uint32_t     n_ctx, n_batch, n_ubatch, n_threads;
+    int          type_k, type_v; /* enum ggml_type; -1: not known */
 };
 struct tensor_trace_ubatch {
-    const void * context;
-    struct ggml_cgraph * graph;
-    bool warmup, encoder;
-    uint32_t n_tokens, n_sequences, n_pos;
-    const int32_t * token;    /* may be NULL: embeddings */
-    const int32_t * position; /* may be NULL */
+    const void *            context;
+    struct ggml_cgraph *    graph;
+    bool                    warmup, encoder;
+    uint32_t                n_tokens, n_sequences, n_pos;
+    const int32_t *         token;    /* may be NULL: embeddings */
+    const int32_t *         position; /* may be NULL */
     const int32_t * const * sequence;
-    const int8_t * output;    /* may be NULL; -1: not known */
+    const int8_t *          output;    /* may be NULL; -1: not known */
 };
 void tensor_trace_context(const struct tensor_trace_context * context);
 void tensor_trace_call(const void * context);
@@ -89,7 +89,8 @@ void tensor_trace_logits(const void * context);
 void tensor_trace_sampled(int32_t token);
 
 /* The scheduler's splits of a pass, and the tensors that are copied for them; a copy ends where the next step begins. */
-void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to, int split);
+void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to,
+                             int split);
 void tensor_trace_copy_part(size_t size); /* only so much of it was copied (again, so much more) */
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
 void tensor_trace_split_end(struct ggml_backend * backend);
@@ -108,9 +109,10 @@ void tensor_trace_barrier_end(struct tt_writer * self);
 
 /* llama.cpp's ubatch and parameters as plain fields; templates, because their types are internal. */
 template <typename Context, typename Ubatch, typename Params>
-inline void tensor_trace_ubatch_begin(
-        const Context * context, ggml_cgraph * graph, const Ubatch & ubatch, const Params & params, bool encoder) {
+inline void tensor_trace_ubatch_begin(const Context * context, ggml_cgraph * graph, const Ubatch & ubatch,
+                                      const Params & params, bool encoder) {
     struct tensor_trace_ubatch made = {};
+
     made.context     = context;
     made.graph       = graph;
     made.warmup      = params.warmup;
@@ -127,6 +129,7 @@ inline void tensor_trace_ubatch_begin(
 template <typename Context, typename Params>
 inline void tensor_trace_context_made(const Context * context, const Params & params) {
     struct tensor_trace_context made = {};
+
     made.context   = context;
     made.load      = UINT32_MAX;
     made.n_ctx     = llama_n_ctx(context);
@@ -146,6 +149,7 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #endif
 
 /* A hook is a statement: no value, no control flow; arguments stay checked when it is off. */
+/* clang-format off */
 #define TENSOR_TRACE_CALL_IF(condition, call) \
     do { if (TENSOR_TRACE_ENABLED && TT_UNLIKELY(condition)) { call; } } while (0)
 #define TENSOR_TRACE_PROCESS(call) TENSOR_TRACE_CALL_IF(__atomic_load_n(&tensor_trace_on, __ATOMIC_RELAXED), call)
@@ -200,5 +204,6 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_OP_END(node)                TENSOR_TRACE_THREAD(tensor_trace_op_end(tensor_trace_self, node))
 #define TENSOR_TRACE_BARRIER_BEGIN()             TENSOR_TRACE_THREAD(tensor_trace_barrier_begin(tensor_trace_self))
 #define TENSOR_TRACE_BARRIER_END()               TENSOR_TRACE_THREAD(tensor_trace_barrier_end(tensor_trace_self))
+/* clang-format on */
 
 #endif

@@ -53,11 +53,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TT_MAGIC        "TTRACE\r\n" /* 8 bytes; the line end shows a text-mode copy */
-#define TT_VERSION      2u
-#define TT_CHUNK_MAGIC  0x4b4e4843u  /* "CHNK" */
-#define TT_PAGE         4096u
-#define TT_NONE         0xffffffffu  /* no node, no buffer, no pass */
+#define TT_MAGIC       "TTRACE\r\n" /* 8 bytes; the line end shows a text-mode copy */
+#define TT_VERSION     2u
+#define TT_CHUNK_MAGIC 0x4b4e4843u  /* "CHNK" */
+#define TT_PAGE        4096u
+#define TT_NONE        0xffffffffu  /* no node, no buffer, no pass */
 
 enum tt_segment_kind { TT_SEGMENT_MAIN = 0, TT_SEGMENT_THREAD = 1 };
 enum tt_dropped_why { TT_DROPPED_UNKNOWN = 0, TT_DROPPED_LIMIT = 1, TT_DROPPED_NO_SPACE = 2, TT_DROPPED_ERROR = 3 };
@@ -116,10 +116,10 @@ enum tt_type {
     TT_CLOCK      = 21, /* u64 ticks: what the clock of the events showed at the time of the record */
     TT_RESIDENCY  = 22, /* struct tt_residency, then n_runs pairs of u32: first page in memory, how many pages */
     TT_WARMUP     = 23, /* u32 context, u32 0: the passes of this context so far only warmed it up */
-    TT_SPLIT      = 24, /* struct tt_split, then n_map u32; written at its end, where there are several or other backends */
-    TT_COPY       = 25, /* struct tt_copy; written at its end */
-    TT_HOOKS      = 26, /* struct tt_hooks: what a pass cost beside its ops; after its end */
-    TT_SCHEDULE   = 27, /* struct tt_schedule: how the threads of a pass got processors; after its end */
+    TT_SPLIT = 24, /* struct tt_split, then n_map u32; written at its end, where there are several or other backends */
+    TT_COPY  = 25, /* struct tt_copy; written at its end */
+    TT_HOOKS = 26, /* struct tt_hooks: what a pass cost beside its ops; after its end */
+    TT_SCHEDULE = 27, /* struct tt_schedule: how the threads of a pass got processors; after its end */
 };
 
 struct tt_record {
@@ -136,24 +136,24 @@ struct tt_file_map {
     uint32_t reserved;
 };
 
-struct tt_usage {              /* getrusage(RUSAGE_SELF): counters of the whole process */
+struct tt_usage { /* getrusage(RUSAGE_SELF): counters of the whole process */
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
-    uint64_t read_bytes;           /* that it made the kernel read from storage, read-ahead included; in steps of 512 */
+    uint64_t read_bytes; /* that it made the kernel read from storage, read-ahead included; in steps of 512 */
 };
 
 struct tt_load {
     struct tt_usage usage;
-    uint32_t load;             /* number of the load in this process */
-    uint32_t path;
+    uint32_t        load; /* number of the load in this process */
+    uint32_t        path;
 };
 
 struct tt_weight {
     uint32_t load;
     uint32_t name;
-    uint32_t split_index;      /* which file of the model */
-    uint32_t mapped;           /* 1: lies in the file mapping; 0: was copied */
-    uint64_t file_offset;      /* absolute offset in that file */
+    uint32_t split_index; /* which file of the model */
+    uint32_t mapped; /* 1: lies in the file mapping; 0: was copied */
+    uint64_t file_offset; /* absolute offset in that file */
     uint64_t size_bytes;
     uint64_t address;
 };
@@ -161,12 +161,12 @@ struct tt_weight {
 struct tt_context {
     uint32_t context, load;
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
-    uint32_t type_k, type_v;   /* strings */
+    uint32_t type_k, type_v; /* strings */
 };
 
 struct tt_buffer {
-    uint32_t buffer;           /* numbered in order of allocation, never reused */
-    uint32_t usage;            /* 0 any, 1 weights, 2 compute, 3 work */
+    uint32_t buffer; /* numbered in order of allocation, never reused */
+    uint32_t usage; /* 0 any, 1 weights, 2 compute, 3 work */
     uint64_t address;
     uint64_t size_bytes;
     uint32_t name, backend;
@@ -180,15 +180,15 @@ struct tt_graph {
 };
 
 struct tt_node {
-    uint32_t op, name, dtype;  /* strings */
-    uint32_t flags;            /* ggml's tensor flags */
-    uint32_t computes;         /* 1 op, 0 noop or leaf, 2 op that is switched off */
-    uint32_t view_of;          /* node or leaf, or TT_NONE */
+    uint32_t op, name, dtype; /* strings */
+    uint32_t flags; /* ggml's tensor flags */
+    uint32_t computes; /* 1 op, 0 noop or leaf, 2 op that is switched off */
+    uint32_t view_of; /* node or leaf, or TT_NONE */
     uint64_t view_offset;
-    uint64_t size_bytes;       /* ggml_nbytes */
+    uint64_t size_bytes; /* ggml_nbytes */
     uint64_t ne[4];
     uint64_t nb[4];
-    uint32_t src[10];          /* node or leaf (n_nodes + i), or TT_NONE */
+    uint32_t src[10]; /* node or leaf (n_nodes + i), or TT_NONE */
     uint32_t op_params[16];
 };
 
@@ -199,8 +199,8 @@ struct tt_placement {
 };
 
 struct tt_place {
-    uint64_t address;          /* 0: none yet */
-    uint32_t buffer;           /* or TT_NONE */
+    uint64_t address; /* 0: none yet */
+    uint32_t buffer; /* or TT_NONE */
     uint32_t reserved;
 };
 
@@ -208,102 +208,107 @@ enum tt_pass_flags { TT_PASS_WARMUP = 1, TT_PASS_ENCODER = 2, TT_PASS_OUTSIDE = 
 
 struct tt_pass {
     struct tt_usage usage;
-    uint32_t pass, context;
-    uint32_t graph, placement;
-    uint32_t flags;            /* enum tt_pass_flags */
-    int32_t  status;           /* at the end: 0 is success */
-    uint32_t n_tokens, n_sequences; /* n_sequences 0: not known */
+    uint32_t        pass, context;
+    uint32_t        graph, placement;
+    uint32_t        flags; /* enum tt_pass_flags */
+    int32_t         status; /* at the end: 0 is success */
+    uint32_t        n_tokens, n_sequences; /* n_sequences 0: not known */
 };
 
 struct tt_token {
-    int32_t  token;            /* -1: the input was an embedding */
+    int32_t  token; /* -1: the input was an embedding */
     int32_t  position;
     int32_t  sequence;
-    uint32_t output;           /* 1: logits were asked for; TT_NONE: not known */
+    uint32_t output; /* 1: logits were asked for; TT_NONE: not known */
 };
 
 struct tt_compute {
     uint64_t compute;
     uint32_t pass, split;
-    uint32_t backend;          /* string */
+    uint32_t backend; /* string */
     uint32_t n_nodes;
-    uint32_t first_node;       /* node 0 of the compute is this node of the graph ... */
-    uint32_t n_map;            /* ... unless a map of n_nodes numbers follows */
+    uint32_t first_node; /* node 0 of the compute is this node of the graph ... */
+    uint32_t n_map; /* ... unless a map of n_nodes numbers follows */
 };
 
-struct tt_split {              /* what the scheduler gave to one backend */
-    uint64_t begin_ns;         /* the end is the time of the record; an asynchronous backend was waited for */
+struct tt_split { /* what the scheduler gave to one backend */
+    uint64_t begin_ns; /* the end is the time of the record; an asynchronous backend was waited for */
     uint32_t pass, split;
-    uint32_t backend;          /* string */
+    uint32_t backend; /* string */
     uint32_t n_nodes;
-    uint32_t first_node;       /* node 0 of the split is this node of the graph ... */
-    uint32_t n_map;            /* ... unless a map of n_nodes numbers follows */
-    uint32_t by_op;            /* 1: the CPU backend ran it, and threads recorded its ops */
+    uint32_t first_node; /* node 0 of the split is this node of the graph ... */
+    uint32_t n_map; /* ... unless a map of n_nodes numbers follows */
+    uint32_t by_op; /* 1: the CPU backend ran it, and threads recorded its ops */
     uint32_t reserved;
 };
 
-struct tt_copy {               /* a tensor that a split reads was copied to its backend */
-    uint64_t begin_ns;         /* waiting for both backends included */
-    uint64_t size_bytes;       /* that were copied: of experts only those that are used */
+struct tt_copy { /* a tensor that a split reads was copied to its backend */
+    uint64_t begin_ns; /* waiting for both backends included */
+    uint64_t size_bytes; /* that were copied: of experts only those that are used */
     uint32_t pass, split;
-    uint32_t tensor;           /* strings: name of the tensor, name of the backend that had it, and of the split's */
+    uint32_t tensor; /* strings: name of the tensor, name of the backend that had it, and of the split's */
     uint32_t from, to;
     uint32_t reserved;
 };
 
-struct tt_hooks {              /* what the thread of a pass spent in the tracer between its begin and its end: */
-    uint64_t ticks;            /* counters, clocks and records; its op events and what else runs them left out */
+struct tt_hooks { /* what the thread of a pass spent in the tracer between its begin and its end: */
+    uint64_t ticks; /* counters, clocks and records; its op events and what else runs them left out */
     uint32_t pass;
-    uint32_t inside;           /* 1; 0 in traces of before: what lay between the passes was in it too */
+    uint32_t inside; /* 1; 0 in traces of before: what lay between the passes was in it too */
 };
 
 #define TT_UNKNOWN UINT64_MAX
 
-struct tt_schedule {           /* of the threads that record, from just before the begin of a pass to just after its end */
-    uint64_t run_delay_ns;     /* runnable and without a processor, all threads together; TT_UNKNOWN: the kernel does not say */
-    uint64_t cpu_ns;           /* on a processor, all threads together; or TT_UNKNOWN */
-    uint64_t blocked_ns;       /* neither of both, the least of a thread that was there all the time; or TT_UNKNOWN */
-    uint64_t counted_ns;       /* how long that stretch was */
+struct tt_schedule { /* of the threads that record, from just before the begin of a pass to just after its end */
+    uint64_t
+        run_delay_ns; /* runnable and without a processor, all threads together; TT_UNKNOWN: the kernel does not say */
+    uint64_t cpu_ns; /* on a processor, all threads together; or TT_UNKNOWN */
+    uint64_t blocked_ns; /* neither of both, the least of a thread that was there all the time; or TT_UNKNOWN */
+    uint64_t counted_ns; /* how long that stretch was */
     uint32_t pass, n_threads;
 };
 
-struct tt_residency {          /* pages of a mapping in memory, when a load or a pass had ended */
+struct tt_residency { /* pages of a mapping in memory, when a load or a pass had ended */
     uint64_t address;
     uint64_t size_bytes;
-    uint32_t pass;             /* or TT_NONE ... */
-    uint32_t load;             /* ... and then the load that ended */
+    uint32_t pass; /* or TT_NONE ... */
+    uint32_t load; /* ... and then the load that ended */
     uint32_t page_bytes;
-    uint32_t n_runs;           /* TT_NONE: the same as the last time for this address and size */
+    uint32_t n_runs; /* TT_NONE: the same as the last time for this address and size */
 };
 
 struct tt_end {
-    uint64_t wall_ns;          /* CLOCK_REALTIME beside the record's own time */
+    uint64_t wall_ns; /* CLOCK_REALTIME beside the record's own time */
     uint64_t n_passes;
     uint64_t n_segments;
-    uint64_t n_skipped;        /* of the passes: outside the window that was asked for, not recorded */
+    uint64_t n_skipped; /* of the passes: outside the window that was asked for, not recorded */
 };
 
 /* ---- thread segments ---------------------------------------------------- */
 
 enum tt_unit_type {
-    TT_OP = 1, TT_THREAD_BEGIN = 2, TT_THREAD_END = 3, TT_INDEX = 4, TT_LONG_OP = 5,
-    TT_MORE = 255,
+    TT_OP           = 1,
+    TT_THREAD_BEGIN = 2,
+    TT_THREAD_END   = 3,
+    TT_INDEX        = 4,
+    TT_LONG_OP      = 5,
+    TT_MORE         = 255,
 };
 
 #define TT_UNIT 16u
 
 struct tt_op {
-    uint32_t gap;        /* ticks since the last moment; then the op began */
-    uint32_t took;       /* ticks from its begin to its end: the next op's last moment */
-    uint32_t barrier;    /* ticks of them spent waiting inside the op */
+    uint32_t gap; /* ticks since the last moment; then the op began */
+    uint32_t took; /* ticks from its begin to its end: the next op's last moment */
+    uint32_t barrier; /* ticks of them spent waiting inside the op */
     uint16_t node;
-    uint8_t  n_fused;    /* nodes after this one that the same kernel computed */
-    uint8_t  type;       /* enum tt_unit_type */
+    uint8_t  n_fused; /* nodes after this one that the same kernel computed */
+    uint8_t  type; /* enum tt_unit_type */
 };
 
 /* The others take two units, TT_THREAD_END aside; `more` is the type of the second. */
 struct tt_long_op {
-    uint64_t begin;      /* ticks */
+    uint64_t begin; /* ticks */
     uint32_t node;
     uint16_t n_fused;
     uint8_t  reserved, type;
@@ -314,9 +319,9 @@ struct tt_long_op {
 };
 
 struct tt_thread_begin {
-    uint64_t time;       /* ticks */
-    uint32_t thread;     /* its number in the pool */
-    uint16_t n_threads;  /* size of the pool */
+    uint64_t time; /* ticks */
+    uint32_t thread; /* its number in the pool */
+    uint16_t n_threads; /* size of the pool */
     uint8_t  reserved, type;
     uint64_t compute;
     uint32_t os_thread;
@@ -331,11 +336,11 @@ struct tt_thread_end {
     uint8_t  reserved2, type;
 };
 
-struct tt_index {        /* then ne0 x ne1 numbers, padded to whole units */
-    uint64_t time;       /* ticks */
+struct tt_index { /* then ne0 x ne1 numbers, padded to whole units */
+    uint64_t time; /* ticks */
     uint32_t node;
-    uint8_t  what;       /* enum tt_index_kind */
-    uint8_t  bytes;      /* of one number: 4 or 8 */
+    uint8_t  what; /* enum tt_index_kind */
+    uint8_t  bytes; /* of one number: 4 or 8 */
     uint8_t  reserved, type;
     uint32_t ne0, ne1;
     uint32_t reserved2;

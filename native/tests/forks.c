@@ -18,9 +18,10 @@ int main(int argc, char ** argv) {
     llama_backend_init();
     struct llama_model * model = argc == 2 ? llama_model_load_from_file(argv[1], llama_model_default_params()) : NULL;
     struct llama_context_params params = llama_context_default_params();
+
     params.n_ctx     = 256;
     params.n_threads = params.n_threads_batch = 1; /* no thread of a pool that a child would miss */
-    struct llama_context * context = model ? llama_init_from_model(model, params) : NULL;
+    struct llama_context * context            = model ? llama_init_from_model(model, params) : NULL;
     if (!context || !evaluate(context, 1)) {
         return 2;
     }

@@ -70,9 +70,9 @@ static std::string described(const ggml_tensor * tensor) {
     const std::vector<int64_t> nb(tensor->nb, tensor->nb + GGML_MAX_DIMS);
     const auto                 print  = [](int64_t value) { return number(value); };
     ggml_backend_buffer_t      buffer = root_of(tensor)->buffer;
-    return "\"op\":" + quoted(ggml_op_desc(tensor)) + ",\"name\":" + quoted(tensor->name) + ",\"dtype\":"
-        + quoted(ggml_type_name(tensor->type)) + ",\"ne\":" + list(ne, print) + ",\"nb\":" + list(nb, print)
-        + ",\"buffer\":" + (buffer ? quoted(ggml_backend_buffer_name(buffer)) : "null");
+    return "\"op\":" + quoted(ggml_op_desc(tensor)) + ",\"name\":" + quoted(tensor->name)
+        + ",\"dtype\":" + quoted(ggml_type_name(tensor->type)) + ",\"ne\":" + list(ne, print)
+        + ",\"nb\":" + list(nb, print) + ",\"buffer\":" + (buffer ? quoted(ggml_backend_buffer_name(buffer)) : "null");
 }
 
 template <typename T> static std::string numbers_in(const ggml_tensor * tensor) {
@@ -89,7 +89,11 @@ template <typename T> static std::string numbers_in(const ggml_tensor * tensor) 
         made.push_back(value);
     }
     return list(made, [](T value) {
-        if constexpr (std::is_floating_point_v<T>) { return number(value); } else { return number((int64_t) value); }
+        if constexpr (std::is_floating_point_v<T>) {
+            return number(value);
+        } else {
+            return number((int64_t) value);
+        }
     });
 }
 
@@ -97,7 +101,7 @@ template <typename T> static std::string numbers_in(const ggml_tensor * tensor) 
 static const ggml_tensor * selector_of(const ggml_tensor * node) {
     switch (node->op) {
         case GGML_OP_GET_ROWS:
-        case GGML_OP_SET_ROWS:   return node->src[1];
+        case GGML_OP_SET_ROWS: return node->src[1];
         case GGML_OP_MUL_MAT_ID: return node->src[2];
         case GGML_OP_MUL: return strncmp(node->src[1]->name, "ffn_moe_weights", 15) == 0 ? node->src[1] : nullptr;
         default: return nullptr;
@@ -133,14 +137,17 @@ static std::string told(const ggml_tensor * node) {
         last--;
     }
     const std::vector<ggml_tensor *> sources(node->src, node->src + last);
-    return "{" + described(node) + ",\"params\":" + params_of(node) + ",\"selected\":" + selected(node) + ",\"sources\":"
+    return "{" + described(node) + ",\"params\":" + params_of(node) + ",\"selected\":" + selected(node)
+        + ",\"sources\":"
         + list(sources, [](const ggml_tensor * s) { return s ? "{" + described(s) + "}" : std::string("null"); }) + "}";
 }
 
 // ---- one call of llama_decode ----
 
 struct witness {
-    struct ubatch { std::vector<std::string> nodes; };
+    struct ubatch {
+        std::vector<std::string> nodes;
+    };
     std::vector<ubatch> ubatches; // of the call that runs
     std::string         first;    // name of the op that each ubatch begins with
     std::string         asked;
@@ -199,8 +206,8 @@ using settings = std::map<std::string, std::string>;
 static settings read_settings(int argc, char ** argv) {
     settings made = {
         { "--threads", "2" }, { "--context", "512" }, { "--ubatch", "512" }, { "--flash-attention", "auto" },
-        { "--mmap", "on" }, { "--repack", "on" }, { "--warmup", "on" }, { "--nodes", "on" }, { "--feed", "" },
-        { "--model", "" }, { "--prompt", "" },
+        { "--mmap", "on" },   { "--repack", "on" },   { "--warmup", "on" },  { "--nodes", "on" },
+        { "--feed", "" },     { "--model", "" },      { "--prompt", "" },
     };
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc || !made.count(argv[i])) {
@@ -214,7 +221,7 @@ static settings read_settings(int argc, char ** argv) {
 static std::vector<llama_token> tokens_in(const std::string & text) {
     std::vector<llama_token> made;
     std::istringstream       stream(text);
-    for (std::string token; std::getline(stream, token, ','); ) {
+    for (std::string token; std::getline(stream, token, ',');) {
         made.push_back(std::stoi(token));
     }
     return made;
@@ -238,8 +245,9 @@ static llama_context * context(settings & given, llama_model * model, witness & 
     params.n_batch                 = 2048;
     params.n_ubatch                = (uint32_t) std::stoi(given["--ubatch"]);
     params.n_threads = params.n_threads_batch = std::stoi(given["--threads"]);
-    params.flash_attn_type = attention == "on" ? LLAMA_FLASH_ATTN_TYPE_ENABLED
-        : attention == "off" ? LLAMA_FLASH_ATTN_TYPE_DISABLED : LLAMA_FLASH_ATTN_TYPE_AUTO;
+    params.flash_attn_type                    = attention == "on" ? LLAMA_FLASH_ATTN_TYPE_ENABLED
+        : attention == "off"                                      ? LLAMA_FLASH_ATTN_TYPE_DISABLED
+                                                                  : LLAMA_FLASH_ATTN_TYPE_AUTO;
     if (given["--nodes"] == "on") {
         params.cb_eval           = watch;
         params.cb_eval_user_data = &w;
@@ -253,7 +261,8 @@ static llama_context * context(settings & given, llama_model * model, witness & 
 
 static std::vector<llama_token> tokenized(const llama_vocab * vocab, const std::string & text) {
     std::vector<llama_token> made(text.size() + 8);
-    const int32_t n = llama_tokenize(vocab, text.c_str(), (int32_t) text.size(), made.data(), (int32_t) made.size(), true, true);
+    const int32_t            n =
+        llama_tokenize(vocab, text.c_str(), (int32_t) text.size(), made.data(), (int32_t) made.size(), true, true);
     if (n < 0) {
         throw std::runtime_error("the prompt cannot be tokenized");
     }

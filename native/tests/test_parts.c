@@ -54,8 +54,12 @@ static void map_keeps_what_it_was_given(void) {
 }
 
 static bool window(const char * after, const char * length, const char * passes, struct tt_window * made) {
-    const struct { const char * name, * value; } given[] = {
-        { "TENSOR_TRACE_AFTER", after }, { "TENSOR_TRACE_FOR", length }, { "TENSOR_TRACE_PASSES", passes },
+    const struct {
+        const char *name, *value;
+    } given[] = {
+        { "TENSOR_TRACE_AFTER", after },
+        { "TENSOR_TRACE_FOR", length },
+        { "TENSOR_TRACE_PASSES", passes },
     };
     char error[256] = "";
     for (size_t i = 0; i < 3; i++) {
@@ -76,16 +80,18 @@ static void a_window_holds_what_was_asked_for(void) {
     CHECK(window("1.5", "2", "", &made)); /* from 2.5 s to 4.5 s of this clock */
     CHECK(!tt_window_holds(&made, 5 * second / 2 - 1, 0, 0) && tt_window_holds(&made, 5 * second / 2, 0, 0));
     CHECK(tt_window_holds(&made, 9 * second / 2 - 1, 0, 0) && !tt_window_holds(&made, 9 * second / 2, 0, 0));
-    CHECK(window(NULL, NULL, "3", &made) && tt_window_holds(&made, second, 99, 2) && !tt_window_holds(&made, second, 99, 3));
+    CHECK(window(NULL, NULL, "3", &made) && tt_window_holds(&made, second, 99, 2)
+          && !tt_window_holds(&made, second, 99, 3));
     CHECK(window(NULL, NULL, "0", &made) && !tt_window_holds(&made, second, 0, 0));
-    CHECK(window(NULL, NULL, "5-7", &made) && !tt_window_holds(&made, second, 4, 0) && tt_window_holds(&made, second, 5, 0));
+    CHECK(window(NULL, NULL, "5-7", &made) && !tt_window_holds(&made, second, 4, 0)
+          && tt_window_holds(&made, second, 5, 0));
     CHECK(tt_window_holds(&made, second, 7, 2) && !tt_window_holds(&made, second, 8, 3));
 }
 
 static void a_window_that_makes_no_sense_is_an_error(void) {
-    static const char * const wrong_passes[] = { "-1", "+3", "3-", "7-5", "x", "1-2-3", "1 2", "-" };
+    static const char * const wrong_passes[]  = { "-1", "+3", "3-", "7-5", "x", "1-2-3", "1 2", "-" };
     static const char * const wrong_seconds[] = { "-1", "nan", "inf", "1e30", "2s", "1,5" };
-    struct tt_window made;
+    struct tt_window          made;
     for (size_t i = 0; i < sizeof wrong_passes / sizeof *wrong_passes; i++) {
         CHECK(!window(NULL, NULL, wrong_passes[i], &made));
     }

@@ -9,6 +9,7 @@ enum { N_THREADS = 4, N_COMPUTES = 300, N_NODES = 60 };
 static size_t one_index(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens) {
     (void) graph;
     const uint32_t rows[2] = { (uint32_t) node, n_tokens };
+
     index->what  = TT_INDEX_ROWS;
     index->bytes = 4;
     index->ne0   = 2;
@@ -24,8 +25,12 @@ static const uint8_t plan[N_NODES] = { [4] = 1, [7] = 1 };
 
 static struct tt_compute_work work_of(uint64_t compute) {
     return (struct tt_compute_work) {
-        .compute = compute, .plan = plan, .index_bytes = 2 * (sizeof(struct tt_index) + TT_UNIT), .n_nodes = N_NODES,
-        .n_tokens = 5, .copy_index = one_index,
+        .compute     = compute,
+        .plan        = plan,
+        .index_bytes = 2 * (sizeof(struct tt_index) + TT_UNIT),
+        .n_nodes     = N_NODES,
+        .n_tokens    = 5,
+        .copy_index  = one_index,
     };
 }
 
@@ -154,9 +159,14 @@ static void a_released_writer_is_used_again(void) {
 
 /* What does not fit a short unit takes a long one: a late begin, a long time, a large graph, many fused nodes. */
 static void what_is_too_large_for_an_op_is_a_long_op(void) {
-    static const struct { uint64_t late, took; int node, n_fused; bool is_long; } cases[] = {
-        { 5, 7, 65535, 255, false }, { UINT32_MAX, 0, 0, 0, false }, { 1ull << 32, 0, 0, 0, true },
-        { 0, 1ull << 32, 0, 0, true }, { 0, 0, 65536, 0, true }, { 0, 0, 0, 256, true }, { UINT64_MAX, 0, 0, 0, true },
+    static const struct {
+        uint64_t late, took;
+        int      node, n_fused;
+        bool     is_long;
+    } cases[] = {
+        { 5, 7, 65535, 255, false },   { UINT32_MAX, 0, 0, 0, false }, { 1ull << 32, 0, 0, 0, true },
+        { 0, 1ull << 32, 0, 0, true }, { 0, 0, 65536, 0, true },       { 0, 0, 0, 256, true },
+        { UINT64_MAX, 0, 0, 0, true },
     };
     char folder[512], error[256];
     setenv("TENSOR_TRACE_CLOCK", "monotonic", 1);
@@ -168,8 +178,8 @@ static void what_is_too_large_for_an_op_is_a_long_op(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tt_thread_begin(writer, &work, 0, 1);
         tensor_trace_op_begin(writer, cases[i].node);
-        writer->begin = tt_ticks() - cases[i].took;
-        writer->last  = writer->begin - cases[i].late;
+        writer->begin        = tt_ticks() - cases[i].took;
+        writer->last         = writer->begin - cases[i].late;
         const uint64_t begin = writer->begin;
         const size_t   used  = writer->segment.used;
         tensor_trace_op_end(writer, cases[i].node + cases[i].n_fused);

@@ -12,7 +12,8 @@
 
 static const uint8_t run_id[16] = { 1, 2, 3 };
 
-static bool open_segment(struct tt_segment * segment, const char * folder, size_t chunk_bytes, struct tt_budget * budget) {
+static bool open_segment(struct tt_segment * segment, const char * folder, size_t chunk_bytes,
+                         struct tt_budget * budget) {
     const int  fd   = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool made = tt_segment_open(segment, fd, "s.tt", run_id, TT_SEGMENT_THREAD, 3, chunk_bytes, budget);
     close(fd);
@@ -185,19 +186,19 @@ struct counted {
 
 static void count_records(const uint8_t * payload, size_t size, void * state) {
     struct counted * made = state;
-    for (size_t at = 0; at < size; ) {
+    for (size_t at = 0; at < size;) {
         struct tt_record record;
         uint32_t         pair[2];
         memcpy(&record, payload + at, sizeof record);
-        made->valid = made->valid && record.length >= sizeof record && record.length % 8 == 0 && record.length <= size - at
-            && record.type >= 1 && record.type <= TT_COPY && record.time_ns > 0;
+        made->valid = made->valid && record.length >= sizeof record && record.length % 8 == 0
+            && record.length <= size - at && record.type >= 1 && record.type <= TT_COPY && record.time_ns > 0;
         if (!made->valid) {
             return;
         }
         made->types[record.type]++;
         if (record.type == TT_STRING) {
             memcpy(pair, payload + at + sizeof record, sizeof pair);
-            made->valid = pair[0] == made->next_string++ && pair[1] <= record.length - sizeof record - sizeof pair;
+            made->valid    = pair[0] == made->next_string++ && pair[1] <= record.length - sizeof record - sizeof pair;
             const size_t n = pair[1] < sizeof made->last - 1 ? pair[1] : sizeof made->last - 1;
             memcpy(made->last, payload + at + sizeof record + sizeof pair, n);
             made->last[n] = 0;
@@ -210,6 +211,7 @@ static struct counted records_of(const char * folder) {
     struct counted      made   = { .valid = true };
     struct file         file   = file_of(folder, 0);
     const struct chunks chunks = chunks_of(&file, count_records, &made);
+
     made.valid = made.valid && chunks.valid;
     free(file.data);
     return made;
@@ -252,8 +254,8 @@ static void a_string_is_written_once(void) {
 static void a_graph_and_a_placement_are_written_once(void) {
     char folder[512], error[256];
     folder_make(folder);
-    struct tt_trace * trace    = tt_open(folder, UINT64_MAX, error);
-    struct tt_node    nodes[3] = { { .computes = 1 }, { .computes = 0 }, { .computes = 1 } };
+    struct tt_trace * trace     = tt_open(folder, UINT64_MAX, error);
+    struct tt_node    nodes[3]  = { { .computes = 1 }, { .computes = 0 }, { .computes = 1 } };
     struct tt_place   places[3] = { { .address = 4096 } };
     CHECK(trace);
     const struct tt_known first = tt_graph(trace, nodes, 2, 1), again = tt_graph(trace, nodes, 2, 1);
@@ -276,9 +278,9 @@ static void a_graph_and_a_placement_are_written_once(void) {
 static void a_full_main_segment_stays_consistent(void) {
     char folder[512], error[256];
     folder_make(folder);
-    struct tt_trace * trace  = tt_open(folder, TT_PAGE + (256 << 10), error);
+    struct tt_trace *     trace = tt_open(folder, TT_PAGE + (256 << 10), error);
     static struct tt_node nodes[1300]; /* 270 kB: more than is left */
-    char              text[32];
+    char                  text[32];
     CHECK(trace);
     CHECK(tt_string(trace, "kept") == 1);
     CHECK(tt_graph(trace, nodes, 1300, 0).number == TT_NONE);
@@ -316,8 +318,8 @@ static void a_killed_process_leaves_a_prefix(void) {
             _exit(0);
         }
         CHECK(child > 0 && waitpid(child, NULL, 0) == child);
-        struct file         file    = file_of(folder, 0);
-        const struct chunks chunks  = chunks_of(&file, NULL, NULL);
+        struct file          file    = file_of(folder, 0);
+        const struct chunks  chunks  = chunks_of(&file, NULL, NULL);
         const struct counted counted = records_of(folder);
         CHECK(chunks.valid && chunks.n > 1 && chunks.n_sealed == 0);
         CHECK(counted.valid && counted.next_string == 20001 && strcmp(counted.last, "name 20000") == 0);
@@ -334,7 +336,7 @@ static void the_clock_is_the_one_asked_for(void) {
         setenv("TENSOR_TRACE_CLOCK", monotonic ? "monotonic" : "", 1);
         struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
         CHECK(trace && trace->clock[0] && !(monotonic && tt_tsc));
-        const uint64_t        before = tt_now(), ticks = tt_ticks();
+        const uint64_t         before = tt_now(), ticks = tt_ticks();
         const struct tt_moment moment = tt_moment();
         CHECK(before <= moment.ns && moment.ns <= tt_now());
         CHECK(ticks <= moment.ticks && moment.ticks <= tt_ticks());
@@ -349,7 +351,7 @@ static void the_clock_is_the_one_asked_for(void) {
 }
 
 static void the_cost_is_measured_and_leaves_nothing_behind(void) {
-    char   folder[512], path[1024], error[256];
+    char folder[512], path[1024], error[256];
     folder_make(folder);
     struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
     struct tt_cost    cost  = { 0 };

@@ -41,9 +41,14 @@ static uint32_t write_graph(struct tt_trace * trace, uint32_t n_nodes, uint64_t 
     struct tt_node nodes[N_NODES];
     for (uint32_t i = 0; i < n_nodes; i++) {
         nodes[i] = (struct tt_node) {
-            .op = tt_string(trace, "ADD"), .name = tt_string(trace, "sum"), .dtype = tt_string(trace, "f32"),
-            .computes = 1, .view_of = TT_NONE, .size_bytes = 4 * width, .ne = { width, 1, 1, 1 },
-            .nb = { 4, 4 * width, 4 * width, 4 * width },
+            .op         = tt_string(trace, "ADD"),
+            .name       = tt_string(trace, "sum"),
+            .dtype      = tt_string(trace, "f32"),
+            .computes   = 1,
+            .view_of    = TT_NONE,
+            .size_bytes = 4 * width,
+            .ne         = { width, 1, 1, 1 },
+            .nb         = { 4, 4 * width, 4 * width, 4 * width },
         };
         memset(nodes[i].src, 0xff, sizeof nodes[i].src);
     }
@@ -51,9 +56,14 @@ static uint32_t write_graph(struct tt_trace * trace, uint32_t n_nodes, uint64_t 
 }
 
 static struct tt_compute_work begin_pass(struct tt_trace * trace, uint32_t graph, uint32_t n_nodes) {
-    const struct tt_pass pass = { .pass = tt_next_pass(trace), .context = TT_NONE, .graph = graph, .placement = TT_NONE };
+    const struct tt_pass pass = {
+        .pass = tt_next_pass(trace), .context = TT_NONE, .graph = graph, .placement = TT_NONE
+    };
     const struct tt_compute compute = {
-        .compute = tt_next_compute(trace), .pass = pass.pass, .backend = tt_string(trace, "CPU"), .n_nodes = n_nodes,
+        .compute = tt_next_compute(trace),
+        .pass    = pass.pass,
+        .backend = tt_string(trace, "CPU"),
+        .n_nodes = n_nodes,
     };
     const struct tt_moment moment = tt_moment();
     tt_clock(trace, &moment);
@@ -63,7 +73,9 @@ static struct tt_compute_work begin_pass(struct tt_trace * trace, uint32_t graph
 }
 
 static void end_pass(struct tt_trace * trace, uint64_t faults) {
-    const struct tt_pass pass = { .usage = { .minor_faults = faults }, .pass = trace->n_passes - 1, .context = TT_NONE };
+    const struct tt_pass pass = { .usage   = { .minor_faults = faults },
+                                  .pass    = trace->n_passes - 1,
+                                  .context = TT_NONE };
     tt_record(trace, TT_PASS_END, &pass, sizeof pass, tt_now());
 }
 
@@ -74,7 +86,8 @@ static void run_ops(struct tt_writer * writer, int from, int to) {
     }
 }
 
-static void run_pass(struct tt_trace * trace, struct tt_writer * writer, uint32_t graph, uint32_t n_nodes, uint64_t faults) {
+static void run_pass(struct tt_trace * trace, struct tt_writer * writer, uint32_t graph, uint32_t n_nodes,
+                     uint64_t faults) {
     const struct tt_compute_work work = begin_pass(trace, graph, n_nodes);
     tt_thread_begin(writer, &work, 0, 1);
     run_ops(writer, 0, (int) n_nodes);
@@ -110,9 +123,7 @@ static void * run_job(void * arg) {
     return NULL;
 }
 
-static bool start(pthread_t * thread, struct job * job) {
-    return pthread_create(thread, NULL, run_job, job) == 0;
-}
+static bool start(pthread_t * thread, struct job * job) { return pthread_create(thread, NULL, run_job, job) == 0; }
 
 static bool threads(struct tt_trace * trace) {
     static pthread_t       started[N_THREADS];
@@ -145,8 +156,8 @@ static bool dies(struct tt_trace * trace) {
     for (int i = 0; i < N_PASSES; i++) {
         const struct tt_compute_work work = begin_pass(trace, graph, N_NODES);
         pthread_t                    started[2];
-        struct job                   jobs[2] = { { trace, &work, NULL, 0, 2, 1, 0 }, { trace, &work, NULL, 1, 2, 1, 0 } };
-        jobs[1].dies_at = i == 1 ? DIES_AT : 0;
+        struct job jobs[2] = { { trace, &work, NULL, 0, 2, 1, 0 }, { trace, &work, NULL, 1, 2, 1, 0 } };
+        jobs[1].dies_at    = i == 1 ? DIES_AT : 0;
         for (int j = 0; j < 2; j++) {
             if (!start(&started[j], &jobs[j]) || pthread_join(started[j], NULL) != 0) {
                 return false;
@@ -166,14 +177,17 @@ static bool graphs(struct tt_trace * trace) {
 }
 
 static void large_model(struct tt_trace * trace) {
-    const uint64_t           begin = 0x7e0000000000;
-    const uint32_t           path  = tt_string(trace, "/models/large.gguf");
-    const struct tt_load     load  = { .path = path };
-    const struct tt_file_map map   = { .address = begin, .size_bytes = 90 * GIB, .inode = 7, .path = path };
-    const struct tt_buffer   made  = { .address = begin + 200 * GIB, .size_bytes = 9 * GIB };
+    const uint64_t           begin  = 0x7e0000000000;
+    const uint32_t           path   = tt_string(trace, "/models/large.gguf");
+    const struct tt_load     load   = { .path = path };
+    const struct tt_file_map map    = { .address = begin, .size_bytes = 90 * GIB, .inode = 7, .path = path };
+    const struct tt_buffer   made   = { .address = begin + 200 * GIB, .size_bytes = 9 * GIB };
     const struct tt_weight   weight = {
-        .name = tt_string(trace, "blk.0.ffn_up.weight"), .mapped = 1, .file_offset = 80 * GIB, .size_bytes = 5 * GIB,
-        .address = begin + 80 * GIB,
+        .name        = tt_string(trace, "blk.0.ffn_up.weight"),
+        .mapped      = 1,
+        .file_offset = 80 * GIB,
+        .size_bytes  = 5 * GIB,
+        .address     = begin + 80 * GIB,
     };
     tt_record(trace, TT_LOAD_BEGIN, &load, sizeof load, tt_now());
     tt_record(trace, TT_FILE_MAP, &map, sizeof map, tt_now());
@@ -202,23 +216,39 @@ static bool leap(struct tt_segment * segment, uint64_t bytes) {
     const uint64_t size = segment->file_bytes - TT_PAGE + bytes;
     segment->file_bytes += bytes;
     return tt_segment_reserve(segment, segment->room - segment->used + 1)
-        && pwrite(segment->fd, &size, sizeof size, TT_PAGE + (off_t) offsetof(struct tt_chunk_header, size_bytes)) == sizeof size;
+        && pwrite(segment->fd, &size, sizeof size, TT_PAGE + (off_t) offsetof(struct tt_chunk_header, size_bytes))
+        == sizeof size;
 }
 
 static bool large(struct tt_trace * trace) {
     static const uint8_t plan[1] = { 1 };
     struct tt_writer *   writer  = tt_writer_acquire(trace);
     struct tt_node       nodes[] = { {
-        .op = tt_string(trace, "SET_ROWS"), .name = tt_string(trace, "cache"), .dtype = tt_string(trace, "f32"), .computes = 1,
-        .view_of = 1, .view_offset = 6 * GIB, .size_bytes = 8 * GIB, .ne = { 2 * GIB, 1, 1, 1 }, .nb = { 4, 8 * GIB, 8 * GIB, 8 * GIB },
-    }, { .op = tt_string(trace, "NONE"), .name = tt_string(trace, "blk.0.ffn_up.weight"), .dtype = tt_string(trace, "f32"),
-        .view_of = TT_NONE, .size_bytes = 5 * GIB, .ne = { GIB, 5, 1, 1 }, .nb = { 1, GIB, 5 * GIB, 5 * GIB } } };
+                                         .op          = tt_string(trace, "SET_ROWS"),
+                                         .name        = tt_string(trace, "cache"),
+                                         .dtype       = tt_string(trace, "f32"),
+                                         .computes    = 1,
+                                         .view_of     = 1,
+                                         .view_offset = 6 * GIB,
+                                         .size_bytes  = 8 * GIB,
+                                         .ne          = { 2 * GIB, 1, 1, 1 },
+                                         .nb          = { 4, 8 * GIB, 8 * GIB, 8 * GIB },
+                                     },
+                                     { .op         = tt_string(trace, "NONE"),
+                                       .name       = tt_string(trace, "blk.0.ffn_up.weight"),
+                                       .dtype      = tt_string(trace, "f32"),
+                                       .view_of    = TT_NONE,
+                                       .size_bytes = 5 * GIB,
+                                       .ne         = { GIB, 5, 1, 1 },
+                                       .nb         = { 1, GIB, 5 * GIB, 5 * GIB } } };
     memset(nodes[0].src, 0xff, sizeof nodes[0].src);
     memset(nodes[1].src, 0xff, sizeof nodes[1].src);
     large_model(trace);
     const uint32_t        graph    = tt_graph(trace, nodes, 1, 1).number;
-    const struct tt_place places[] = { { .address = 0x7e0000000000 + 207 * GIB }, { .address = 0x7e0000000000 + 81 * GIB, .buffer = TT_NONE } };
+    const struct tt_place places[] = { { .address = 0x7e0000000000 + 207 * GIB },
+                                       { .address = 0x7e0000000000 + 81 * GIB, .buffer = TT_NONE } };
     struct tt_pass        pass     = { .pass = tt_next_pass(trace), .context = TT_NONE, .graph = graph };
+
     pass.placement = tt_placement(trace, graph, places, 2).number;
     tt_record(trace, TT_PASS_BEGIN, &pass, sizeof pass, tt_now());
     const struct tt_compute compute = { .pass = pass.pass, .backend = tt_string(trace, "CPU"), .n_nodes = 1 };
@@ -260,6 +290,7 @@ static bool jumps(struct tt_trace * trace) {
 static bool counters(struct tt_trace * trace) {
     struct tt_writer * writer = tt_writer_acquire(trace);
     const uint32_t     graph  = write_graph(trace, 2, 8);
+
     trace->n_computes = UINT32_MAX - 1;
     for (int hour = 0; writer && hour < 25; hour++) {
         run_pass(trace, writer, graph, 2, 6 * GIB);
@@ -312,9 +343,12 @@ static int killed(const char * folder, long stops) {
 }
 
 int main(int argc, char ** argv) {
-    static const struct { const char * name; bool (*what)(struct tt_trace *); } cases[] = {
-        { "threads", threads }, { "graphs", graphs }, { "large", large }, { "clock", jumps }, { "counters", counters },
-        { "dies", dies },
+    static const struct {
+        const char * name;
+        bool (*what)(struct tt_trace *);
+    } cases[] = {
+        { "threads", threads }, { "graphs", graphs },     { "large", large },
+        { "clock", jumps },     { "counters", counters }, { "dies", dies },
     };
     for (size_t i = 0; argc == 3 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(argv[2], cases[i].name) == 0) {

@@ -27,6 +27,7 @@
 #define FIELD(type, field) \
     printf("%s.%s %zu %zu\n", #type, #field, offsetof(struct type, field), sizeof(((struct type *) 0)->field))
 
+/* clang-format off */
 static void print_layout(void) {
     WHOLE(tt_file_header);
     FIELD(tt_file_header, magic); FIELD(tt_file_header, version); FIELD(tt_file_header, kind);
@@ -116,6 +117,7 @@ static void print_layout(void) {
     FIELD(tt_index, reserved); FIELD(tt_index, type); FIELD(tt_index, ne0); FIELD(tt_index, ne1);
     FIELD(tt_index, reserved2); FIELD(tt_index, reserved3); FIELD(tt_index, reserved4); FIELD(tt_index, more);
 }
+/* clang-format on */
 
 /* ---- errors, bytes, names ---- */
 
@@ -159,7 +161,10 @@ static const void * take(struct bytes * from, size_t size) {
     type name; \
     memcpy(&name, take(from, sizeof name), sizeof name)
 
-static struct { const uint8_t * text; uint32_t size; } * strings;
+static struct {
+    const uint8_t * text;
+    uint32_t        size;
+} *             strings;
 static uint32_t n_strings;
 
 static void print_text(const uint8_t * text, size_t size) {
@@ -188,9 +193,18 @@ static void print_number(const char * label, uint32_t number) {
 
 /* ---- what the thread segments point to: compute -> nodes of a graph ---- */
 
-struct graph { uint32_t number, n, n_nodes; const uint8_t * nodes; };
-struct pass { uint32_t number, graph; };
-struct compute { uint64_t number; uint32_t graph, n_nodes, first_node; const uint8_t * map; };
+struct graph {
+    uint32_t        number, n, n_nodes;
+    const uint8_t * nodes;
+};
+struct pass {
+    uint32_t number, graph;
+};
+struct compute {
+    uint64_t        number;
+    uint32_t        graph, n_nodes, first_node;
+    const uint8_t * map;
+};
 
 static struct graph *   graphs;
 static struct pass *    passes;
@@ -198,15 +212,19 @@ static struct compute * computes;
 static size_t           n_graphs, n_passes, n_computes;
 
 static const struct graph * graph_of(uint32_t number) {
-    for (size_t i = n_graphs; i-- > 0; ) {
-        if (graphs[i].number == number) { return &graphs[i]; }
+    for (size_t i = n_graphs; i-- > 0;) {
+        if (graphs[i].number == number) {
+            return &graphs[i];
+        }
     }
     return NULL;
 }
 
 static uint32_t graph_of_pass(uint32_t number) {
-    for (size_t i = n_passes; i-- > 0; ) {
-        if (passes[i].number == number) { return passes[i].graph; }
+    for (size_t i = n_passes; i-- > 0;) {
+        if (passes[i].number == number) {
+            return passes[i].graph;
+        }
     }
     return TT_NONE;
 }
@@ -215,14 +233,16 @@ static const struct compute * compute_of(uint64_t number) {
     static size_t last; /* a thread runs one after the other */
     for (size_t i = 0; i < n_computes; i++, last++) {
         last = last < n_computes ? last : 0;
-        if (computes[last].number == number) { return &computes[last]; }
+        if (computes[last].number == number) {
+            return &computes[last];
+        }
     }
     return NULL;
 }
 
 static void print_node(uint64_t compute, uint32_t node) {
-    const struct compute * of = compute_of(compute);
-    const struct graph * graph = of ? graph_of(of->graph) : NULL;
+    const struct compute * of    = compute_of(compute);
+    const struct graph *   graph = of ? graph_of(of->graph) : NULL;
     printf(" node=%" PRIu32, node);
     if (!graph || node >= of->n_nodes) {
         return; /* a segment alone, without its main segment */
@@ -251,7 +271,7 @@ static void dump_string(struct bytes * in, size_t at) {
     if (number != n_strings) {
         stop(at, "string %" PRIu32 " where %" PRIu32 " is expected", number, n_strings);
     }
-    strings = grown(strings, (size_t) n_strings + 1, sizeof *strings);
+    strings                   = grown(strings, (size_t) n_strings + 1, sizeof *strings);
     strings[n_strings].text   = text;
     strings[n_strings++].size = size;
     print_string("text", number, at);
@@ -271,9 +291,10 @@ static void dump_file_map(struct bytes * in, size_t at) {
 }
 
 static void print_usage(const struct tt_usage * usage) {
-    printf(" minor_faults=%" PRIu64 " major_faults=%" PRIu64 " voluntary_switches=%" PRIu64 " involuntary_switches=%" PRIu64
-           " read_bytes=%" PRIu64, usage->minor_faults, usage->major_faults, usage->voluntary_switches,
-           usage->involuntary_switches, usage->read_bytes);
+    printf(" minor_faults=%" PRIu64 " major_faults=%" PRIu64 " voluntary_switches=%" PRIu64
+           " involuntary_switches=%" PRIu64 " read_bytes=%" PRIu64,
+           usage->minor_faults, usage->major_faults, usage->voluntary_switches, usage->involuntary_switches,
+           usage->read_bytes);
 }
 
 static void dump_load(struct bytes * in, size_t at) {
@@ -287,7 +308,8 @@ static void dump_weight(struct bytes * in, size_t at) {
     TAKE(in, struct tt_weight, weight);
     print_number("load", weight.load);
     print_string("name", weight.name, at);
-    printf(" split_index=%" PRIu32 " mapped=%" PRIu32 " file_offset=%" PRIu64 " size_bytes=%" PRIu64 " address=%#" PRIx64,
+    printf(" split_index=%" PRIu32 " mapped=%" PRIu32 " file_offset=%" PRIu64 " size_bytes=%" PRIu64
+           " address=%#" PRIx64,
            weight.split_index, weight.mapped, weight.file_offset, weight.size_bytes, weight.address);
 }
 
@@ -295,8 +317,8 @@ static void dump_context(struct bytes * in, size_t at) {
     TAKE(in, struct tt_context, context);
     print_number("context", context.context);
     print_number("load", context.load);
-    printf(" n_ctx=%" PRIu32 " n_batch=%" PRIu32 " n_ubatch=%" PRIu32 " n_threads=%" PRIu32,
-           context.n_ctx, context.n_batch, context.n_ubatch, context.n_threads);
+    printf(" n_ctx=%" PRIu32 " n_batch=%" PRIu32 " n_ubatch=%" PRIu32 " n_threads=%" PRIu32, context.n_ctx,
+           context.n_batch, context.n_ubatch, context.n_threads);
     print_string("type_k", context.type_k, at);
     print_string("type_v", context.type_v, at);
 }
@@ -304,7 +326,8 @@ static void dump_context(struct bytes * in, size_t at) {
 static void dump_buffer(struct bytes * in, size_t at) {
     TAKE(in, struct tt_buffer, buffer);
     print_number("buffer", buffer.buffer);
-    printf(" usage=%" PRIu32 " address=%#" PRIx64 " size_bytes=%" PRIu64, buffer.usage, buffer.address, buffer.size_bytes);
+    printf(" usage=%" PRIu32 " address=%#" PRIx64 " size_bytes=%" PRIu64, buffer.usage, buffer.address,
+           buffer.size_bytes);
     print_string("name", buffer.name, at);
     print_string("backend", buffer.backend, at);
 }
@@ -316,10 +339,10 @@ static void dump_graph(struct bytes * in, size_t at) {
     if (n > UINT32_MAX) {
         stop(at, "%" PRIu64 " nodes", n);
     }
-    graphs = grown(graphs, n_graphs + 1, sizeof *graphs);
+    graphs             = grown(graphs, n_graphs + 1, sizeof *graphs);
     graphs[n_graphs++] = (struct graph) { head.graph, (uint32_t) n, head.n_nodes, nodes };
-    printf(" graph=%" PRIu32 " hash=%016" PRIx64 " n_nodes=%" PRIu32 " n_leafs=%" PRIu32,
-           head.graph, head.hash, head.n_nodes, head.n_leafs);
+    printf(" graph=%" PRIu32 " hash=%016" PRIx64 " n_nodes=%" PRIu32 " n_leafs=%" PRIu32, head.graph, head.hash,
+           head.n_nodes, head.n_leafs);
     for (uint32_t i = 0; i < n; i++) {
         struct tt_node node;
         memcpy(&node, nodes + i * sizeof node, sizeof node);
@@ -348,7 +371,8 @@ static void dump_placement(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_placement, head);
     const uint8_t * places = take(in, (size_t) head.n * sizeof(struct tt_place));
-    printf(" placement=%" PRIu32 " graph=%" PRIu32 " hash=%016" PRIx64 " n=%" PRIu32, head.placement, head.graph, head.hash, head.n);
+    printf(" placement=%" PRIu32 " graph=%" PRIu32 " hash=%016" PRIx64 " n=%" PRIu32, head.placement, head.graph,
+           head.hash, head.n);
     for (uint32_t i = 0; i < head.n; i++) {
         struct tt_place place;
         memcpy(&place, places + i * sizeof place, sizeof place);
@@ -369,7 +393,8 @@ static void dump_pass(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_pass, pass);
     const uint8_t * tokens = take(in, (size_t) pass.n_tokens * sizeof(struct tt_token));
-    passes = grown(passes, n_passes + 1, sizeof *passes);
+
+    passes             = grown(passes, n_passes + 1, sizeof *passes);
     passes[n_passes++] = (struct pass) { pass.pass, pass.graph };
     print_number("pass", pass.pass);
     print_number("context", pass.context);
@@ -382,8 +407,8 @@ static void dump_pass(struct bytes * in, size_t at) {
     for (uint32_t i = 0; i < pass.n_tokens; i++) {
         struct tt_token token;
         memcpy(&token, tokens + i * sizeof token, sizeof token);
-        printf("\n    row %" PRIu32 " token=%" PRId32 " position=%" PRId32 " sequence=%" PRId32 " output=%" PRIu32,
-               i, token.token, token.position, token.sequence, token.output);
+        printf("\n    row %" PRIu32 " token=%" PRId32 " position=%" PRId32 " sequence=%" PRId32 " output=%" PRIu32, i,
+               token.token, token.position, token.sequence, token.output);
     }
 }
 
@@ -401,7 +426,7 @@ static void dump_compute(struct bytes * in, size_t at) {
     if (it.n_map && it.n_map != it.n_nodes) {
         stop(at, "map of %" PRIu32 " for %" PRIu32 " nodes", it.n_map, it.n_nodes);
     }
-    computes = grown(computes, n_computes + 1, sizeof *computes);
+    computes               = grown(computes, n_computes + 1, sizeof *computes);
     computes[n_computes++] = (struct compute) { it.compute, graph_of_pass(it.pass), it.n_nodes, it.first_node, map };
     printf(" compute=%" PRIu64 " pass=%" PRIu32 " split=%" PRIu32, it.compute, it.pass, it.split);
     print_string("backend", it.backend, at);
@@ -424,8 +449,8 @@ static void dump_split(struct bytes * in, size_t at) {
 
 static void dump_copy(struct bytes * in, size_t at) {
     TAKE(in, struct tt_copy, it);
-    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " size_bytes=%" PRIu64, it.pass, it.split, it.begin_ns,
-           it.size_bytes);
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " size_bytes=%" PRIu64, it.pass, it.split,
+           it.begin_ns, it.size_bytes);
     print_string("tensor", it.tensor, at);
     print_string("from", it.from, at);
     print_string("to", it.to, at);
@@ -462,7 +487,8 @@ static void dump_residency(struct bytes * in, size_t at) {
     TAKE(in, struct tt_residency, it);
     print_number("pass", it.pass);
     print_number("load", it.load);
-    printf(" address=%#" PRIx64 " size_bytes=%" PRIu64 " page_bytes=%" PRIu32, it.address, it.size_bytes, it.page_bytes);
+    printf(" address=%#" PRIx64 " size_bytes=%" PRIu64 " page_bytes=%" PRIu32, it.address, it.size_bytes,
+           it.page_bytes);
     print_number("n_runs", it.n_runs);
     const size_t    n    = it.n_runs == TT_NONE ? 0 : it.n_runs;
     const uint8_t * runs = take(in, n * 8);
@@ -485,7 +511,10 @@ static void dump_clock(struct bytes * in, size_t at) {
     printf(" ticks=%" PRIu64, ticks);
 }
 
-static const struct { const char * name; void (*dump)(struct bytes *, size_t); } kinds[] = {
+static const struct {
+    const char * name;
+    void (*dump)(struct bytes *, size_t);
+} kinds[] = {
     [TT_INFO]       = { "info", dump_info },
     [TT_STRING]     = { "string", dump_string },
     [TT_FILE_MAP]   = { "file_map", dump_file_map },
@@ -580,8 +609,8 @@ static void dump_op(const struct op * op, uint64_t compute, bool show, struct th
 static void dump_index(const struct tt_index * index, struct bytes * chunk, uint64_t compute, bool show) {
     const uint64_t n = (uint64_t) index->ne0 * index->ne1, left = chunk->end - chunk->at;
     if ((index->bytes != 4 && index->bytes != 8) || n > left / index->bytes) {
-        stop(chunk->at, "index of %" PRIu32 " x %" PRIu32 " numbers of %u bytes, %" PRIu64 " bytes are left", index->ne0,
-             index->ne1, index->bytes, left);
+        stop(chunk->at, "index of %" PRIu32 " x %" PRIu32 " numbers of %u bytes, %" PRIu64 " bytes are left",
+             index->ne0, index->ne1, index->bytes, left);
     }
     const uint8_t * data = take(chunk, ((size_t) n * index->bytes + TT_UNIT - 1) / TT_UNIT * TT_UNIT);
     if (show) {
@@ -595,13 +624,14 @@ static void dump_index(const struct tt_index * index, struct bytes * chunk, uint
 static void dump_events(struct bytes chunk, bool show, struct thread_count * count) {
     static uint64_t compute, last;
     while (chunk.at < chunk.end) {
-        const size_t at = chunk.at;
+        const size_t at    = chunk.at;
         struct bytes again = chunk;
         TAKE(&again, struct tt_op, op);
         switch (op.type) {
             case TT_OP: {
-                const uint64_t  begin = last + op.gap;
+                const uint64_t  begin    = last + op.gap;
                 const struct op short_op = { begin, begin + op.took, op.barrier, op.node, op.n_fused };
+
                 last     = short_op.end;
                 chunk.at = again.at;
                 dump_op(&short_op, compute, show, count);
@@ -611,6 +641,7 @@ static void dump_events(struct bytes chunk, bool show, struct thread_count * cou
                 TAKE(&chunk, struct tt_long_op, found);
                 const uint64_t  barrier = found.barrier | (uint64_t) found.barrier_high << 32;
                 const struct op long_op = { found.begin, found.begin + found.took, barrier, found.node, found.n_fused };
+
                 last = long_op.end;
                 dump_op(&long_op, compute, show, count);
                 break;
@@ -623,7 +654,8 @@ static void dump_events(struct bytes chunk, bool show, struct thread_count * cou
                 count->open++;
                 if (show) {
                     printf("  thread_begin time=%" PRIu64 " compute=%" PRIu64 " thread=%" PRIu32 " pool=%" PRIu16
-                           " os_thread=%" PRIu32 "\n", begin.time, compute, begin.thread, begin.n_threads, begin.os_thread);
+                           " os_thread=%" PRIu32 "\n",
+                           begin.time, compute, begin.thread, begin.n_threads, begin.os_thread);
                 }
                 break;
             }
@@ -666,7 +698,7 @@ static struct bytes read_file(const char * path) {
     struct bytes file   = { NULL, 0, 0 };
     FILE *       stream = fopen(path, "rb");
     size_t       got, size = 0;
-    uint8_t *    data   = NULL;
+    uint8_t *    data = NULL;
     if (!stream) {
         stop(0, "%s", strerror(errno));
     }
@@ -693,15 +725,15 @@ static void dump_header(const struct tt_file_header * header, const uint8_t * da
     }
     printf(" os_thread=%" PRIu32 " open_ns=%" PRIu64 " clock=%s crc=%s dropped_records=%" PRIu64
            " dropped_bytes=%" PRIu64 " dropped_why=%" PRIu32 "\n",
-           header->os_thread, header->open_ns, header->clock == TT_CLOCK_TSC ? "tsc" : "monotonic", whole ? "right" : "wrong",
-           header->dropped_records, header->dropped_bytes, header->dropped_why);
+           header->os_thread, header->open_ns, header->clock == TT_CLOCK_TSC ? "tsc" : "monotonic",
+           whole ? "right" : "wrong", header->dropped_records, header->dropped_bytes, header->dropped_why);
     if (!whole) {
         stop(offsetof(struct tt_file_header, crc), "the header has a wrong checksum");
     }
 }
 
 static void dump_segment(const char * path, bool show) {
-    file_name = path;
+    file_name         = path;
     struct bytes file = read_file(path);
     if (file.end < TT_PAGE) {
         stop(0, "%zu bytes, a segment has at least %u", file.end, TT_PAGE);
@@ -712,7 +744,8 @@ static void dump_segment(const char * path, bool show) {
         stop(0, "no tensor trace");
     }
     if (header.version != TT_VERSION) {
-        stop(offsetof(struct tt_file_header, version), "version %" PRIu32 ", this tt_dump reads version %u", header.version, TT_VERSION);
+        stop(offsetof(struct tt_file_header, version), "version %" PRIu32 ", this tt_dump reads version %u",
+             header.version, TT_VERSION);
     }
     if (header.clock > TT_CLOCK_TSC) {
         stop(offsetof(struct tt_file_header, clock), "clock %" PRIu32 " is unknown", header.clock);
@@ -725,6 +758,7 @@ static void dump_segment(const char * path, bool show) {
     putchar('\n');
     dump_header(&header, file.data);
     struct thread_count count = { 0 };
+
     file.at = TT_PAGE;
     for (uint32_t sequence = 0; file.at < file.end; sequence++) {
         const size_t at = file.at;
@@ -743,8 +777,9 @@ static void dump_segment(const char * path, bool show) {
         }
         struct bytes payload = { file.data, file.at, file.at + (size_t) chunk.committed };
         const bool   right   = !chunk.sealed || chunk.crc == crc32_of(file.data + payload.at, (size_t) chunk.committed);
-        printf("chunk %" PRIu32 " at=%zu size_bytes=%" PRIu64 " committed=%" PRIu64 " %s%s\n", sequence, at, chunk.size_bytes,
-               chunk.committed, chunk.sealed ? "sealed" : "not sealed", right ? "" : ", wrong checksum");
+        printf("chunk %" PRIu32 " at=%zu size_bytes=%" PRIu64 " committed=%" PRIu64 " %s%s\n", sequence, at,
+               chunk.size_bytes, chunk.committed, chunk.sealed ? "sealed" : "not sealed",
+               right ? "" : ", wrong checksum");
         if (!right || chunk.sealed > 1) {
             stop(at, "chunk %" PRIu32 " has a wrong checksum", sequence);
         }
@@ -757,8 +792,8 @@ static void dump_segment(const char * path, bool show) {
     }
     if (header.kind == TT_SEGMENT_THREAD) {
         printf("summary computes=%" PRIu64 " open=%" PRIu64 " ops=%" PRIu64 " fused=%" PRIu64 " indexes=%" PRIu64
-               " work=%" PRIu64 " barrier=%" PRIu64 "\n", count.computes, count.open, count.ops, count.fused,
-               count.indexes, count.work, count.barrier);
+               " work=%" PRIu64 " barrier=%" PRIu64 "\n",
+               count.computes, count.open, count.ops, count.fused, count.indexes, count.work, count.barrier);
     }
 }
 
