@@ -1,4 +1,4 @@
-/* What the files of the tracer share. Nothing here knows ggml; hooks/ does. */
+/* What the files of the tracer share. Nothing here knows ggml; ../ggml does. */
 #ifndef TT_H
 #define TT_H
 

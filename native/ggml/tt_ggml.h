@@ -11,7 +11,7 @@
 #include "ggml-impl.h"
 
 #ifdef TT_ATTACH
-#include "api.h" /* ggml's functions are looked for when the process has loaded them */
+#include "tt_api.h" /* ggml's functions are looked for when the process has loaded them */
 #endif
 
 #define TT_HIDDEN __attribute__((visibility("hidden")))

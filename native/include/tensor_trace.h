@@ -44,22 +44,45 @@ struct ggml_backend;
 struct ggml_backend_buffer;
 struct tt_writer;
 
+/*
+ * The order of calls. Each line may occur many times within the one above it; what stands on one line comes in that
+ * order. No call stops the program: what the tracer cannot place it leaves out, and the checks of the run find it
+ * missing.
+ *
+ *     start                                        once, by whichever hook comes first
+ *     load_begin  file_mapped …  weight …  buffer_is …  load_end             a model
+ *     buffer_begin  buffer_end                     any allocation, at any time
+ *     context                                      of a model that is loaded
+ *       call                                       llama_decode or llama_encode of a context
+ *         [graph_built]  pass_begin  pass_end      a ubatch
+ *           copy_begin [copy_part …]  split_begin  split_end                a split of the scheduler
+ *             compute_begin  compute_end           a graph, or a part of one, on the CPU
+ *               thread_begin  thread_end           on each of its threads
+ *                 op_begin [barrier_begin  barrier_end …]  op_end           a node
+ *       logits  sampled                            after the pass that gave them
+ */
+
 /* What a hook must know before it calls: is this process traced, is this thread in a compute. */
 extern bool                        tensor_trace_on; /* ends while others look: see TENSOR_TRACE_PROCESS */
 extern __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec")));
 
 void tensor_trace_start(void); /* once per process, by the first hook; reads the environment */
 
+/* A model is loaded from `path`; what this thread maps and allocates until the end belongs to it. */
 void tensor_trace_load_begin(const char * path);
 void tensor_trace_load_end(void);
+/* `size` bytes of the file behind `fd` lie at `address` from now on; unmapped: these bytes of it no longer. */
 void tensor_trace_file_mapped(const void * address, size_t size, int fd);
-bool tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT=0; noted in the trace */
 void tensor_trace_file_unmapped(const void * address, size_t size);
+bool tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT=0; noted in the trace */
+/* Where a weight came from: the file of this number among the model's, the offset in it; mapped: it stays there. */
 void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped);
 
+/* A buffer of ggml was allocated; is: it has its usage now (weights, compute); end: it is about to be freed. */
 void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer);
 void tensor_trace_buffer_is(struct ggml_backend_buffer * buffer);
 void tensor_trace_buffer_end(struct ggml_backend_buffer * buffer);
+/* The CPU backend's memory for intermediate values of its kernels, which no ggml buffer describes. */
 void tensor_trace_work_begin(const void * address, size_t size);
 void tensor_trace_work_end(const void * address);
 
@@ -79,28 +102,32 @@ struct tensor_trace_ubatch {
     const int32_t * const * sequence;
     const int8_t *          output;    /* may be NULL; -1: not known */
 };
-void tensor_trace_context(const struct tensor_trace_context * context);
-void tensor_trace_call(const void * context);
-void tensor_trace_warmup(bool begins); /* passes of this thread until it ends only warm up */
-void tensor_trace_graph_built(void); /* this thread's next pass runs a graph that was made anew */
-void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch);
-void tensor_trace_pass_end(int status);
-void tensor_trace_logits(const void * context);
-void tensor_trace_sampled(int32_t token);
+void tensor_trace_context(const struct tensor_trace_context * context); /* a context was made, with these sizes */
+void tensor_trace_call(const void * context); /* llama_decode or llama_encode begins: its passes belong together */
+void tensor_trace_warmup(bool begins);        /* passes of this thread until it ends only warm up */
+void tensor_trace_graph_built(void);          /* this thread's next pass runs a graph that was made anew */
+void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch); /* a graph is about to be computed for it */
+void tensor_trace_pass_end(int status);            /* it was computed; not 0: it failed */
+void tensor_trace_logits(const void * context);    /* somebody reads what the context's last pass gave */
+void tensor_trace_sampled(int32_t token);          /* this token was chosen from what this thread read last */
 
 /* The scheduler's splits of a pass, and the tensors that are copied for them; a copy ends where the next step begins. */
 void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to,
                              int split);
 void tensor_trace_copy_part(size_t size); /* only so much of it was copied (again, so much more) */
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
-void tensor_trace_split_end(struct ggml_backend * backend);
+void tensor_trace_split_end(struct ggml_backend * backend); /* all of it is done, on this backend */
 
+/* The CPU backend computes a graph, or the part of one that a split is: on the thread that asked for it. */
 void tensor_trace_compute_begin(struct ggml_cgraph * graph);
 void tensor_trace_compute_end(struct ggml_cgraph * graph);
+/* The part of one thread, `ith` of `nth`, in that. Between them `tensor_trace_self` is what the thread writes with. */
 void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth);
 void tensor_trace_thread_end(void);
+/* This thread's part of a node, named by its place in the graph; an end of a later node: those between are fused. */
 void tensor_trace_op_begin(struct tt_writer * self, int node);
 void tensor_trace_op_end(struct tt_writer * self, int node);
+/* Within an op: this thread waits for the others. */
 void tensor_trace_barrier_begin(struct tt_writer * self);
 void tensor_trace_barrier_end(struct tt_writer * self);
 

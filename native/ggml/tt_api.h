@@ -1,6 +1,7 @@
 /*
- * What attached tracing calls in the ggml and llama.cpp of the process: found in the libraries that it has
- * loaded, never linked. ggml_* here are macros, so that the files of hooks/ work with and without.
+ * What the recorder calls in the ggml and llama.cpp of the process. Attached tracing fills `tt_api` with what it finds
+ * in the loaded libraries (attach/find.c), for it links neither; ggml_* are macros here, so that the files of this
+ * room work with it and without.
  */
 #ifndef TT_API_H
 #define TT_API_H
