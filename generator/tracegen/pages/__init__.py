@@ -1,1 +1,1 @@
-"""Pages: context.py joins analyses and charts, render.py turns them into HTML."""
+"""Pages: collector.py draws figures and keeps files, render.py prints them with the templates."""
