@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tracegen.capture.llama_cpp import ensure_build
-from tracegen.demo.models import DTYPES, KINDS, split_paths, write_demo_model
+from tracegen.demo.models import KINDS, split_paths, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.model import DEMO_DTYPES
 from tracegen.progress import Progress
 from tracegen.readers.gguf.file import read_model
 
@@ -60,7 +61,7 @@ def test_tinyllama_has_the_mix_of_a_q4_k_m_file(tmp_path: Path) -> None:
     assert set(tensors["dtype"].unique()) == {"F32", "Q4_K", "Q6_K"}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DEMO_DTYPES)
 def test_values_are_finite_centred_and_spread_as_planned(tmp_path: Path, dtype: str) -> None:
     (path,) = write_demo_model("moe", tmp_path / "m.gguf", dtype=dtype)
     expected = {"attn_q": 1.5 / 16, "attn_k": 1.5 / 16, "attn_v": 1 / 16, "ffn_up_exps": 1 / 16}
@@ -73,7 +74,7 @@ def test_values_are_finite_centred_and_spread_as_planned(tmp_path: Path, dtype: 
             assert values.std() == pytest.approx(expected[part], rel=0.06)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DEMO_DTYPES)
 def test_tokens_that_print_badly_are_unlikely(tmp_path: Path, dtype: str) -> None:
     """Equal first features, left alone by every layer, meet negative output rows."""
     (path,) = write_demo_model("demo", tmp_path / "m.gguf", dtype=dtype)
@@ -159,7 +160,7 @@ def completion() -> Path:
 @pytest.mark.parametrize(
     ("kind", "shape"),
     [
-        *((kind, {"dtype": dtype}) for kind in ("demo", "moe") for dtype in DTYPES),
+        *((kind, {"dtype": dtype}) for kind in ("demo", "moe") for dtype in DEMO_DTYPES),
         ("tinyllama", SMALL_TINYLLAMA),
     ],
 )

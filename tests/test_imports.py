@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,7 +19,7 @@ OUTSIDE_THE_ROOMS = {"__init__", "__main__", "__pycache__", "cli"}
 
 # From the ground up; a module imports from its own floor or from one below.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
+    ("errors", "arguments"),
     ("model", "naming", "ggml_types", "address"),
     ("tables",),
     ("resources", "progress", "store", "held_tokens", "hashes"),
@@ -26,7 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("checks",),
     ("figures",),
     ("pages",),
-    ("runs", "notebook", "publishing"),
+    ("runs", "notebook", "publishing", "folders"),
     ("site",),
     ("commands",),
     ("demo", "cli"),
@@ -62,7 +66,19 @@ def imported_rooms(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tracegen":
             inside = node.module.removeprefix("tracegen").lstrip(".")
             names |= {f"{inside}.{alias.name}".lstrip(".") for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {a.name.removeprefix("tracegen.") for a in node.names if a.name.startswith("tracegen.")}
     return {room_of(name) for name in names}
+
+
+def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
+    made = tmp_path / "made.py"
+    made.write_text(
+        "from typing import TYPE_CHECKING\nimport tracegen.model\n"
+        "if TYPE_CHECKING:\n    from tracegen.cli import main\n"
+        "def f():\n    if True:\n        from tracegen.site.plugin import x\n    from tracegen import pages, store\n"
+    )
+    assert imported_rooms(made) == {"model", "pages", "site", "store"}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
@@ -94,3 +110,32 @@ def test_the_architecture_names_every_room_and_no_other() -> None:
     rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
     native = {path.name for path in (ROOT / "native").iterdir() if path.is_dir() and path.name != "build"}
     assert named == (rooms - OUTSIDE_THE_ROOMS) | native
+
+
+HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2", "gguf", "rich")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without"),
+    [
+        (["--help"], HEAVY),
+        (["--version"], HEAVY),
+        (["show", "--help"], HEAVY),
+        (["run", "--help"], HEAVY),
+        (["build", "--help"], HEAVY),
+        (["show", "nothing"], set(HEAVY) - {"jinja2"}),
+        (["run", "nothing"], HEAVY),
+        (["completion", "fish"], HEAVY),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_loads_what_it_needs(arguments: list[str], without: Iterable[str], tmp_path: Path) -> None:
+    """In a process of its own: which of the large packages are loaded when it has ended."""
+    code = (
+        "import json, sys\nfrom tracegen.__main__ import main\nstatus = main()\n"
+        "print(json.dumps([status, sorted(sys.modules)]))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=tmp_path)
+    status, loaded = json.loads(ended.stdout.splitlines()[-1])
+    assert status == (2 if "nothing" in arguments else 0), ended.stderr
+    assert set(loaded) & set(without) == set()

@@ -17,7 +17,8 @@ from tests.stand_in import a_report, a_version
 from tracegen.analysis.held import held
 from tracegen.errors import SettingsError, StoreError
 from tracegen.figures.downloads import to_parquet
-from tracegen.notebook.loaded import LoadedRun, LoadedVersion, run_folder
+from tracegen.folders import run_folder
+from tracegen.notebook.loaded import LoadedRun, LoadedVersion
 
 ROOT = Path(__file__).parents[1]
 

@@ -5,10 +5,11 @@ In a notebook, `tracegen.load("demo")` gives a run's tables, `tracegen.load("dem
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tracegen.notebook.loaded import LoadedRun, LoadedVersion
 
 __version__ = "0.2.0"

@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Run one command; returns its exit code."""
     try:
-        from tracegen import cli  # loads pandas
+        from tracegen import cli
     except KeyboardInterrupt:
         print("tracegen: interrupted", file=sys.stderr)
         return 130

@@ -1,65 +1,87 @@
-"""The console script `tracegen`: one file per verb in commands/, errors caught once, here."""
+"""The console script `tracegen`: one file per verb in commands/, loaded when it is called; errors caught once, here."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from importlib import import_module
 
-from tracegen.capture.execute import visible
-from tracegen.commands import build, llama_cpp, model, publish, read, run, sample, serve, show, tensors
-from tracegen.commands import exec as exec_
+import click
+
+from tracegen.arguments import COMPLETE, CONTEXT, Group, debug_option, explain
+from tracegen.commands import VERBS
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
-from tracegen.resources import package_version
-
-COMMANDS: tuple[ModuleType, ...] = (
-    run, exec_, show, publish, build, serve, read, sample, model, tensors, llama_cpp,
-)  # fmt: skip
 
 DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages a thesis can cite."
 EXIT_CODES = (
-    "exit codes: 0 fine · 1 a check failed · 2 wrong use or bad input · "
-    "3 the environment failed (disk full, child killed, tool missing) · 130 interrupted"
+    "Exit codes: 0 fine · 1 a check failed · 2 wrong use or bad input · "
+    "3 the environment failed (disk full, child killed, tool missing) · 130 interrupted."
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line of `tracegen`, with every verb."""
-    made = argparse.ArgumentParser(prog="tracegen", description=DESCRIPTION, epilog=EXIT_CODES)
-    made.add_argument("--version", action="version", version=f"tracegen {package_version()}")
-    made.add_argument("--debug", action="store_true", help="show where an error comes from")
-    verbs = made.add_subparsers(dest="verb", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        verb = verbs.add_parser(
-            command.NAME, help=command.HELP, description=command.HELP, epilog=getattr(command, "EPILOG", None)
-        )
-        command.add_arguments(verb)
-        verb.set_defaults(handler=command.run)
-    return made
+class Verbs(Group):
+    """The verbs by name; a module is imported when its verb is called, the list of them needs none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs, in the order of the help."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of this name, None when there is none."""
+        if cmd_name not in VERBS:
+            return None
+        found = import_module(f"tracegen.commands.{cmd_name.replace('-', '_')}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from tracegen.resources import package_version
+
+        click.echo(f"tracegen {package_version()}")
+        ctx.exit()
+
+
+tracegen = Verbs(
+    "tracegen",
+    help=DESCRIPTION,
+    epilog=EXIT_CODES,
+    context_settings=CONTEXT,
+    subcommand_metavar="COMMAND …",
+    params=[
+        click.Option(
+            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
+            help="Print the version and end.",
+        ),
+        debug_option(),
+    ],
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if exec_.lacks_program(given):
-        _say("exec: put -- before the program, as in: tracegen exec NAME -- llama-server -m FILE")
-        return SettingsError.exit_code
-    given, program = exec_.split(given)
-    try:
-        args = parser().parse_args(given)
-        args.program = program
-    except SystemExit as stop:
-        return int(stop.code or 0)
+    told: dict[str, bool] = {}
     try:
         with _terminable():
-            status = int(args.handler(args))
+            status = _completion() if COMPLETE in os.environ else _called(given, told)
             sys.stdout.flush()
         return status
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.UsageError as error:
+        _refuse(error)
+        return SettingsError.exit_code
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): that is fine, but Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -68,16 +90,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"interrupted; {stop}" if str(stop) else "interrupted")
         return 130
     except TracegenError as error:
-        if args.debug:
+        if told.get("debug"):
             raise
         _say(str(error))
         return error.exit_code
     except OSError as error:
-        if args.debug:
+        if told.get("debug"):
             raise
         place = f"{error.filename}: " if error.filename else ""
         _say(f"{place}{error.strerror or error}")
         return EnvironmentFailure.exit_code
+
+
+def _called(given: list[str], told: dict[str, bool]) -> int:
+    """Do what was asked for; `told` learns of `--debug`."""
+    with tracegen.make_context("tracegen", given, obj=told) as context:
+        return int(tracegen.invoke(context) or 0)
+
+
+def _completion() -> int:
+    """Answer the shell: what could follow the words that stand on its command line."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(tracegen, {}, "tracegen", COMPLETE, os.environ[COMPLETE])
 
 
 @contextmanager
@@ -100,7 +135,20 @@ def _terminable() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _say(message: str) -> None:
+def _refuse(error: click.UsageError) -> None:
+    """Say what is wrong with how a command was called; a command alone that needs more explains itself."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        print(error.message, file=sys.stderr)
+        return
+    context = error.ctx
+    if context is not None:
+        print(context.get_usage(), file=sys.stderr)
+    _say(f"error: {explain(error)}", context.command_path if context else "tracegen")
+
+
+def _say(message: str, who: str = "tracegen") -> None:
     """A message quotes paths, settings and logs: what they hold must not steer the terminal."""
+    from tracegen.capture.execute import visible
+
     lines = (visible(line) for line in message.split("\n"))
-    print("tracegen:", "\n".join(lines), file=sys.stderr)
+    print(f"{who}:", "\n".join(lines), file=sys.stderr)

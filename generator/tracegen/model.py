@@ -10,6 +10,9 @@ from typing import Any, Literal
 CheckState = Literal["passed", "warning", "failed", "not checked"]
 Verdict = Literal["complete", "complete with warnings", "not usable"]
 
+DEMO_MODELS = ("demo", "moe", "tinyllama")  # what demo_models.py writes; named here, because it takes long to load
+DEMO_DTYPES = ("F16", "Q4_0", "Q8_0", "Q4_K")
+
 
 @dataclass(frozen=True)
 class Experiment:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from typing import TYPE_CHECKING
 
 from tracegen.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _PACKAGE = Path(__file__).parent
 
@@ -52,6 +53,8 @@ def sample_project() -> dict[str, Path]:
 @cache
 def templates(name: str) -> Environment:
     """Jinja2 for the templates in `templates/NAME`: everything escaped, nothing undefined."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     return Environment(
         loader=FileSystemLoader(folder("templates") / name),
         autoescape=True,
@@ -65,6 +68,8 @@ def templates(name: str) -> Environment:
 @cache
 def package_version() -> str:
     """The version of tracegen that is running."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("tracegen")
     except PackageNotFoundError:

@@ -18,9 +18,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tracegen.address import name_problem
-from tracegen.demo.models import KINDS
 from tracegen.errors import SettingsError
-from tracegen.model import Experiment
+from tracegen.model import DEMO_MODELS, Experiment
 
 _MAX_INT32 = (1 << 31) - 1
 
@@ -162,7 +161,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
     given = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits")}
     model = str(mapping["model"])
     given |= {
-        "model": model if model in KINDS else str(folder / model),
+        "model": model if model in DEMO_MODELS else str(folder / model),
         "prompt": prompt,
         "flags": tuple(mapping.get("flags", ())),  # type: ignore[arg-type]
         "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ from tracegen.readers.gguf.file import read_model
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    model.add_arguments(parser)
-    return model.run(parser.parse_args(arguments))
+    status: int = model.command.main(list(arguments), standalone_mode=False)
+    return status
 
 
 def test_writes_a_model_and_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,7 @@ pytestmark = pytest.mark.usefixtures("stand_in_renderer")
 
 
 def command(module: types.ModuleType, *words: str) -> int:
-    parser = argparse.ArgumentParser()
-    module.add_arguments(parser)
-    result: int = module.run(parser.parse_args(words))
+    result: int = module.command.main(list(words), standalone_mode=False)
     return result
 
 

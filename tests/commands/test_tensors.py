@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -49,9 +48,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    parser = argparse.ArgumentParser()
-    tensors.add_arguments(parser)
-    assert tensors.run(parser.parse_args(arguments)) == 0
+    assert tensors.command.main(list(arguments), standalone_mode=False) == 0
     return capsys.readouterr().out
 
 

@@ -1,1 +1,24 @@
-"""One file per verb: parse, one call, print what was made."""
+"""The verbs of `tracegen`, one file each, in the order of the help.
+
+A verb's module is loaded when the verb is called, and loads what its work needs when it does it: `tracegen --help`
+reads this table alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+VERBS: Mapping[str, str] = {
+    "run": "Run an experiment under the tracer, check what was recorded, and store the run.",
+    "exec": "Record any program that uses llama.cpp (server, bench, your own) while it runs, and store the run.",
+    "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict.",
+    "publish": "Freeze a run as a version that can be cited, and say what becomes public.",
+    "build": "Build the site from the journal, the published versions and the newest drafts.",
+    "serve": "Serve the site on this machine and rebuild it when runs, settings, journal or templates change.",
+    "read": "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen).",
+    "sample": "Make a folder with the published sample run and build its site: needs no compiler and no llama.cpp.",
+    "model": "Write a demo model with random weights, to try things without a download.",
+    "tensors": "List the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components.",
+    "llama-cpp": "Build the pinned llama.cpp with its hooks, or hook and build a source tree of your own.",
+    "completion": "Print the script with which a shell completes the commands and options of tracegen.",
+}

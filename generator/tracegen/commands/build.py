@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mkdocs.commands.build import build
-from mkdocs.config import load_config
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.exceptions import Abort, ConfigurationError, MkDocsException
+import click
 
+from tracegen.arguments import PATH, Command
+from tracegen.commands import VERBS
 from tracegen.errors import CheckError, SettingsError, TracegenError
 
-NAME = "build"
-HELP = "Build the site from the journal, the published versions and the newest drafts."
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+
+config_option = click.option(
+    "-f",
+    "--config",
+    metavar="FILE",
+    default="mkdocs.yml",
+    show_default=True,
+    type=PATH,
+    help="The settings of the site.",
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen build`."""
-    parser.add_argument("-f", "--config", metavar="FILE", default="mkdocs.yml", help="the site's settings")
-    parser.add_argument("--strict", action="store_true", help="fail on any warning")
-    parser.add_argument("--verify", action="store_true", help="hash every published file anew, trusting no cache")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("build", cls=Command, help=VERBS["build"])
+@config_option
+@click.option("--strict", is_flag=True, help="Fail on any warning.")
+@click.option("--verify", is_flag=True, help="Hash every published file anew, and trust no cache.")
+def command(config: Path, strict: bool, verify: bool) -> int:
     """Build, and print the file to open."""
-    print(build_site(Path(args.config), strict=args.strict, verify=args.verify))
+    print(build_site(config, strict=strict, verify=verify))
     return 0
 
 
 def build_site(config_file: Path, *, strict: bool = False, verify: bool = False) -> Path:
     """Build the site and return its front page. Raises TracegenError for all that stops it."""
+    from mkdocs.commands.build import build
+
     with mkdocs_errors(), mkdocs_messages():
         config = loaded(config_file, strict=strict)
         config.plugins["tracegen"].config["verify"] = verify or config.plugins["tracegen"].config["verify"]
@@ -45,6 +53,9 @@ def loaded(config_file: Path, *, strict: bool) -> MkDocsConfig:
     """The site's settings. Raises SettingsError when there are none, or the plugin is not among them."""
     if not config_file.is_file():
         raise SettingsError(f"{config_file}: is missing; go to the folder of mkdocs.yml or name it with -f")
+    from mkdocs.config import load_config
+    from mkdocs.exceptions import Abort, ConfigurationError
+
     try:
         config = load_config(str(config_file), strict=strict or None)
     except (ConfigurationError, Abort) as error:
@@ -72,6 +83,8 @@ def mkdocs_messages() -> Iterator[None]:
 @contextmanager
 def mkdocs_errors() -> Iterator[None]:
     """Turn what MkDocs raises into our errors; ours, wrapped on the way, come out as they were."""
+    from mkdocs.exceptions import Abort, MkDocsException
+
     try:
         yield
     except (MkDocsException, SystemExit) as error:

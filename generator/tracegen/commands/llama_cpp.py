@@ -2,69 +2,77 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import click
+
+from tracegen.arguments import CONTEXT, PATH, Command, Group
 from tracegen.capture.hooked_tree import HEADER, SOURCES, Plan, carry_out, plan_hooks, plan_reverse
 from tracegen.capture.llama_cpp import TARGET, build_tree, ensure_build
-from tracegen.errors import SettingsError
+from tracegen.commands import VERBS
 from tracegen.progress import Progress
 from tracegen.resources import folder
 
-NAME = "llama-cpp"
-HELP = "Build the pinned llama.cpp with its hooks (once; kept in the cache), or hook a source tree of your own."
-EPILOG = (
-    "hook DIR puts the hooks into DIR, all or none; again: brings them up to date. "
-    "hook DIR --check exits with 0 when DIR is hooked with these hooks, 1 when hooking would change it, "
-    "2 when it cannot be hooked."
-)
+
+@click.group("llama-cpp", cls=Group, help=VERBS["llama-cpp"], context_settings=CONTEXT)
+def command() -> None:
+    """Nothing by itself: hook, build or path."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen llama-cpp`."""
-    parser.add_argument(
-        "action", choices=("build", "path", "hook"), help="build it; print where its programs are; hook a tree"
-    )
-    parser.add_argument(
-        "tree", nargs="?", type=Path, metavar="DIR", help="with hook: a source tree of llama.cpp, or one with its ggml"
-    )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--check", action="store_true", help="with hook: only say what would change")
-    how.add_argument("--reverse", action="store_true", help="with hook: take the hooks out, byte for byte")
-    how.add_argument("--source", type=Path, metavar="DIR", help="with build or path: your own hooked tree")
-    how.add_argument("--plain", action="store_true", help="without hooks: what the tracer is compared with")
-    parser.add_argument("--target", default=TARGET, help=f"the program to build (default {TARGET})")
+@command.command("hook", cls=Command, exclusive=(("check", "reverse"),))
+@click.argument("tree", metavar="DIR", type=PATH, help="A source tree of llama.cpp, or one with its ggml.")
+@click.option("--check", is_flag=True, help="Change nothing, and say what would change.")
+@click.option("--reverse", is_flag=True, help="Take the hooks out, byte for byte.")
+def hook(tree: Path, check: bool, reverse: bool) -> int:
+    """Put the hooks into a source tree, all or none; where they are, bring them up to date.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Hook a tree and say what changed; or build when needed, and print the folder of the programs."""
-    if args.action == "hook":
-        return _hook(args)
-    if args.tree is not None or args.check or args.reverse:
-        raise SettingsError(f"{args.action}: takes no DIR, --check or --reverse; --source names a tree of your own")
-    if args.source is not None:
-        print(build_tree(args.source, Progress(), args.target).programs)
-    else:
-        print(ensure_build(Progress(), traced=not args.plain, target=args.target).programs)
-    return 0
-
-
-def _hook(args: argparse.Namespace) -> int:
-    if args.tree is None or args.source is not None or args.plain:
-        raise SettingsError("hook: name the source tree, and neither --source nor --plain")
-    plan = plan_reverse(args.tree) if args.reverse else plan_hooks(args.tree, folder("native"))
-    if args.check:
+    With --check the exit code tells how the tree stands: 0 when it is hooked with these hooks, 1 when hooking would
+    change it, 2 when it cannot be hooked.
+    """
+    plan = plan_reverse(tree) if reverse else plan_hooks(tree, folder("native"))
+    if check:
         print(_state(plan))
         print(_changes(plan, "would change"), end="")
         return 1 if plan.changes else 0
     carry_out(plan)
-    print(f"{plan.tree}: {'the hooks are out' if args.reverse else _done(plan)}")
+    print(f"{plan.tree}: {'the hooks are out' if reverse else _done(plan)}")
     print(_changes(plan, "changed"), end="")
-    if not args.reverse:
+    if not reverse:
         print(_next(plan))
     return 0
+
+
+def _built(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `build` and `path`."""
+    for option in (
+        click.option("--target", metavar="PROGRAM", default=TARGET, show_default=True, help="The program to build."),
+        click.option("--plain", is_flag=True, help="Without hooks: what the tracer is compared with."),
+        click.option("--source", metavar="DIR", type=PATH, help="A hooked tree of your own."),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command("build", cls=Command, exclusive=(("source", "plain"),))
+@_built
+def build(source: Path | None, plain: bool, target: str) -> int:
+    """Build llama.cpp when it is not in the cache, and print the folder of its programs."""
+    if source is not None:
+        print(build_tree(source, Progress(), target).programs)
+    else:
+        print(ensure_build(Progress(), traced=not plain, target=target).programs)
+    return 0
+
+
+@command.command("path", cls=Command, exclusive=(("source", "plain"),))
+@_built
+def path(**given: Any) -> int:
+    """Print the folder of the programs; it builds them when they are not in the cache, as build does."""
+    return int(build.callback(**given))  # type: ignore[misc]
 
 
 def _done(plan: Plan) -> str:

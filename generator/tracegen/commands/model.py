@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import Any
 
-from tracegen.demo.models import DTYPES, KINDS, split_paths, write_demo_model
+import click
+
+from tracegen.arguments import PATH, WHOLE, Choice, Command
+from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
-
-NAME = "model"
-HELP = "write a demo model with random weights, to try things without a download"
+from tracegen.model import DEMO_DTYPES, DEMO_MODELS
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `tracegen model`."""
-    parser.add_argument("kind", choices=tuple(KINDS), help="demo: 5 MB; moe: 27 MB, 8 experts; tinyllama: 668 MB")
-    parser.add_argument("out", metavar="OUT", type=Path, help="file to write, NAME.gguf")
-    parser.add_argument("--seed", type=int, default=1, help="same seed, same bytes (default 1)")
-    parser.add_argument("--dtype", choices=DTYPES, help="type of the weights (default: the kind's own)")
-    parser.add_argument("--split", action="store_true", help="write two files, NAME-00001-of-00002.gguf and the other")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("model", cls=Command, help=VERBS["model"])
+@click.argument(
+    "kind",
+    metavar="KIND",
+    type=Choice(DEMO_MODELS),
+    help="What to write: demo (5 MB), moe (27 MB, 8 experts) or tinyllama (668 MB).",
+)
+@click.argument("out", metavar="OUT", type=PATH, help="The file to write, NAME.gguf.")
+@click.option(
+    "--seed", type=WHOLE, metavar="N", default=1, show_default=True, help="The same seed gives the same bytes."
+)
+@click.option(
+    "--dtype", type=Choice(DEMO_DTYPES), help="Type of the weights; without it, the one that belongs to the kind."
+)
+@click.option("--split", is_flag=True, help="Write two files: NAME-00001-of-00002.gguf and NAME-00002-of-00002.gguf.")
+def command(kind: str, out: Path, seed: int, dtype: str | None, split: bool) -> int:
     """Write the model and print the files made."""
-    out: Path = args.out
     if out.suffix != ".gguf":
         raise SettingsError(f"{out}: a model file is called NAME.gguf; change the name")
-    for path in split_paths(out) if args.split else (out,):
+    from tracegen.demo.models import split_paths, write_demo_model
+
+    for path in split_paths(out) if split else (out,):
         if path.exists():
             raise SettingsError(f"{path}: exists already; remove it or choose another name")
-    shape = {"dtype": args.dtype} if args.dtype else {}
-    for path in write_demo_model(args.kind, out, seed=args.seed, split=args.split, **shape):
+    shape: dict[str, Any] = {"dtype": dtype} if dtype else {}
+    for path in write_demo_model(kind, out, seed=seed, split=split, **shape):
         print(f"{path}  {path.stat().st_size:,} bytes, random weights")
     return 0

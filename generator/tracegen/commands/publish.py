@@ -2,51 +2,59 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
+
 from tracegen import store
+from tracegen.arguments import Command, Converted, run_names
+from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
 from tracegen.model import Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 
-NAME = "publish"
-HELP = "Freeze a run as a version that can be cited, and say what becomes public."
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen publish`."""
-    parser.add_argument("experiment", metavar="NAME", help="the experiment, its folder, or NAME/run-003")
-    parser.add_argument("runs", metavar="RUN", nargs="*", help="number of the run; without it: the newest")
-    parser.add_argument("-m", "--message", metavar="WHY", required=True, help="why it is published or withdrawn")
-    parser.add_argument("--withdraw", metavar="N", type=_number, help="mark version N as withdrawn instead")
-    parser.add_argument("--successor", metavar="M", type=_number, help="with --withdraw: the version to use instead")
-    parser.add_argument(
-        "--again", action="store_true", help="publish a run that a version holds already; or withdraw once more"
-    )
+def _number(text: str) -> int:
+    match = re.fullmatch(r"v?(\d+)", text)
+    if not match:
+        raise ValueError(f"{text!r} is no version; write 2 or v2")
+    return int(match[1])
 
 
-def run(args: argparse.Namespace) -> int:
+VERSION = Converted("version", _number)
+
+
+@click.command("publish", cls=Command, help=VERBS["publish"])
+@click.argument(
+    "experiment", metavar="NAME", shell_complete=run_names, help="The experiment, its folder, or NAME/run-003."
+)
+@click.argument("runs", metavar="[RUN]", nargs=-1, help="Number of the run; without it, the newest.")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is published or withdrawn.  [required]")
+@click.option("--withdraw", metavar="N", type=VERSION, help="Publish nothing, and mark version N as withdrawn.")
+@click.option("--successor", metavar="M", type=VERSION, help="With --withdraw: the version to use instead.")
+@click.option("--again", is_flag=True, help="Publish a run that a version holds already, or withdraw once more.")
+def command(
+    experiment: str, runs: tuple[str, ...], message: str, withdraw: int | None, successor: int | None, again: bool
+) -> int:
     """Publish or withdraw, and print the citation and the folder."""
-    named = re.fullmatch(r"(.+?)/(?:runs/(?=\d)|(?=run-))(\S+?)/?", args.experiment)  # as pages and commands name a run
-    folder = _experiment_folder(named[1] if named else args.experiment)
+    named = re.fullmatch(r"(.+?)/(?:runs/(?=\d)|(?=run-))(\S+?)/?", experiment)  # as pages and commands name a run
+    folder = _experiment_folder(named[1] if named else experiment)
     now = datetime.now(UTC)
-    if args.successor is not None and args.withdraw is None:
+    if successor is not None and withdraw is None:
         raise SettingsError("--successor is allowed together with --withdraw only")
-    if args.withdraw is not None:
-        if args.runs or named:
+    if withdraw is not None:
+        if runs or named:
             raise SettingsError("--withdraw takes a version and no runs")
-        publish.withdraw(folder, args.withdraw, args.message, args.successor, now, again=args.again)
-        print(
-            f"{folder.name}@v{args.withdraw} is marked as withdrawn; its pages stay. The next `tracegen build` says so."
-        )
+        publish.withdraw(folder, withdraw, message, successor, now, again=again)
+        print(f"{folder.name}@v{withdraw} is marked as withdrawn; its pages stay. The next `tracegen build` says so.")
         return 0
-    runs = [*([named[2]] if named else []), *args.runs]
-    print_published(folder, _chosen_run(folder, runs), args.message, now, again=args.again)
+    chosen = _chosen_run(folder, [*([named[2]] if named else []), *runs])
+    print_published(folder, chosen, message, now, again=again)
     return 0
 
 
@@ -103,10 +111,3 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
             raise SettingsError(f"{folder.name} has no run {numbers[0]!r}; there are: {there}")
         wanted = int(match[1])
     return store.read_run(runs[wanted])
-
-
-def _number(text: str) -> int:
-    match = re.fullmatch(r"v?(\d+)", text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no version; write 2 or v2")
-    return int(match[1])

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
-from tracegen.notebook.loaded import run_folder
-from tracegen.runs.recording import read_again
-
-NAME = "read"
-HELP = "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen)."
+from tracegen.arguments import Command, run_names
+from tracegen.commands import VERBS
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen read`."""
-    parser.add_argument("run", metavar="RUN", help="a run's folder, or NAME/run-003, or NAME for its newest run")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("read", cls=Command, help=VERBS["read"])
+@click.argument(
+    "run", metavar="RUN", shell_complete=run_names, help="Folder of a run, or NAME/run-003, or NAME for its newest run."
+)
+def command(run: str) -> int:
     """Read, and say what the checks now are."""
-    made = read_again(run_folder(args.run))
+    from tracegen.folders import run_folder
+    from tracegen.runs.recording import read_again
+
+    made = read_again(run_folder(run))
     print(f"{made.folder}: tables made anew; {made.verdict}")
     return 0

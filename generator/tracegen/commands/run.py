@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tracegen.commands.publish import print_published
+import click
+
+from tracegen.arguments import PLACE, WHOLE, Command, experiment_names
+from tracegen.commands import VERBS
 from tracegen.errors import CheckError, SettingsError
-from tracegen.model import Experiment, Run
-from tracegen.progress import Progress
-from tracegen.runs.measure import repetitions
-from tracegen.runs.series import series_report
-from tracegen.settings import experiment_from, read_experiment, with_repeat
 
-NAME = "run"
-HELP = "Run an experiment under the tracer, check what was recorded, and store the run."
+if TYPE_CHECKING:
+    from tracegen.model import Experiment, Run
+
 EPILOG = (
     "tracegen run demo-dense · tracegen run path/to/experiment.toml · "
     'tracegen run --model model.gguf --prompt "Hello" -n 5'
@@ -24,47 +23,75 @@ EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen run`."""
-    parser.add_argument("experiment", nargs="?", metavar="NAME|PATH", help="an experiment, or its experiment.toml")
-    parser.add_argument("--model", metavar="FILE", help="without an experiment: a GGUF file, or demo, moe, tinyllama")
-    parser.add_argument("--prompt", metavar="TEXT", help="without an experiment: the prompt")
-    parser.add_argument(
-        "-n", "--tokens", type=int, metavar="N", help=f"without an experiment: tokens to generate (default {TOKENS})"
-    )
-    parser.add_argument("--name", help=f"without an experiment: its name (default {QUICK})")
-    parser.add_argument("--llama-cpp", metavar="FOLDER", help="programs of another hooked llama.cpp")
-    parser.add_argument(
-        "--repeat", type=int, metavar="N", help="N runs with the same settings, and the range of their speeds"
-    )
-    parser.add_argument("--publish", action="store_true", help="publish the run as well")
-    parser.add_argument("-m", "--message", metavar="WHY", help="with --publish: why this version exists")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("run", cls=Command, help=VERBS["run"], epilog=EPILOG)
+@click.argument(
+    "experiment",
+    metavar="[NAME|PATH]",
+    required=False,
+    shell_complete=experiment_names,
+    help="An experiment, or the path of its experiment.toml.",
+)
+@click.option("--model", metavar="FILE", help="Without an experiment: a GGUF file, or demo, moe or tinyllama.")
+@click.option("--prompt", metavar="TEXT", help="Without an experiment: the prompt.")
+@click.option(
+    "-n", "--tokens", type=WHOLE, metavar="N", help=f"Without an experiment: tokens to generate; else {TOKENS}."
+)
+@click.option("--name", metavar="NAME", help=f"Without an experiment: the name to store the run under; else {QUICK}.")
+@click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
+@click.option("--repeat", type=WHOLE, metavar="N", help="Make N runs with the same settings, and tell their range.")
+@click.option("--publish", is_flag=True, help="Publish the run as well.")
+@click.option("-m", "--message", metavar="WHY", help="With --publish: why this version exists.")
+def command(
+    experiment: str | None,
+    model: str | None,
+    prompt: str | None,
+    tokens: int | None,
+    name: str | None,
+    llama_cpp: str | None,
+    repeat: int | None,
+    publish: bool,
+    message: str | None,
+) -> int:
     """Measure, print the verdict and where the run lies."""
-    if args.publish and not args.message:
+    if publish and not message:
         raise SettingsError("--publish: say why with -m")
-    if args.message and not args.publish:
+    if message and not publish:
         raise SettingsError("-m: says why a run is published; add --publish")
-    experiment, folder = _chosen(args)
-    experiment = with_repeat(experiment, args.repeat)
-    if args.publish and experiment.repeat > 1:
+    from tracegen.settings import with_repeat
+
+    if experiment is None:
+        chosen, folder = _quick(model, prompt, tokens, name)
+    else:
+        chosen, folder = _written(experiment, model, prompt, tokens, name)
+    chosen = with_repeat(chosen, repeat)
+    if publish and chosen.repeat > 1:
         raise SettingsError(
-            f"--publish: goes with one run, and this makes {experiment.repeat}; publish one of them afterwards: "
-            f"tracegen publish {experiment.name} RUN"
+            f"--publish: goes with one run, and this makes {chosen.repeat}; publish one of them afterwards: "
+            f"tracegen publish {chosen.name} RUN"
         )
+    made = _measured(chosen, folder, llama_cpp)
+    if publish:
+        from tracegen.commands.publish import print_published
+
+        print_published(folder, made[0], message or "")
+    return _status(made)
+
+
+def _measured(experiment: Experiment, folder: Path, llama_cpp: str | None) -> list[Run]:
+    """Make the runs, and print what each says as soon as it is stored."""
+    from tracegen.progress import Progress
+    from tracegen.runs.measure import repetitions
+    from tracegen.runs.series import series_report
+
     made: list[Run] = []
     try:
-        for one in repetitions(experiment, folder, Progress(), args.llama_cpp):
+        for one in repetitions(experiment, folder, Progress(), llama_cpp):
             print(_report(one), flush=True)
             made.append(one)
     finally:  # what is whole counts, also after Ctrl-C and when a later one failed
         if experiment.repeat > 1 and made:
             print(series_report(made, experiment.repeat), flush=True)
-    if args.publish:
-        print_published(folder, made[0], args.message)
-    return _status(made)
+    return made
 
 
 def print_stored(made: Run) -> int:
@@ -80,29 +107,38 @@ def _status(made: Sequence[Run]) -> int:
     return 0
 
 
-def _chosen(args: argparse.Namespace) -> tuple[Experiment, Path]:
-    """The experiment and its folder, from the name, the path or the options."""
-    if args.experiment is None:
-        if not args.model or args.prompt is None:
-            raise SettingsError("run: name an experiment, or give --model and --prompt")
-        settings: dict[str, object] = {
-            "question": "What does this model do to memory and disk?",
-            "model": args.model,
-            "prompt": args.prompt,
-            "tokens": TOKENS if args.tokens is None else args.tokens,
-        }
-        name = args.name or QUICK
-        if (EXPERIMENTS / name / "experiment.toml").is_file():
-            raise SettingsError(
-                f"--name: {EXPERIMENTS / name} has an experiment.toml of its own: `tracegen run {name}` runs it; "
-                "give another name"
-            )
-        return experiment_from(name, settings, Path.cwd()), EXPERIMENTS / name
-    if args.model or args.prompt is not None:
+def _quick(model: str | None, prompt: str | None, tokens: int | None, name: str | None) -> tuple[Experiment, Path]:
+    """The experiment that the options make up, and its folder."""
+    from tracegen.settings import experiment_from
+
+    if not model or prompt is None:
+        raise SettingsError("run: name an experiment, or give --model and --prompt")
+    settings: dict[str, object] = {
+        "question": "What does this model do to memory and disk?",
+        "model": model,
+        "prompt": prompt,
+        "tokens": TOKENS if tokens is None else tokens,
+    }
+    name = name or QUICK
+    if (EXPERIMENTS / name / "experiment.toml").is_file():
+        raise SettingsError(
+            f"--name: {EXPERIMENTS / name} has an experiment.toml of its own: `tracegen run {name}` runs it; "
+            "give another name"
+        )
+    return experiment_from(name, settings, Path.cwd()), EXPERIMENTS / name
+
+
+def _written(
+    given: str, model: str | None, prompt: str | None, tokens: int | None, name: str | None
+) -> tuple[Experiment, Path]:
+    """The experiment of this name or path, and its folder."""
+    from tracegen.settings import read_experiment
+
+    if model or prompt is not None:
         raise SettingsError("run: give an experiment, or --model and --prompt, not both")
-    if args.tokens is not None or args.name is not None:
+    if tokens is not None or name is not None:
         raise SettingsError("run: -n and --name go with --model; an experiment's settings stand in its experiment.toml")
-    path = experiment_file(args.experiment)
+    path = experiment_file(given)
     return read_experiment(path), path.parent
 
 

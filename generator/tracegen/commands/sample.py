@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from pathlib import Path
 
+import click
+
+from tracegen.arguments import PATH, Command
+from tracegen.commands import VERBS
 from tracegen.commands.build import build_site
 from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.resources import sample_project
 
-NAME = "sample"
-HELP = "Make a folder with the published sample run and build its site: needs no compiler and no llama.cpp."
+FOLDER = Path("tracegen-sample")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen sample`."""
-    parser.add_argument("folder", nargs="?", default="tracegen-sample", help="where to (default tracegen-sample)")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("sample", cls=Command, help=VERBS["sample"])
+@click.argument(
+    "folder",
+    metavar="[FOLDER]",
+    default=FOLDER,
+    type=PATH,
+    help=f"The folder to make; without it, {FOLDER}.",
+)
+def command(folder: Path) -> int:
     """Copy the project, build it, print the file to open."""
-    target = Path(args.folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise SettingsError(f"{target}: is not an empty folder; give one that is new")
+    from tracegen.resources import sample_project
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingsError(f"{folder}: is not an empty folder; give one that is new")
     for name, source in sample_project().items():
-        place = target / name
+        place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
             if source.is_dir():
@@ -35,5 +40,5 @@ def run(args: argparse.Namespace) -> int:
         except shutil.Error as error:  # of a whole tree: a list of (from, to, why)
             _, to, why = error.args[0][0]
             raise EnvironmentFailure(f"{to}: cannot be written: {why}") from error
-    print(build_site(target / "mkdocs.yml"))
+    print(build_site(folder / "mkdocs.yml"))
     return 0

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 from pathlib import Path
 
-from mkdocs.commands.serve import serve
+import click
 
-from tracegen.commands.build import loaded, mkdocs_errors
+from tracegen.arguments import Command
+from tracegen.commands import VERBS
+from tracegen.commands.build import config_option, loaded, mkdocs_errors
 from tracegen.errors import EnvironmentFailure, SettingsError
 
-NAME = "serve"
-HELP = "Serve the site on this machine and rebuild it when runs, settings, journal or templates change."
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen serve`."""
-    parser.add_argument("-f", "--config", metavar="FILE", default="mkdocs.yml", help="the site's settings")
-    parser.add_argument("-a", "--address", metavar="HOST:PORT", default="127.0.0.1:8000", help="where to listen")
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("serve", cls=Command, help=VERBS["serve"])
+@config_option
+@click.option(
+    "-a", "--address", metavar="HOST:PORT", default="127.0.0.1:8000", show_default=True, help="Where to listen."
+)
+@click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
+def command(config: Path, address: str, open_: bool) -> int:
     """Serve until interrupted."""
-    host, colon, port = args.address.rpartition(":")
+    host, colon, port = address.rpartition(":")
     if not host or not colon or not port.isdigit() or int(port) > 65535:
-        raise SettingsError(f"--address {args.address!r}: write HOST:PORT, for example 127.0.0.1:8000")
+        raise SettingsError(f"--address {address!r}: write HOST:PORT, for example 127.0.0.1:8000")
     with mkdocs_errors():
-        loaded(Path(args.config), strict=False)
+        from mkdocs.commands.serve import serve
+
+        loaded(config, strict=False)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
         try:
-            serve(config_file=args.config, dev_addr=args.address, open_in_browser=args.open)
+            serve(config_file=str(config), dev_addr=address, open_in_browser=open_)
         except OSError as error:
-            raise EnvironmentFailure(f"{args.address}: cannot listen there: {error.strerror or error}") from error
+            raise EnvironmentFailure(f"{address}: cannot listen there: {error.strerror or error}") from error
     return 0

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import click
 
-from tracegen import store
-from tracegen.analysis.accesses import Tables, accesses, placed, ranges, unseen
-from tracegen.analysis.buffers import total_peak
-from tracegen.analysis.operations import op_rows
-from tracegen.analysis.passes import measured
-from tracegen.analysis.summary import summarise
+from tracegen.arguments import WHOLE, Command, Converted, run_names
 from tracegen.capture.execute import visible
+from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
-from tracegen.model import Run
-from tracegen.notebook.loaded import run_folder
-from tracegen.tables import MEMORY_KINDS
 
-NAME = "show"
-HELP = "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict."
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tracegen.analysis.accesses import Tables
+    from tracegen.model import Run
+
 EPILOG = (
     "JSON holds plain numbers, not rounded; the unit stands in the name: _ns (nanoseconds), _bytes, _share (of 1), "
     "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. What a check found, "
@@ -34,53 +30,64 @@ EPILOG = (
 LIMIT = 50
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tracegen show`."""
-    parser.add_argument("run", metavar="RUN", help="a run's folder, or NAME/run-003, or NAME for its newest run")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--stats", action="store_true", help="rows of every table and what the trace says of itself")
-    what.add_argument("--verify", action="store_true", help="hash every file of the run and list all checks")
-    what.add_argument("--ops", action="store_true", help="the ops, in order of execution")
-    what.add_argument("--buffers", action="store_true", help="the runtime buffers, largest first")
-    parser.add_argument(
-        "--limit", type=_at_least_one, metavar="N", help=f"with --ops: at most N rows (default {LIMIT})"
-    )
-    parser.add_argument("--pass", dest="pass_id", type=int, metavar="K", help="with --ops: only pass K")
-    parser.add_argument("--json", action="store_true", help="the same as JSON, in numbers")
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{text!r} is no number of rows; write 1 or more")
+    return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+@click.command(
+    "show", cls=Command, help=VERBS["show"], epilog=EPILOG, exclusive=(("stats", "verify", "ops", "buffers"),)
+)
+@click.argument(
+    "run", metavar="RUN", shell_complete=run_names, help="Folder of a run, or NAME/run-003, or NAME for its newest run."
+)
+@click.option("--stats", is_flag=True, help="Print the rows of every table, and what the trace says of itself.")
+@click.option("--verify", is_flag=True, help="Hash every file of the run, and list all checks.")
+@click.option("--ops", is_flag=True, help="Print the ops, in order of execution.")
+@click.option("--buffers", is_flag=True, help="Print the runtime buffers, largest first.")
+@click.option(
+    "--limit", type=Converted("rows", _at_least_one), metavar="N", help=f"With --ops: N rows at most; else {LIMIT}."
+)
+@click.option("--pass", "pass_id", type=WHOLE, metavar="K", help="With --ops: pass K alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON, in numbers.")
+def command(
+    run: str, stats: bool, verify: bool, ops: bool, buffers: bool, limit: int | None, pass_id: int | None, as_json: bool
+) -> int:
     """Print what was asked for."""
-    for option, value in (("--limit", args.limit), ("--pass", args.pass_id)):
-        if value is not None and not args.ops:
+    for option, value in (("--limit", limit), ("--pass", pass_id)):
+        if value is not None and not ops:
             raise SettingsError(f"{option} is allowed together with --ops only")
-    folder = run_folder(args.run)
+    from tracegen import store
+    from tracegen.folders import run_folder
+
+    folder = run_folder(run)
     made = store.read_run(folder)
-    if args.verify:
-        return _verify(folder, made, args.json)
+    if verify:
+        return _verify(folder, made, as_json)
     tables = store.read_tables(folder / "tables")
-    if args.ops:
-        rows = op_rows(tables, None if args.pass_id is None else [_known_pass(tables, args.pass_id)])
-        shown = rows.head(args.limit or LIMIT)
-        _print_table(shown, args.json)
-        if len(shown) < len(rows):
-            print(f"{len(shown):,} of {len(rows):,} ops; --limit N prints more", file=sys.stderr)
-    elif args.buffers:
-        _print_table(_largest_first(tables["buffers"]), args.json)
-    elif args.stats:
+    if ops:
+        _print_ops(tables, pass_id, limit or LIMIT, as_json)
+    elif buffers:
+        _print_table(_largest_first(tables["buffers"]), as_json)
+    elif stats:
         rows_of, trace = {name: len(table) for name, table in tables.items()}, made.facts["trace"]
         words = {**_named("rows of", rows_of), **_named("trace", trace)}
-        _print_pairs(words, {"rows": rows_of, "trace": trace}, args.json)
+        _print_pairs(words, {"rows": rows_of, "trace": trace}, as_json)
     else:
         figures = _figures(made, tables)
-        _print_pairs(_overview(figures), figures, args.json)
+        _print_pairs(_overview(figures), figures, as_json)
     return 0
 
 
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows; write 1 or more")
-    return int(text)
+def _print_ops(tables: Tables, pass_id: int | None, limit: int, as_json: bool) -> None:
+    from tracegen.analysis.operations import op_rows
+
+    rows = op_rows(tables, None if pass_id is None else [_known_pass(tables, pass_id)])
+    shown = rows.head(limit)
+    _print_table(shown, as_json)
+    if len(shown) < len(rows):
+        print(f"{len(shown):,} of {len(rows):,} ops; --limit N prints more", file=sys.stderr)
 
 
 def _largest_first(buffers: pd.DataFrame) -> pd.DataFrame:
@@ -96,6 +103,8 @@ def _known_pass(tables: Tables, pass_id: int) -> int:
 
 
 def _verify(folder: Path, made: Run, as_json: bool) -> int:
+    from tracegen import store
+
     store.verify_run(folder)
     if as_json:
         print(json.dumps([asdict(check) for check in made.checks], indent=1))
@@ -112,6 +121,12 @@ def _named(group: str, values: Mapping[str, object]) -> dict[str, object]:
 
 def _figures(made: Run, tables: Tables) -> dict[str, Any]:
     """Key figures as plain numbers, None when not recorded; load and warm-up are outside all of them."""
+    from tracegen.analysis.accesses import accesses, placed, ranges, unseen
+    from tracegen.analysis.buffers import total_peak
+    from tracegen.analysis.operations import op_rows
+    from tracegen.analysis.passes import measured
+    from tracegen.analysis.summary import summarise
+
     ids = measured(tables)["pass_id"]
     rows = placed(tables, ids)
     ops = op_rows(tables, ids, accessed=accesses(tables, rows=rows))
@@ -155,6 +170,8 @@ def _kinds(tables: Tables) -> dict[str, int]:
 
 def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     """The key figures in words, in reading order."""
+    from tracegen.tables import MEMORY_KINDS
+
     more = figures["more_models"]
     times = figures["time_by_op_ns"]
     return {

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+import click
 
-from tracegen.readers.gguf.file import Model, read_model
+from tracegen.arguments import PATH, Command
+from tracegen.commands import VERBS
 
-NAME = "tensors"
-HELP = "list the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components"
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `tracegen tensors`."""
-    parser.add_argument("file", metavar="FILE.gguf", type=Path, help="the model; any file of a split one")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_const", dest="form", const="csv", help="print the table as CSV")
-    form.add_argument("--json", action="store_const", dest="form", const="json", help="print the table as JSON")
+    from tracegen.readers.gguf.file import Model
 
 
-def run(args: argparse.Namespace) -> int:
+@click.command("tensors", cls=Command, help=VERBS["tensors"], exclusive=(("as_csv", "as_json"),))
+@click.argument("file", metavar="FILE", type=PATH, help="The model; any file of a split one.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def command(file: Path, as_csv: bool, as_json: bool) -> int:
     """Print the tensors in the form asked for."""
-    model = read_model(args.file)
-    as_form = {"csv": _as_csv, "json": _as_json}.get(args.form, _as_text)
-    print(as_form(model))
+    from tracegen.readers.gguf.file import read_model
+
+    model = read_model(file)
+    print(_as_csv(model) if as_csv else _as_json(model) if as_json else _as_text(model))
     return 0
 
 
@@ -61,7 +61,9 @@ def _as_text(model: Model) -> str:
         "size_bytes": tensors["size_bytes"],
         "dtype": tensors["dtype"],
         "shape": [_shape(tuple(shape)) for shape in shapes],
-        "layer": ["" if pd.isna(layer) else layer for layer in tensors["layer"]],
+        "layer": [
+            "" if unknown else layer for layer, unknown in zip(tensors["layer"], tensors["layer"].isna(), strict=True)
+        ],
         "component": tensors["component"],
         "name": tensors["name"].map(_escaped),
     }

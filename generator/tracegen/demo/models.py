@@ -26,10 +26,9 @@ import numpy as np
 from tracegen.demo import weights as demo_weights
 from tracegen.demo.weights import BIAS, Plan, n_bytes, random_weights
 from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.model import DEMO_DTYPES
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
-
-DTYPES = ("F16", "Q4_0", "Q8_0", "Q4_K")
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,8 @@ def _shape(kind: str, overrides: dict[str, object]) -> Shape:
 
 def _problem(shape: Shape) -> str:
     """What keeps llama.cpp from running this shape; empty when nothing does."""
-    if shape.dtype not in DTYPES:
-        return f"dtype {shape.dtype!r} cannot be written; choose {', '.join(DTYPES)}"
+    if shape.dtype not in DEMO_DTYPES:
+        return f"dtype {shape.dtype!r} cannot be written; choose {', '.join(DEMO_DTYPES)}"
     block = 256 if shape.dtype == "Q4_K" else 32
     least = len(_readable_and_not()[1]) + 3 + 256 + 1
     counts = (shape.n_layers, shape.n_embd, shape.n_ff, shape.n_heads, shape.n_kv_heads, shape.context)

@@ -21,9 +21,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment
 from markupsafe import Markup
 
 from tracegen import resources, store
@@ -31,6 +30,9 @@ from tracegen.charts.text import printable
 from tracegen.errors import StoreError
 from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, Report
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SCHEMA = 1
 VERSION_FILE = "version.json"

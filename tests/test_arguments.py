@@ -1,0 +1,207 @@
+"""What a verb takes: options in any order, abbreviations, contradictions, wrong use, and what a shell is offered."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.test_cli import command_of, with_verbs_below
+from tracegen.arguments import COMPLETE, Choice, Command, explain
+from tracegen.cli import main, tracegen
+from tracegen.commands import VERBS
+from tracegen.commands.exec import PROGRAM
+from tracegen.model import DEMO_DTYPES, DEMO_MODELS
+
+LEAVES = [one for verb in VERBS for one in with_verbs_below(command_of(verb)) if isinstance(one, Command)]
+# An option that stands for many: what is written behind it, and what the verb is given.
+SAMPLES: dict[str, tuple[str, Any]] = {
+    "int": ("3", 3), "float": ("3", 3.0), "rows": ("7", 7), "version": ("v4", 4), "text": ("a word", "a word"),
+    "path": ("x y.gguf", Path("x y.gguf")),
+}  # fmt: skip
+
+
+def sample_of(param: click.Parameter) -> tuple[str, Any]:
+    """Text for a parameter, and the value it must become."""
+    if isinstance(param.type, click.Choice):
+        return param.type.choices[-1], param.type.choices[-1]
+    text, value = SAMPLES[param.type.name]
+    if param.name == "llama_cpp":
+        text = value = "./programs"  # not `programs`, which would be looked for elsewhere
+    return (text, (value,)) if param.nargs == -1 else (text, value)
+
+
+def pieces_of(command: Command, seed: int) -> tuple[list[list[str]], dict[str, Any]]:
+    """A call with an argument or option for each parameter, of contradicting ones one; and what it means."""
+    order = random.Random(seed)
+    left_out = {name for group in command.exclusive for name in order.sample(list(group), len(group) - 1)}
+    pieces, meant = [], {}
+    for param in command.params:
+        assert param.name is not None
+        if not param.expose_value:
+            continue
+        if isinstance(param, click.Option) and param.is_flag:
+            meant[param.name] = param.name not in left_out
+            pieces += [[param.opts[-1]]] if meant[param.name] else []
+            continue
+        text, value = sample_of(param)
+        if isinstance(param, click.Argument):
+            pieces.append([text])
+        elif param.name in left_out:
+            value = param.default if isinstance(param.default, str | int | Path) else None
+        else:
+            name = order.choice(param.opts)
+            pieces.append([f"{name}={text}"] if name.startswith("--") and order.random() < 0.5 else [name, text])
+        meant[param.name] = value
+    return pieces, meant
+
+
+def is_option(piece: list[str]) -> bool:
+    return piece[0].startswith("-")
+
+
+@pytest.mark.parametrize("command", LEAVES, ids=lambda command: command.name)
+def test_options_stand_in_any_order(command: Command) -> None:
+    for seed in range(60):
+        pieces, meant = pieces_of(command, seed)
+        order = random.Random(seed)
+        arguments = [piece for piece in pieces if not is_option(piece)]  # these keep their order
+        options = [piece for piece in pieces if is_option(piece)] + [["--debug"]]
+        order.shuffle(options)
+        places = sorted(order.choices(range(len(options) + 1), k=len(arguments)), reverse=True)
+        for argument, at in zip(reversed(arguments), places, strict=True):
+            options.insert(at, argument)
+        words = [word for piece in options for word in piece]
+        behind = ["--", "program", "--after", "-x"] if command.name == "exec" else []
+        with command.make_context(str(command.name), words + behind) as context:
+            assert context.params == meant, words
+            assert context.obj == {"debug": True}
+            assert context.meta.get(PROGRAM, ()) == tuple(behind[1:])
+
+
+@pytest.mark.parametrize("command", LEAVES, ids=lambda command: command.name)
+def test_of_options_that_contradict_each_other_one_is_taken(command: Command) -> None:
+    pieces, _ = pieces_of(command, 0)
+    words = [word for piece in pieces if not is_option(piece) for word in piece]
+    for group in command.exclusive:
+        options = [next(p for p in command.params if p.name == name) for name in group]
+        for first, second in ((a, b) for a in options for b in options if a is not b):
+            given = [w for p in (first, second) for w in ([p.opts[0]] if p.is_flag else [p.opts[0], "x"])]  # type: ignore[attr-defined]
+            with pytest.raises(click.UsageError) as refused:
+                command.make_context(str(command.name), [*words, *given])
+            said = explain(refused.value)
+            assert "not allowed with" in said and first.opts[0] in said and second.opts[0] in said
+
+
+@pytest.mark.parametrize("command", LEAVES, ids=lambda command: command.name)
+def test_a_long_option_is_written_in_full(command: Command) -> None:
+    known = {name for param in command.params for name in param.opts} | {"--help"}
+    for name in known:
+        if name.startswith("--") and name[:-1] not in known:
+            with pytest.raises(click.NoSuchOption) as refused:
+                command.make_context(str(command.name), [name[:-1], *(["--", "x"] if command.name == "exec" else [])])
+            if name != "--help":
+                assert f"did you mean {name}" in explain(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show"], "tracegen show: error: the following arguments are required: RUN"),
+        (["show", "x", "y", "z"], "tracegen show: error: unrecognized arguments: y z"),
+        (["show", "x", "--limit"], "tracegen show: error: argument --limit: expected one argument"),
+        (["show", "x", "--ops=3"], "tracegen show: error: argument --ops: takes no value"),
+        (["--debug=3"], "tracegen: error: argument --debug: takes no value"),
+        (["publish", "x"], "the following arguments are required: -m/--message"),
+        (["publish", "x", "-m", "w", "--withdraw", "q"], "argument --withdraw: 'q' is no version; write 2 or v2"),
+        (["exec", "x", "--after", "soon", "--", "p"], "argument --after: invalid float value: 'soon'"),
+        (["model", "big", "x"], "argument KIND: invalid choice: 'big' (choose from 'demo', 'moe', 'tinyllama')"),
+        (["llama-cpp", "frob"], "argument COMMAND: invalid choice: 'frob' (choose from hook, build, path)"),
+        (["llama-cpp", "hook", "--source", "x"], "tracegen llama-cpp hook: error: unrecognized arguments: --source"),
+        (["run", "--repeat", "9" * 5000], "argument --repeat: invalid int value"),
+        (["show", "x", "--\x1b[31m\u202e"], "unrecognized arguments: --\\x1b[31m\\u202e"),
+    ],
+)
+def test_wrong_use_is_one_message(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err and captured.out == "" and "Traceback" not in captured.err
+    assert captured.err.startswith("Usage: tracegen") and "\x1b" not in captured.err
+
+
+def test_an_option_of_the_program_is_none_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exec", "NO NAME", "--", "program", "--help", "--debug", "--", "--after"]) == 2
+    assert "name: 'NO NAME'; allowed are" in capsys.readouterr().err
+
+
+def test_debug_is_heard_before_the_verb_and_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["--debug", "show", "x"], ["show", "x", "--debug"], ["show", "--debug", "x"]):
+        with pytest.raises(Exception, match="there is no such run"):
+            main(arguments)
+
+
+OPTIONS = {name for one in LEAVES for param in one.params for name in param.opts}
+WORDS = sorted(OPTIONS | set(VERBS) | {"hook", "build", "--"})
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(list(VERBS)), st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=5))
+def test_no_words_are_a_traceback(verb: str, words: list[str]) -> None:
+    """Taking a call apart ends with a context, a message or an end; nothing is run."""
+    try:
+        context = tracegen.make_context("tracegen", [verb, *words])
+        name, command, rest = tracegen.resolve_command(context, [verb, *words])
+        assert command is not None
+        command.make_context(name, rest, parent=context)
+    except click.UsageError as error:
+        assert explain(error)
+    except click.exceptions.Exit as stop:
+        assert stop.exit_code == 0
+    except Exception as error:
+        assert "put -- before the program" in str(error)
+
+
+def test_choices_are_those_of_the_demo_models() -> None:
+    from tracegen.demo.models import KINDS
+
+    assert tuple(KINDS) == DEMO_MODELS
+    (kind, dtype) = (p.type for p in command_of("model").params if isinstance(p.type, Choice))
+    assert (tuple(kind.choices), tuple(dtype.choices)) == (DEMO_MODELS, DEMO_DTYPES)
+    assert {shape.dtype for shape in KINDS.values()} <= set(DEMO_DTYPES)
+
+
+def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
+    """What bash is offered for the last word of a line."""
+    monkeypatch.setenv(COMPLETE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    assert main([]) == 0
+    return [one.partition(",")[2] for one in capsys.readouterr().out.splitlines()]
+
+
+def test_a_shell_completes_verbs_options_experiments_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for run in ("001", "002", ".003.part"):
+        (tmp_path / "experiments" / "first-book" / "runs" / run).mkdir(parents=True)
+    (tmp_path / "experiments" / "second").mkdir()
+    (tmp_path / "experiments" / "fi\x1b[31m").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert offered(monkeypatch, capsys, "tracegen s") == ["show", "serve", "sample"]
+    assert offered(monkeypatch, capsys, "tracegen llama-cpp ") == ["hook", "build", "path"]
+    assert offered(monkeypatch, capsys, "tracegen llama-cpp hook --r") == ["--reverse"]
+    assert offered(monkeypatch, capsys, "tracegen model --dtype Q") == ["Q4_0", "Q8_0", "Q4_K"]
+    assert offered(monkeypatch, capsys, "tracegen run f") == ["first-book"]
+    assert offered(monkeypatch, capsys, "tracegen show first-book/") == ["first-book/run-001", "first-book/run-002"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_a_shell_asks_us(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    assert f"{COMPLETE}={shell}_complete" in capsys.readouterr().out
