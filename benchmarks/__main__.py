@@ -9,7 +9,16 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 
-from benchmarks import bench_browser, bench_build, bench_pages, bench_read, bench_scale, bench_tokens, bench_tracer
+from benchmarks import (
+    bench_browser,
+    bench_build,
+    bench_pages,
+    bench_read,
+    bench_scale,
+    bench_start,
+    bench_tokens,
+    bench_tracer,
+)
 from benchmarks.result import Result, table
 from tracegen.capture.execute import output_of
 from tracegen.capture.llama_cpp import read_upstream
@@ -24,6 +33,7 @@ BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("pages", bench_pages.run),
     ("browser", bench_browser.run),
     ("scale", bench_scale.run),
+    ("start", bench_start.run),
 )
 
 

@@ -206,7 +206,7 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
         try:
-            stored = pq.read_table(path)
+            stored = pq.ParquetFile(path).read()  # not read_table: it loads what data sets of many files need
         except FileNotFoundError as error:
             if contract.BY_NAME[name].added and older:
                 made[name] = contract.frame(name)

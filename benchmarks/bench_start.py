@@ -1,0 +1,58 @@
+"""What a command costs before it says anything: against a bare Python, and against pandas alone, in the same minute."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.builders import a_run, scaled_case
+from tests.site_project import stored
+
+from benchmarks.result import Result
+from tracegen.capture.execute import last_lines, run_program
+from tracegen.errors import EnvironmentFailure
+from tracegen.progress import Progress
+
+HELP_LIMIT, SHOW_LIMIT = (
+    10.0,
+    2.0,
+)  # times: where Python starts in 0.02 s and pandas in 0.3 s, 0.2 s and 0.6 s
+TRACEGEN = ("-m", "tracegen")
+
+
+def run(quick: bool) -> list[Result]:
+    rounds = 3 if quick else 15
+    progress = Progress()
+    progress.step("start commands")
+    with tempfile.TemporaryDirectory(prefix="tracegen-bench-") as name:
+        work = Path(name)
+        folder = stored(work / "experiments", a_run(), scaled_case(8, 4, moe=True)).folder
+        commands = {
+            "bare": ("-c", "pass"),
+            "help": (*TRACEGEN, "--help"),
+            "version": (*TRACEGEN, "--version"),
+            "pandas": ("-c", "import pandas"),
+            "show": (*TRACEGEN, "show", str(folder)),
+        }
+        taken: dict[str, list[float]] = {key: [] for key in commands}
+        for _ in range(rounds):  # in turn: what else the machine does meets all of them
+            for key, command in commands.items():
+                taken[key].append(_seconds(work, command))
+    progress.done()
+    least = {key: min(times) for key, times in taken.items()}
+    how = f"the least of {rounds}"
+    return [
+        Result("tracegen --help / python -c pass", least["help"] / least["bare"], "×", HELP_LIMIT, how),
+        Result("tracegen --version / python -c pass", least["version"] / least["bare"], "×", HELP_LIMIT, how),
+        Result("tracegen show / import pandas", least["show"] / least["pandas"], "×", SHOW_LIMIT, how),
+        *(Result(" ".join(("python", *commands[key])[:4]), least[key], "s", note=how) for key in commands),
+    ]
+
+
+def _seconds(work: Path, command: tuple[str, ...]) -> float:
+    log = work / "log.txt"
+    ended = run_program([sys.executable, *command], stdout=log, stderr=log)
+    if ended.status != 0:
+        raise EnvironmentFailure(f"{' '.join(command)}: {ended.ending}:\n{last_lines(log)}")
+    return ended.seconds
