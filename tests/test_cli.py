@@ -78,7 +78,7 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Exit codes: 0 fine" in capsys.readouterr().err
     assert main(["frobnicate"]) == 2
     said = capsys.readouterr().err
-    assert "tracegen: error: argument COMMAND: invalid choice: 'frobnicate' (choose from run, exec" in said
+    assert "tracegen: error: argument COMMAND: invalid choice: 'frobnicate' (choose from init, run, exec" in said
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,14 @@ def folder(name: str) -> Path:
     raise EnvironmentFailure(f"{installed}: is missing from the installation; install tracegen again")
 
 
+def default_config() -> Path:
+    """The `mkdocs.yml` of the checkout or of the installed package. Raises EnvironmentFailure when it is missing."""
+    path = folder("templates").parent / "mkdocs.yml"
+    if not path.is_file():
+        raise EnvironmentFailure(f"{path}: is missing from the installation; install tracegen again")
+    return path
+
+
 SAMPLE = (
     "mkdocs.yml",
     "journal",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {
+    "init": "Begin a project: site settings, a journal, an experiment, and a recipe that publishes the site.",
     "run": "Run an experiment under the tracer, check what was recorded, and store the run.",
     "exec": "Record any program that uses llama.cpp (server, bench, your own) while it runs, and store the run.",
     "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,14 +19,12 @@ from tracegen.errors import CheckError, SettingsError, TracegenError
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
+CONFIG = Path("mkdocs.yml")
+# What is written where a project has no settings of its own; plugin.py knows the folder
+DEFAULT = Path(".tracegen/mkdocs.yml")
+
 config_option = click.option(
-    "-f",
-    "--config",
-    metavar="FILE",
-    default="mkdocs.yml",
-    show_default=True,
-    type=PATH,
-    help="The settings of the site.",
+    "-f", "--config", metavar="FILE", type=PATH, help=f"The settings of the site; without it, {CONFIG}."
 )
 
 
@@ -32,10 +32,43 @@ config_option = click.option(
 @config_option
 @click.option("--strict", is_flag=True, help="Fail on any warning.")
 @click.option("--verify", is_flag=True, help="Hash every published file anew, and trust no cache.")
-def command(config: Path, strict: bool, verify: bool) -> int:
+def command(config: Path | None, strict: bool, verify: bool) -> int:
     """Build, and print the file to open."""
-    print(build_site(config, strict=strict, verify=verify))
+    print(build_site(chosen_config(config), strict=strict, verify=verify))
     return 0
+
+
+def chosen_config(given: Path | None) -> Path:
+    """The settings file that was named, else that of this folder, else one with tracegen's own settings.
+
+    Raises SettingsError where there is nothing to build a site of.
+    """
+    if given is not None or CONFIG.is_file():
+        return given or CONFIG
+    if not (Path("experiments").is_dir() or Path("journal").is_dir()):
+        raise SettingsError(
+            f"{CONFIG}: is missing; go to the folder of {CONFIG}, name it with -f, or begin a project: tracegen init"
+        )
+    print(
+        f"no {CONFIG} here: the site is built with tracegen's own settings; `tracegen init` writes them",
+        file=sys.stderr,
+    )
+    return _default_config()
+
+
+def _default_config() -> Path:
+    """Write settings that take tracegen's own, and a front page where there is no journal; returns their file."""
+    from tracegen.resources import default_config, folder
+    from tracegen.store import write_text
+
+    at, journal = DEFAULT.parent, "../journal"
+    if not Path("journal").is_dir():
+        front = (folder("templates") / "project" / "index.md").read_text(encoding="utf-8")
+        write_text(at / "journal" / "index.md", "".join(line for line in front.splitlines(True) if "DATE" not in line))
+        journal = "journal"
+    settings = {"INHERIT": str(default_config()), "docs_dir": journal, "site_dir": "../site"}  # paths count from `at`
+    write_text(DEFAULT, "".join(f"{key}: {json.dumps(text, ensure_ascii=False)}\n" for key, text in settings.items()))
+    return DEFAULT
 
 
 def build_site(config_file: Path, *, strict: bool = False, verify: bool = False) -> Path:

@@ -9,7 +9,7 @@ import click
 
 from tracegen.arguments import Command
 from tracegen.commands import VERBS
-from tracegen.commands.build import config_option, loaded, mkdocs_errors
+from tracegen.commands.build import chosen_config, config_option, loaded, mkdocs_errors
 from tracegen.errors import EnvironmentFailure, SettingsError
 
 
@@ -19,7 +19,7 @@ from tracegen.errors import EnvironmentFailure, SettingsError
     "-a", "--address", metavar="HOST:PORT", default="127.0.0.1:8000", show_default=True, help="Where to listen."
 )
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
-def command(config: Path, address: str, open_: bool) -> int:
+def command(config: Path | None, address: str, open_: bool) -> int:
     """Serve until interrupted."""
     host, colon, port = address.rpartition(":")
     if not host or not colon or not port.isdigit() or int(port) > 65535:
@@ -27,10 +27,11 @@ def command(config: Path, address: str, open_: bool) -> int:
     with mkdocs_errors():
         from mkdocs.commands.serve import serve
 
-        loaded(config, strict=False)
+        file = chosen_config(config)
+        loaded(file, strict=False)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
         try:
-            serve(config_file=str(config), dev_addr=address, open_in_browser=open_)
+            serve(config_file=str(file), dev_addr=address, open_in_browser=open_)
         except OSError as error:
             raise EnvironmentFailure(f"{address}: cannot listen there: {error.strerror or error}") from error
     return 0

@@ -177,4 +177,6 @@ def _refuse_collisions(made: site.Site, journal_folder: Path) -> None:
 
 
 def _root(config: MkDocsConfig) -> Path:
-    return Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
+    """The folder of the project; settings that `tracegen build` wrote for one that has none lie one below it."""
+    folder = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
+    return folder.parent if folder.name == ".tracegen" else folder

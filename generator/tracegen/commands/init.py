@@ -1,0 +1,85 @@
+"""`tracegen init`: a project with settings, journal, experiment and the recipe that publishes its site."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+
+import click
+
+from tracegen.arguments import PATH, Command
+from tracegen.capture.execute import visible
+from tracegen.commands import VERBS
+from tracegen.errors import SettingsError
+
+WHAT: Mapping[str, str] = {
+    "mkdocs.yml": "the settings of the site",
+    "journal/index.md": "the front page of the journal",
+    "journal/DATE-first-entry.md": "an entry, which says how to refer to what is published",
+    "experiments/first-look/experiment.toml": "an experiment",
+    ".gitignore": "what git leaves out: runs and what is built",
+    ".github/workflows/site.yml": "builds the site for GitHub Pages, after each push",
+}
+
+
+@click.command("init", cls=Command, help=VERBS["init"])
+@click.argument(
+    "folder", metavar="[DIR]", default=Path(), type=PATH, help="The folder of the project; without it, this one."
+)
+def command(folder: Path) -> int:
+    """Write the files, say which, and what to do next."""
+    made = contents(folder.absolute().name, date.today())
+    taken = [name for name in made if (folder / name).exists() or (folder / name).is_symlink()]
+    if taken:
+        raise SettingsError(f"{folder}: has {', '.join(taken)} already; nothing was written. Choose another folder")
+    _write(folder, made)
+    for name, what in zip(made, WHAT.values(), strict=True):
+        print(f"wrote {visible(str(folder / name))}: {what}")
+    go = "" if folder.absolute() == Path.cwd() else f"  cd {shlex.quote(visible(str(folder)))}\n"
+    print(
+        f"Next:\n{go}"
+        "  tracegen run first-look                         # the first time it builds llama.cpp, some minutes\n"
+        '  tracegen publish first-look -m "A first look"   # as first-look@v1, which can be cited\n'
+        "  tracegen serve                                  # the site, built anew when something changes"
+    )
+    return 0
+
+
+def contents(name: str, today: date) -> dict[str, str]:
+    """Every file of a new project called `name`, by its path."""
+    from tracegen.resources import default_config, folder, package_version
+
+    def template(file: str) -> str:
+        text = (folder("templates") / "project" / file).read_text(encoding="utf-8")
+        return text.replace("DATE", today.isoformat()).replace("VERSION", package_version())
+
+    title = json.dumps("".join(c if c.isprintable() else "\ufffd" for c in name) or "tracegen", ensure_ascii=False)
+    config = default_config().read_text(encoding="utf-8")
+    config = re.sub(r"(?m)^site_name: .*$", lambda _: f"site_name: {title}", config, count=1)
+    parts = (
+        config, template("index.md"), template("entry.md"), template("experiment.toml"),
+        template("gitignore"), template("site.yml"),
+    )  # fmt: skip
+    return dict(zip((path.replace("DATE", today.isoformat()) for path in WHAT), parts, strict=True))
+
+
+def _write(folder: Path, made: Mapping[str, str]) -> None:
+    """Write all of them; when one cannot be written, take those back that were. Nothing is written over."""
+    written: list[Path] = []
+    try:
+        for name, text in made.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                written.append(path)
+                file.write(text)
+    except BaseException:
+        for path in written:
+            with suppress(OSError):
+                path.unlink()
+        raise

@@ -1,0 +1,152 @@
+"""`tracegen init`, and the site of a folder that nobody began as a project."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+import yaml
+
+from tests.builders import scaled_case
+from tests.site_project import plain_run, stored
+from tracegen.cli import main
+from tracegen.settings import read_experiment
+
+SAID = "no mkdocs.yml here: the site is built with tracegen's own settings; `tracegen init` writes them\n"
+
+
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_project_is_written_and_its_site_is_clean(
+    at: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = 'Reads: "cold" – 1'
+    assert main(["init", name]) == 0
+    said = capsys.readouterr().out
+    assert "tracegen run first-look" in said and f"cd '{name}'" in said
+    made = files_of(at / name)
+    assert [line.split(": ")[0] + ":" for line in said.splitlines() if line.startswith("wrote")]
+    told = {line.removeprefix(f"wrote {name}/").partition(": ")[0] for line in said.splitlines() if "wrote" in line}
+    assert told == set(made)
+    assert yaml.safe_load((at / name / "mkdocs.yml").read_text(encoding="utf-8"))["site_name"] == name
+    monkeypatch.chdir(at / name)
+    assert main(["build", "--strict"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "" and Path(captured.out.strip()).is_file()
+    front = Path("site/index.html").read_text(encoding="utf-8")
+    assert 'href="experiments/index.html"' in front and 'href="reference/index.html"' in front
+    entry = next(Path("site").glob("*first-entry*")).read_text(encoding="utf-8")
+    assert "[[first-look@v1]]" in entry and "{{ first-look@v1:weight_bytes_per_token }}" in entry
+
+
+def test_what_is_written_works_with_what_is_here(at: Path) -> None:
+    assert main(["init"]) == 0
+    experiment = read_experiment(at / "experiments/first-look/experiment.toml")
+    assert (experiment.name, experiment.model) == ("first-look", "demo")
+    recipe = yaml.safe_load((at / ".github/workflows/site.yml").read_text())
+    runs = [step["run"] for step in recipe["jobs"]["site"]["steps"] if "run" in step]
+    assert runs[-1].split()[0] == "tracegen" and main(runs[-1].split()[1:]) == 0
+    assert not re.search(r"VERSION|DATE", "".join(map(bytes.decode, files_of(at / "journal").values())))
+    subprocess.run(["git", "init", "-q"], check=True)
+    stored(at / "experiments", plain_run("first-look"), scaled_case(1, 1))
+    seen = subprocess.run(["git", "status", "--short", "-uall"], capture_output=True, text=True, check=True).stdout
+    assert "/runs/" not in seen and "site/" not in seen and ".tracegen" not in seen and "experiment.toml" in seen
+
+
+@pytest.mark.parametrize("taken", ["mkdocs.yml", ".gitignore", "experiments/first-look/experiment.toml"])
+def test_nothing_is_written_over(at: Path, taken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (at / taken).parent.mkdir(parents=True, exist_ok=True)
+    (at / taken).write_text("mine")
+    before = files_of(at)
+    assert main(["init"]) == 2
+    assert f"has {taken} already; nothing was written" in capsys.readouterr().err
+    assert files_of(at) == before
+
+
+def test_a_link_that_leads_nowhere_is_taken_too(at: Path) -> None:
+    (at / "mkdocs.yml").symlink_to(at / "elsewhere.yml")
+    assert main(["init"]) == 2
+    assert not (at / "elsewhere.yml").exists()
+
+
+def test_what_cannot_be_written_whole_is_taken_back(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (at / ".github").write_text("a file where a folder must be")
+    before = files_of(at)
+    assert main(["init"]) == 3
+    assert ".github" in capsys.readouterr().err and files_of(at) == before
+
+
+def test_the_site_of_runs_alone(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As after `pip install` and `tracegen run` in an empty folder."""
+    stored(at / "experiments", plain_run("quick"), scaled_case(1, 1))
+    assert main(["build", "--strict"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == SAID and captured.out == f"{at / 'site' / 'index.html'}\n"
+    assert "experiments/index.html" in (at / "site/index.html").read_text()
+    assert (at / "site/experiments/quick/run-001/index.html").is_file()
+    assert {p.name for p in at.iterdir()} == {"experiments", "site", ".tracegen"}
+    before = files_of(at / "site")
+    assert main(["build", "--strict"]) == 0
+    assert files_of(at / "site").keys() == before.keys()
+
+
+def test_a_journal_without_settings_is_the_front_page(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (at / "journal").mkdir()
+    (at / "journal/index.md").write_text("# My own words\n")
+    assert main(["build", "--strict"]) == 0
+    assert capsys.readouterr().err == SAID and "My own words" in (at / "site/index.html").read_text()
+
+
+def test_settings_that_are_there_are_taken(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init"]) == 0
+    (at / "elsewhere").mkdir()
+    assert main(["build"]) == 0
+    assert SAID not in capsys.readouterr().err and not (at / ".tracegen/mkdocs.yml").exists()
+
+
+@pytest.mark.parametrize("arguments", [["build"], ["serve"], ["build", "-f", "mkdocs.yml"]])
+def test_where_there_is_nothing_nothing_is_built(
+    at: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "-f" in arguments:  # what was named is not replaced by something else
+        (at / "experiments").mkdir()
+    assert main(arguments) == 2
+    assert "mkdocs.yml: is missing; go to the folder of mkdocs.yml" in capsys.readouterr().err
+    assert not (at / ".tracegen").exists()
+
+
+def test_runs_alone_are_served(at: Path) -> None:
+    stored(at / "experiments", plain_run("quick"), scaled_case(1, 1))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-u", "-m", "tracegen", "serve", "-a", f"127.0.0.1:{port}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stderr is not None
+            assert served.stderr.readline() == SAID
+            address = next(line.split()[-1] for line in served.stderr if "Serving on" in line)
+            with urlopen(f"{address}experiments/quick/run-001/index.html", timeout=20) as answer:
+                assert answer.status == 200
+        finally:
+            served.terminate()
+            served.stderr.read()
+    assert served.returncode in (0, 130)
+
+
+def test_the_templates_hold_no_settings_that_there_are_not() -> None:
+    text = (Path(__file__).parents[2] / "templates/project/experiment.toml").read_text()
+    assert {"question", "model", "prompt", "tokens"} <= set(tomllib.loads(text))
