@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "arguments"),
     ("model", "naming", "ggml_types", "address"),
     ("tables",),
-    ("resources", "progress", "store", "held_tokens", "hashes"),
+    ("resources", "progress", "terminal", "store", "held_tokens", "hashes"),
     ("demo.models", "demo.weights"),
     ("settings", "readers", "capture"),
     ("analysis", "charts"),

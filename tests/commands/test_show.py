@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -130,3 +139,52 @@ def test_the_help_says_what_the_json_holds(capsys: pytest.CaptureFixture[str]) -
     assert main(["show", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert all(word in text for word in ("plain numbers", "_ns", "_bytes", "null: not recorded"))
+
+
+def on_a_terminal(folder: Path, *arguments: str, columns: int) -> str:
+    """What a command shows on a terminal this wide, its colours taken out."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+    command = [sys.executable, "-m", "tracegen", *arguments]
+    with subprocess.Popen(command, stdout=theirs, cwd=folder, env={**environment, "TERM": "xterm-256color"}) as child:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # how Linux says that nobody writes there any more
+            while part := os.read(ours, 65536):
+                shown += part
+    os.close(ours)
+    assert child.returncode == 0
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+
+
+def test_a_terminal_shows_the_same_words(tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]) -> None:
+    plain = dict(re.split(r"  +", line, maxsplit=1) for line in printed(capsys).splitlines())
+    wide = on_a_terminal(Path.cwd(), "show", "demo", columns=200)
+    assert dict(re.split(r"  +", line.strip(), maxsplit=1) for line in wide.splitlines()) == plain
+    narrow = on_a_terminal(Path.cwd(), "show", "demo", columns=70).splitlines()
+    assert all(len(line.rstrip()) <= 70 for line in narrow)
+    assert "".join("".join(narrow).split()) == "".join("".join(wide.splitlines()).split())
+
+
+def test_a_table_that_a_terminal_cannot_hold_is_plain(
+    tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = printed(capsys, "--buffers").splitlines()
+    assert on_a_terminal(Path.cwd(), "show", "demo", "--buffers", columns=30).splitlines() == plain
+    wide = on_a_terminal(Path.cwd(), "show", "demo", "--buffers", columns=250).splitlines()
+    head, rule, *rows = [line for line in wide if line.strip()]
+    assert head.split() == plain[0].split() and set(rule.strip()) == {"─"}
+    assert [row.split() for row in rows] == [row.split() for row in plain[1:]]
+
+
+def test_an_op_cannot_steer_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = scaled_case(1, 1)
+    nodes = made["graph_nodes"]
+    op = nodes["op"].astype("object").mask(nodes["op"] == "MUL_MAT", "MUL\x1b[2J[red]").astype("category")
+    stored(Path("experiments"), a_run(), {**made, "graph_nodes": nodes.assign(op=op)})
+    assert "time in MUL\\x1b[2J[red], measured" in printed(capsys)
+    assert "time in MUL\\x1b[2J[red], measured" in on_a_terminal(tmp_path, "show", "demo", columns=200)

@@ -17,7 +17,7 @@ from tracegen.capture.llama_cpp import cache_folder
 from tracegen.capture.page_cache import forget, is_told, resident_pages
 from tracegen.errors import EnvironmentFailure
 from tracegen.hashes import HashCache
-from tracegen.progress import Progress
+from tracegen.progress import BYTES, Progress
 
 PIECE = 8 << 20  # bytes read at a time: whole pages of any size
 
@@ -48,7 +48,7 @@ def hash_files(paths: Sequence[Path], progress: Progress) -> list[str]:
 
 
 def _tell(progress: Progress, before: int, total: int, done: int) -> None:
-    progress.update(before + done, total, "B")
+    progress.update(before + done, total, BYTES)
 
 
 def sha256_of_cold(path: Path, done: Callable[[int], None] = lambda _: None) -> str:

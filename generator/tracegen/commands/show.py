@@ -259,9 +259,14 @@ def _print_pairs(pairs: Mapping[str, object], figures: Mapping[str, Any], as_jso
     if as_json:
         print(json.dumps(figures, indent=1, allow_nan=False))
         return
-    width = max(map(len, pairs))
-    for name, value in pairs.items():
-        print(f"{name:{width}}  {visible('not recorded' if value is None else str(value))}")
+    words = {visible(name): visible("not recorded" if value is None else str(value)) for name, value in pairs.items()}
+    if sys.stdout.isatty():
+        from tracegen.terminal import print_pairs
+
+        return print_pairs(words)
+    width = max(map(len, words))
+    for name, value in words.items():
+        print(f"{name:{width}}  {value}")
 
 
 def _print_table(table: pd.DataFrame, as_json: bool) -> None:
@@ -271,6 +276,12 @@ def _print_table(table: pd.DataFrame, as_json: bool) -> None:
     shown = table.astype(object).where(table.notna(), "–")
     for column in shown.columns:
         shown[column] = _visible(shown[column])
+    if sys.stdout.isatty() and len(shown):
+        from tracegen.terminal import print_table
+
+        numbers = list(table.select_dtypes("number").columns)
+        if print_table({str(name): list(shown[name]) for name in shown.columns}, numbers):
+            return
     print(shown.to_string(index=False) if len(shown) else "none recorded")
 
 

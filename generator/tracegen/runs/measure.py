@@ -21,7 +21,7 @@ from tracegen.capture.pressure import Pressure, under_pressure
 from tracegen.demo.models import KINDS, recipe_hash, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.model import Experiment, Repetition, Run
-from tracegen.progress import Progress
+from tracegen.progress import BYTES, Progress
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.runs.facts import Captured
 from tracegen.runs.recording import Stages, record, refuse_nothing
@@ -106,7 +106,7 @@ def model_path(model: str, progress: Progress) -> Path:
     if not target.exists():
         progress.step(f"write the demo model {model}")
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_demo_model(model, target)
+        write_demo_model(model, target, progress=lambda done, total: progress.update(done, total, BYTES))
         progress.done()
     return target
 

@@ -1,0 +1,43 @@
+"""Pairs and tables on a terminal. What is printed into a file or a pipe is plain text and made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+STYLES = {
+    "complete": "green",
+    "complete with warnings": "yellow",
+    "not usable": "bold red",
+    "not recorded": "dim",
+}
+_STATES = {"failed:": "bold red", "warning:": "yellow"}  # how the names of checks begin
+
+
+def print_pairs(pairs: Mapping[str, str], console: Console | None = None) -> None:
+    """A name and a value a line; a long value goes on below itself, not below the names."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs.items():
+        style = next((style for begin, style in _STATES.items() if name.startswith(begin)), "bold")
+        table.add_row(Text(name, style), Text(value, STYLES.get(value, "")))
+    (console or Console(highlight=False)).print(table)
+
+
+def print_table(columns: Mapping[str, Sequence[str]], numbers: Sequence[str], console: Console | None = None) -> bool:
+    """Columns of texts under their names, those in `numbers` to the right; False, and nothing printed, if too wide."""
+    console = console or Console(highlight=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(Text(name), justify="right" if name in numbers else "left", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, row))
+    if console.measure(table, options=console.options.update(width=1 << 16)).maximum > console.width:
+        return False
+    console.print(table)
+    return True
