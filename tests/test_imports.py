@@ -20,7 +20,7 @@ OUTSIDE_THE_ROOMS = {"__init__", "__main__", "__pycache__", "cli"}
 # From the ground up; a module imports from its own floor or from one below.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "arguments"),
-    ("model", "naming", "ggml_types", "address"),
+    ("model", "setting_keys", "naming", "ggml_types", "address"),
     ("tables",),
     ("resources", "progress", "terminal", "store", "held_tokens", "hashes"),
     ("demo.models", "demo.weights"),
@@ -34,6 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("site",),
     ("commands",),
     ("demo", "cli"),
+    ("docs",),
     ("__main__",),
 )
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}

@@ -6,7 +6,8 @@ import pytest
 
 from tracegen.errors import SettingsError
 from tracegen.model import Experiment
-from tracegen.settings import KEYS, LIMITS, OWN_FLAGS, experiment_from, read_experiment
+from tracegen.setting_keys import KEYS, LIMITS
+from tracegen.settings import OWN_FLAGS, experiment_from, read_experiment
 
 LEAST: dict[str, object] = {"question": "Why?", "model": "demo", "prompt": "Hello", "tokens": 4}
 

@@ -56,7 +56,7 @@ tracegen = Verbs(
     "tracegen",
     help=DESCRIPTION,
     epilog=EXIT_CODES,
-    context_settings=CONTEXT,
+    context_settings=dict(CONTEXT),
     subcommand_metavar="COMMAND …",
     params=[
         click.Option(

@@ -10,86 +10,16 @@ timeout_s = 600
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from tracegen.address import name_problem
 from tracegen.errors import SettingsError
 from tracegen.model import DEMO_MODELS, Experiment
-
-_MAX_INT32 = (1 << 31) - 1
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """A key: what is allowed, in words, and the test for it."""
-
-    allowed: str
-    holds: Callable[[object], bool]
-
-
-def _whole(least: int, most: int) -> _Setting:
-    return _Setting(
-        f"a whole number from {least} to {most}",
-        lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most,
-    )
-
-
-_TEXT = _Setting(
-    "a text that is not empty and has no NUL character, in UTF-8",
-    lambda value: isinstance(value, str) and bool(value.strip()) and not re.search("[\0\ud800-\udfff]", value),
-)
-_SWITCH = _Setting("true or false", lambda value: isinstance(value, bool))
-_GIB = _Setting(  # from about a MiB to a PiB; what the machine has is asked before the run
-    "a number of GiB from 0.001 to 1048576",
-    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0.001 <= value <= 1 << 20,
-)
-
-KEYS: Mapping[str, _Setting] = {
-    "question": _TEXT,
-    "model": _TEXT,
-    "prompt": _TEXT,
-    "prompt_file": _TEXT,
-    "tokens": _whole(1, _MAX_INT32),
-    "seed": _whole(0, (1 << 32) - 2),  # llama.cpp takes 2^32 - 1 for "choose one"
-    "threads": _whole(1, 512),  # GGML_MAX_N_THREADS
-    "context": _whole(1, _MAX_INT32),
-    "ubatch": _whole(1, _MAX_INT32),
-    "flags": _Setting(
-        "a list of texts without NUL characters",
-        lambda value: isinstance(value, list) and all(isinstance(v, str) and "\0" not in v for v in value),
-    ),
-    "warmup": _SWITCH,
-    "repack": _SWITCH,
-    "mmap": _SWITCH,
-    "prefault": _SWITCH,
-    "page_cache": _Setting('"as is", "cold" or "warm"', lambda value: value in ("as is", "cold", "warm")),
-    "residency": _SWITCH,
-    "processors": _Setting(
-        "a list of different processor numbers",
-        lambda value: (
-            isinstance(value, list)
-            and all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 4096 for v in value)
-            and len(set(value)) == len(value) > 0
-        ),
-    ),
-    "nice": _whole(-20, 19),
-    "mlock_gb": _GIB,
-    "memory_limit_gb": _GIB,
-    "flash_attention": _Setting('"auto", "on" or "off"', lambda value: value in ("auto", "on", "off")),
-    "private": _SWITCH,
-    "repeat": _whole(1, 1000),
-    "limits": _Setting("a table", lambda value: isinstance(value, dict)),
-}
-LIMITS: Mapping[str, _Setting] = {
-    "timeout_s": _whole(1, _MAX_INT32),
-    "max_trace_bytes": _whole(1 << 20, 1 << 50),
-}
-REQUIRED = ("question", "model", "tokens")
+from tracegen.setting_keys import KEYS, LIMITS, REQUIRED, Setting
 
 # llama.cpp's flags that tracegen sets itself or that would take the run out of its hands
 OWN_FLAGS: Mapping[str, str] = {
@@ -191,7 +121,7 @@ def _name_problems(name: str) -> list[str]:
     return [f"name: {problem}"] if problem else []
 
 
-def _key_problems(mapping: Mapping[str, object], keys: Mapping[str, _Setting], prefix: str) -> list[str]:
+def _key_problems(mapping: Mapping[str, object], keys: Mapping[str, Setting], prefix: str) -> list[str]:
     problems = []
     for key, value in mapping.items():
         if key not in keys:
@@ -236,7 +166,7 @@ def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]
     if "prompt" in mapping:
         return str(mapping["prompt"]), []
     name = mapping["prompt_file"]
-    if not _TEXT.holds(name):
+    if not KEYS["prompt"].holds(name):
         return "", []
     path = folder / str(name)
     try:
@@ -245,4 +175,4 @@ def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]
         return "", [f"prompt_file: {path} cannot be read: {error.strerror or error}"]
     except UnicodeDecodeError as error:
         return "", [f"prompt_file: {path} is not UTF-8 at byte {error.start}; save it as UTF-8"]
-    return text, [] if _TEXT.holds(text) else [f"prompt_file: {path} must hold {_TEXT.allowed}"]
+    return text, [] if KEYS["prompt"].holds(text) else [f"prompt_file: {path} must hold {KEYS['prompt'].allowed}"]

@@ -54,7 +54,11 @@ class Exec(Command):
     "--passes", metavar="N|A-B", help="Record N passes, or those with the numbers A to B (from 0; warm-up counts)."
 )
 @click.option(
-    "--limit", type=WHOLE, metavar="BYTES", default=8 << 30, help="Largest size of the trace, in bytes; else 8 GiB."
+    "--limit",
+    type=WHOLE,
+    metavar="BYTES",
+    default=8 << 30,
+    help="Largest size of the trace (what comes after is dropped and counted); else 8 GiB.",
 )
 @click.option("--mlock-gb", type=NUMBER, metavar="N", help="Lock N GiB of memory while the program runs.")
 @click.option("--question", metavar="TEXT", default=QUESTION, help="What the run is to answer, for its page.")
@@ -88,7 +92,8 @@ def command(
     from tracegen.progress import Progress
     from tracegen.publishing import privacy
     from tracegen.runs.observe import Observation, observe
-    from tracegen.settings import KEYS, check_name
+    from tracegen.setting_keys import KEYS
+    from tracegen.settings import check_name
 
     if mlock_gb is not None and not KEYS["mlock_gb"].holds(mlock_gb):
         raise SettingsError(f"--mlock-gb: is {mlock_gb}; give {KEYS['mlock_gb'].allowed}")

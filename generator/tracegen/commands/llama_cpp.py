@@ -18,7 +18,7 @@ from tracegen.progress import Progress
 from tracegen.resources import folder
 
 
-@click.group("llama-cpp", cls=Group, help=VERBS["llama-cpp"], context_settings=CONTEXT)
+@click.group("llama-cpp", cls=Group, help=VERBS["llama-cpp"], context_settings=dict(CONTEXT))
 def command() -> None:
     """Nothing by itself: hook, build or path."""
 

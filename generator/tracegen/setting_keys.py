@@ -1,0 +1,203 @@
+"""The settings of an experiment.toml as data: what each allows, what it means, how it is written.
+
+`docs/settings.md` is made of this, settings.py checks by it; defaults stand in `model.Experiment`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+_MAX_INT32 = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key: its type and what is allowed, in words; the test for it; its meaning, and an example in TOML."""
+
+    kind: str
+    allowed: str
+    holds: Callable[[object], bool]
+    meaning: str
+    example: str
+
+
+def _whole(least: int, most: int, meaning: str, example: str) -> Setting:
+    return Setting(
+        "whole number",
+        f"a whole number from {least} to {most}",
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most,
+        meaning,
+        example,
+    )
+
+
+def _text(meaning: str, example: str) -> Setting:
+    return Setting(
+        "text",
+        "a text that is not empty and has no NUL character, in UTF-8",
+        lambda value: isinstance(value, str) and bool(value.strip()) and not re.search("[\0\ud800-\udfff]", value),
+        meaning,
+        example,
+    )
+
+
+def _switch(meaning: str, example: str) -> Setting:
+    return Setting("switch", "true or false", lambda value: isinstance(value, bool), meaning, example)
+
+
+def _gib(meaning: str, example: str) -> Setting:
+    return Setting(  # from about a MiB to a PiB; what the machine has is asked before the run
+        "number",
+        "a number of GiB from 0.001 to 1048576",
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0.001 <= value <= 1 << 20,
+        meaning,
+        example,
+    )
+
+
+def _word(words: tuple[str, ...], meaning: str, example: str) -> Setting:
+    allowed = ", ".join(f'"{word}"' for word in words[:-1]) + f' or "{words[-1]}"'
+    return Setting("text", allowed, lambda value: isinstance(value, str) and value in words, meaning, example)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) and "\0" not in v for v in value)
+
+
+def _are_processors(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 4096 for v in value)
+        and len(set(value)) == len(value) > 0
+    )
+
+
+KEYS: Mapping[str, Setting] = {
+    "question": _text(
+        "The question that the experiment answers. It is the title of its pages.",
+        'question = "Which experts does a token read?"',
+    ),
+    "model": _text(
+        "The model: a GGUF file, whose relative path counts from the folder of the experiment.toml; or demo, moe or "
+        "tinyllama, which are written on this machine with random weights.",
+        'model = "../../models/model.gguf"',
+    ),
+    "prompt": _text(
+        "The prompt. llama.cpp takes it as it is: a backslash is a backslash. Either this or `prompt_file` is needed.",
+        'prompt = "The first book says"',
+    ),
+    "prompt_file": _text(
+        "A file that holds the prompt in UTF-8, kept to the byte; a relative path counts from the folder of the "
+        "experiment.toml.",
+        'prompt_file = "prompt.txt"',
+    ),
+    "tokens": _whole(
+        1, _MAX_INT32,
+        "How many tokens are generated. A token that ends the text does not end the run.",
+        "tokens = 16",
+    ),
+    "seed": _whole(  # llama.cpp takes 2^32 - 1 for "choose one"
+        0, (1 << 32) - 2, "The seed with which the sampler chooses tokens.", "seed = 1",
+    ),
+    "threads": _whole(1, 512, "How many threads compute.", "threads = 4"),  # GGML_MAX_N_THREADS
+    "context": _whole(
+        1, _MAX_INT32, "The size of the context, in tokens: the KV cache has room for so many.", "context = 4096"
+    ),
+    "ubatch": _whole(
+        1, _MAX_INT32,
+        "How many tokens of the prompt one pass takes at most: a longer prompt is computed in several passes.",
+        "ubatch = 128",
+    ),
+    "flags": Setting(
+        "list of texts",
+        "a list of texts without NUL characters",
+        _are_texts,
+        "More options for llama-completion, each word a text. An option that a setting or tracegen itself decides is "
+        "refused.",
+        'flags = ["--temp", "0", "--cache-type-k", "q8_0"]',
+    ),
+    "warmup": _switch("Whether llama.cpp computes a pass for warming up before the prompt.", "warmup = false"),
+    "repack": _switch(
+        "Whether llama.cpp may copy weights into another layout, which its kernels read faster. The copies are memory "
+        "of their own, and the file is not read for them again.",
+        "repack = false",
+    ),
+    "mmap": _switch(
+        "Whether the model file is mapped. Without it the file is read into memory when the model is loaded.",
+        "mmap = false",
+    ),
+    "prefault": _switch(
+        "Whether a mapped model is read whole when it is loaded. Without it a page is read when an operation first "
+        "touches it.",
+        "prefault = false",
+    ),
+    "page_cache": _word(
+        ("as is", "cold", "warm"),
+        "What the page cache holds of the model when the run begins: what it happens to hold (as is), nothing (cold), "
+        "or all of it (warm).",
+        'page_cache = "cold"',
+    ),
+    "residency": _switch(
+        "Whether the kernel is asked after each load and each pass which pages of the model are in memory. It takes "
+        "time, which is not counted in the passes, and needs `mmap`.",
+        "residency = true",
+    ),
+    "processors": Setting(
+        "list of whole numbers",
+        "a list of different processor numbers",
+        _are_processors,
+        "The processors that the run may use; without it, all that tracegen itself may use.",
+        "processors = [0, 1]",
+    ),
+    "nice": _whole(
+        -20, 19,
+        "The priority of the run: with a higher number it gives way to other programs. 0 leaves it as it is; a number "
+        "lower than that of tracegen itself needs root.",
+        "nice = 5",
+    ),
+    "mlock_gb": _gib(
+        "So many GiB of memory are taken and locked while the run lasts, so that the model has to do with the rest.",
+        "mlock_gb = 20",
+    ),
+    "memory_limit_gb": _gib(
+        "The memory that the run may use, in GiB: a limit of the kernel (cgroup v2). For a mapped model it needs "
+        'page_cache = "cold".',
+        "memory_limit_gb = 4.5",
+    ),
+    "flash_attention": _word(
+        ("auto", "on", "off"),
+        "Whether attention is computed by one fused operation; auto leaves it to llama.cpp.",
+        'flash_attention = "off"',
+    ),
+    "private": _switch(
+        "Whether prompt, generated text and tokens stay out of what is published.", "private = true"
+    ),
+    "repeat": _whole(
+        1, 1000,
+        "How many runs `tracegen run` makes with these settings; each is stored, and their range is told.",
+        "repeat = 5",
+    ),
+    "limits": Setting(
+        "table",
+        "a table",
+        lambda value: isinstance(value, dict),
+        "What ends a run that takes too long or writes too much.",
+        "[limits]",
+    ),
+}  # fmt: skip
+LIMITS: Mapping[str, Setting] = {
+    "timeout_s": _whole(
+        1, _MAX_INT32,
+        "Seconds after which llama.cpp is stopped; the run has failed then, and is not stored.",
+        "timeout_s = 600",
+    ),
+    "max_trace_bytes": _whole(
+        1 << 20, 1 << 50,
+        "The largest size of the trace, in bytes. What comes after is dropped and counted, and a run with dropped "
+        "events is not usable.",
+        "max_trace_bytes = 1073741824",
+    ),
+}  # fmt: skip
+REQUIRED = ("question", "model", "tokens")

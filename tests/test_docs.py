@@ -1,0 +1,89 @@
+"""The references of commands and settings are what the code says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.test_cli import command_of, with_verbs_below
+from tracegen import docs
+from tracegen.commands import VERBS
+from tracegen.model import Experiment
+from tracegen.setting_keys import KEYS, LIMITS, REQUIRED
+from tracegen.settings import experiment_from
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", ["commands.md", "settings.md"])
+def test_a_page_is_what_the_code_says(name: str) -> None:
+    held = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert held == docs.pages()[name], "run: python -m tracegen.docs"
+
+
+def test_check_finds_a_page_that_is_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "templates").mkdir()
+    monkeypatch.setattr(docs.resources, "folder", lambda name: tmp_path / name)
+    assert docs.main([]) == 2  # an installation is no checkout
+    (tmp_path / "pyproject.toml").touch()
+    assert docs.main(["--check"]) == 1 and not (tmp_path / "docs").exists()
+    assert docs.main([]) == 0 and docs.main(["--check"]) == 0
+    page = tmp_path / "docs/settings.md"
+    page.write_text(page.read_text().replace("tokens", "token"))
+    capsys.readouterr()
+    assert docs.main(["--check"]) == 1
+    assert capsys.readouterr().out == f"{page}: is not what the code says; run python -m tracegen.docs\n"
+
+
+def test_every_command_and_option_has_its_place() -> None:
+    page = docs.pages()["commands.md"]
+    sections = dict(re.findall(r"^##+ (tracegen [^\n]+)\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL))
+    for verb in VERBS:
+        whole = command_of(verb)
+        for command in with_verbs_below(whole):
+            text = sections[f"tracegen {verb}" if command is whole else f"tracegen {verb} {command.name}"]
+            for param in command.params:
+                if isinstance(param, click.Option) and not param.hidden:
+                    for name in param.opts:
+                        assert re.search(rf"^\|.*`{name}[ `]", text, re.MULTILINE), (verb, name)
+
+
+def test_every_setting_has_its_place() -> None:
+    grouped = [key for keys in docs.GROUPS.values() for key in keys]
+    assert sorted(grouped) == sorted(set(KEYS) - {"limits"})
+    headings = re.findall(r"^### (.+)$", docs.pages()["settings.md"], re.MULTILINE)
+    assert headings == [*grouped, *LIMITS]
+
+
+@pytest.mark.parametrize("key", [*KEYS, *LIMITS])
+def test_an_example_is_allowed_and_a_meaning_is_a_sentence(key: str, tmp_path: Path) -> None:
+    setting = {**KEYS, **LIMITS}[key]
+    written = tomllib.loads(setting.example)
+    assert list(written) == [key] and setting.holds(written[key])
+    assert setting.meaning[0].isupper() and setting.meaning.endswith(".")
+    (tmp_path / "prompt.txt").write_text("p")
+    least: dict[str, object] = {"question": "?", "model": "demo", "tokens": 1}
+    least |= {} if key == "prompt_file" else {"prompt": "p"}
+    least |= {"page_cache": "cold"} if key == "memory_limit_gb" else {}
+    experiment_from("a", least | ({"limits": written} if key in LIMITS else written), tmp_path)
+
+
+def test_defaults_are_those_of_an_experiment() -> None:
+    for key in {*KEYS, *LIMITS} - {*REQUIRED, "prompt", "prompt_file", "limits"}:
+        said = docs.default_of(key)
+        default = Experiment.__dataclass_fields__[key].default
+        if said == "none":
+            assert default in (None, ())
+        else:
+            assert tomllib.loads(f"x = {said.strip('`')}") == {"x": default}
+
+
+def test_the_least_experiment_of_the_page_is_one(tmp_path: Path) -> None:
+    (toml,) = re.findall(r"```toml\n(.*?)```", docs.pages()["settings.md"], re.DOTALL)
+    assert experiment_from("a", tomllib.loads(toml), tmp_path).tokens == 16
