@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,17 @@ def test_wrong_use_is_one_message(arguments: list[str], said: str, capsys: pytes
     captured = capsys.readouterr()
     assert said in captured.err and captured.out == "" and "Traceback" not in captured.err
     assert captured.err.startswith("Usage: tracegen") and "\x1b" not in captured.err
+
+
+@pytest.mark.parametrize("command", [one for one in LEAVES if one.examples], ids=lambda command: command.name)
+def test_examples_are_understood(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in command.examples:
+        program, verb, *words = shlex.split(line)
+        assert (program, verb) == ("tracegen", command.name)
+        assert command.make_context(verb, words).params
+    assert main([str(command.name), "--help"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [f"  {line}" for line in command.examples] == said[said.index("Examples:") + 1 :][: len(command.examples)]
 
 
 def test_an_option_of_the_program_is_none_of_ours(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def test_every_argument_and_option_is_explained(verb: str) -> None:
         assert paragraphs(command)[0].endswith(".")
         for param in command.params:
             told = param.help  # type: ignore[attr-defined]
-            assert told and told[0].isupper() and told.removesuffix("  [required]").endswith("."), (verb, param.name)
+            assert told and told[0].isupper() and told.endswith("."), (verb, param.name)
 
 
 def test_the_verbs_of_a_group_are_listed_whole(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,12 +33,17 @@ class _Placed(click.Command):
 
 
 class Command(_Placed):
-    """A verb; of the options in each group of `exclusive` (their parameter names) one may be given."""
+    """A verb; of the options in each group of `exclusive` (their parameter names) one may be given.
 
-    def __init__(self, *given: Any, exclusive: Sequence[Sequence[str]] = (), **settings: Any) -> None:
+    Its `examples` stand in the help, a line each.
+    """
+
+    def __init__(
+        self, *given: Any, exclusive: Sequence[Sequence[str]] = (), examples: Sequence[str] = (), **settings: Any
+    ) -> None:
         """Add `--debug`, and keep what click leaves over to refuse it in our words."""
         super().__init__(*given, **{"context_settings": {**CONTEXT, "allow_extra_args": True}, **settings})
-        self.exclusive = exclusive
+        self.exclusive, self.examples = exclusive, examples
         self.params.append(debug_option(hidden=True))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -53,6 +58,13 @@ class Command(_Placed):
                 first, second = (next(p for p in self.params if p.name == name) for name in named[:2])
                 raise click.UsageError(f"argument {called(second)}: not allowed with argument {called(first)}", ctx)
         return rest
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples, whole lines of a shell, and what is to be said besides."""
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+        super().format_epilog(ctx, formatter)
 
 
 class Group(_Placed, click.Group):

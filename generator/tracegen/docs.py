@@ -75,6 +75,8 @@ def _command(command: click.Command, parent: click.Context, level: int = 2) -> I
         rows = [_row(param, context) for param in command.params if not getattr(param, "hidden", False)]
         if rows:
             yield from ("", "| | |", "|---|---|", *rows)
+        if examples := getattr(command, "examples", ()):
+            yield from ("", "```console", *examples, "```")
         if command.epilog:
             yield from ("", command.epilog)
         for one in command.commands.values() if isinstance(command, click.Group) else ():
@@ -84,11 +86,12 @@ def _command(command: click.Command, parent: click.Context, level: int = 2) -> I
 def _row(param: click.Parameter, context: click.Context) -> str:
     """`| `-n`, `--tokens N` | Tokens to generate. |`"""
     metavar = param.make_metavar(context)
-    told = str(getattr(param, "help", "")).replace("  [required]", " Required.")
+    told = str(getattr(param, "help", ""))
     if isinstance(param, click.Argument):
         names = [metavar]
     else:
         names = [*param.opts[:-1], f"{param.opts[-1]} {'' if getattr(param, 'is_flag', False) else metavar}".strip()]
+        told += " Required." if param.required else ""
         told += f" Default: `{param.default}`." if getattr(param, "show_default", None) else ""
     return f"| {', '.join(f'`{_cell(name)}`' for name in names)} | {_cell(told)} |"
 

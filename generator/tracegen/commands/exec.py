@@ -13,12 +13,12 @@ from tracegen.commands import VERBS
 from tracegen.commands.run import print_stored
 from tracegen.errors import EnvironmentFailure, SettingsError
 
-EPILOG = (
-    "tracegen exec bench -- llama-bench -m model.gguf · "
-    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf · "
-    "tracegen exec mine --attach -- python my_script.py. "
-    "Ctrl-C closes the trace and ends the program; the run is stored then too."
+EXAMPLES = (
+    "tracegen exec bench -- llama-bench -m model.gguf",
+    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf",
+    "tracegen exec mine --attach -- python my_script.py",
 )
+EPILOG = "Ctrl-C closes the trace and ends the program; the run is stored then too."
 EXPERIMENTS = Path("experiments")
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # where the context keeps what stands behind --
@@ -41,7 +41,7 @@ class Exec(Command):
         return [*super().collect_usage_pieces(ctx), "-- PROGRAM [ARGUMENT ...]"]
 
 
-@click.command("exec", cls=Exec, help=VERBS["exec"], epilog=EPILOG)
+@click.command("exec", cls=Exec, help=VERBS["exec"], examples=EXAMPLES, epilog=EPILOG)
 @click.argument(
     "name",
     metavar="NAME",

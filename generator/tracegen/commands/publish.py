@@ -16,6 +16,11 @@ from tracegen.model import Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 
+EXAMPLES = (
+    'tracegen publish first-look -m "A first look"',
+    'tracegen publish first-look 3 -m "With a cold page cache"',
+    'tracegen publish first-look --withdraw 1 --successor 2 -m "Measured on battery"',
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -29,12 +34,12 @@ def _number(text: str) -> int:
 VERSION = Converted("version", _number)
 
 
-@click.command("publish", cls=Command, help=VERBS["publish"])
+@click.command("publish", cls=Command, help=VERBS["publish"], examples=EXAMPLES)
 @click.argument(
     "experiment", metavar="NAME", shell_complete=run_names, help="The experiment, its folder, or NAME/run-003."
 )
 @click.argument("runs", metavar="[RUN]", nargs=-1, help="Number of the run; without it, the newest.")
-@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is published or withdrawn.  [required]")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is published or withdrawn.")
 @click.option("--withdraw", metavar="N", type=VERSION, help="Publish nothing, and mark version N as withdrawn.")
 @click.option("--successor", metavar="M", type=VERSION, help="With --withdraw: the version to use instead.")
 @click.option("--again", is_flag=True, help="Publish a run that a version holds already, or withdraw once more.")

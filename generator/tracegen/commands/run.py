@@ -15,15 +15,16 @@ from tracegen.errors import CheckError, SettingsError
 if TYPE_CHECKING:
     from tracegen.model import Experiment, Run
 
-EPILOG = (
-    "tracegen run demo-dense · tracegen run path/to/experiment.toml · "
-    'tracegen run --model model.gguf --prompt "Hello" -n 5'
+EXAMPLES = (
+    "tracegen run first-look",
+    "tracegen run path/to/experiment.toml --repeat 5",
+    'tracegen run --model model.gguf --prompt "Hello" -n 5 --name hello',
 )
 EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
 
 
-@click.command("run", cls=Command, help=VERBS["run"], epilog=EPILOG)
+@click.command("run", cls=Command, help=VERBS["run"], examples=EXAMPLES)
 @click.argument(
     "experiment",
     metavar="[NAME|PATH]",

@@ -27,6 +27,7 @@ EPILOG = (
     "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. What a check found, "
     "and its limit, are quoted in its words. What was not asked for (repetition, mlock, memory_limit) is absent."
 )
+EXAMPLES = ("tracegen show first-look", "tracegen show first-look/run-003 --ops --pass 4", "tracegen show quick --json")
 LIMIT = 50
 # What is read of a run, for the key figures and for the ops: half of the time goes into tables.
 OVERVIEW = (
@@ -41,7 +42,12 @@ def _at_least_one(text: str) -> int:
 
 
 @click.command(
-    "show", cls=Command, help=VERBS["show"], epilog=EPILOG, exclusive=(("stats", "verify", "ops", "buffers"),)
+    "show",
+    cls=Command,
+    help=VERBS["show"],
+    examples=EXAMPLES,
+    epilog=EPILOG,
+    exclusive=(("stats", "verify", "ops", "buffers"),),
 )
 @click.argument(
     "run", metavar="RUN", shell_complete=run_names, help="Folder of a run, or NAME/run-003, or NAME for its newest run."
