@@ -36,7 +36,7 @@ from tracegen.publishing.versions import question_of
 Render = Callable[..., Report]
 
 # What a process runs: modules are found where this process finds them.
-_START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen import drafts; sys.exit(drafts.main())"
+_START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen.site import drafts; sys.exit(drafts.main())"
 
 
 @dataclass(frozen=True)
