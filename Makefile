@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 LAID    = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs native/*/*.c native/*/*.h native/*/*.cpp)
 
-.PHONY: help demo sample test check bench fuzz server llama-matrix lock clean
+.PHONY: help demo sample test check bench docs fuzz server llama-matrix lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -39,6 +39,9 @@ check: $(VENV)/ready ## lint, types and layout of Python, scripts and C
 
 bench: $(VENV)/ready ## the benchmark suite, with its limits
 	@$(BIN)/python -m benchmarks
+
+docs: $(VENV)/ready ## write docs/commands.md and docs/settings.md from the code
+	@$(BIN)/python -m tracegen.docs
 
 fuzz: $(VENV)/ready ## ten minutes of coverage-guided fuzzing for each reader (installs atheris)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
