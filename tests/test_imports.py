@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import a_run, scaled_case
+from tests.site_project import stored
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "generator" / "tracegen"
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
@@ -124,7 +127,9 @@ HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2
         (["show", "--help"], HEAVY),
         (["run", "--help"], HEAVY),
         (["build", "--help"], HEAVY),
-        (["show", "nothing"], set(HEAVY) - {"jinja2"}),
+        (["show", "nothing"], HEAVY),
+        (["show", "demo", "--verify"], HEAVY),
+        (["show", "demo"], set(HEAVY) - {"pandas", "numpy", "pyarrow"}),
         (["run", "nothing"], HEAVY),
         (["completion", "fish"], HEAVY),
     ],
@@ -132,6 +137,8 @@ HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2
 )
 def test_a_command_loads_what_it_needs(arguments: list[str], without: Iterable[str], tmp_path: Path) -> None:
     """In a process of its own: which of the large packages are loaded when it has ended."""
+    if "demo" in arguments:
+        stored(tmp_path / "experiments", a_run(), scaled_case(1, 1))
     code = (
         "import json, sys\nfrom tracegen.__main__ import main\nstatus = main()\n"
         "print(json.dumps([status, sorted(sys.modules)]))\n"
