@@ -131,24 +131,30 @@ def test_what_is_not_ours(
     assert says in capsys.readouterr().err
 
 
-def test_the_readme_names_verbs_and_options_that_exist() -> None:
-    """Each `tracegen VERB --option` of the README is understood."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(rf"tracegen ((?:{'|'.join(VERBS)})\b[^`\n]*)", text)
-    assert len(lines) >= 6
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_texts_name_verbs_and_options_that_exist(path: Path) -> None:
+    """Each `tracegen VERB --option` in them is understood."""
+    lines = re.findall(rf"tracegen ((?:{'|'.join(VERBS)})\b[^`\n]*)", path.read_text(encoding="utf-8"))
     for line in lines:
-        ours = line.partition(" -- ")[0]
+        ours = line.partition(" -- ")[0].partition("#")[0]
         for option in re.findall(r"\s(--?[a-z][a-z-]*)", ours):
             assert option in options_of(line.split()[0]), (line, option)
 
 
-def test_the_readme_has_a_row_for_each_verb() -> None:
-    """`| `tracegen VERB …` | what it does; `--option` |`, and the verb has the options."""
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_links_of_texts_lead_to_files(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
+        assert target.startswith("http") or (path.parent / target).exists(), target
+
+
+def test_the_readme_is_short_and_names_the_newest_commands() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `tracegen ([a-z-]+)[^`]*` \| (.+) \|$", text, re.MULTILINE))
-    assert set(rows) == set(VERBS)
-    for verb, does in rows.items():
-        assert set(re.findall(r"`(--[a-z-]+)`", does)) <= options_of(verb), verb
+    assert len(text.split()) <= 900
+    assert text.index("![") < 1_200, "one screen before the first picture"
+    assert "tracegen exec mine --attach" in text
 
 
 def test_make_targets_of_the_readme_exist() -> None:
