@@ -19,7 +19,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(VENV)/ready ## from a clone to a site: build llama.cpp, run and publish the demo experiments
-	@$(BIN)/python -m tracegen.demo
+	@$(BIN)/python -m tracegen.commands.demo
 
 sample: $(VENV)/ready ## the site of the published sample run alone; needs no compiler
 	@rm -rf tracegen-sample

@@ -26,7 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("model", "setting_keys", "naming", "ggml_types", "address"),
     ("tables",),
     ("resources", "progress", "terminal", "store", "held_tokens", "hashes"),
-    ("demo.models", "demo.weights"),
+    ("demo",),
     ("settings", "readers", "capture"),
     ("analysis", "charts"),
     ("words",),
@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("runs", "notebook", "publishing", "folders"),
     ("site",),
     ("commands",),
-    ("demo", "cli"),
+    ("cli",),
     ("docs",),
     ("__main__",),
 )

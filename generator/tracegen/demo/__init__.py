@@ -1,1 +1,1 @@
-"""The demo: models with random weights, and the way from a clone to a site."""
+"""Models with random weights: the shapes, and the numbers in them."""
