@@ -1,4 +1,4 @@
-"""The whole project that the tests of the site share; its parts are made in site_project.py."""
+"""What tests of several rooms share: the project with its site, and the builds of llama.cpp."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import signal
 
 import pytest
 
+from tests.llama_builds import whole_build
 from tests.site_project import Project, make_project
+from tracegen.capture.llama_cpp import Build
 from tracegen.checks import times
 
 FAIL_COST = times.FAIL_COST
@@ -32,3 +34,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Published and built once; a test that changes something takes a copy."""
     return make_project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="session")
+def hooked() -> Build:
+    """The pinned llama.cpp with today's hooks."""
+    return whole_build(traced=True)
+
+
+@pytest.fixture(scope="session")
+def plain() -> Build:
+    """The same without hooks."""
+    return whole_build(traced=False)

@@ -7,11 +7,10 @@ import gguf
 import numpy as np
 import pytest
 
-from tracegen.capture.llama_cpp import ensure_build
+from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.demo.models import KINDS, split_paths, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.model import DEMO_DTYPES
-from tracegen.progress import Progress
 from tracegen.readers.gguf.file import read_model
 
 SMALL_TINYLLAMA: dict[str, object] = {
@@ -149,12 +148,6 @@ def test_an_old_model_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     assert read_model(path).random_weights
 
 
-@pytest.fixture(scope="module")
-def completion() -> Path:
-    """The pinned llama-completion, hooked; its hooks also see to it that its output is written to the end."""
-    return ensure_build(Progress()).programs / "llama-completion"
-
-
 @pytest.mark.llama
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize(
@@ -165,15 +158,16 @@ def completion() -> Path:
     ],
 )
 def test_llama_cpp_runs_it_and_writes_words(
-    tmp_path: Path, completion: Path, kind: str, shape: dict[str, object], split: bool
+    tmp_path: Path, hooked: Build, kind: str, shape: dict[str, object], split: bool
 ) -> None:
+    """Hooks also see to it that its output is written to the end."""
     assert kind in KINDS
     path = write_demo_model(kind, tmp_path / "m.gguf", split=split, **shape)[0]
     options = ["-n", "8", "-no-cnv", "--ignore-eos", "--seed", "1", "-t", "2"]
     out = tmp_path / "out.txt"
     with out.open("wb") as stream:
         done = subprocess.run(
-            [str(completion), "-m", str(path), "-p", "Hello", *options],
+            [str(hooked.programs / TARGET), "-m", str(path), "-p", "Hello", *options],
             stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.PIPE, timeout=120, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]

@@ -1,7 +1,4 @@
-"""Real runs to look at: llama.cpp with and without hooks, each case measured once, and the witness.
-
-The builds lie in tracegen's cache; the first session pays for them (minutes), the next finds them.
-"""
+"""Real runs to look at: llama.cpp with and without hooks, each case measured once, and the witness."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.capture.llama_cpp import Build
 from tracegen.demo.models import write_demo_model
 from tracegen.model import Experiment
 from tracegen.notebook.loaded import LoadedRun, load_run
@@ -121,16 +118,6 @@ class Measured:
         """One entry per ubatch: warm-up, prompt, generate."""
         sampled = self.loaded.run.facts["text"]["token_ids"]
         return self.oracle(self.experiment, sampled[:-1])
-
-
-@pytest.fixture(scope="session")
-def hooked() -> Build:
-    return ensure_build(Progress(), traced=True)
-
-
-@pytest.fixture(scope="session")
-def plain() -> Build:
-    return ensure_build(Progress(), traced=False)
 
 
 @pytest.fixture(scope="session")

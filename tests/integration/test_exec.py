@@ -13,13 +13,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracegen.capture.llama_cpp import TARGET, Build, ensure_build
+from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.cli import main
 from tracegen.demo.models import write_demo_model
 from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.pages.page import outline
 from tracegen.pages.render import render_report
-from tracegen.progress import Progress
 from tracegen.publishing import privacy
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
@@ -41,10 +40,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def execute(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> Exec:
-    """`tracegen exec case OPTIONS -- PROGRAM ARGUMENTS`; the run it stored. The program is built first."""
+    """`tracegen exec case OPTIONS -- PROGRAM ARGUMENTS`; the run it stored."""
 
     def call(program: str, *arguments: object, options: tuple[object, ...] = (), status: int = 0) -> LoadedRun:
-        ensure_build(Progress(), target=program)
         given = ["exec", "case", *map(str, options), "--llama-cpp", str(hooked.programs), "--", program]
         found = main([*given, *map(str, arguments)])
         said = capfd.readouterr()
@@ -110,7 +108,6 @@ def test_a_window_that_nothing_falls_into(execute: Exec, demo: Path) -> None:
 
 
 def test_a_model_that_is_not_there(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> None:
-    ensure_build(Progress(), target=TARGET)
     given = ["exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET, "-m", "nowhere.gguf", "-p", "x"]
     assert main(given) == 2
     assert "llama-completion: exit status 1; its last lines" in capfd.readouterr().err

@@ -15,7 +15,7 @@ import pytest
 from tests import random_models
 from tests.random_files import Architecture, types_of, write_lora, write_random_model
 from tracegen.analysis import experts, routing
-from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.capture.llama_cpp import Build
 from tracegen.model import Experiment
 from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
@@ -274,7 +274,6 @@ def test_an_adapter_is_no_part_of_the_model(traced: Traced) -> None:
 
 
 def test_an_embedding_model(hooked: Build, tmp_path: Path) -> None:
-    ensure_build(Progress(), target="llama-embedding")
     model = write_random_model(random_models.BERT, tmp_path / "model.gguf")
     command = ("llama-embedding", "-m", str(model), "-p", PROMPT, "-t", "2", "-c", "256")
     run = observe(Observation("case", command, "Is it true?"), tmp_path, Progress(), str(hooked.programs))

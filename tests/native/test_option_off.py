@@ -14,19 +14,13 @@ from pathlib import Path
 import pytest
 
 from tracegen.capture.hooks import parse_hooks
-from tracegen.capture.llama_cpp import Build, ensure_build
-from tracegen.progress import Progress
+from tracegen.capture.llama_cpp import Build
 from tracegen.resources import folder
 
 pytestmark = [pytest.mark.native, pytest.mark.llama]
 OURS = re.compile(r"tensor_trace|(?<![A-Za-z_])tt_[a-z]")
 LIST = (folder("native") / "hooks" / "llama-cpp.toml").read_text(encoding="utf-8")
 HOOKED = sorted({hook.file for hook in parse_hooks(LIST) if hook.file.endswith((".c", ".cpp"))})
-
-
-@pytest.fixture(scope="module")
-def llama() -> Build:
-    return ensure_build(Progress())
 
 
 def _symbols(command: str, directory: str, target: Path, leave_out: str) -> set[str]:
@@ -38,10 +32,10 @@ def _symbols(command: str, directory: str, target: Path, leave_out: str) -> set[
     return {name for line in listed.stdout.splitlines() if OURS.search(name := line.split()[-1])}
 
 
-def test_no_symbol_is_left(llama: Build, tmp_path: Path) -> None:
-    entries = json.loads((llama.folder / "build" / "compile_commands.json").read_text(encoding="utf-8"))
+def test_no_symbol_is_left(hooked: Build, tmp_path: Path) -> None:
+    entries = json.loads((hooked.folder / "build" / "compile_commands.json").read_text(encoding="utf-8"))
     chosen = {
-        Path(e["file"]).relative_to(llama.source).as_posix(): e for e in entries if _is_in(e["file"], llama.source)
+        Path(e["file"]).relative_to(hooked.source).as_posix(): e for e in entries if _is_in(e["file"], hooked.source)
     }
     assert set(HOOKED) <= set(chosen)
 

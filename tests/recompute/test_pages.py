@@ -25,11 +25,10 @@ from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.touched import KINDS_OF_MEMORY, Access, accesses, by_op
 from tests.recompute.published import Published, assert_published
 from tests.recompute.runs import KINDS
-from tracegen.capture.llama_cpp import Build, ensure_build
+from tracegen.capture.llama_cpp import Build
 from tracegen.model import Run
 from tracegen.notebook.loaded import load_run
 from tracegen.pages.render import render_report
-from tracegen.progress import Progress
 
 pytestmark = pytest.mark.llama
 
@@ -70,11 +69,6 @@ class Case:
     @property
     def has_experts(self) -> bool:
         return bool(self.rows["routing"])
-
-
-@pytest.fixture(scope="module")
-def hooked() -> Build:
-    return ensure_build(Progress(), traced=True)
 
 
 @pytest.fixture(scope="module", params=KINDS)
