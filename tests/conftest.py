@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 
 from tests.llama_builds import whole_build
+from tests.shared import shared_folder
 from tests.site_project import Project, make_project
 from tracegen.capture.llama_cpp import Build
 from tracegen.checks import times
@@ -30,10 +32,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     times.FAIL_COST = 1.0 if item.get_closest_marker("llama") else FAIL_COST
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """`--dist loadfile` takes the longest first, and cases of some files apart; other ways are as they are."""
+    from tests.spread import LongestFirst
+
+    return LongestFirst(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Published and built once; a test that changes something takes a copy."""
-    return make_project(tmp_path_factory.mktemp("project"))
+    """Published and built once for all processes; a test that changes something takes a copy."""
+    return Project(shared_folder(tmp_path_factory, "project", make_project))
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,28 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+
+def session_folder(factory: pytest.TempPathFactory) -> Path:
+    """A folder of this session that all its processes have."""
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # then it is a folder in that of the session
+        root = root.parent
+    (root / "shared").mkdir(exist_ok=True)
+    return root / "shared"
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Nobody else holds `path` in this block; the kernel lets go when this process dies."""
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def shared_folder(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
@@ -19,13 +37,9 @@ def shared_folder(factory: pytest.TempPathFactory, name: str, make: Callable[[Pa
 
     It is made where it stays, as runs and sites know their place. What a maker that failed left is removed.
     """
-    root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # then it is a folder in that of the session
-        root = root.parent
-    folder, whole = root / "shared" / name, root / "shared" / f"{name}.whole"
-    folder.parent.mkdir(exist_ok=True)
-    with whole.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go at the end, also when this process dies
+    folder = session_folder(factory) / name
+    whole = folder.with_name(f"{name}.whole")
+    with held(folder):
         if not whole.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.shared import shared_folder
 from tracegen.capture.llama_cpp import Build
 from tracegen.demo.models import write_demo_model
 from tracegen.model import Experiment
@@ -122,17 +123,18 @@ class Measured:
 
 @pytest.fixture(scope="session")
 def oracle(plain: Build, tmp_path_factory: pytest.TempPathFactory) -> Oracle:
-    program = tmp_path_factory.mktemp("oracle") / "oracle"
-    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))))
-    command = [
-        compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror",
-        str(resource_folder("native") / "tests" / "oracle.cpp"), "-o", str(program),
-        "-I", str(plain.source / "include"), "-I", str(plain.source / "ggml" / "include"),
-        "-L", str(plain.programs), "-lllama", "-lggml", "-lggml-base", f"-Wl,-rpath-link,{plain.programs}",
-    ]  # fmt: skip
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return Oracle(program, plain.programs)
+    def compile_in(folder: Path) -> None:
+        compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))))
+        command = [
+            compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror",
+            str(resource_folder("native") / "tests" / "oracle.cpp"), "-o", str(folder / "oracle"),
+            "-I", str(plain.source / "include"), "-I", str(plain.source / "ggml" / "include"),
+            "-L", str(plain.programs), "-lllama", "-lggml", "-lggml-base", f"-Wl,-rpath-link,{plain.programs}",
+        ]  # fmt: skip
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+
+    return Oracle(shared_folder(tmp_path_factory, "oracle", compile_in) / "oracle", plain.programs)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.trace_bytes import Files
+from tests.shared import held, session_folder
 from tracegen.readers.native.segments import segment_files
 
 NATIVE = Path(__file__).parents[2] / "native"
@@ -23,15 +24,17 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     compiler = next(filter(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")), None)
     if compiler is None or shutil.which("make") is None:
         pytest.skip("no C compiler or no make")
-    folder = tmp_path_factory.mktemp("native")
+    folder = session_folder(tmp_path_factory) / "native"
+    folder.mkdir(exist_ok=True)
 
     def make(target: str) -> Path:
         command = ["make", "-C", str(NATIVE), f"BUILD={folder}", f"CC={compiler}", target]
-        made = subprocess.run(
-            command, capture_output=True, text=True, timeout=300, env={**os.environ, "TMPDIR": str(folder)}
-        )
-        assert made.returncode == 0, made.stdout + made.stderr
-        (folder / f"{target}.log").write_text(made.stdout)
+        with held(folder):  # another process that needs the same finds it made
+            made = subprocess.run(
+                command, capture_output=True, text=True, timeout=300, env={**os.environ, "TMPDIR": str(folder)}
+            )
+            assert made.returncode == 0, made.stdout + made.stderr
+            (folder / f"{target}.log").write_text(made.stdout)
         return folder
 
     return make

@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from concurrent.futures import Executor, Future
 from functools import cache
 from html import unescape
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,6 +16,7 @@ from pandas.testing import assert_frame_equal
 
 from tests.builders import a_moe_run, a_run, scaled_case, without
 from tests.golden.hard_case import hard_case
+from tests.pages.rendered import Undrawn
 from tests.site_project import stored
 from tracegen import tables as contract
 from tracegen.figures.catalogue import FIGURES, part_of
@@ -53,15 +52,6 @@ CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
 HOST = dict(memory_bytes=8 << 30, page_bytes=PAGE)
 RUN, MOE_RUN = a_run(host=HOST), a_moe_run(host=HOST)
 WITH_EXPERTS = ("experts", "no experts chosen", "hard case")
-
-
-class Undrawn(Executor):
-    """Draws nothing: these tests read words and data, and drawing takes most of the time."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g></g></svg>')
-        return future
 
 
 def render(tables: Mapping[str, pd.DataFrame], run: Run = RUN, citable: Version | None = None) -> Report:

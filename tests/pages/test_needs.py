@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
+from tests.pages.rendered import Undrawn, render
 from tracegen.checks.verdict import all_checks
 from tracegen.figures import catalogue, needs
 from tracegen.model import Check, Run
 from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
 from tracegen.tables import frame
 from tracegen.words.sentences import CARE
 
@@ -40,7 +40,7 @@ def rendered(failed: str, state: str = "failed") -> Report:
     )
     facts = {**run.facts, "host": {**run.facts["host"], "page_bytes": 4096}}
     made: Run = replace(run, checks=checks, facts=facts)
-    return render_report(made, tables(), address="demo/run-003", citable=None)
+    return render(tables(), made, executor=Undrawn())
 
 
 def sections(report: Report) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, only, scaled_case, without
-from tests.pages.test_render import body, render, words
+from tests.pages.rendered import body, render, words
 from tests.unpacking import unpacked
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers import span_chunks

@@ -1,0 +1,107 @@
+"""Reports of runs of many kinds, and what stands in their pages."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Mapping
+from concurrent.futures import Executor, Future
+from functools import lru_cache
+from html.parser import HTMLParser
+from typing import Any
+
+import pandas as pd
+
+from tests.builders import a_run, only, scaled_case, without
+from tests.golden.hard_case import hard_case
+from tracegen import tables as contract
+from tracegen.model import Run, Version
+from tracegen.pages.page import Report
+from tracegen.pages.render import render_report
+
+
+def render(
+    tables: Mapping[str, pd.DataFrame],
+    run: Run | None = None,
+    citable: Version | None = None,
+    executor: Executor | None = None,
+) -> Report:
+    return render_report(run or a_run(), tables, address="demo/run-003", citable=citable, executor=executor)
+
+
+def rendered(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None) -> Report:
+    """The report, which is the same object where the same is asked for again: nobody changes it, nor how it is made."""
+    return _kept(pickle.dumps((dict(tables), run, citable)))
+
+
+@lru_cache(maxsize=32)
+def _kept(asked: bytes) -> Report:
+    return render(*pickle.loads(asked))
+
+
+class Undrawn(Executor):
+    """Draws nothing: for tests that read words and data, as drawing takes about half of the time."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g></g></svg>')
+        return future
+
+
+def body(report: Report, key: str) -> str:
+    return next(page.body for page in report.pages if page.key == key)
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+class Tags(HTMLParser):
+    """Tags, ids and what they refer to; wrong nesting raises."""
+
+    VOID = frozenset({"col", "img", "br", "hr", "input", "meta", "link", "path", "rect"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.handlers: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "src"):
+                self.links.append(value or "")
+            if name.startswith("on"):
+                self.handlers.append(name)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open[-1] == tag, (tag, self.open[-5:])
+        self.open.pop()
+
+
+CASES: dict[str, Mapping[str, pd.DataFrame]] = {
+    "hard case": hard_case(),
+    "dense": scaled_case(5, 4),
+    "experts": scaled_case(3, 2, moe=True, splits=2),
+    "one token": scaled_case(0, 2),
+    "no buffers": without(scaled_case(2, 2), "buffers"),
+    "no graph": without(scaled_case(2, 2), "graphs", "graph_nodes", "graph_edges", "placements", "touches"),
+    "only a load": only(scaled_case(0, 2), ("load",)),
+    "nothing": contract.empty(),
+    "no spans": without(scaled_case(2, 2), "spans"),
+    "no times": without(scaled_case(2, 2), "spans", "ops"),
+}

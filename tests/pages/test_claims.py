@@ -1,0 +1,120 @@
+"""What a report says of its run, and no longer says where a check failed or nothing was recorded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.builders import a_moe_run, a_run, scaled_case
+from tests.pages.rendered import CASES, body, rendered, words
+from tracegen import tables as contract
+from tracegen.figures import catalogue
+from tracegen.model import Check, Run
+
+
+@pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])
+def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
+    run = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
+    report = rendered(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
+    assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
+    assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
+    why = catalogue.why(key)
+    reason = f"Not drawn: the check “The check” failed (17; limit 0). {why[0].upper()}{why[1:]}."
+    assert reason in words(body(report, "memory")) and reason in words(body(report, "overview"))
+    drawn = {f.key for f in report.figures}
+    assert not set(catalogue.figures_of(key)) & drawn
+    assert report.values["bytes_touched_per_token"]["value"] is None
+    assert run.verdict in words(body(report, "overview"))
+
+
+def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() -> None:
+    usable = body(rendered(CASES["dense"]), "overview")
+    assert "made the kernel read" in words(usable) and "page fault" in words(usable).lower()
+    for key in ("one_run_id", "dropped_events", "passes_agree"):
+        failed = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
+        text = body(rendered(CASES["dense"], failed), "overview")
+        findings = words(text).partition("Findings")[2].partition("Time ")[0]
+        assert "This run is not usable" in text
+        assert "made the kernel read" not in findings and "page fault" not in findings.lower()
+        rows = re.findall(r"<th scope=row[^>]*>((?:Read|Page faults) [^<]*)</th><td[^>]*>([^<]*)</td>", text)
+        assert len(rows) == 4 and {found for _, found in rows} == {"not shown"}
+
+
+def test_random_weights_are_called_so_on_every_page() -> None:
+    assert all("Random weights." in page.body for page in rendered(CASES["dense"]).pages)
+    trained = a_run(model=dict(name="real", random_weights=False))
+    assert not any("Random weights." in page.body for page in rendered(CASES["dense"], trained).pages)
+
+
+def test_a_run_without_facts_says_not_recorded() -> None:
+    report = rendered(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), {}))
+    assert "Not recorded." in body(report, "provenance") and "No check was recorded" in body(report, "overview")
+    assert "None" not in words(body(report, "provenance"))
+
+
+def test_interference_is_said_above_every_time() -> None:
+    why = "other programs had them"
+    warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "40 % without", "≤ 2 %", why),))
+    report = rendered(CASES["dense"], warned)
+    note = "care. Threads that could run waited for a processor: 40 % without (limit: ≤ 2 %). Other programs had them."
+    for key, first in (("overview", "fig-components"), ("timeline", "fig-timeline"), ("graph", "fig-graph-0")):
+        assert -1 < body(report, key).find(note) < body(report, key).index(f'id="{first}"')
+    assert note not in body(report, "memory")
+    assert all(note not in page.body for page in rendered(CASES["dense"]).pages)
+
+
+def test_one_token_says_that_there_is_no_generate_pass() -> None:
+    report = rendered(CASES["one token"])
+    text = words(body(report, "overview"))
+    assert "This run has no generate pass: one token was asked for, and the prompt gave it." in text
+    assert report.values["tokens_per_second_generate"]["value"] is None
+    assert "there was no generate pass" in text and "none" in text
+
+
+def test_what_was_asked_for_of_memory_and_series_is_on_provenance() -> None:
+    """And what was not asked for is not."""
+    asked = a_run(
+        repetition=dict(number=2, of=5, first_run="run-001"),
+        conditions=dict(
+            mlock=dict(asked_bytes=2 << 30, locked_bytes=2 << 30, available_after_bytes=3 << 30),
+            memory_limit=dict(limit_bytes=4 << 30, peak_bytes=None, times_reached=12, processes_killed=0),
+        ),
+    )
+    titles = ("Repetition", "Memory locked beside the program", "Limit to the program’s memory")
+    text = words(body(rendered(CASES["dense"], asked), "provenance"))
+    assert all(title in text for title in titles) and "run-001" in text and "2.00 GiB" in text
+    plain = words(body(rendered(CASES["dense"]), "provenance"))
+    assert not any(title in plain for title in titles)
+
+
+def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
+    """RAM without what was locked beside it, or the run's own limit: whichever is less."""
+    size = int(CASES["dense"]["files"]["size_bytes"].sum())
+    host = dict(memory_bytes=10 * size)
+
+    def said(**conditions: object) -> str:
+        return words(body(rendered(CASES["dense"], a_run(host=host, conditions=conditions)), "overview"))
+
+    assert "10.0 % of RAM" in said() and "the file may stay there once it was read" in said()
+    locked = said(mlock=dict(locked_bytes=9 * size + size // 2))
+    assert "of what is left" in locked and "were locked beside it" in locked and "not all of the file can" in locked
+    limited = said(memory_limit=dict(limit_bytes=size // 2))
+    assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of the file can" in limited
+
+
+def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
+    text = words(body(rendered(CASES["dense"], a_run(conditions={})), "overview"))
+    assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
+
+
+def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
+    split = dict(pass_id=2, split=1, backend="GPU", n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
+    ops = CASES["dense"]["ops"].copy()
+    ops.loc[ops.index[-1], "time_basis"] = "split"
+    report = rendered(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
+    overview = words(body(report, "overview"))
+    assert "1 operation of all passes ran on GPU; only the 1 split that hold" in overview and "2.00 ms" in overview
+    assert "without operations on GPU, which have no times" in overview
+    assert "nor has one that ran on GPU" in words(body(report, "operations"))

@@ -1,0 +1,92 @@
+"""Reports of models with experts: what is said of what tokens chose."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pandas as pd
+
+from tests.builders import a_moe_run, only, scaled_case, without
+from tests.pages.rendered import CASES, body, rendered, words
+
+
+def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> None:
+    drawn = {f.key: f.page for f in rendered(CASES["experts"], a_moe_run()).figures}
+    assert {key for key, page in drawn.items() if page == "experts"} == {
+        "experts", "experts-tokens", "experts-load", "experts-cover", "experts-reuse", "experts-weights"
+    }  # fmt: skip
+    assert "experts" not in {page.key for page in rendered(CASES["dense"]).pages}
+    tables = scaled_case(2, 2, moe=True)
+    assert "The trace holds no routing" in words(body(rendered(without(tables, "routing"), a_moe_run()), "experts"))
+    prompt_only = words(body(rendered(only(tables, ("load", "warmup", "prompt")), a_moe_run()), "experts"))
+    assert "The run has no generate pass: only rows of prompt passes chose experts." in prompt_only
+    assert "it only loaded the model" in words(body(rendered(CASES["only a load"]), "memory"))
+
+
+def test_the_overview_of_a_mixture_says_how_its_experts_were_chosen() -> None:
+    tables = CASES["experts"]
+    generate = tables["passes"].loc[tables["passes"]["kind"] == "generate", "pass_id"]
+    rows = tables["routing"][tables["routing"]["pass_id"].isin(generate)]
+    layers, n_experts = rows["layer"].nunique(), 8
+    never = layers * n_experts - len(rows[["layer", "expert"]].drop_duplicates())
+    text = words(body(rendered(tables, a_moe_run()), "overview"))
+    assert f"{never} of {layers * n_experts} pairs of layer and expert were chosen by no generated token" in text
+    assert "an even choice would give 12.5 %" in text
+    assert "chosen by no generated token" not in words(body(rendered(CASES["dense"]), "overview"))
+
+
+def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
+    """Pass 3 gives token 1 and takes in token 0, which chooses the experts; token 3, the last, is held by no row."""
+    tables = scaled_case(3, 2, moe=True)
+    run = a_moe_run(text=dict(prompt="?", generated="!", token_ids=[11, 42, 7, 5], private=False))
+    report = rendered(tables, run)
+    rows = pd.read_csv(io.BytesIO(report.files["data/experts-of-tokens.csv"]))
+    assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
+    page = words(body(report, "experts"))
+    assert re.search(r"Token Pass Experts Weights 0 3 [\d, ]+ 0\.700, 0\.300 1 4 ", page)
+    assert "Token 3, the last one generated, is held by no row: it chose no expert." in page
+    drawn = next(f for f in report.figures if f.key == "experts-tokens")
+    assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [True, True, True, False]
+    assert json.loads(report.files["data/experts/0.js"].decode()[len("tracegenExperts(") : -3])["token"] == [0, 1, 2]
+    given = pd.read_csv(io.BytesIO(report.files["data/generated-tokens.csv"]))
+    assert given.to_dict("list") | {"held_by_pass": given["held_by_pass"].tolist()[:-1]} == {
+        "token": [0, 1, 2, 3], "token_id": [11, 42, 7, 5], "pass_id": [2, 3, 4, 5], "held_by_pass": [3, 4, 5],
+    }  # fmt: skip
+    assert given["held_by_pass"].isna().tolist() == [False, False, False, True]
+    assert "no recorded pass took in" in words(body(report, "provenance"))
+    for said in (
+        "Pass 2: prompt, 6 token rows, gives token 0,",
+        "Pass 3: generate, 1 token row, holds token 0, gives token 1,",
+    ):
+        assert said in body(report, "operations")
+
+
+def test_what_a_row_holds_that_nobody_knows_is_not_guessed() -> None:
+    """After rows of several sequences: the pass names the row, and no token."""
+    tables = scaled_case(2, 1, moe=True)
+    unknown = pd.array([None] * len(tables["passes"]), dtype="Int32")
+    tables["passes"] = tables["passes"].assign(produced_token=unknown)
+    tables["tokens"] = tables["tokens"].assign(generated_token=pd.array([None] * len(tables["tokens"]), dtype="Int32"))
+    report = rendered(tables, a_moe_run())
+    page = words(body(report, "experts"))
+    assert "not recorded 3 " in page and "pass 3" in page and "the last one generated" not in page
+    assert ", holds token" not in body(report, "operations")
+
+
+def test_experts_of_a_token_stand_by_weight_and_not_as_a_biased_router_chose_them() -> None:
+    tables = scaled_case(1, 1, moe=True)
+    routing = tables["routing"]
+    tables["routing"] = routing.assign(weight=routing["weight"].map({0.7: 0.1, 0.3: 0.4}).astype("Float64"))
+    chosen = routing[routing["pass_id"] == 3].sort_values("rank")["expert"].tolist()
+    report = rendered(tables, a_moe_run())
+    page = words(body(report, "experts"))
+    assert f"0 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
+    assert "The strongest of a token’s experts in layer 0 gets a weight of 0.400 on average" in page
+    assert f'"by_weight":true,"experts":[[{chosen[1]},{chosen[0]}]]' in report.files["data/experts/0.js"].decode()
+    unweighted = tables | {"routing": routing.assign(weight=pd.array([None] * len(routing), dtype="Float64"))}
+    report = rendered(unweighted, a_moe_run(text=dict(prompt="?", generated="!", token_ids=[], private=True)))
+    assert f'"by_weight":false,"experts":[[{chosen[0]},{chosen[1]}]]' in report.files["data/experts/0.js"].decode()
+    page = words(body(report, "experts"))
+    assert "the experiment is private" in page and "in llama.cpp’s order" in page
