@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.llama_builds import whole_build
-from tests.shared import shared_folder
+from tests.shared import session_folder, shared_folder
 from tests.site_project import Project, make_project
+from tracegen import store, vega
 from tracegen.capture.llama_cpp import Build
 from tracegen.checks import times
 
@@ -38,6 +41,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     from tests.spread import LongestFirst
 
     return LongestFirst(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _vega_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every site in a new folder makes Vega's script, which takes two seconds: here it finds that of this session."""
+    made, script = session_folder(tmp_path_factory) / "vega", vega.script
+
+    def found(cache: Path) -> bytes:
+        if not cache.is_relative_to(made):
+            script(made)
+            for file in made.glob("vega-*.js"):
+                if not (cache / file.name).exists():
+                    store.write_text(cache / file.name, file.read_text(encoding="utf-8"))
+        return script(cache)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vega, "script", found)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,11 +22,15 @@ LIST = (folder("native") / "hooks" / "llama-cpp.toml").read_text(encoding="utf-8
 HOOKED = sorted({hook.file for hook in parse_hooks(LIST) if hook.file.endswith((".c", ".cpp"))})
 
 
-def _symbols(command: str, directory: str, target: Path, leave_out: str) -> set[str]:
-    """Symbols of ours in the object that `command` makes without the argument `leave_out`."""
-    arguments = [a for a in shlex.split(command) if a not in (leave_out, shutil.which("ccache"), "ccache")]
+def _symbols(command: str, build: Build, directory: str, target: Path, leave_out: str) -> set[str]:
+    """Symbols of ours in the object that `command` makes without the argument `leave_out`.
+
+    The compiler's cache, where there is one, knows an object by its sources and all arguments.
+    """
+    arguments = [a for a in shlex.split(command) if a != leave_out]
     arguments[arguments.index("-o") + 1] = str(target)
-    subprocess.run(arguments, cwd=directory, check=True, capture_output=True, timeout=600)
+    environment = os.environ | {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
+    subprocess.run(arguments, cwd=directory, check=True, capture_output=True, timeout=600, env=environment)
     listed = subprocess.run(["nm", str(target)], check=True, capture_output=True, text=True)
     return {name for line in listed.stdout.splitlines() if OURS.search(name := line.split()[-1])}
 
@@ -42,7 +45,7 @@ def test_no_symbol_is_left(hooked: Build, tmp_path: Path) -> None:
     def compiled(file: str, leave_out: str) -> set[str]:
         entry = chosen[file]
         target = tmp_path / f"{file.replace('/', '-')}{leave_out}.o"
-        return _symbols(entry["command"], entry["directory"], target, leave_out)
+        return _symbols(entry["command"], hooked, entry["directory"], target, leave_out)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         off = dict(zip(HOOKED, pool.map(lambda file: compiled(file, "-DGGML_TENSOR_TRACE"), HOOKED), strict=True))
