@@ -12,9 +12,10 @@ import pytest
 from tests.llama_builds import whole_build
 from tests.shared import session_folder, shared_folder
 from tests.site_project import Project, make_project
-from tracegen import store, vega
+from tracegen import store
 from tracegen.capture.llama_cpp import Build
 from tracegen.checks import times
+from tracegen.site import vega
 
 FAIL_COST = times.FAIL_COST
 

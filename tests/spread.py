@@ -19,8 +19,54 @@ BY_CASE = {
     f"{INTEGRATION}test_models.py": "models",
     "tests/recompute/test_pages.py": "recomputed",
 }
-# of a unit, where it is more than some ten; for the order alone
-SECONDS: dict[str, float] = {}
+# of a unit on a busy machine of two processors, where it is more than some ten; for the order alone
+SECONDS = {
+    "tests/browser/test_hostile_site.py": 280,
+    "tests/native/test_robustness.py": 210,
+    "tests/browser/test_site.py": 150,
+    "tests/browser/test_access.py": 140,
+    f"{INTEGRATION}test_exec.py": 120,
+    "tests/browser/test_layout.py": 110,
+    "tests/test_drafts.py": 100,
+    "tests/pages/test_explain.py": 100,
+    "tests/browser/test_figures.py": 96,
+    f"{INTEGRATION}test_faults.py": 95,
+    "tests/test_notebook.py": 91,
+    "tests/test_plugin.py": 90,
+    "tests/pages/test_needs.py": 80,
+    f"{INTEGRATION}test_matrix.py": 70,
+    "tests/test_whole_site.py": 65,
+    "tests/test_site.py": 60,
+    f"{INTEGRATION}test_backends.py": 56,
+    "tests/test_earlier.py": 55,
+    "tests/native/test_option_off.py": 53,
+    "tests/browser/test_graph.py": 45,
+    "tests/native/test_faults.py": 42,
+    f"{INTEGRATION}test_kills.py": 40,
+    "tests/pages/test_claims.py": 40,
+    "tests/test_demo_models.py": 35,
+    "tests/test_hostile.py": 34,
+    "tests/charts/test_charts.py": 33,
+    "tests/test_scale.py": 31,
+    "tests/pages/test_graph_facts.py": 30,
+    "tests/pages/test_render.py": 30,
+    f"{INTEGRATION}test_disturbed.py": 30,
+    "tests/analysis/test_residency.py": 27,
+    "tests/browser/test_print.py": 25,
+    "tests/pages/test_mixtures.py": 25,
+    f"{INTEGRATION}test_tracing_is_harmless.py": 25,
+    "tests/native/test_written.py": 23,
+    "tests/test_killed.py": 19,
+    "tests/pages/test_figure_data.py": 17,
+    "tests/browser/test_report.py": 16,
+    "tests/browser/test_op_rows.py": 16,
+    "tests/pages/test_untrusted.py": 15,
+    "tests/native/test_layout.py": 12,
+    # of a case
+    "measured": 12,
+    "recomputed": 8,
+    "models": 5,
+}
 
 
 def unit_of(test: str) -> str:

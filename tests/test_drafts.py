@@ -23,6 +23,8 @@ from tracegen.pages.render import render_report
 from tracegen.site import drafts
 from tracegen.site.drafts import Draft, Drawing
 
+pytestmark = pytest.mark.slow
+
 
 def runs_in(experiments: Path, n: int) -> list[Path]:
     for number in range(1, n + 1):

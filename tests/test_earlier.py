@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tracegen.bundle import read_bundle, verify_bundle
-from tracegen.drafts import Draft, Drawing
-from tracegen.loaded import load_run
 
 from tests.earlier import ADDED_AFTER, NUMBERS, put_together
 from tests.site_project import NOW
 from tracegen import store, tables
 from tracegen.commands.publish import publish_run
 from tracegen.hashes import HashCache
+from tracegen.notebook.loaded import load_run
+from tracegen.publishing.bundle import read_bundle, verify_bundle
+from tracegen.site.drafts import Draft, Drawing
+
+pytestmark = pytest.mark.slow
 
 SAMPLE = Path(__file__).parents[1] / "experiments" / "sample" / "versions" / "1"
 WITH_HOLES = ("buffer_bytes_per_token", "bytes_touched_per_token")

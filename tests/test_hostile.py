@@ -18,6 +18,8 @@ from tracegen.hashes import HashCache
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
 
+pytestmark = pytest.mark.slow
+
 # What may not reach a terminal or a page: control characters, marks that turn the direction of writing.
 UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

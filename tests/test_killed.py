@@ -18,7 +18,7 @@ from tracegen.hashes import HashCache
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle, verify_bundle
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"), pytest.mark.slow]
 
 
 def killed_at(event: int, work: Callable[[], object]) -> bool:

@@ -25,6 +25,8 @@ from tracegen.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 
+pytestmark = pytest.mark.slow
+
 MOE = scaled_case(2, 2, moe=True)
 HOST = dict(memory_bytes=8 << 30, page_bytes=PAGE)
 RUN, MOE_RUN = a_run(host=HOST), a_moe_run(host=HOST)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import vl_convert
 
-from tracegen import vega
+from tracegen.site import vega
 
 
 def test_vega_is_the_same_when_it_is_made_again_and_is_kept(tmp_path: Path) -> None:

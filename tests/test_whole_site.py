@@ -38,6 +38,8 @@ from tracegen.commands.publish import publish_run
 from tracegen.errors import StoreError
 from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
 
+pytestmark = pytest.mark.slow
+
 LOADS = {"src", "srcset", "data", "poster", "background", "xlink:href", "formaction", "action", "manifest"}
 CSS_LOADS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+(?:url\()?\s*['\"]([^'\"]+)")
 SCRIPT_LOADS = re.compile(

@@ -21,7 +21,7 @@ from tracegen.readers.native.events import read_events
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import read_segment, read_segments
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.slow]
 SEED = 20261120
 N_FLIPS = 250
 

@@ -60,6 +60,7 @@ def _encoded(computes: list[tuple[int, int, list[tuple]]]) -> tuple[bytes, list[
     return b"".join(made), ops, copies
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(COMPUTE, max_size=5))
 def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list[tuple]]]) -> None:
@@ -76,6 +77,7 @@ def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list
     assert set(found.ops.following.tolist()) <= set(found.moments.tolist()[1:])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(COMPUTE, max_size=5), st.integers(1, 7))
 def test_what_is_read_does_not_depend_on_how_much_is_read_at_a_time(
@@ -91,6 +93,7 @@ def test_what_is_read_does_not_depend_on_how_much_is_read_at_a_time(
         assert getattr(found.ops, column).tolist() == values.tolist(), column
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 10**6)), min_size=1, max_size=20),
@@ -128,6 +131,7 @@ DAY = 86_400 * 10**9
 FAR = st.integers(1, 300 * DAY)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(FAR, FAR), min_size=1, max_size=3), st.lists(st.floats(-0.3, 1.3), min_size=1, max_size=40))
 def test_times_between_far_moments_are_rounded_down_from_the_exact_fraction(

@@ -17,7 +17,7 @@ from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import ModelTables, NativeTrace, read_trace
 from tracegen.tables import frame
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

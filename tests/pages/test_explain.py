@@ -25,6 +25,8 @@ from tracegen.model import Check, Run, Version
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 EXPLAINED = '<details class="tg-explain">'
 

@@ -19,6 +19,8 @@ from tracegen.pages.page import Report
 from tracegen.tables import frame
 from tracegen.words.sentences import CARE
 
+pytestmark = pytest.mark.slow
+
 CHECKS = [check.key for check in all_checks()]
 # Key figures have a value instead of an anchor.
 VALUES = {"rates": "tokens_per_second_generate", "bytes": "weight_bytes_per_token", "file-use": "touched_share"}
