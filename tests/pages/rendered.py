@@ -29,14 +29,19 @@ def render(
     return render_report(run or a_run(), tables, address="demo/run-003", citable=citable, executor=executor)
 
 
-def rendered(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None) -> Report:
-    """The report, which is the same object where the same is asked for again: nobody changes it, nor how it is made."""
-    return _kept(pickle.dumps((dict(tables), run, citable)))
+def rendered(
+    tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None, *, drawn: bool = True
+) -> Report:
+    """The report, which is the same object where the same is asked for again: nobody changes it, nor how it is made.
+
+    Not drawn, its figures are empty: for tests that read words.
+    """
+    return _kept(pickle.dumps((dict(tables), run, citable)), drawn)
 
 
 @lru_cache(maxsize=32)
-def _kept(asked: bytes) -> Report:
-    return render(*pickle.loads(asked))
+def _kept(asked: bytes, drawn: bool) -> Report:
+    return render(*pickle.loads(asked), None if drawn else Undrawn())
 
 
 class Undrawn(Executor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -13,11 +14,13 @@ from tracegen import tables as contract
 from tracegen.figures import catalogue
 from tracegen.model import Check, Run
 
+told = partial(rendered, drawn=False)  # these tests read words
+
 
 @pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])
 def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
     run = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
-    report = rendered(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
+    report = told(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
     assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
     assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
     why = catalogue.why(key)
@@ -30,11 +33,11 @@ def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
 
 
 def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() -> None:
-    usable = body(rendered(CASES["dense"]), "overview")
+    usable = body(told(CASES["dense"]), "overview")
     assert "made the kernel read" in words(usable) and "page fault" in words(usable).lower()
     for key in ("one_run_id", "dropped_events", "passes_agree"):
         failed = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
-        text = body(rendered(CASES["dense"], failed), "overview")
+        text = body(told(CASES["dense"], failed), "overview")
         findings = words(text).partition("Findings")[2].partition("Time ")[0]
         assert "This run is not usable" in text
         assert "made the kernel read" not in findings and "page fault" not in findings.lower()
@@ -43,13 +46,13 @@ def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() 
 
 
 def test_random_weights_are_called_so_on_every_page() -> None:
-    assert all("Random weights." in page.body for page in rendered(CASES["dense"]).pages)
+    assert all("Random weights." in page.body for page in told(CASES["dense"]).pages)
     trained = a_run(model=dict(name="real", random_weights=False))
-    assert not any("Random weights." in page.body for page in rendered(CASES["dense"], trained).pages)
+    assert not any("Random weights." in page.body for page in told(CASES["dense"], trained).pages)
 
 
 def test_a_run_without_facts_says_not_recorded() -> None:
-    report = rendered(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), {}))
+    report = told(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), {}))
     assert "Not recorded." in body(report, "provenance") and "No check was recorded" in body(report, "overview")
     assert "None" not in words(body(report, "provenance"))
 
@@ -57,16 +60,16 @@ def test_a_run_without_facts_says_not_recorded() -> None:
 def test_interference_is_said_above_every_time() -> None:
     why = "other programs had them"
     warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "40 % without", "≤ 2 %", why),))
-    report = rendered(CASES["dense"], warned)
+    report = told(CASES["dense"], warned)
     note = "care. Threads that could run waited for a processor: 40 % without (limit: ≤ 2 %). Other programs had them."
     for key, first in (("overview", "fig-components"), ("timeline", "fig-timeline"), ("graph", "fig-graph-0")):
         assert -1 < body(report, key).find(note) < body(report, key).index(f'id="{first}"')
     assert note not in body(report, "memory")
-    assert all(note not in page.body for page in rendered(CASES["dense"]).pages)
+    assert all(note not in page.body for page in told(CASES["dense"]).pages)
 
 
 def test_one_token_says_that_there_is_no_generate_pass() -> None:
-    report = rendered(CASES["one token"])
+    report = told(CASES["one token"])
     text = words(body(report, "overview"))
     assert "This run has no generate pass: one token was asked for, and the prompt gave it." in text
     assert report.values["tokens_per_second_generate"]["value"] is None
@@ -83,9 +86,9 @@ def test_what_was_asked_for_of_memory_and_series_is_on_provenance() -> None:
         ),
     )
     titles = ("Repetition", "Memory locked beside the program", "Limit to the program’s memory")
-    text = words(body(rendered(CASES["dense"], asked), "provenance"))
+    text = words(body(told(CASES["dense"], asked), "provenance"))
     assert all(title in text for title in titles) and "run-001" in text and "2.00 GiB" in text
-    plain = words(body(rendered(CASES["dense"]), "provenance"))
+    plain = words(body(told(CASES["dense"]), "provenance"))
     assert not any(title in plain for title in titles)
 
 
@@ -95,7 +98,7 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     host = dict(memory_bytes=10 * size)
 
     def said(**conditions: object) -> str:
-        return words(body(rendered(CASES["dense"], a_run(host=host, conditions=conditions)), "overview"))
+        return words(body(told(CASES["dense"], a_run(host=host, conditions=conditions)), "overview"))
 
     assert "10.0 % of RAM" in said() and "the file may stay there once it was read" in said()
     locked = said(mlock=dict(locked_bytes=9 * size + size // 2))
@@ -105,7 +108,7 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
 
 
 def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
-    text = words(body(rendered(CASES["dense"], a_run(conditions={})), "overview"))
+    text = words(body(told(CASES["dense"], a_run(conditions={})), "overview"))
     assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
 
 
@@ -113,7 +116,7 @@ def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
     split = dict(pass_id=2, split=1, backend="GPU", n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
     ops = CASES["dense"]["ops"].copy()
     ops.loc[ops.index[-1], "time_basis"] = "split"
-    report = rendered(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
+    report = told(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
     overview = words(body(report, "overview"))
     assert "1 operation of all passes ran on GPU; only the 1 split that hold" in overview and "2.00 ms" in overview
     assert "without operations on GPU, which have no times" in overview

@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import scaled_case
+from tests.pages.rendered import Undrawn, render
 from tracegen.analysis.blocks import fold
 from tracegen.pages import graphs
 from tracegen.pages.explorers.graph_facts import instances
 from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
 
 
 def state_of(report: Report) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def state_of(report: Report) -> dict[str, Any]:
 
 
 def facts_of(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    report = render_report(a_run(), tables, address="demo/run-003", citable=None)
+    report = render(tables, executor=Undrawn())
     return dict(state_of(report)["topologies"][0]["facts"])
 
 
@@ -76,7 +76,7 @@ def test_facts_that_are_long_stand_in_a_file_of_their_own(monkeypatch: pytest.Mo
     tables = scaled_case(1, 1)
     inside = facts_of(tables)
     monkeypatch.setattr(graphs, "IN_PAGE_BYTES", 1_000)
-    report = render_report(a_run(), tables, address="demo/run-003", citable=None)
+    report = render(tables, executor=Undrawn())
     one = state_of(report)["topologies"][0]
     assert "facts" not in one and one["path"] == "../data/graph/graph-0.js"
     call = re.fullmatch(r"tracegenGraph\((.*)\);\n", report.files["data/graph/graph-0.js"].decode(), re.DOTALL)
