@@ -39,8 +39,10 @@ def told(page: Any) -> dict[str, str]:
 
 
 def shown(page: Any) -> tuple[int, int]:
+    """What the lanes show once the input has been heard and the next frame drawn, however busy the machine is."""
     canvas = page.locator("canvas[data-tg=lanes]")
     page.wait_for_timeout(60)
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return int(canvas.get_attribute("data-from")), int(canvas.get_attribute("data-to"))
 
 
