@@ -58,7 +58,7 @@ def completion(model: Path, tokens: int, context: int = 256) -> tuple[object, ..
 
 
 def accounted(loaded: LoadedRun) -> bool:
-    """Every node of every pass that was recorded is accounted for; nothing failed but what tracing so short a pass costs."""
+    """Every node of every pass that was recorded is accounted for; only tracing such short passes may cost much."""
     failed = {check.key for check in loaded.run.checks if check.state == "failed"}
     return failed <= {"tracing_cost"} and bool(loaded.ops["state"].notna().all()) and len(loaded.ops) > 0
 

@@ -1,0 +1,30 @@
+"""No figure without a second count: each one of the catalogue is compared in test_pages.py, or says why not here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tracegen.figures.catalogue import FIGURES
+from tracegen.figures.figure import Explorer
+
+COMPARED = set(re.findall(r'published\.csv\("([\w-]+)"\)', Path(__file__).with_name("test_pages.py").read_text()))
+SAME_DATA = {  # key: the one whose data are the same
+    "biggest-tensors": "tensors-use",
+    "experts-tokens": "experts-of-tokens",
+    "experts-cover": "experts-layers",
+    "experts-again": "experts-reuse",
+    "experts-weights": "experts-strength",
+}
+NOT_COUNTED = {
+    "disk": "settings and counters, a row each; its sums are key figures",
+    "residency": "of runs that looked: tests/analysis/test_residency.py counts its pages one by one",
+    "downloads": "the stored tables themselves",
+}
+
+
+def test_each_figure_is_counted_a_second_time() -> None:
+    keys = {part.key for part in FIGURES if not isinstance(part, Explorer)}
+    told = {key for key in keys if SAME_DATA.get(key, key) in COMPARED} | set(NOT_COUNTED)
+    assert keys - told == set(), "work them out in tests/recompute/plain, and compare in test_pages.py"
+    assert set(SAME_DATA) | set(NOT_COUNTED) <= keys
