@@ -48,17 +48,17 @@ def choice_title(**more: Any) -> str:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (dict(n_never=6), "6 of 32 pairs of layer and expert are chosen by no generated token"),
-        (dict(n_never=1), "1 of 32 pairs of layer and expert is chosen by no generated token"),
-        (dict(n_never=6, n_pairs=8, layers=[2]), "6 of 8 experts of layer 2 are chosen by no generated token"),
-        (dict(n_never=1, n_pairs=8, layers=[2]), "1 of 8 experts of layer 2 is chosen by no generated token"),
+        (dict(n_never=6), "Generated tokens never choose 6 of 32 pairs of layer and expert"),
+        (dict(n_never=1), "Generated tokens never choose 1 of 32 pairs of layer and expert"),
+        (dict(n_never=6, n_pairs=8, layers=[2]), "Generated tokens never choose 6 of 8 experts of layer 2"),
+        (dict(n_never=1, n_pairs=8, layers=[2]), "Generated tokens never choose 1 of 8 experts of layer 2"),
         (dict(), "Every expert of every layer is chosen; expert 3 of layer 1 most often, by 4 of 7 tokens"),
         (dict(most=7), "Every expert of every layer is chosen; expert 3 of layer 1 most often, by all 7 tokens"),
         (dict(layers=[1], n_pairs=8), "Every expert of layer 1 is chosen; expert 3 most often, by 4 of 7 tokens"),
         # several are chosen equally often: none of them alone is "the most often" chosen
         (dict(n_best=3), "Every expert of every layer is chosen, 3 of them most often, by 4 of 7 tokens each"),
         (dict(n_best=32), "Every expert of every layer is chosen, each by 4 of 7 tokens"),
-        (dict(n_best=32, n_rows=1, most=1), "Every expert of every layer is chosen by the one token that chose"),
+        (dict(n_best=32, n_rows=1, most=1), "Every expert of every layer is chosen, by one token"),
     ],
 )
 def test_which_experts_the_tokens_choose(given: dict[str, Any], said: str) -> None:
@@ -87,7 +87,7 @@ def test_what_a_cell_counts_and_what_an_even_choice_gives() -> None:
     [
         (
             dict(layer=3, n_tokens=7, most_uneven=True),
-            "Which experts does each token choose in layer 3, the most uneven?",
+            "Which experts does each token choose in layer 3, where the choice is most uneven?",
         ),
         (dict(layer=3, n_tokens=7, most_uneven=False), "Which experts does each token choose in layer 3?"),
         (dict(layer=0, n_tokens=1, most_uneven=False), "Which experts does the one token choose in layer 0?"),
@@ -104,39 +104,35 @@ def tokens_caption(**more: Any) -> str:
 
 def test_what_a_line_of_tokens_is() -> None:
     assert "One line per token." in tokens_caption() and say.HELD in tokens_caption()
-    assert "The layer is the one whose choice is most uneven" in tokens_caption()
+    assert "In this layer the choice is most uneven" in tokens_caption()
     assert "n = 7 token rows of generate passes" in tokens_caption() and "n = 1 token row of" in tokens_caption(
         n_tokens=1
     )
-    assert "3 tokens stand in a line (the last: 1);" in tokens_caption(several=3)
-    assert "3 tokens stand in a line;" in tokens_caption(several=3, n_tokens=9)
-    assert "No layer’s choice is more uneven than that of this one" in tokens_caption(most_uneven=False)
+    assert "Each line joins 3 tokens (the last line: 1);" in tokens_caption(several=3)
+    assert "Each line joins 3 tokens;" in tokens_caption(several=3, n_tokens=9)
+    assert "In no layer is the choice more uneven" in tokens_caption(most_uneven=False)
     assert "uneven" not in tokens_caption(n_layers=1, most_uneven=False), "a single layer is compared with none"
     assert "line" not in tokens_caption(n_tokens=0) and "n =" not in tokens_caption(n_tokens=0)
-    assert "Token 7, the last" in tokens_caption(last=say.last_token(7, windowed=False))
+    assert "token 7, the last" in tokens_caption(last=say.last_token(7, windowed=False))
 
 
 def test_the_last_token_chose_nothing() -> None:
-    assert (
-        say.last_token(7, windowed=False) == "Token 7, the last one generated, is held by no row: it chose no expert."
-    )
+    assert say.last_token(7, windowed=False) == "No row holds token 7, the last one generated: it chose no expert."
     assert say.last_token(None, windowed=False) == ""
     windowed = say.last_token(7, windowed=True)
-    assert windowed == "Token 7, the last one generated, is held by no recorded row.", (
-        "what came after was not recorded"
-    )
+    assert windowed == "No recorded row holds token 7, the last one generated.", "what came after was not recorded"
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (dict(n_ordered=7, n_tokens=7, n_shown=7), "chose, the strongest first, and their routing weights. A row"),
-        (dict(n_ordered=0, n_tokens=7, n_shown=7), "chose, in llama.cpp’s order. A row"),
+        (dict(n_ordered=7, n_tokens=7, n_shown=7), "chose, the strongest first, and their routing weights. Each row"),
+        (dict(n_ordered=0, n_tokens=7, n_shown=7), "chose, in llama.cpp’s order. Each row"),
         (
             dict(n_ordered=6, n_tokens=7, n_shown=7),
             "the strongest first, or in llama.cpp’s order where a weight is missing.",
         ),
-        (dict(n_ordered=0, n_tokens=0, n_shown=0), "chose. A row"),
+        (dict(n_ordered=0, n_tokens=0, n_shown=0), "chose. Each row"),
         (dict(n_ordered=70, n_tokens=70, n_shown=20), " The first 20 of 70; the CSV has all."),
     ],
 )
@@ -147,8 +143,8 @@ def test_in_which_order_the_experts_of_a_token_stand(given: dict[str, int], said
 
 
 def test_the_table_of_a_layer() -> None:
-    assert say.of_tokens_title(3) == "Which experts are they in layer 3?"
-    assert say.of_tokens_title(None) == "Which experts are they?"
+    assert say.of_tokens_title(3) == "Which experts did each token choose in layer 3, with which weights?"
+    assert say.of_tokens_title(None) == "Which experts did each token choose, with which weights?"
 
 
 @pytest.mark.parametrize(
@@ -245,15 +241,15 @@ def test_the_caption_of_the_fewest() -> None:
     ("given", "said"),
     [
         (dict(n_never=6, n_pairs=32, layers=FOUR),
-         "6 of 32 pairs of layer and expert were chosen by no generated token; the most chosen expert of a layer got "
-         "28.6 % of its choices (median over 4 layers), where an even choice would give 12.5 %."),
-        (dict(n_never=1, n_pairs=32, layers=FOUR), "1 of 32 pairs of layer and expert was chosen by no "),
+         "Generated tokens never chose 6 of 32 pairs of layer and expert. The most chosen expert of a layer got "
+         "28.6 % of its choices (median over 4 layers); an even choice would give it 12.5 %."),
+        (dict(n_never=1, n_pairs=32, layers=FOUR), "Generated tokens never chose 1 of 32 pairs of layer and expert. "),
         (dict(n_never=6, n_pairs=8, layers=[0]),
-         "6 of 8 experts of layer 0 were chosen by no generated token; the most chosen expert of layer 0 got 28.6 % of "
-         "its choices, where an even choice would give 12.5 %."),
+         "Generated tokens never chose 6 of 8 experts of layer 0. The most chosen expert of layer 0 got 28.6 % of "
+         "its choices; an even choice would give it 12.5 %."),
         (dict(n_never=0, n_pairs=32, layers=FOUR),
-         "No expert was left out: every expert of every layer was chosen by a generated token; the most chosen "),
-        (dict(n_never=0, n_pairs=8, layers=[2]), "No expert was left out: every expert of layer 2 was chosen by "),
+         "Generated tokens chose every expert of every layer. The most chosen "),
+        (dict(n_never=0, n_pairs=8, layers=[2]), "Generated tokens chose every expert of layer 2. The most "),
         (dict(n_never=0, n_pairs=24, layers=FOUR, even=None), "28.6 % of its choices (median over 4 layers)."),
     ],
 )  # fmt: skip
@@ -264,7 +260,7 @@ def test_what_the_overview_says_of_experts(given: dict[str, Any], said: str) -> 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (dict(share=0.5, n_tokens=6), "50.0 % of a token’s experts were chosen by the token before too; an even"),
+        (dict(share=0.5, n_tokens=6), "50.0 % of a token’s experts were also chosen by the token before; an even"),
         (
             dict(share=0.0, n_tokens=6),
             "No token chose an expert of the token before again; an even choice would give 25.0 %",
@@ -272,11 +268,11 @@ def test_what_the_overview_says_of_experts(given: dict[str, Any], said: str) -> 
         (dict(share=1.0, n_tokens=6), "Every token chose the experts of the token before again; an even choice would"),
         (
             dict(share=0.0, n_tokens=1),
-            "The one token that has one before it chose no expert of the token before again;",
+            "The one token with a token before it chose no expert of the token before again;",
         ),
         (
             dict(share=1.0, n_tokens=1),
-            "The one token that has one before it chose the experts of the token before again;",
+            "The one token with a token before it chose the experts of the token before again;",
         ),
     ],
 )
@@ -285,26 +281,24 @@ def test_which_are_chosen_again(given: dict[str, Any], said: str) -> None:
 
 
 def test_how_many_tokens_have_one_before_them() -> None:
-    assert "n = 6 token rows per layer with one before them;" in say.reuse_caption([6, 6])
-    assert "n = 5 to 6 token rows per layer with one before them;" in say.reuse_caption([6, 5])
-    assert "n = 1 token row per layer with one before it;" in say.reuse_caption([1])
+    assert "n = 6 token rows per layer with a token before them;" in say.reuse_caption([6, 6])
+    assert "n = 5 to 6 token rows per layer with a token before them;" in say.reuse_caption([6, 5])
+    assert "n = 1 token row per layer with a token before it;" in say.reuse_caption([1])
     assert "n =" not in say.reuse_caption([])
 
 
 def test_how_strongly() -> None:
     assert say.weights_title(mean=0.354, places=2, layers=FOUR) == (
-        "The strongest of a token’s experts in a layer gets a weight of 0.354 on average"
+        "A token’s strongest expert in a layer gets a weight of 0.354 on average"
     )
-    assert say.weights_title(mean=0.354, places=2, layers=[3]).startswith(
-        "The strongest of a token’s experts in layer 3 "
-    )
+    assert say.weights_title(mean=0.354, places=2, layers=[3]).startswith("A token’s strongest expert in layer 3 ")
     one = say.weights_title(mean=1.0, places=1, layers=FOUR)
     assert one == "The one expert that a token chooses in a layer gets a weight of 1.00 on average"
 
 
 def test_what_a_place_is() -> None:
     many = say.weights_caption(n_rows=[7, 7], places=8, shown=6)
-    assert "n = 7 token rows per layer and place. The 6 strongest of 8; the table has all." in many
+    assert "n = 7 token rows per layer and place. Drawn: the 6 strongest of 8; the table has all." in many
     assert "not always llama.cpp’s first choice" in many
     few = say.weights_caption(n_rows=[1, 1], places=2, shown=2)
     assert "n = 1 token row per layer and place." in few and "the table has all" not in few
@@ -313,7 +307,7 @@ def test_what_a_place_is() -> None:
 
 def test_few_rows_are_uneven_by_chance() -> None:
     said = say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1, 2, 3], chance=0.2735)
-    assert said.endswith("an even choice would give it 12.5 %, so few rows that choose at random about 27.4 %")
+    assert said.endswith("an even choice would give it 12.5 %, a random choice by so few rows about 27.4 %")
     found = say.overview(n_never=1, n_pairs=32, share=5 / 14, even=1 / 8, layers=[0, 1], chance=0.2735)
-    assert found.endswith("where an even choice would give 12.5 %, so few rows that choose at random about 27.4 %.")
+    assert found.endswith("an even choice would give it 12.5 %, a random choice by so few rows about 27.4 %.")
     assert "random" not in say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1], chance=None)

@@ -17,10 +17,10 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((0, 100, 5), "Every byte of the file was used by some operation."),
-        ((25, 100, 1), "The measured pass did not use 25.0 % of the file (25 B)."),
-        ((25, 100, 1200), "None of the 1 200 measured passes used 25.0 % of the file (25 B)."),
-        ((1, 10**9, 2), "None of the 2 measured passes used < 0.1 % of the file (1 B)."),  # not "0.0 %"
+        ((0, 100, 5), "Operations touched every byte of the file."),
+        ((25, 100, 1), "The measured pass left 25.0 % of the file (25 B) untouched."),
+        ((25, 100, 1200), "The 1 200 measured passes left 25.0 % of the file (25 B) untouched."),
+        ((1, 10**9, 2), "The 2 measured passes left < 0.1 % of the file (1 B) untouched."),  # not "0.0 %"
     ],
 )
 def test_unused(given: tuple[int, int, int], expected: str) -> None:
@@ -31,10 +31,10 @@ def test_unused(given: tuple[int, int, int], expected: str) -> None:
     ("given", "expected"),
     [
         ((0, 0), ""),
-        ((10, 0), "All weights a token uses are read through the file mapping."),
-        ((0, 10), "All weights a token uses were copied out of the file at load; no operation reads the file."),
-        ((30, 10), "25.0 % of the weight bytes a token uses were copied out of the file at load; no operation "
-                   "reads them from the file."),
+        ((10, 0), "All weights that a token touches are mapped: operations read them from the mapped model file."),
+        ((0, 10), "All weights that a token touches were copied out of the file at load; no operation reads the file."),
+        ((30, 10), "25.0 % of the weight bytes that a token touches were copied out of the file at load; no "
+                   "operation reads them from the file."),
     ],
 )  # fmt: skip
 def test_copied(given: tuple[int, int], expected: str) -> None:
@@ -43,14 +43,16 @@ def test_copied(given: tuple[int, int], expected: str) -> None:
 
 def test_time() -> None:
     said = plain(s.time_goes_to("generate", "experts", 0.583, 0.2))
-    assert said.startswith("58.3 % of the time of generation goes to operations of experts; 20.0 % to none: it lies")
-    whole = "100 % of the time of the prompt goes to operations of FFN."
+    assert said.startswith("Operations of experts take 58.3 % of the time of generation; 20.0 % lies before, between")
+    whole = "Operations of FFN take 100 % of the time of the prompt."
     assert plain(s.time_goes_to("prompt", "FFN", 1.0, 0.0)) == whole
 
 
 def test_threads() -> None:
     several = plain(s.threads_work("generate", 0.436, 0.3, 2))
-    assert several.startswith("In generation threads work 43.6 % of their time and wait 30.0 % at barriers. Work holds")
+    assert several.startswith(
+        "During generation, threads work for 43.6 % of their time and wait at barriers for 30.0 %."
+    )
     assert "for the disk" in several and "without a processor" in several
     assert s.threads_work("prompt", 0.9, 0.002, 1) == ""  # with one thread there is no barrier
 
@@ -77,14 +79,14 @@ def test_storage(given: tuple[int | None, list[int], int], expected: str) -> Non
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((0, 0), "No page fault of a measured pass waited for a read of its own."),
-        ((1, 0), "1 page fault of measured passes waited for a read of its own."),
-        ((270, 0), "270 page faults of measured passes waited for a read of their own."),
-        ((2, 1), "2 page faults of measured passes waited for a read of their own; 1 waited for none, or for one that "
-                 "was under way."),
+        ((0, 0), "No page fault of a measured pass waited for a read of its own (major fault)."),
+        ((1, 0), "1 page fault of measured passes waited for a read of its own (major fault)."),
+        ((270, 0), "270 page faults of measured passes waited for reads of their own (major faults)."),
+        ((2, 1), "2 page faults of measured passes waited for reads of their own (major faults); 1 minor fault waited "
+                 "for no read, or for one already under way."),
         # of 123 touches that waited for a cold file 122 were minor: to call them served from memory would mislead
-        ((0, 122), "No page fault of a measured pass waited for a read of its own; 122 waited for none, or for one "
-                   "that was under way."),
+        ((0, 122), "No page fault of a measured pass waited for a read of its own (major fault); 122 minor faults "
+                   "waited for no read, or for one already under way."),
     ],
 )  # fmt: skip
 def test_faults(given: tuple[int, int], expected: str) -> None:
@@ -96,7 +98,7 @@ def test_faults(given: tuple[int, int], expected: str) -> None:
     [
         ((), "How long does each token take?"),
         ((3,), "One token has a pass of its own: it took 3.00 ms"),
-        ((10, 10, 11), "All 3 tokens take about the same time: 10.0 ms in the median"),
+        ((10, 10, 11), "All 3 tokens take about the same time: 10.0 ms at the median"),
         ((10, 10, 10, 25), "The slowest token takes 2.50 times the median; the mean is 1.38 times the median"),
         ((10, 10, 10, 12.5, 10, 10), "The slowest token takes 1.25 times the median"),
         ((1, 10, 10, 11), "The fastest token takes 10.0 % of the median; the mean is 0.800 times the median"),
@@ -108,7 +110,7 @@ def test_token_times(times_ms: tuple[float, ...], expected: str) -> None:
 
 
 def test_waiting() -> None:
-    assert s.waiting_title(None, "", 0, 2) == "Where is the waiting?"
+    assert s.waiting_title(None, "", 0, 2) == "Where do threads wait?"
     assert s.waiting_title(0.0, "ADD", 0, 2) == "No thread waits at a barrier"
     assert s.waiting_title(0.002, "SET_ROWS", 0.5, 1) == "One thread computes: it waits for no other"
     said = plain(s.waiting_title(0.25, "MUL_MAT of ffn_up", 0.1, 2))
@@ -119,9 +121,9 @@ def test_waiting() -> None:
     ("given", "expected"),
     [
         ({"load": 0, "warmup": 0}, ""),
-        ({"load": 1, "warmup": 0}, "1 load stands outside every statistic."),  # no warm-up is spoken of
-        ({"load": 1, "warmup": 1}, "1 load and 1 warm-up pass stand outside every statistic."),
-        ({"load": 2, "warmup": 0}, "2 loads stand outside every statistic."),
+        ({"load": 1, "warmup": 0}, "Statistics leave out 1 load."),  # no warm-up is spoken of
+        ({"load": 1, "warmup": 1}, "Statistics leave out 1 load and 1 warm-up pass."),
+        ({"load": 2, "warmup": 0}, "Statistics leave out 2 loads."),
     ],
 )
 def test_outside(given: dict[str, int], expected: str) -> None:
@@ -162,11 +164,11 @@ def test_what_ran(given: tuple[int | None, int, int | None, int, int], expected:
 
 
 def test_memory_titles() -> None:
-    assert s.heatmap_title(None) == s.heatmap_title(0.9995) == "Which bytes of the file does each token use?"
-    assert plain(s.heatmap_title(0.9)) == "10.0 % of the file is used by no token"
-    assert s.never_touched(0, 43, 0) == "Measured passes used each of the 43 tensors."
-    assert plain(s.never_touched(1, 43, 1024)) == "1 of 43 tensors, 1.00 KiB, that no measured pass used."
-    assert plain(s.never_touched(2, 43, 4096)) == "2 of 43 tensors, 4.00 KiB together, that no measured pass used."
+    assert s.heatmap_title(None) == s.heatmap_title(0.9995) == "Which bytes of the file does each token touch?"
+    assert plain(s.heatmap_title(0.9)) == "No token touches 10.0 % of the file"
+    assert s.never_touched(0, 43, 0) == "Measured passes touched each of the 43 tensors."
+    assert plain(s.never_touched(1, 43, 1024)) == "No measured pass touched 1 of 43 tensors (1.00 KiB)."
+    assert plain(s.never_touched(2, 43, 4096)) == "No measured pass touched 2 of 43 tensors (4.00 KiB together)."
     assert plain(s.residency_title(0.0, 0.715, "load", 33)) == (
         "0 % of the file is in memory after the load, 71.5 % at the end"
     )
@@ -175,12 +177,12 @@ def test_memory_titles() -> None:
 
 def test_room() -> None:
     assert s.fits_into_memory(None, GIB, 0) == s.fits_into_memory(GIB, None, 0) == ""
-    assert plain(s.fits_into_memory(2 * GIB, GIB, None)) == "It is larger: not all of it can stay there."
-    assert plain(s.fits_into_memory(GIB, 2 * GIB, None)) == "It is smaller: it may stay there."
-    fits = "Beside 1.00 GiB of the run’s buffers 15.0 GiB are left: the file may stay there once it was read."
+    assert plain(s.fits_into_memory(2 * GIB, GIB, None)) == "It is larger: not all of it can stay in memory."
+    assert plain(s.fits_into_memory(GIB, 2 * GIB, None)) == "It is smaller: it may stay in memory."
+    fits = "The run’s buffers take 1.00 GiB and leave 15.0 GiB: the file may stay in memory once it was read."
     assert plain(s.fits_into_memory(11 * GIB, 16 * GIB, GIB)) == fits
     # a file that is smaller than memory, and larger than what repacked weights leave of it
-    tight = "Beside 9.88 GiB of the run’s buffers 5.12 GiB are left: not all of the file can stay there."
+    tight = "The run’s buffers take 9.88 GiB and leave 5.12 GiB: not all of the file can stay in memory."
     assert plain(s.fits_into_memory(11 * GIB, 15 * GIB, int(9.88 * GIB))) == tight
 
 
@@ -191,7 +193,8 @@ def test_rates() -> None:
 
 def test_threads_during() -> None:
     assert (
-        plain(s.threads_during("token 3", 0.847, 2)) == "During token 3, threads work 84.7 % of the pass in operations"
+        plain(s.threads_during("token 3", 0.847, 2))
+        == "During token 3, threads work in operations for 84.7 % of the pass"
     )
     one = "During token 3, the one thread is in operations for 84.7 % of the pass"
     assert plain(s.threads_during("token 3", 0.847, 1)) == one
@@ -202,7 +205,7 @@ def test_times_with_care() -> None:
     slow = Check("interference", "Threads had a processor", "warning", "36 % without", "≤ 2 %", whose)
     apart = Check("even_tokens", "They agree", "warning", "mean 4.55 times the median", "1.2", "some took longer")
     assert s.times_with_care([]) == ""
-    care, lie = "Read these times with care.", "Mean and median of the token times lie apart"
+    care, lie = "Read these times with care.", "Mean and median of the token times differ"
     assert s.times_with_care([apart]) == f"{care} {lie}: mean 4.55 times the median (limit: 1.2). Some took longer."
     both = s.times_with_care([slow, apart])
     assert both.startswith(f"{care} Threads that could run waited for a processor: 36 % without (limit: ≤ 2 %).")

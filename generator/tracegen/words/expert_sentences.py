@@ -12,8 +12,8 @@ from tracegen.words import quantities as q
 
 LEFT_OUT = "Prompt and warm-up are left out."
 HELD = (
-    "A row is named by the token that it holds, which its pass takes in; the token that the pass gives is held by a "
-    "later row, or, if it is the last, by none."
+    "Each row is named by the token that it holds: the one that its pass takes in. A later row holds the token that "
+    "the pass gives; no row holds the last token."
 )
 
 
@@ -44,7 +44,7 @@ def no_choice(*, has_routing: bool, has_generate: bool, kinds: Sequence[str]) ->
     return f"The run has no generate pass: only rows of {_listed(named)} passes chose experts."
 
 
-NO_PAIR = "No generated token that chose experts has one before it in its sequence."
+NO_PAIR = "No generated token that chose experts has another one before it in its sequence."
 
 
 def no_weight(*, private: bool) -> str:
@@ -65,10 +65,10 @@ def choice_title(
     `best` is (layer, expert) of a pair that most rows chose, `most` how many did, `n_best` how many such pairs are.
     """
     if n_never:
-        return never_chosen(n_never, n_pairs, layers, "is", "are")
+        return never_chosen(n_never, n_pairs, layers, "choose")
     every = _every_expert(layers)
     if n_rows == 1:
-        return f"{every} is chosen by the one token that chose"
+        return f"{every} is chosen, by one token"
     share = f"all {q.count(n_rows)} tokens" if most == n_rows else f"{q.count(most)} of {q.count(n_rows)} tokens"
     if n_best == n_pairs:
         return f"{every} is chosen, each by {share}"
@@ -80,28 +80,29 @@ def choice_title(
 
 def choice_caption(*, n_rows: int, n_experts: int | None, n_chosen: int | None, even: float | None) -> str:
     """What a cell of that grid is, and what an even choice would give it. None: layers or rows differ in it."""
-    said = "Each cell: token rows of generate passes that chose the expert in that layer, one row of cells per layer."
+    caption = (
+        "Each cell: how many token rows of generate passes chose the expert in that layer; one row of cells per layer."
+    )
     if n_rows:
-        said += f" n = {q.counted(n_rows, 'token row')}"
+        caption += f" n = {q.counted(n_rows, 'token row')}"
         if n_experts is None:
-            said += "; layers differ in their number of experts, so that no one baseline holds."
+            caption += "; layers differ in their number of experts, so that they have no common baseline."
         elif n_chosen is None or even is None:
-            said += "; rows differ in how many experts they choose, so that no one baseline holds."
+            caption += "; rows differ in how many experts they choose, so that they have no common baseline."
         else:
             who = "it" if n_rows == 1 else "each"
-            said += (
+            caption += (
                 f"; {who} chooses {n_chosen} of {q.counted(n_experts, 'expert')} in a layer, so that "
                 f"an even choice would give every cell {q.three(even)}."
             )
-    return f"{said} {LEFT_OUT}"
+    return f"{caption} {LEFT_OUT}"
 
 
-def never_chosen(n_never: int, n_pairs: int, layers: Sequence[int], one: str, many: str) -> str:
-    """How many experts nobody chose, some of them at least; `one` and `many` are the verb."""
+def never_chosen(n_never: int, n_pairs: int, layers: Sequence[int], verb: str) -> str:
+    """How many experts nobody chose, some of them at least; `verb` in the present or the past."""
     what = f"of layer {layers[0]}" if len(layers) == 1 else "of layer and expert"
     noun = "expert" if len(layers) == 1 else "pair"
-    verb = one if n_never == 1 else many
-    return f"{q.count(n_never)} of {q.counted(n_pairs, noun)} {what} {verb} chosen by no generated token"
+    return f"Generated tokens never {verb} {q.count(n_never)} of {q.counted(n_pairs, noun)} {what}"
 
 
 def generate_rows(n_rows: int) -> str:
@@ -119,21 +120,23 @@ def tokens_title(*, layer: int | None, n_tokens: int, most_uneven: bool) -> str:
     if layer is None:
         return "Which experts does each token choose?"
     who = "the one token" if n_tokens == 1 else "each token"
-    return f"Which experts does {who} choose in layer {layer}{', the most uneven' if most_uneven else ''}?"
+    return (
+        f"Which experts does {who} choose in layer {layer}{', where the choice is most uneven' if most_uneven else ''}?"
+    )
 
 
 def tokens_caption(*, n_tokens: int, several: int, n_layers: int, most_uneven: bool, last: str) -> str:
     """`several` tokens stand in a line; `last` is what is to say of the last token, or empty."""
-    said = ["Each mark: an expert that a generated token chose in the layer.", _joined(n_tokens, several)]
+    parts = ["Each mark: an expert that a generated token chose in the layer.", _joined(n_tokens, several)]
     if n_layers > 1:
-        said.append(
-            "The layer is the one whose choice is most uneven: the greatest standard deviation of its experts’ counts "
-            "over their mean."
+        parts.append(
+            "In this layer the choice is most uneven: the standard deviation of its experts’ counts, divided by their "
+            "mean, is the largest."
             if most_uneven
-            else "No layer’s choice is more uneven than that of this one, the first of several."
+            else "In no layer is the choice more uneven; this is the first of several that are as uneven."
         )
-    said += [HELD, last, generate_rows(n_tokens)]
-    return " ".join(filter(None, said))
+    parts += [HELD, last, generate_rows(n_tokens)]
+    return " ".join(filter(None, parts))
 
 
 def _joined(n_tokens: int, several: int) -> str:
@@ -142,8 +145,8 @@ def _joined(n_tokens: int, several: int) -> str:
     if several == 1:
         return "One line per token."
     rest = n_tokens % several
-    odd = f" (the last: {rest})" if rest else ""
-    return f"{several} tokens stand in a line{odd}; the stronger a mark, the more of them chose it."
+    odd = f" (the last line: {rest})" if rest else ""
+    return f"Each line joins {several} tokens{odd}; the stronger a mark, the more of them chose the expert."
 
 
 def last_token(last: int | None, *, windowed: bool) -> str:
@@ -151,13 +154,14 @@ def last_token(last: int | None, *, windowed: bool) -> str:
     if last is None:
         return ""
     if windowed:
-        return f"Token {last}, the last one generated, is held by no recorded row."
-    return f"Token {last}, the last one generated, is held by no row: it chose no expert."
+        return f"No recorded row holds token {last}, the last one generated."
+    return f"No row holds token {last}, the last one generated: it chose no expert."
 
 
 def of_tokens_title(layer: int | None) -> str:
     """Above the table of the same."""
-    return "Which experts are they?" if layer is None else f"Which experts are they in layer {layer}?"
+    where = "" if layer is None else f" in layer {layer}"
+    return f"Which experts did each token choose{where}, with which weights?"
 
 
 def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int) -> str:
@@ -212,10 +216,10 @@ def cover_title(*, needed: Sequence[int], sizes: Sequence[int], layers: Sequence
     if half == size and size > 1:  # more than half of the layers stand at the lower median or above
         where = where if alike else "more than half of the layers with experts"
         return f"In {where}, 80 % of the choices take all {size} experts"
-    said = q.counted(half, "expert") if size is None else f"{half} of {q.counted(size, 'expert')}"
+    enough = q.counted(half, "expert") if size is None else f"{half} of {q.counted(size, 'expert')}"
     if not alike:
-        where, said = "at least half of the layers with experts", said + (" or fewer" if half > 1 else "")
-    return f"In {where}, {said} {'is' if half == 1 else 'are'} enough for 80 % of the choices"
+        where, enough = "at least half of the layers with experts", enough + (" or fewer" if half > 1 else "")
+    return f"In {where}, {enough} {'is' if half == 1 else 'are'} enough for 80 % of the choices"
 
 
 def cover_caption(*, n_layers: int, n_rows: int) -> str:
@@ -237,12 +241,12 @@ def overview(
     chance: float | None = None,
 ) -> str:
     """The finding of the overview."""
-    never = (
-        f"{never_chosen(n_never, n_pairs, layers, 'was', 'were')}; "
+    first = (
+        never_chosen(n_never, n_pairs, layers, "chose")
         if n_never
-        else f"No expert was left out: {_lower(_every_expert(layers))} was chosen by a generated token; "
+        else f"Generated tokens chose {_lower(_every_expert(layers))}"
     )
-    return f"{never}{_lower(_most_chosen(share, layers, 'got'))}{_even(even, '', ', where ')}{_chance(chance)}."
+    return f"{first}. {_most_chosen(share, layers, 'got')}{_even(even, 'it ')}{_chance(chance)}."
 
 
 def _every_expert(layers: Sequence[int]) -> str:
@@ -257,12 +261,12 @@ def _most_chosen(share: float, layers: Sequence[int], verb: str) -> str:
     )
 
 
-def _even(even: float | None, whom: str, joint: str = "; ") -> str:
-    return "" if even is None else f"{joint}an even choice would give {whom}{q.percent(even)}"
+def _even(even: float | None, whom: str) -> str:
+    return "" if even is None else f"; an even choice would give {whom}{q.percent(even)}"
 
 
 def _chance(chance: float | None) -> str:
-    return "" if chance is None else f", so few rows that choose at random about {q.percent(chance)}"
+    return "" if chance is None else f", a random choice by so few rows about {q.percent(chance)}"
 
 
 def _lower(sentence: str) -> str:
@@ -287,20 +291,20 @@ def _listed(names: Sequence[str]) -> str:
 def reuse_title(*, share: float, even: float, n_tokens: int) -> str:
     """`share` of the choices of the `n_tokens` that have one before them."""
     if share in (0, 1):
-        who = "The one token that has one before it" if n_tokens == 1 else "Every token" if share else "No token"
+        who = "The one token with a token before it" if n_tokens == 1 else "Every token" if share else "No token"
         what = "the experts" if share else "no expert" if n_tokens == 1 else "an expert"
         return f"{who} chose {what} of the token before again{_even(even, '')}"
-    return f"{q.percent(share)} of a token’s experts were chosen by the token before too{_even(even, '')}"
+    return f"{q.percent(share)} of a token’s experts were also chosen by the token before{_even(even, '')}"
 
 
 def reuse_caption(n_tokens: Collection[int]) -> str:
     """`n_tokens` of each layer have one before them."""
     them = "it" if max(n_tokens, default=0) == 1 else "them"
     return (
-        "Share of the experts of a generated token that the generated token before it, of the same sequence, chose in "
-        "the same layer: what a cache that holds one token’s experts would hit. A row chooses for the token that it "
-        "holds. Tick: if all experts were equally likely."
-        f"{_n(n_tokens, f'per layer with one before {them}; the first of a sequence has none')} {LEFT_OUT}"
+        "Share of a generated token’s experts that the generated token before it in the same sequence also chose in "
+        "the same layer: the hit rate of a cache that holds one token’s experts. A row chooses the experts of the "
+        "token that it holds. Tick: the share if all experts were equally likely."
+        f"{_n(n_tokens, f'per layer with a token before {them}; the first of a sequence has none')} {LEFT_OUT}"
     )
 
 
@@ -310,16 +314,16 @@ def reuse_caption(n_tokens: Collection[int]) -> str:
 def weights_title(*, mean: float, places: int, layers: Sequence[int]) -> str:
     """`mean` is the weight of the strongest of the `places` experts that a row chooses."""
     where = f"in layer {layers[0]}" if len(layers) == 1 else "in a layer"
-    what = "The one expert that a token chooses" if places == 1 else "The strongest of a token’s experts"
+    what = "The one expert that a token chooses" if places == 1 else "A token’s strongest expert"
     return f"{what} {where} gets a weight of {q.three(mean)} on average"
 
 
 def weights_caption(*, n_rows: Collection[int], places: int, shown: int) -> str:
     """`n_rows` of each layer and place; `shown` of the places are drawn."""
-    cut = f" The {shown} strongest of {places}; the table has all." if shown < places else ""
+    cut = f" Drawn: the {shown} strongest of {places}; the table has all." if shown < places else ""
     return (
-        "Mean weight that the router gave the chosen experts, by their place in order of weight, per layer, as "
-        "llama.cpp multiplies the experts’ outputs with it. Place 1 is a row’s strongest, which is not always "
+        "Mean weight of the chosen experts per layer, by their place in order of weight. The router gives the weights; "
+        "llama.cpp multiplies the experts’ outputs by them. Place 1 is a row’s strongest expert, which is not always "
         "llama.cpp’s first choice: a router may choose with a bias that the weight lacks."
         f"{_n(n_rows, 'per layer and place')}{cut} {LEFT_OUT}"
     )

@@ -1,6 +1,6 @@
 """The sentences of a report that depend on what was measured: values in, one sentence out, literally true of them.
 
-Those of experts are in `expert_sentences.py`. None of them looks at tables; what they are about is said in their names.
+Those of experts are in `expert_sentences.py`. None of them looks at tables.
 """
 
 from __future__ import annotations
@@ -32,19 +32,18 @@ def read_and_wrote(
 
 
 def heatmap_title(share: float | None) -> str:
-    """`share` of the file that measured passes used; None: not known, or nothing was measured."""
+    """`share` of the file that measured passes touched; None: not known, or nothing was measured."""
     if share is None or share >= 0.999:
-        return "Which bytes of the file does each token use?"
-    return f"{q.percent(1 - share)} of the file is used by no token"
+        return "Which bytes of the file does each token touch?"
+    return f"No token touches {q.percent(1 - share)} of the file"
 
 
 def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
-    """Which tensors no measured pass used."""
+    """Which tensors no measured pass touched."""
     if n == 0:
-        return f"Measured passes used each of the {q.count(n_tensors)} tensors."
-    which = f"1 of {q.count(n_tensors)} tensors, {q.size(size_bytes)}," if n == 1 else ""
-    which = which or f"{q.count(n)} of {q.count(n_tensors)} tensors, {q.size(size_bytes)} together,"
-    return f"{which} that no measured pass used."
+        return f"Measured passes touched each of the {q.count(n_tensors)} tensors."
+    together = "" if n == 1 else " together"
+    return f"No measured pass touched {q.count(n)} of {q.count(n_tensors)} tensors ({q.size(size_bytes)}{together})."
 
 
 def residency_title(begun: float, ended: float, after: str, n: int) -> str:
@@ -54,35 +53,33 @@ def residency_title(begun: float, ended: float, after: str, n: int) -> str:
 
 
 def unused_of_file(unused_bytes: int, file_bytes: int, n_passes: int) -> str:
-    """What of the model's files no measured pass used."""
+    """How much of the model's files no measured pass touched."""
     if unused_bytes == 0:
-        return "Every byte of the file was used by some operation."
-    who = "the measured pass" if n_passes == 1 else f"none of the {q.count(n_passes)} measured passes"
-    used = "did not use" if n_passes == 1 else "used"
-    subject = f"{q.percent(unused_bytes / file_bytes)} of the file ({q.size(unused_bytes)})"
-    return f"{who[0].upper()}{who[1:]} {used} {subject}."
+        return "Operations touched every byte of the file."
+    who = "The measured pass" if n_passes == 1 else f"The {q.count(n_passes)} measured passes"
+    return f"{who} left {q.percent(unused_bytes / file_bytes)} of the file ({q.size(unused_bytes)}) untouched."
 
 
 def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
-    """Where the weights of a token lie; empty when it used none."""
+    """Where the weights of a token lie; empty when it touched none."""
     if not disk_bytes + copied_bytes:
         return ""
     if not copied_bytes:
-        return "All weights a token uses are read through the file mapping."
+        return "All weights that a token touches are mapped: operations read them from the mapped model file."
     if not disk_bytes:
-        return "All weights a token uses were copied out of the file at load; no operation reads the file."
+        return "All weights that a token touches were copied out of the file at load; no operation reads the file."
     share = copied_bytes / (disk_bytes + copied_bytes)
     return (
-        f"{q.percent(share)} of the weight bytes a token uses were copied out of the file at load; no operation "
-        "reads them from the file."
+        f"{q.percent(share)} of the weight bytes that a token touches were copied out of the file at load; no "
+        "operation reads them from the file."
     )
 
 
 def time_goes_to(phase: str, group: str, share: float, outside: float) -> str:
-    """Which component group takes most of the time of a phase's passes, and how much lies in no operation."""
+    """Which component group takes most of the time of a phase's passes, and how much lies outside operations."""
     name = {"generate": "generation", "prompt": "the prompt"}[phase]
-    rest = f"; {q.percent(outside)} to none: it lies before, between and after operations" if outside else ""
-    return f"{q.percent(share)} of the time of {name} goes to operations of {group}{rest}."
+    rest = f"; {q.percent(outside)} lies before, between and after operations" if outside else ""
+    return f"Operations of {group} take {q.percent(share)} of the time of {name}{rest}."
 
 
 def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str:
@@ -91,8 +88,8 @@ def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str
         return ""
     name = {"generate": "generation", "prompt": "the prompt"}[phase]
     return (
-        f"In {name} threads work {q.percent(work)} of their time and wait {q.percent(waiting)} at barriers. Work holds "
-        "the waiting for the disk; both hold time without a processor."
+        f"During {name}, threads work for {q.percent(work)} of their time and wait at barriers for "
+        f"{q.percent(waiting)}. Work includes waiting for the disk; both include time without a processor."
     )
 
 
@@ -100,31 +97,31 @@ def threads_during(label: str, work: float, n_threads: int) -> str:
     """The title of the figure of threads: the share of the thread time of one pass that was work in operations."""
     if n_threads == 1:
         return f"During {label}, the one thread is in operations for {q.percent(work)} of the pass"
-    return f"During {label}, threads work {q.percent(work)} of the pass in operations"
+    return f"During {label}, threads work in operations for {q.percent(work)} of the pass"
 
 
 CARE = {
     "interference": "Threads that could run waited for a processor",
-    "not_stopped": "Passes stood still",
-    "even_tokens": "Mean and median of the token times lie apart",
-    "tracing_cost": "Tracing took a share of the passes’ time",
+    "not_stopped": "Some passes stood still",
+    "even_tokens": "Mean and median of the token times differ",
+    "tracing_cost": "Tracing took part of the passes’ time",
 }
 
 
 def times_with_care(checks: Sequence[Check]) -> str:
     """What stands above figures of times for each check of times that did not pass; empty when all did."""
-    told = []
+    notes = []
     for c in checks:
-        told.append(f"{CARE[c.key]}: {c.found} (limit: {c.limit}).")
+        notes.append(f"{CARE[c.key]}: {c.found} (limit: {c.limit}).")
         if c.key in ("interference", "even_tokens") and c.detail:
-            told.append(f"{c.detail[:1].upper()}{c.detail[1:]}.")
-    return " ".join(["Read these times with care.", *told]) if told else ""
+            notes.append(f"{c.detail[:1].upper()}{c.detail[1:]}.")
+    return " ".join(["Read these times with care.", *notes]) if notes else ""
 
 
 def read_from_storage(
     other_bytes: int | None, generate: Sequence[int], file_bytes: int, others: str = "the prompt"
 ) -> str:
-    """What the passes made the kernel read: generate passes one by one, `others` (by default the prompt) together."""
+    """How much the passes made the kernel read: generate passes singly, `others` (by default the prompt) together."""
     together = (other_bytes or 0) + sum(generate)
     if together == 0:
         return "No measured pass made the kernel read from storage."
@@ -133,20 +130,21 @@ def read_from_storage(
         each = f" ({q.size(median(generate))} in the median pass)" if len(generate) > 1 else ""
         parts.append(("generation", f"{q.size(sum(generate))}{each}"))
     (first, amount), *more = parts
-    told = f"{first[0].upper()}{first[1:]} made the kernel read {amount} from storage"
-    told += "".join(f" and {name} {size}" for name, size in more)
+    sentence = f"{first[0].upper()}{first[1:]} made the kernel read {amount} from storage"
+    sentence += "".join(f" and {name} {size}" for name, size in more)
     times = together / file_bytes if file_bytes else 0
-    return f"{told}, read-ahead included{f'; together {q.three(times)} times the file' if times > 1 else ''}."
+    return f"{sentence}, read-ahead included{f'; together {q.three(times)} times the file' if times > 1 else ''}."
 
 
 def page_faults(major: int, minor: int) -> str:
     """Faults that waited for a read of their own, and those that did not but may have waited for another."""
-    none = "none" if minor == 0 else "1" if minor == 1 else q.count(minor)
-    rest = "" if not minor else f"; {none} waited for none, or for one that was under way"
+    others = (
+        "" if not minor else f"; {q.counted(minor, 'minor fault')} waited for no read, or for one already under way"
+    )
     if not major:
-        return f"No page fault of a measured pass waited for a read of its own{rest}."
-    of_its = "its" if major == 1 else "their"
-    return f"{q.counted(major, 'page fault')} of measured passes waited for a read of {of_its} own{rest}."
+        return f"No page fault of a measured pass waited for a read of its own (major fault){others}."
+    which = "a read of its own (major fault)" if major == 1 else "reads of their own (major faults)"
+    return f"{q.counted(major, 'page fault')} of measured passes waited for {which}{others}."
 
 
 def token_times(times_ns: Sequence[float]) -> str:
@@ -159,21 +157,21 @@ def token_times(times_ns: Sequence[float]) -> str:
     slow = max(times_ns) / usual if usual else 1.0
     fast = usual / min(times_ns) if min(times_ns) else float("inf")
     if max(slow, fast) < EVEN:
-        return f"All {q.count(len(times_ns))} tokens take about the same time: {q.duration(usual)} in the median"
+        return f"All {q.count(len(times_ns))} tokens take about the same time: {q.duration(usual)} at the median"
     if slow >= fast:
-        made = f"The slowest token takes {q.three(slow)} times the median"
+        title = f"The slowest token takes {q.three(slow)} times the median"
     else:
-        made = f"The fastest token takes {q.percent(1 / fast)} of the median"
+        title = f"The fastest token takes {q.percent(1 / fast)} of the median"
     mean = fmean(times_ns)
     if usual and not 1 / EVEN <= mean / usual <= EVEN:
-        made += f"; the mean is {q.three(mean / usual)} times the median"
-    return made
+        title += f"; the mean is {q.three(mean / usual)} times the median"
+    return title
 
 
 def waiting_title(share: float | None, top: str, top_share: float, n_threads: int) -> str:
     """The title of the table of waiting: `share` of thread time, of which `top_share` at `top`."""
     if share is None:
-        return "Where is the waiting?"
+        return "Where do threads wait?"
     if n_threads == 1:
         return "One thread computes: it waits for no other"
     if not share:
@@ -188,13 +186,10 @@ def heatmap_rows(n_measured: int, n_warmup: int, n_rows: int) -> str:
 
 
 def outside_statistics(kinds: Mapping[str, int]) -> str:
-    """Loads and warm-up passes that stand outside; empty when there is none. `kinds`: how many of each."""
+    """Loads and warm-up passes that no statistic counts; empty when there is none. `kinds`: how many of each."""
     named = {"load": ("load", "loads"), "warmup": ("warm-up pass", "warm-up passes")}
-    told = [q.counted(n, *named[kind]) for kind, n in kinds.items() if n]
-    if not told:
-        return ""
-    stand = "stands" if sum(kinds.values()) == 1 else "stand"
-    return f"{' and '.join(told)} {stand} outside every statistic."
+    left_out = [q.counted(n, *named[kind]) for kind, n in kinds.items() if n]
+    return f"Statistics leave out {' and '.join(left_out)}." if left_out else ""
 
 
 def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_bytes: int | None) -> str:
@@ -203,12 +198,12 @@ def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_byte
         return ""
     if buffer_bytes is None:
         fits = file_bytes < room_bytes
-        return "It is smaller: it may stay there." if fits else "It is larger: not all of it can stay there."
+        return "It is smaller: it may stay in memory." if fits else "It is larger: not all of it can stay in memory."
     left = max(room_bytes - buffer_bytes, 0)
-    beside = f"Beside {q.size(buffer_bytes)} of the run’s buffers {q.size(left)} are left"
+    beside = f"The run’s buffers take {q.size(buffer_bytes)} and leave {q.size(left)}"
     if file_bytes <= left:
-        return f"{beside}: the file may stay there once it was read."
-    return f"{beside}: not all of the file can stay there."
+        return f"{beside}: the file may stay in memory once it was read."
+    return f"{beside}: not all of the file can stay in memory."
 
 
 def even_rate(rate: float | None, median_ns: float | None) -> str:
