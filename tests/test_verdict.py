@@ -216,7 +216,7 @@ def test_an_op_that_ran_and_whose_experts_nobody_saw_is_a_gap() -> None:
 
     (check,) = [c for c in checks_of(with_table("touches", forget)) if c.key == "never_touched"]
     assert check.state == "warning" and "ffn_gate_exps" in check.detail
-    assert check.found == "0 of 3 tensors, 0 B; 1 more read, nobody saw what of them"
+    assert check.found == "0 of 3 tensors, 0 B; 1 more were read, which part was not recorded"
 
 
 def test_a_buffer_that_was_never_freed() -> None:

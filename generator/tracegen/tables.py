@@ -73,7 +73,7 @@ class Table:
     meaning: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
-    added: bool = False  # later than others: a run that was stored before has none, which is one without rows
+    added: bool = False  # added later: a run that was stored before has it without rows
 
 
 def _c(name: str, dtype: str, meaning: str, unit: str = "", values: tuple[str, ...] = ()) -> Column:
@@ -121,7 +121,7 @@ PASSES = Table(
     "One evaluation of a graph (one ubatch), or one model load.",
     ("pass_id",),
     (
-        _c("pass_id", "int32", "number of the pass in the order of their begin"),
+        _c("pass_id", "int32", "number of the pass, in order of begin"),
         _c("context", "Int32", "the context that ran it; null for a load"),
         _c("call", "Int32", "number of the llama_decode or llama_encode call it belongs to"),
         _c("ubatch", "Int32", "number of the ubatch inside its call, from 0"),
@@ -133,28 +133,37 @@ PASSES = Table(
         _c("position_begin", "Int32", "position of the first token row in its sequence"),
         _c("produced_token", "Int32", "k: the logits of this pass gave generated token k"),
         _c("graph", "Int32", "the graph that was evaluated; null for a load"),
-        _c("placement", "Int32", "where the tensors lay; null for a load"),
+        _c("placement", "Int32", "placement of the tensors during the pass; null for a load"),
         _c("begin_ns", "int64", "start of the evaluation", "ns"),
         _c("end_ns", "Int64", "end of the evaluation; null when the trace ends before it", "ns"),
         _c(
             "minor_faults",
             "Int64",
-            "page faults that waited for no read of their own, whole process; some may have waited for one under way",
+            "page faults that waited for no read of their own, whole process; some may have waited for a read under "
+            "way",
         ),
         _c("major_faults", "Int64", "page faults that waited for a read of their own, whole process"),
-        _c("voluntary_switches", "Int64", "context switches given up (waits)"),
-        _c("involuntary_switches", "Int64", "context switches forced (preempted)"),
-        _c("read_bytes", "Int64", "read from storage because of the process, read-ahead included", "bytes"),
-        _c("run_delay_ns", "Int64", "runnable and without a processor, sum over the threads that recorded", "ns"),
-        _c("cpu_ns", "Int64", "on a processor, sum over the threads that recorded", "ns"),
+        _c("voluntary_switches", "Int64", "context switches because a thread waited"),
+        _c("involuntary_switches", "Int64", "context switches because the kernel preempted a thread"),
+        _c(
+            "read_bytes",
+            "Int64",
+            "bytes that the process made the kernel read from storage, read-ahead included",
+            "bytes",
+        ),
+        _c("run_delay_ns", "Int64", "time runnable without a processor, sum over the threads that recorded", "ns"),
+        _c("cpu_ns", "Int64", "time on a processor, sum over the threads that recorded", "ns"),
         _c(
             "blocked_ns",
             "Int64",
-            "neither running nor runnable, the least of a recording thread: waiting for a disk, or stopped",
+            "time neither running nor runnable, the least of all recording threads: waiting for a disk, or stopped",
             "ns",
         ),
         _c(
-            "counted_ns", "Int64", "over which the three were counted: from just before the pass to just after it", "ns"
+            "counted_ns",
+            "Int64",
+            "time over which the three counters before were taken: from just before the pass to just after it",
+            "ns",
         ),
         _c("claimed_token_id", "Int64", "the token number a foreign trace claims"),
         _c("claimed_phase", "string?", "the phase a foreign trace claims"),
@@ -175,7 +184,7 @@ TOKENS = Table(
         _c(
             "generated_token",
             "Int32",
-            "k: the row holds generated token k; null: it holds a token of the prompt, or that is not known",
+            "k: the row holds generated token k; null: it holds a token of the prompt, or this is not known",
         ),
     ),
 )
@@ -194,14 +203,14 @@ GRAPHS = Table(
 
 GRAPH_NODES = Table(
     "graph_nodes",
-    "A node or leaf of a distinct graph: all that is static about an op.",
+    "A node or leaf of a distinct graph: everything static about an op.",
     ("graph", "node"),
     (
         _c("graph", "int32", "the graph"),
         _c("node", "int32", "ggml's number; leaves follow the nodes"),
         _c("kind", "category", "whether it computes", values=("op", "noop", "leaf")),
         _c("op", "category", "ggml's name of the operation; NONE for a leaf"),
-        _c("name", "string", "name of the tensor it produces, whole"),
+        _c("name", "string", "full name of the tensor it produces"),
         _c("layer", "Int32", "layer; null when it belongs to none", ""),
         _c("component", "category", "part of the model", values=COMPONENTS),
         _c("dtype", "category", "ggml type of the result"),
@@ -210,7 +219,7 @@ GRAPH_NODES = Table(
         _c("size_bytes", "int64", "extent of the result (ggml_nbytes)", "bytes"),
         _c("op_params", "string", "ggml's op parameters, hexadecimal, trailing zeros cut"),
         _c("compute", "bool", "flagged to be computed; false: its state is off"),
-        _c("view_of", "Int32", "the node whose memory it views; null: its own"),
+        _c("view_of", "Int32", "the node whose memory it views; null: it has its own memory"),
         _c("view_offset_bytes", "int64", "offset into the viewed node", "bytes"),
     ),
 )
@@ -237,15 +246,15 @@ OPS = Table(
         _c(
             "state",
             "category?",
-            "what became of it; null when the trace does not say",
+            "what happened to it; null when the trace does not say",
             values=OP_STATES,
         ),
         _c("fused_into", "Int32", "the node whose kernel computed it, when fused"),
         _c("backend", "category?", "backend that ran it"),
         _c("split", "Int32", "scheduler split of the pass"),
         _c("n_threads", "Int32", "threads that took part"),
-        _c("begin_ns", "Int64", "first thread's begin", "ns"),
-        _c("end_ns", "Int64", "last thread's end, without the wait after it", "ns"),
+        _c("begin_ns", "Int64", "begin of the first thread", "ns"),
+        _c("end_ns", "Int64", "end of the last thread, without the wait after it", "ns"),
         _c(
             "time_basis",
             "category?",
@@ -263,10 +272,10 @@ SPLITS = Table(
         _c("pass_id", "int32", "the pass"),
         _c("split", "int32", "number of the split in the pass, in order"),
         _c("backend", "string", "backend that ran it"),
-        _c("n_nodes", "int32", "nodes of the graph that it holds"),
+        _c("n_nodes", "int32", "nodes of the graph in the split"),
         _c("begin_ns", "int64", "when it was given to the backend", "ns"),
         _c("end_ns", "int64", "when the backend had finished it", "ns"),
-        _c("by_op", "bool", "whether its ops were timed one by one: only the CPU backend's are"),
+        _c("by_op", "bool", "whether its ops were timed one by one: only those of the CPU backend are"),
     ),
     added=True,
 )
@@ -282,8 +291,8 @@ COPIES = Table(
         _c("tensor", "string", "name of the tensor"),
         _c("source", "string", "backend that had it"),
         _c("target", "string", "backend of the split"),
-        _c("size_bytes", "int64", "bytes copied; of stacked experts only those that are used", "bytes"),
-        _c("begin_ns", "int64", "begin, waiting for both backends included", "ns"),
+        _c("size_bytes", "int64", "bytes copied; of stacked experts, only those that are used", "bytes"),
+        _c("begin_ns", "int64", "begin; waiting for both backends is included", "ns"),
         _c("end_ns", "int64", "end", "ns"),
     ),
     added=True,
@@ -291,19 +300,19 @@ COPIES = Table(
 
 SPANS = Table(
     "spans",
-    "The part of one thread in one op: work + barrier inside, then the wait after it.",
+    "The part of one thread in one op: work and waiting inside it, then the wait after it.",
     ("pass_id", "node", "thread"),
     (
         _c("pass_id", "int32", "the pass"),
         _c("node", "int32", "the node"),
         _c("thread", "int32", "number of the thread in its pool, from 0"),
         _c("begin_ns", "int64", "begin on this thread", "ns"),
-        _c("work_ns", "int64", "time in the op, barriers left out; waiting for a page or a processor is in it", "ns"),
+        _c("work_ns", "int64", "time in the op without barriers; includes waiting for a page or a processor", "ns"),
         _c("barrier_ns", "int64", "waiting at barriers inside the op", "ns"),
         _c(
             "wait_ns",
             "int64",
-            "from the op's end to the thread's next begin: the barrier, or with one thread the way to the next op",
+            "from the op's end to the thread's next op: the barrier, or with one thread the way to the next op",
             "ns",
         ),
     ),
@@ -330,15 +339,15 @@ PLACEMENTS = Table(
 
 TOUCHES = Table(
     "touches",
-    "Which rows, columns or experts of a container an op used: coalesced runs.",
+    "Which rows, columns or experts of a container an op touched; neighbours are joined into one run of units.",
     ("pass_id", "node", "slot", "first_unit"),
     (
         _c("pass_id", "int32", "the pass"),
         _c("node", "int32", "the node"),
         _c("slot", "category", "the container's operand position", values=SLOTS),
         _c("unit", "category", "what is counted", values=UNITS),
-        _c("first_unit", "int64", "first row, column or expert of the run"),
-        _c("n_units", "int64", "length of the run"),
+        _c("first_unit", "int64", "first row, column or expert of the run of units"),
+        _c("n_units", "int64", "length of the run of units"),
         _c("basis", "category", "how it is known", values=("measured", "estimated")),
     ),
 )
@@ -355,11 +364,11 @@ ROUTING = Table(
         _c(
             "rank",
             "int32",
-            "place in llama.cpp's choice, 0 is its first; where the router chooses with a bias (deepseek2, glm4moe), "
-            "not always the one with the largest weight",
+            "place in llama.cpp's choice, 0 is the first; if the router chooses with a bias (deepseek2, glm4moe), the "
+            "first does not always have the largest weight",
         ),
         _c("expert", "int32", "expert"),
-        _c("weight", "Float64", "weight given to its output, where llama.cpp has one"),
+        _c("weight", "Float64", "weight of the expert's output, where llama.cpp has one"),
     ),
 )
 
@@ -369,7 +378,7 @@ TENSORS = Table(
     ("tensor",),
     (
         _c("tensor", "int32", "number of the tensor: by file, then by offset"),
-        _c("name", "string", "name, whole"),
+        _c("name", "string", "full name"),
         _c("file", "int32", "file it is in"),
         _c("offset", "int64", "absolute offset in that file", "bytes"),
         _c("size_bytes", "int64", "size", "bytes"),
@@ -395,23 +404,23 @@ BUFFERS = Table(
         _c(
             "usage",
             "category?",
-            "what for; mapped: a view of a file mapping, no allocation",
+            "what it is for; mapped: a view of the mapped model file, no allocation",
             values=("any", "weights", "compute", "work", "mapped"),
         ),
-        _c("layer", "Int32", "layer, where the buffer holds one only"),
+        _c("layer", "Int32", "layer, if the buffer belongs to a single one"),
         _c("size_bytes", "int64", "size", "bytes"),
     ),
 )
 
 RESIDENCY = Table(
     "residency",
-    "File pages found in memory at the end of a pass: coalesced runs.",
+    "File pages that were in memory at the end of a pass; neighbours are joined into one run of pages.",
     ("pass_id", "file", "first_page"),
     (
         _c("pass_id", "int32", "the pass"),
         _c("file", "int32", "the file"),
-        _c("first_page", "int64", "first page of the run"),
-        _c("n_pages", "int64", "length of the run", "pages"),
+        _c("first_page", "int64", "first page of the run of pages"),
+        _c("n_pages", "int64", "length of the run of pages", "pages"),
     ),
 )
 
@@ -565,7 +574,7 @@ def _ascends(table: pd.DataFrame, key: Iterable[str]) -> bool:
 
 
 def empty() -> dict[str, pd.DataFrame]:
-    """All tables without rows: what a reader starts from."""
+    """All tables without rows."""
     return {table.name: frame(table.name) for table in TABLES}
 
 

@@ -55,7 +55,7 @@ def test_an_operand_leads_to_its_tensor_in_memory(page: Any, root: Path) -> None
     assert name in page.locator("#tg-memory-about").inner_text()
     page.goto((root / "memory/index.html").as_uri() + "#file=0&offset=99999999999")
     page.wait_for_function(
-        "document.querySelector('#explorer [data-tg=status]').textContent === 'No tensor lies there.'"
+        "document.querySelector('#explorer [data-tg=status]').textContent === 'There is no tensor at this place.'"
     )
 
 
@@ -65,7 +65,7 @@ def test_a_fused_operation_leads_to_the_one_that_did_its_work(page: Any, root: P
     node, into = int(fused["node"]), int(fused["fused_into"])
     page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
     page.wait_for_selector("tr.tg-chosen")
-    page.get_by_role("link", name=f"node {into}, which did its work, in the timeline").click()
+    page.get_by_role("link", name=f"node {into}, which computed it, in the timeline").click()
     page.wait_for_url(re.compile(rf"timeline/index\.html#pass={PASS}&node={into}$"))
     page.wait_for_selector("[data-tg=about] a")
 

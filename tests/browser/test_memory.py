@@ -115,7 +115,7 @@ def test_one_pass_of_a_row_is_worked_out_from_its_operations(page: Any, root: Pa
         told = facts(page)
         assert told["Tensor"] == f"{name}, expert {expert}"
         use = used_of(name, [passes[at]], expert)
-        assert told["Memory"] == ("copied" if use["n_uses"] else "not used")
+        assert told["Memory"] == ("copied" if use["n_uses"] else "not touched")
         assert told["Times used"] == (three(use["n_uses"]) if use["n_uses"] else "0")
         assert told["Bytes touched"] == (size(use["touched_bytes"]) if use["n_uses"] else "0")
         seen += int(use["n_uses"] > 0)
@@ -273,4 +273,4 @@ def test_a_tensor_that_is_not_there(page: Any, root: Path) -> None:
     page.wait_for_function("document.querySelector('#explorer [data-tg=status]').textContent.includes('no tensor')")
     page.fill("[data-tg=find]", "nothing like it")
     page.keyboard.press("Enter")
-    assert page.locator("#explorer [data-tg=status]").inner_text() == "No tensor has such a name."
+    assert page.locator("#explorer [data-tg=status]").inner_text() == "No tensor has this name."

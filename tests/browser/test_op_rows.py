@@ -138,7 +138,7 @@ def test_a_name_is_found_anywhere_in_the_run(page: Any, root: Path) -> None:
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 4'")
     assert "blk.1.attn_q.weight" in page.locator("tr.tg-open").inner_text()
     page.fill("[data-tg=find]", "no such name")
-    assert page.locator("[data-tg=find-status]").inner_text() == "Nothing in this run has such a name."
+    assert page.locator("[data-tg=find-status]").inner_text() == "Nothing in this run has this name."
 
 
 def test_of_a_long_table_only_the_rows_in_sight_are_there(chrome: Any, tmp_path: Path) -> None:

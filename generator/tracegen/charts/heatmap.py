@@ -14,6 +14,7 @@ from tracegen.charts.pointing import LEGEND
 from tracegen.charts.text import three
 
 BUFFERS, BETWEEN = 150, 28
+LANES = {"disk": "mapped", "copied": "copied"}  # kinds of memory, as the figure calls them
 TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
 NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # heights: names of parts, their colours, layers, a pass
 GLYPH = 6.6  # width of a character at 12 px, generously
@@ -88,6 +89,7 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, height: int) -> Any:
     colours = theme.step_colours(cells["step"], cells["memory"] == "copied")
     data = cells.assign(begin=cells["begin"] / size, end=cells["end"] / size, colour=colours)
     data = data.sort_values("memory", ascending=False)[["label", "begin", "end", "memory", "touched_bytes", "colour"]]
+    data = data.assign(memory=[LANES[str(memory)] for memory in data["memory"]])
     marks = (
         alt.Chart(data)
         .mark_rect()
@@ -102,7 +104,7 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, height: int) -> Any:
 
 
 def _gaps(axis: Axis) -> Any:
-    """The seams between split files: a stroke in the colour of the ground."""
+    """The seams between split files, as strokes in the colour of the ground."""
     size, _ = axis.unit
     data = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
     return alt.Chart(data).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=_x(axis))
@@ -203,7 +205,7 @@ def _buffers(data: pd.DataFrame, y: Any, height: int) -> Any:
 def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
     """The colour steps with their values, for each kind of memory that occurs."""
     size, unit = (2**20, "MiB") if top_bytes >= 2**20 else (2**10, "KiB") if top_bytes >= 2**10 else (1, "B")
-    lanes: list[str] = [lane for lane in ("disk", "copied") if lane in memories]
+    lanes: list[str] = [lane for memory, lane in LANES.items() if memory in memories]
     swatches = pd.DataFrame(
         [
             dict(
@@ -213,7 +215,7 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
                 colour=palette[i],
                 text=three((i + 1) / theme.N_STEPS * top_bytes / size),
             )
-            for lane, palette in (("disk", theme.SEQUENTIAL_LIGHT), ("copied", theme.SEQUENTIAL_COPIED))
+            for lane, palette in zip(LANES.values(), (theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_COPIED), strict=True)
             if lane in lanes
             for i in range(theme.N_STEPS)
         ],
@@ -223,7 +225,7 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
     edge = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
     y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=dict(domain=lanes))
     box = (
-        alt.Chart(swatches, title=f"up to … {unit} touched per cell of {size_text(axis.cell_bytes)}")
+        alt.Chart(swatches, title=f"{unit} touched in a cell of {size_text(axis.cell_bytes)}, upper end of each step")
         .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
         .encode(x=x, x2=alt.X2("end:Q"), y=y, color=alt.Color("colour:N", scale=None))
     )

@@ -74,7 +74,7 @@ def _legend(axis: Axis) -> Any:
         ]
     )
     x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, steps], nice=False))
-    title = f"up to … of a cell of {size_text(axis.cell_bytes)} in memory; no colour: nothing"
+    title = f"in memory of a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: nothing"
     box = (
         alt.Chart(swatches, title=title)
         .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)

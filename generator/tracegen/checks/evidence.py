@@ -1,4 +1,4 @@
-"""What the checks of a run look at, and how each of them says what it found."""
+"""What the checks of a run look at, and how each of them states what it found."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Tables = Mapping[str, pd.DataFrame]
 class Evidence:
     """What the checks look at: the tables, what the trace says of itself, llama.cpp's counters, the model.
 
-    `n_layers_ahead` of the `n_layers` predict further tokens: llama.cpp runs them only to draft. `data_begin` says
-    of each file where its tensors begin, `alignment` at multiples of how many bytes.
+    `n_layers_ahead` of the `n_layers` predict further tokens: llama.cpp runs them only to draft. `data_begin` is
+    where the tensors of each file begin, `alignment` the bytes to which they are aligned.
     """
 
     tables: Tables

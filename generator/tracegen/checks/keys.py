@@ -1,4 +1,4 @@
-"""The checks of a verdict by name: what figures need, and what a run stores, is spelt nowhere else."""
+"""The keys of all checks: figures and stored runs name a check by its key."""
 
 from __future__ import annotations
 

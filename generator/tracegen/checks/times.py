@@ -1,4 +1,4 @@
-"""The checks of times: do they add up, what did tracing cost, what held the threads up."""
+"""The checks of times: whether they add up, what tracing cost, what delayed the threads."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ WARN_SKEW = 1.2
 
 
 def parts(e: Evidence) -> Check:
-    """Operations, and what lies before, between and after them, make up each pass to the nanosecond."""
+    """Operations, and the time before, between and after them, add up to each pass to the nanosecond."""
     title, limit = "The parts of each pass add up to its duration", "0 ns apart"
-    made = pass_parts(e.tables)
-    if made.empty:
+    rows = pass_parts(e.tables)
+    if rows.empty:
         return check(Key.TIME_ACCOUNTED, title, "not checked", "no pass with timed operations", limit)
-    apart = int(made["apart_ns"].sum())
-    found = f"{counted(len(made), 'pass', 'passes')}, {count(apart)} ns apart"
-    worst = made.sort_values("apart_ns").iloc[-1]
+    apart = int(rows["apart_ns"].sum())
+    found = f"{counted(len(rows), 'pass', 'passes')}, {count(apart)} ns apart"
+    worst = rows.sort_values("apart_ns").iloc[-1]
     where = f"most in pass {worst['pass_id']}, {count(worst['apart_ns'])} ns"
     detail = f"operations overlap or lie outside their pass: {where}"
     return check(Key.TIME_ACCOUNTED, title, apart == 0, found, limit, detail if apart else "")
 
 
 def cost(e: Evidence) -> Check:
-    """The worst of the phases decides; of each the median pass."""
+    """The worst phase decides; the median pass stands for a phase."""
     limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
     title = "Tracing costs little of the passes' time"
     costs = pass_costs(e.tables, e.trace)
@@ -45,16 +45,16 @@ def cost(e: Evidence) -> Check:
     hooks = {p: ns for p, ns in e.trace["hook_ns"].items() if p in set(costs["pass_id"])}
     per_pass = sorted(hooks.values())[len(hooks) // 2] / 1e3 if hooks else math.nan
     detail = (
-        f"of the median pass of each kind; {e.trace['event_cost_ns']:.1f} ns per event, measured when the run began; "
-        f"{per_pass:.1f} \u00b5s per pass in the median, timed in the run"
+        f"median pass of each kind; {e.trace['event_cost_ns']:.1f} ns per event, measured when the run began; "
+        f"hooks around a pass: {per_pass:.1f} \u00b5s at the median, measured during the run"
     )
     if not e.trace["hooks_inside"]:
-        detail += "; what was recorded between passes is in it, as these hooks could not tell it apart"
+        detail += "; this includes what was recorded between passes, which these hooks could not tell apart"
     return check(Key.TRACING_COST, title, state, found, limit, detail)
 
 
 def interference(e: Evidence) -> Check:
-    """Runnable threads without a processor; the disk does not count, and one's own threads are told from others."""
+    """Runnable threads without a processor; waits for the disk do not count."""
     title, limit = "Threads hardly waited for a processor", f"\u2264 {percent(WARN_DELAY)} of thread time"
     found = disturbance(e.tables)
     if found.share is None:
@@ -67,18 +67,20 @@ def interference(e: Evidence) -> Check:
 
 
 def _whose(e: Evidence, found: Disturbance) -> str:
-    """Who had the processors: the run's own threads where they are more than it may use, else other programs."""
+    """Who had the processors: threads of the run, if it has more than processors it may use, else other programs."""
     allowed = e.trace["processors_allowed"]
     if allowed is not None and found.n_threads > allowed:
         processors = counted(allowed, "processor", "processors")
         return f"{found.n_threads} threads on {processors} take them from each other; set fewer `threads`"
-    return "other programs had the processors, or threads of this one that compute nothing"
+    return "other programs had the processors, or threads of this program that compute nothing"
 
 
 def stopped(e: Evidence) -> Check:
-    """Nobody ran and nobody waited for a processor; where the disk was read, that is what it waited for."""
+    """No thread ran or waited for a processor; a pass in which the disk was read waited for that."""
     title = "No pass stood still"
-    limit = f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, the disk left out"
+    limit = (
+        f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, waits for the disk left out"
+    )
     passes = e.tables["passes"]
     if passes.loc[~passes["kind"].isin(OUTSIDE).to_numpy(bool), "blocked_ns"].isna().all():
         return check(Key.NOT_STOPPED, title, "not checked", "not recorded", limit)
@@ -88,21 +90,21 @@ def stopped(e: Evidence) -> Check:
         text += f"; {count(found.n_blocked - found.n_stopped)} more waited while files were read"
     detail = (
         "no thread ran or waited for a processor, nothing was read, and no page fault began a read: the program was "
-        "stopped (SIGSTOP, a debugger), the machine was suspended, or it waited for something else than the disk"
+        "stopped (SIGSTOP, a debugger), the machine was suspended, or it waited for something other than the disk"
     )
     state: CheckState = "passed" if found.n_stopped == 0 else "warning"
     return check(Key.NOT_STOPPED, title, state, text, limit, detail if found.n_stopped else "")
 
 
 def skew(e: Evidence) -> Check:
-    """A few long passes make the mean of a run say little of its tokens."""
+    """Where a few passes are long, the mean says little about the other tokens."""
     title = "Mean and median of the token times agree"
     limit = f"mean within a factor of {WARN_SKEW} of the median"
-    made = token_skew(e.tables)
-    if made is None:
+    measured = token_skew(e.tables)
+    if measured is None:
         return check(Key.EVEN_TOKENS, title, "not checked", "fewer than three generate passes", limit)
-    ratio, n = made
+    ratio, n = measured
     state: CheckState = "passed" if 1 / WARN_SKEW <= ratio <= WARN_SKEW else "warning"
-    detail = "some passes took much longer than most: sums and rates are theirs, the figure of tokens shows which"
+    detail = "some passes took much longer than most and dominate sums and rates; the figure of token times shows which"
     found = f"mean {ratio:.2f} times the median of {count(n)} generate passes"
     return check(Key.EVEN_TOKENS, title, state, found, limit, detail if state == "warning" else "")

@@ -20,7 +20,7 @@ PADDING = 4096  # bytes: a gap below it is padding in any file, for some program
 
 def checks_of(evidence: Evidence) -> tuple[Check, ...]:
     """All checks, in the order of DESIGN: evidence, accounting, agreement, model, time."""
-    return tuple(one(evidence) for one in _CHECKS)
+    return tuple(run_check(evidence) for run_check in _CHECKS)
 
 
 def all_checks() -> tuple[Check, ...]:
@@ -68,7 +68,7 @@ def _nodes(e: Evidence) -> Check:
     if total == 0 and _windowed(e):
         return check(
             Key.NODES_ACCOUNTED, "Every node of every pass is accounted for", "failed",
-            f"no pass lay in the window, {count(e.trace['skipped_passes'])} outside it: ask for another", "all",
+            f"no pass lay in the window and {count(e.trace['skipped_passes'])} outside it: choose another one", "all",
         )  # fmt: skip
     counts = state.value_counts()
     detail = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n)
@@ -81,8 +81,8 @@ def _nodes(e: Evidence) -> Check:
 def _threads(e: Evidence) -> Check:
     short = int(e.trace["n_ops_short_of_threads"])
     return check(
-        Key.THREADS_ACCOUNTED, "Every thread has a span for every op it took part in", short == 0,
-        f"{count(len(e.tables['spans']))} spans, {count(short)} ops short of a thread", "0 ops short",
+        Key.THREADS_ACCOUNTED, "Every thread has a span for every operation it took part in", short == 0,
+        f"{count(len(e.tables['spans']))} spans, {count(short)} operations lack that of a thread", "0 operations",
     )  # fmt: skip
 
 
@@ -97,14 +97,16 @@ def _only_ggml(e: Evidence) -> bool:
     return seen and not e.tables["passes"].empty and bool(e.tables["passes"]["kind"].isna().all())
 
 
-_ONLY_GGML = "a program of ggml without llama.cpp: each graph is a pass of its own"
+_ONLY_GGML = "a program that uses ggml without llama.cpp: each graph is a pass"
 
 
 def _passes(e: Evidence) -> Check:
     kinds = e.tables["passes"]["kind"]
     n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
     if runs is None or _windowed(e):
-        return check(Key.PASSES_AGREE, "Generate passes agree with llama.cpp", "not checked", count(n), "n_eval")
+        return check(
+            Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", "not checked", count(n), "n_eval"
+        )
     # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
     prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
     agree = max(n + int(prompt_tokens == 1), 1) == runs
@@ -145,7 +147,7 @@ def _layers(e: Evidence) -> Check:
     if e.n_layers is None or nodes.empty:
         return check(Key.LAYERS_AGREE, title, "not checked", count(found), "block_count")
     agree = e.n_layers - e.n_layers_ahead <= found <= e.n_layers
-    ahead = f", the last {e.n_layers_ahead} only to draft" if e.n_layers_ahead else ""
+    ahead = f", of which the last {e.n_layers_ahead} only draft" if e.n_layers_ahead else ""
     return check(Key.LAYERS_AGREE, title, agree, count(found), f"block_count = {e.n_layers}{ahead}")
 
 
@@ -169,7 +171,7 @@ def _first_op(e: Evidence) -> Check:
 def _op_mix(e: Evidence) -> Check:
     """An attention model multiplies, normalises and rotates; a MoE also routes."""
     if e.tables["graph_nodes"].empty:
-        limit = "MUL_MAT and a norm; experts are routed"
+        limit = "MUL_MAT and a norm; with experts their routing"
         return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "no graph", limit)
     if _only_ggml(e):
         title, limit = "The operations are those of the architecture", "those of a language model"
@@ -182,7 +184,7 @@ def _op_mix(e: Evidence) -> Check:
     problems = [f"no {name}" for name in missing] + extra
     return check(
         Key.OP_MIX, "The operations are those of the architecture", not problems,
-        "; ".join(problems) or f"{len(present)} kinds of op", "MUL_MAT and a norm; experts are routed",
+        "; ".join(problems) or f"{len(present)} kinds of operation", "MUL_MAT and a norm; with experts their routing",
     )  # fmt: skip
 
 
@@ -245,12 +247,12 @@ def _monotone(e: Evidence) -> Check:
 
 
 def _even(e: Evidence) -> Check:
-    """Times of the ops in a pass during which the machine slept cannot be told."""
+    """Times of operations in a pass during which the machine slept are not known."""
     apart = int(e.trace["clock_uneven_ns"])
     return check(
-        Key.EVEN_CLOCK, "The clock of the events went along with the system's", apart == 0,
-        "evenly" if apart == 0 else f"{apart / 1e9:,.2f} s apart", "10 ms and 1 % between two moments",
-        "" if apart == 0 else "the machine slept, or its time stamp counter stood; ops of that pass are timed wrongly",
+        Key.EVEN_CLOCK, "The clock of the events kept pace with the system clock", apart == 0,
+        f"{apart / 1e9:,.2f} s apart" if apart else "0 s apart", "between two readings 10 ms or 1 %, whichever is more",
+        "the machine slept, or its time stamp counter stopped; times in that pass are wrong" if apart else "",
     )  # fmt: skip
 
 
@@ -260,8 +262,8 @@ def _zero(e: Evidence) -> Check:
 
 
 def _untouched(e: Evidence) -> Check:
-    """Weights that no token used are a finding; that an op read one and nobody saw what of it, is a gap."""
-    title = "Weights that no token used are listed"
+    """Weights that no token touched are a finding; an op that read unknown rows or experts of one is a gap."""
+    title = "Weights that no token touched are listed"
     tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
     if tensors.empty or ids.empty:
         return check(Key.NEVER_TOUCHED, title, "not checked", "no measured passes or no memory map", "a list")
@@ -270,8 +272,8 @@ def _untouched(e: Evidence) -> Check:
     gaps = tensors[tensors["tensor"].isin(read)]
     found = f"{len(never)} of {len(tensors)} tensors, {count(never['size_bytes'].sum())} B"
     if len(gaps):
-        detail = f"ops read these, and which rows or experts was not recorded: {_some(gaps['name'])}"
-        found += f"; {count(len(gaps))} more read, nobody saw what of them"
+        detail = f"operations read these; which rows or experts was not recorded: {_some(gaps['name'])}"
+        found += f"; {count(len(gaps))} more were read, which part was not recorded"
         return check(Key.NEVER_TOUCHED, title, "warning", found, "a list, and no gap", detail)
     return check(Key.NEVER_TOUCHED, title, "passed", found, "a list, and no gap", _some(never["name"]))
 
@@ -292,7 +294,9 @@ def _buffers(e: Evidence) -> Check:
     wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
     found = f"{count(begun)} allocated, {count(ended)} freed"
     if wrong:
-        return check(Key.BUFFERS_BALANCE, title, "failed", f"{found}, {count(wrong)} of them not allocated then", limit)
+        return check(
+            Key.BUFFERS_BALANCE, title, "failed", f"{found}, {count(wrong)} of them while not allocated", limit
+        )
     if e.stopped:  # its trace was closed while it held them
         return check(Key.BUFFERS_BALANCE, title, "not checked", f"{found} until the trace was closed", limit)
     return check(Key.BUFFERS_BALANCE, title, "passed" if begun == ended else "warning", found, limit)
@@ -303,18 +307,18 @@ def _one_run(e: Evidence) -> Check:
     misnamed = int(e.trace["n_misnamed"])
     return check(
         Key.ONE_RUN_ID, "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
-        f"{e.trace['n_segments']} files of {str(e.trace['run_id'])[:8]}, {misnamed} of another name",
-        "one, in header and name",
+        f"{e.trace['n_segments']} files of run {str(e.trace['run_id'])[:8]}, {misnamed} with a name of another run",
+        "one run id, in header and name",
     )  # fmt: skip
 
 
 def _kinds(e: Evidence) -> Check:
-    """Warm-up asked for is there, and none that was switched off; what has no kind is told.
+    """A warm-up is there if it was asked for, and only then; passes of no known kind are counted.
 
-    Where nobody said whether there should be one, or a window left it out, only the unknown kinds count.
+    Where it is not known whether there should be one, or a window left it out, only the unknown kinds count.
     """
     kinds = e.tables["passes"]["kind"]
-    title = "Load and warm-up are told from tokens"
+    title = "Load and warm-up are told apart from other passes"
     if _only_ggml(e):
         found = f"no loads and no contexts, {count(len(kinds))} graphs"
         return check(Key.PASS_KINDS, title, "not checked", found, "0 unknown", _ONLY_GGML)
@@ -327,7 +331,7 @@ def _kinds(e: Evidence) -> Check:
         Key.PASS_KINDS, title, state,
         f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
         "0 unknown" if asked is None else "warm-up on" if asked else "warm-up off",
-        "a graph that evaluates no tokens, as when the KV cache is shifted, is of no known kind" if unknown else "",
+        "a graph that evaluates no tokens, for example a shift of the KV cache, has no known kind" if unknown else "",
     )  # fmt: skip
 
 

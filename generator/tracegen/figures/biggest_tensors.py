@@ -9,6 +9,7 @@ from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
 from tracegen.figures.figure import Rows, Table
 from tracegen.words import quantities as q
+from tracegen.words import terms
 
 
 def _content(context: Context) -> Rows:
@@ -20,7 +21,7 @@ def _content(context: Context) -> Rows:
             Cell(str(r["dtype"]), code=True),
             number(q.count(r["offset"])),
             size(r["size_bytes"]),
-            str(r["memory"]) if q.known(r["memory"]) else "never used",
+            terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched",
             share(r["touched_bytes"], r["size_bytes"]),
         )
         for r in (use.head(15).to_dict("records"))
@@ -32,12 +33,11 @@ def _content(context: Context) -> Rows:
         Head("Offset", "bytes", True),
         Head("Size", "MiB", True),
         Head("Memory"),
-        Head("Used at least once", number=True),
+        Head("Touched at least once", number=True),
     )
     return Rows(
         caption=f"The {len(rows)} largest of {len(use)} tensors; offset in the tensor's own file; share of bytes "
-        f"used by a "
-        f"measured pass. The CSV has all. {shared_memory.bounds(context)}",
+        f"that a measured pass touched. The CSV has all tensors. {shared_memory.bounds(context)}",
         head=head,
         rows=rows,
         data=use,
@@ -54,9 +54,11 @@ BIGGEST_TENSORS = Table(
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     explanation=Explanation(
-        f"Every tensor with its place in its file, and the share of its bytes that was used. {shared_memory.TOUCHED}",
-        f"{shared_memory.MEASURED} The page lists 15; the CSV has all.",
-        "Memory says through what it was used: disk is the mapping of the file, copied is a copy made at load.",
+        "Every tensor with its place in its file, and the share of its bytes that was touched. "
+        f"{shared_memory.TOUCHED}",
+        f"{shared_memory.MEASURED} The page lists 15 tensors; the CSV has all.",
+        "Memory is where operations touched the tensor: mapped is in the mapped model file, copied is in a copy made "
+        "at load.",
         code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
     ),
 )

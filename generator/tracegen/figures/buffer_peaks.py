@@ -12,16 +12,16 @@ from tracegen.words import quantities as q
 
 
 def _content(context: Context) -> Rows:
-    made = buffers.peaks(context.tables)
+    peaks = buffers.peaks(context.tables)
     rows = [
         cells(str(r["group"]), number(q.count(r["n_buffers"])), size(r["peak_bytes"]))
-        for r in (made.to_dict("records"))
+        for r in (peaks.to_dict("records"))
     ]
     return Rows(
         caption="Peak of the bytes allocated at one time, per group.",
         head=(Head("Group"), Head("Allocations", number=True), Head("Peak", "MiB", True)),
         rows=rows,
-        data=made,
+        data=peaks,
         empty="The trace holds no allocation.",
     )
 
@@ -30,13 +30,13 @@ BUFFER_PEAKS = Table(
     key="buffer-peaks",
     page="memory",
     section="kinds",
-    title="What is the most each kind of buffer held?",
+    title="How much did each kind of buffer hold at most?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.WHOLE),
     content=_content,
     explanation=Explanation(
-        "The most bytes that the buffers of a group held at one time, and how often one was allocated.",
+        "The largest number of bytes that the buffers of a group held at one time, and the number of allocations.",
         "All allocations and frees of the run, load and warm-up included.",
-        "Peaks of different groups need not be at the same time: their sum may be more than the run ever held.",
+        "The groups may peak at different times, so the sum of their peaks may be more than the run ever held.",
         code="from tracegen.analysis import buffers\ndata = buffers.peaks(run.tables)",
     ),
 )

@@ -22,8 +22,8 @@ def _content(context: Context) -> Content:
     return Content(
         caption="Bytes allocated and not yet freed, by what the buffer holds; n = "
         f"{q.counted(len(buffers.allocations(context.tables)), 'event')} (allocations "
-        "and frees of more than 0 bytes). The file mapping, which llama.cpp wraps in a buffer too, takes no memory of "
-        "its own and is not in it.",
+        "and frees of more than 0 bytes). llama.cpp wraps the mapped model file in a buffer too; it takes no memory of "
+        "its own and is left out.",
         alt=f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
         chart=lambda: buffers_chart.chart(data, end),
         data=data,
@@ -40,10 +40,10 @@ BUFFERS = Figure(
     content=_content,
     explanation=Explanation(
         "Bytes allocated by the runtime and not yet freed, by what the buffer holds.",
-        "All allocations and frees from the begin of the trace, load and warm-up included. Views of the mapped file "
-        "take no memory of their own and are left out.",
-        "A step up is an allocation, a step down a free. What is touched in a buffer is another question: see the "
-        "right part of the heatmap.",
+        "All allocations and frees since the trace began, load and warm-up included. The mapped model file takes no "
+        "memory of its own and is left out.",
+        "A step up is an allocation, a step down a free. The right part of the heatmap shows which bytes of the "
+        "buffers were touched.",
         code="""
 from tracegen.analysis import buffers
 level = buffers.occupancy(run.tables)

@@ -31,13 +31,13 @@ COMPONENTS = Figure(
     needs=(*needs.TIMES, needs.ROWS),
     content=_content,
     explanation=Explanation(
-        f"Wall time of operations by component, per token row of the phase, and what lies in no operation. "
+        f"Wall time of operations by component, per token row of the phase, and the time outside operations. "
         f"{shared_times.EXPLAINED}",
-        f"{shared_times.COUNTED} {shared_times.PARTS} A fused operation has no time of its own: it is in that of "
-        f"the one that computed it.",
-        "Compare bars within a panel for where the time goes, and one component in both panels for what a batch saves: "
-        "a prompt evaluates many rows at once, so that each row costs less computing. Where the prompt reads the file "
-        "for the first time, its bars hold that waiting too.",
+        f"{shared_times.COUNTED} {shared_times.PARTS} A fused operation has no time of its own: it is part of "
+        f"the operation that computed it.",
+        "Compare the bars of a panel to see where the time goes. Compare a component in both panels to see what a "
+        "batch saves: a prompt evaluates many rows at once, so each row costs less computing. If the prompt is the "
+        "first to read the file, its bars include waiting for the file.",
         code=shared_times.TIMED
         + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
     ),

@@ -28,7 +28,7 @@ from tracegen.model import Run
 from tracegen.words import sentences
 from tracegen.words.quantities import printable
 
-OUTSIDE = "Load and warm-up are outside every statistic."
+OUTSIDE = "Load and warm-up are left out of every statistic."
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Context:
 
     @property
     def used(self) -> pd.DataFrame:
-        """File ranges used, warm-up included."""
+        """File ranges touched, warm-up included."""
         return self._accesses[1]
 
     @cached_property
@@ -91,12 +91,12 @@ class Context:
 
     @cached_property
     def measured_used(self) -> pd.DataFrame:
-        """File ranges used by measured passes."""
+        """File ranges that measured passes touched."""
         return self.used[self.used["pass_id"].isin(self.measured["pass_id"])]
 
     @property
     def unseen(self) -> pd.DataFrame:
-        """What measured passes used of the files while the trace does not hold which rows or experts."""
+        """Tensors that measured passes touched in rows or experts that the trace does not hold."""
         rows = self._accesses[2]
         return rows[rows["pass_id"].isin(self.measured["pass_id"])]
 
@@ -143,7 +143,7 @@ class Context:
 
     @cached_property
     def tensor_use(self) -> pd.DataFrame:
-        """Every tensor with what measured passes used of it."""
+        """Every tensor with the bytes of it that measured passes touched."""
         return coverage.tensor_use(self.tables, self.measured_used, self.unseen)
 
     @cached_property
@@ -159,10 +159,10 @@ class Context:
     @cached_property
     def choice_by_chance(self) -> float | None:
         """The share that the most chosen expert of a layer would get if tokens chose at random; None: not known."""
-        made = self.choice
-        if made.n_experts is None or made.n_chosen is None:
+        choice = self.choice
+        if choice.n_experts is None or choice.n_chosen is None:
             return None
-        return routing.most_chosen_by_chance(made.n_rows, made.n_chosen, made.n_experts)
+        return routing.most_chosen_by_chance(choice.n_rows, choice.n_chosen, choice.n_experts)
 
     @cached_property
     def expert_layers(self) -> pd.DataFrame:
@@ -193,13 +193,13 @@ class Context:
 
     @property
     def gaps(self) -> str:
-        """What must stand beside every figure of bytes used when some of them are unknown; else empty."""
+        """What must stand beside every figure of touched bytes when some of them are unknown; else empty."""
         names = [printable(name) for name in self.unseen["source_name"].drop_duplicates()]
         if not names:
             return ""
         why = "withheld, because the experiment is private" if self.private else "not recorded"
         which = ", ".join(names[:4]) + (f" and {len(names) - 4} more tensors" if len(names) > 4 else "")
-        return f"Which rows or experts of {which} were used is {why}."
+        return f"Which rows or experts of {which} were touched is {why}."
 
     @cached_property
     def padded(self) -> str:
@@ -213,10 +213,7 @@ class Context:
         seen = seen[(seen["slot"] == "src1").to_numpy(bool)][["pass_id", "node"]].drop_duplicates()
         if len(masked) == 0 or len(masked[["pass_id", "node"]].merge(seen)) == len(masked):
             return ""
-        return (
-            "Which rows of the KV cache the masks of attention let through was not recorded: all rows that are "
-            "reserved count."
-        )
+        return "Which rows of the KV cache the attention masks let through was not recorded: all reserved rows count."
 
     @cached_property
     def untimed(self) -> str:
@@ -225,15 +222,15 @@ class Context:
         return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
 
     def refusal(self, needed: Sequence[Need]) -> str:
-        """Why what needs these checks is not shown: those that failed; empty when it is sound."""
+        """Why a figure that needs these checks is not shown: the checks that failed; empty if none did."""
         of = {key.value: need.why for need in needed for key in need.checks}
         failed = [c for c in self.run.checks if c.state == "failed" and c.key in of]
-        told = [f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed]
+        refused = [f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed]
         reasons = dict.fromkeys(of[c.key] for c in failed)
-        return " ".join([*told, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
+        return " ".join([*refused, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
 
     def noted(self, needed: Sequence[Need]) -> str:
-        """What a caption says of checks that only warned; empty when none concerns what it is below."""
+        """What a caption says of checks that only warned; empty when none concerns its figure."""
         of = {key for key, concerned in NOTED_IN_CAPTIONS.items() if any(need in needed for need in concerned)}
         warned = [c for c in self.run.checks if c.state == "warning" and c.key in of]
         return "".join(f" {c.title}: {c.found} (limit: {c.limit})." for c in warned)

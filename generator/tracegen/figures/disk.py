@@ -1,4 +1,4 @@
-"""Whether a run can say something of the disk."""
+"""Whether a run can show anything about the disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracegen.words import sentences
 MEANING: Mapping[str, tuple[str, str, str]] = {
     "mmap": (
         "Memory mapping",
-        "Weights lie in a file mapping and are read when touched.",
+        "Weights lie in the mapped model file and are read when touched.",
         "Weights were read into memory at load; no operation reads the file.",
     ),
     "prefault": (
@@ -29,7 +29,7 @@ MEANING: Mapping[str, tuple[str, str, str]] = {
     ),
     "repack": (
         "Repacking",
-        "llama.cpp may copy matrices into another layout at load; these are “copied”.",
+        "llama.cpp may copy matrices at load, into another layout; these count as “copied”.",
         "Matrices stay as they are in the file.",
     ),
     "warmup": (
@@ -41,7 +41,7 @@ MEANING: Mapping[str, tuple[str, str, str]] = {
 
 
 def _counted(what: str, found: str, meaning: str, refused: str) -> tuple[Cell, ...]:
-    """A row of what passes were counted to do; not shown where a failed check makes the passes meaningless."""
+    """A row of a counter of passes; not shown where a failed check makes the passes meaningless."""
     return cells(what, "not shown", refused) if refused else cells(what, found, meaning)
 
 
@@ -55,11 +55,14 @@ def _room(context: Context, memory: int | None) -> int | None:
 
 
 def _pressed(context: Context) -> str:
-    """What was taken from the memory of the machine, in words; empty: nothing."""
+    """How the run's memory was limited, in words; empty: it was not."""
     locked = context.fact("conditions", "mlock", "locked_bytes")
     limit = context.fact("conditions", "memory_limit", "limit_bytes")
-    told = [f"{q.size(locked)} were locked beside it" if locked else "", f"limited to {q.size(limit)}" if limit else ""]
-    return f" ({', '.join(filter(None, told))})" if any(told) else ""
+    taken = [
+        f"{q.size(locked)} were locked meanwhile" if locked else "",
+        f"limited to {q.size(limit)}" if limit else "",
+    ]
+    return f" ({', '.join(filter(None, taken))})" if any(taken) else ""
 
 
 def _settings(context: Context) -> list[tuple[Cell, ...]]:
@@ -78,7 +81,7 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
 def _reads(context: Context) -> list[tuple[Cell, ...]]:
     """Bytes that the kernel read from storage."""
     s, refused = context.summary, context.refusal(needs.STORAGE)
-    means = "What {} made the kernel read from storage, read-ahead included; 0 when memory had it all."
+    means = "What {} made the kernel read from storage, read-ahead included; 0 if everything was in memory."
     return [
         _counted(
             "Read while loading and warming up",
@@ -96,11 +99,11 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
     """What of the file was in memory, and whether all of it could be."""
     file = context.summary.file_bytes or context.fact("model", "size_bytes")
     rows = []
-    for when, words in (("before", "before the run"), ("after", "after it")):
+    for when, words in (("before", "before the run"), ("after", "after the run")):
         held = context.fact("conditions", "page_cache", f"{when}_bytes")
         share = q.percent(held / file) if held is not None and file else q.UNKNOWN
-        told = f"{q.size(held)} of the file’s pages were in memory (mincore)." if held is not None else ""
-        rows.append(cells(f"Page cache {words}", share, told))
+        size = f"{q.size(held)} of the file’s pages were in memory (mincore)." if held is not None else ""
+        rows.append(cells(f"Page cache {words}", share, size))
     pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
     ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
     fits = sentences.fits_into_memory(file, room, buffers.total_peak(context.tables))
@@ -116,13 +119,13 @@ def _faults(context: Context) -> list[tuple[Cell, ...]]:
         _counted(
             "Page faults that waited for a read, while loading",
             q.count(load if q.known(load) else None),
-            "Page faults of the process that waited for a read of their own (major).",
+            "Page faults of the process that waited for a read of their own (major faults).",
             refused,
         ),
         _counted(
             "Page faults that waited for a read, in measured passes",
             q.count(context.summary.major_faults),
-            "The same in measured passes. A fault that found its page being read already (minor) waits too, and is "
+            "The same in measured passes. A fault whose page was already being read (a minor fault) waits too, but is "
             "not counted here.",
             refused,
         ),
@@ -149,9 +152,10 @@ DISK = Table(
     content=disk_panel,
     explanation=Explanation(
         "The settings and counters that decide whether an operation can reach the disk.",
-        "Settings as they were asked for; faults and read bytes of the whole process, apart for load and warm-up and "
-        "for measured passes.",
-        "Bytes read from storage in measured passes are the answer; the rows above say why they are what they are.",
+        "Settings as they were asked for; faults and read bytes of the whole process, separately for load and warm-up "
+        "and for measured passes.",
+        "The answer is the number of bytes read from storage in measured passes; the rows above it explain that "
+        "number.",
         made_by="tracegen.figures.disk.disk_panel",
     ),
 )

@@ -43,9 +43,8 @@ def _content(context: Context) -> Rows:
             )
         )
     return Rows(
-        caption="Every table of the run; columns, units and meanings are those of the data dictionary. The hash is "
-        "that of "
-        "the Parquet file, its first 16 digits.",
+        caption="Every table of the run; the data dictionary has columns, units and meanings. The hash is that of the "
+        "Parquet file (its first 16 digits).",
         head=(
             Head("Table"),
             Head("A row is"),
@@ -75,7 +74,7 @@ DOWNLOADS = Table(
     content=_content,
     explanation=Explanation(
         "Every table of the run as it was recorded, load and warm-up included.",
-        "All rows; null is “not recorded”.",
+        "All rows; null means “not recorded”.",
         "In a notebook each is an attribute of a loaded run: run.passes, run.ops, … Without tracegen, "
         "pandas.read_parquet reads a file as it is.",
     ),

@@ -14,28 +14,29 @@ from tracegen.words import quantities as q
 
 def _content(context: Context) -> Content:
     """Tokens per layer and expert over the generate passes."""
-    made, empty = context.choice, shared_experts.no_choice(context)
+    choice, empty = context.choice, shared_experts.no_choice(context)
     title = "Which experts do the tokens choose?"
     if not empty:
-        most = made.counts[made.counts["n_tokens"] == made.counts["n_tokens"].max()]
+        most = choice.counts[choice.counts["n_tokens"] == choice.counts["n_tokens"].max()]
         title = say.choice_title(
-            n_never=int((made.counts["n_tokens"] == 0).sum()),
-            n_pairs=len(made.counts),
+            n_never=int((choice.counts["n_tokens"] == 0).sum()),
+            n_pairs=len(choice.counts),
             layers=shared_experts.layers(context),
             best=(int(most["layer"].iloc[0]), int(most["expert"].iloc[0])),
             most=int(most["n_tokens"].iloc[0]),
             n_best=len(most),
-            n_rows=made.n_rows,
+            n_rows=choice.n_rows,
         )
     return Content(
         title=title,
         caption=say.choice_caption(
-            n_rows=made.n_rows, n_experts=made.n_experts, n_chosen=made.n_chosen, even=made.even
+            n_rows=choice.n_rows, n_experts=choice.n_experts, n_chosen=choice.n_chosen, even=choice.even
         ),
-        alt=f"Grid of {q.counted(len(shared_experts.layers(context)), 'layer')} by experts: tokens that chose each. "
+        alt=f"Grid of {q.counted(len(shared_experts.layers(context)), 'layer')} by experts: how many tokens chose "
+        "each. "
         f"{q.ended(title)}",
-        chart=lambda: experts_chart.chart(made.counts),
-        data=made.counts.assign(n_tokens_if_even=made.even),
+        chart=lambda: experts_chart.chart(choice.counts),
+        data=choice.counts.assign(n_tokens_if_even=choice.even),
         empty=empty,
     )
 
@@ -49,11 +50,10 @@ EXPERTS = Figure(
     when=WITH_EXPERTS,
     content=_content,
     explanation=Explanation(
-        "The number of token rows that chose an expert in a layer, as the router’s choice was read just before the "
-        "experts ran.",
+        "How many token rows chose an expert in a layer. The router’s choice was read just before the experts ran.",
         shared_experts.GENERATED,
-        "One row per layer, one cell per expert; white was never chosen. Compare with the even choice in the caption: "
-        "a few strong cells in a row mean that the layer prefers experts, which a cache would then hold.",
+        "One row per layer, one cell per expert; white cells were never chosen. Compare with the even choice in the "
+        "caption: a few strong cells in a row mean that the layer prefers some experts, which a cache could hold.",
         code="""
 from tracegen.analysis import experts
 choice = experts.choice(run.tables)

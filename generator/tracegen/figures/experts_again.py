@@ -1,4 +1,4 @@
-"""The same layer by layer, in numbers."""
+"""How many experts are chosen again, layer by layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracegen.words import quantities as q
 
 def _content(context: Context) -> Rows:
     """How many of a token's experts the token before had chosen too."""
-    made = routing.reuse(context.chosen, context.choice.counts)
+    again = routing.reuse(context.chosen, context.choice.counts)
     rows = [
         cells(
             number(q.count(r["layer"])),
@@ -25,16 +25,16 @@ def _content(context: Context) -> Rows:
             share(r["share"], 1),
             Cell(q.percent(r["even"]), number=True),
         )
-        for r in (made.to_dict("records"))
+        for r in (again.to_dict("records"))
     ]
     head = ("Layer", "Tokens", "Choices", "Chosen before", "Share", "Even choice")
     return Rows(
-        caption="Tokens: generated token rows with one before them in their sequence. Chosen before: choices of an "
-        "expert that "
-        "the token before had chosen in the same layer.",
+        caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
+        "choices "
+        "of an expert that the token before had chosen in the same layer.",
         head=[Head(name, number=True) for name in head],
         rows=rows,
-        data=made,
+        data=again,
         empty=shared_experts.no_choice(context) or say.NO_PAIR,
     )
 
@@ -48,9 +48,10 @@ EXPERTS_AGAIN = Table(
     when=WITH_EXPERTS,
     content=_content,
     explanation=Explanation(
-        "The same per layer in numbers: tokens, their choices, and how many the token before had chosen too.",
+        "Per layer: tokens, their choices, and how many of these the token before had chosen too.",
         f"{shared_experts.GENERATED} The first token of a sequence has none before it and is not counted.",
-        "Compare the share with the even choice beside it: the difference is what the model prefers.",
+        "Compare the share with the even choice beside it: the difference shows how much the model prefers the same "
+        "experts again.",
         code=shared_experts.CHOSEN + "data = routing.reuse(chosen, experts.choice(run.tables).counts)",
     ),
 )

@@ -44,8 +44,8 @@ EXPERTS_COVER = Figure(
     explanation=Explanation(
         "The fewest experts of a layer that together make up 50, 80 and 95 % of its choices.",
         shared_experts.GENERATED,
-        "Low lines are good for a cache: so many experts per layer, held in memory, answer that part of the choices. "
-        "The number says nothing of when they are chosen: see which are chosen again.",
+        "Low lines are good for a cache: that many experts per layer, held in memory, serve that share of the choices. "
+        "The number does not say when they are chosen: for this see the figure of experts chosen again.",
         code=shared_experts.COUNTS + "data = routing.layers(counts)",
     ),
 )

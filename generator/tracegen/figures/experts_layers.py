@@ -12,8 +12,8 @@ from tracegen.words import quantities as q
 
 
 def _content(context: Context) -> Rows:
-    """How uneven the choice is in each layer, and how few experts cover most of it."""
-    made = context.expert_layers
+    """How uneven the choice is in each layer, and how few experts make up most of it."""
+    per_layer = context.expert_layers
     rows = [
         cells(
             number(q.count(r["layer"])),
@@ -25,17 +25,16 @@ def _content(context: Context) -> Rows:
             Cell(q.decimal(r["unevenness"], 2), number=True),
             *(number(q.count(r[name])) for name in ("needed_50", "needed_80", "needed_95")),
         )
-        for r in (made.to_dict("records"))
+        for r in (per_layer.to_dict("records"))
     ]
     head = ("Layer", "Experts", "Choices", "Most chosen", "Its share", "Never chosen", "Unevenness", "For 50 %")
     return Rows(
-        caption="Choices: token rows of generate passes times the experts each chooses. Unevenness: standard "
-        "deviation of the "
-        "experts’ counts over their mean; 0 is even. For 50, 80, 95 %: the fewest experts that make up this part of "
-        "the choices. Prompt and warm-up are left out.",
+        caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
+        "deviation of the experts’ counts divided by their mean; 0 is even. For 50, 80, 95 %: the fewest experts that "
+        "make up this share of the choices. Prompt and warm-up are left out.",
         head=[Head(name, number=True) for name in (*head, "For 80 %", "For 95 %")],
         rows=rows,
-        data=made,
+        data=per_layer,
         empty=shared_experts.no_choice(context),
     )
 
@@ -51,8 +50,8 @@ EXPERTS_LAYERS = Table(
     explanation=Explanation(
         "How the choices of each layer are shared among its experts.",
         f"{shared_experts.GENERATED} Choices are token rows times the experts that each chooses.",
-        "Unevenness 0 is an even choice; 1 says that the counts scatter as far as their mean. Of several experts that "
-        "are chosen equally often the one with the lowest number is named.",
+        "Unevenness 0 is an even choice; at 1 the standard deviation of the counts equals their mean. If several "
+        "experts are chosen equally often, the table names the one with the lowest number.",
         code=shared_experts.COUNTS + "data = routing.layers(counts)",
     ),
 )

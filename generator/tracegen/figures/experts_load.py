@@ -15,8 +15,8 @@ from tracegen.words import quantities as q
 
 def _content(context: Context) -> Content:
     """How evenly the choices of a layer are shared among its experts."""
-    made, empty = context.choice, shared_experts.no_choice(context)
-    ranked = routing.ranked(made.counts)
+    choice, empty = context.choice, shared_experts.no_choice(context)
+    ranked = routing.ranked(choice.counts)
     title = "How evenly are the choices shared?"
     if not empty:
         share, even = routing.most_chosen(ranked)
@@ -24,7 +24,7 @@ def _content(context: Context) -> Content:
             share=share, even=even, layers=shared_experts.layers(context), chance=context.choice_by_chance
         )
     caption = say.load_caption(
-        n_layers=len(shared_experts.layers(context)), n_rows=made.n_rows, sizes_differ=ranked["even"].nunique() > 1
+        n_layers=len(shared_experts.layers(context)), n_rows=choice.n_rows, sizes_differ=ranked["even"].nunique() > 1
     )
     return Content(
         title=title,
@@ -47,8 +47,8 @@ EXPERTS_LOAD = Figure(
     explanation=Explanation(
         "The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
         f"{shared_experts.GENERATED} An expert of a layer counts once for each token row that chose it there.",
-        "Ticks near the dashed line are an even load. A steep begin means that few experts do most of the work; a long "
-        "bar means that layers differ. Which expert stands at a place differs from layer to layer.",
+        "Ticks near the dashed line mean an even choice. A steep begin means that few experts get most of the choices; "
+        "a long bar means that layers differ. A place can hold another expert in every layer.",
         code=shared_experts.COUNTS + "data = routing.ranked(counts)",
     ),
 )

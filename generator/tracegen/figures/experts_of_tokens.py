@@ -27,11 +27,11 @@ def _content(context: Context) -> Rows:
     layer, chosen = routing.most_uneven(context.expert_layers), context.chosen
     rows = routing.by_strength(chosen[chosen["layer"] == layer])
     tokens = [part for _, part in rows.groupby(["pass_id", "row"])]
-    made = []
+    cells_of = []
     for part in tokens[:SHOWN]:
         weights = ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in part["weight"])
         token, pass_id = shared_experts.token(part["generated_token"].iloc[0]), int(part["pass_id"].iloc[0])
-        made.append(
+        cells_of.append(
             cells(
                 Cell(q.UNKNOWN if token is None else str(token), number=True),
                 Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}"),
@@ -44,10 +44,10 @@ def _content(context: Context) -> Rows:
         caption=say.of_tokens_caption(
             n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
             n_tokens=len(tokens),
-            n_shown=len(made),
+            n_shown=len(cells_of),
         ),
         head=(Head("Token", number=True), Head("Pass", number=True), Head("Experts"), Head("Weights")),
-        rows=made,
+        rows=cells_of,
         data=rows,
         empty=shared_experts.no_choice(context),
         numbers={"layer": layer},
@@ -58,15 +58,15 @@ EXPERTS_OF_TOKENS = Table(
     key="experts-of-tokens",
     page="experts",
     section="shares",
-    title="Which experts are they?",
+    title="Which experts did each token choose, with which weights?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,
     content=_content,
     explanation=Explanation(
         "The experts that each token chose in that layer, with the weights that the router gave them.",
         f"{shared_experts.GENERATED} {shared_experts.HOLDS}",
-        "The expert with the largest weight stands first, and the weights in the same order. “—” is a weight that was "
-        "not recorded: then the experts stand as llama.cpp chose them, which may be with a bias.",
+        "The expert with the largest weight comes first; the weights have the same order. “—” is a weight that was not "
+        "recorded: then the experts have the order in which llama.cpp chose them, which may depend on a bias.",
         code=BY_STRENGTH,
     ),
 )

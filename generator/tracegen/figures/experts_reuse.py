@@ -46,11 +46,10 @@ EXPERTS_REUSE = Figure(
     content=_content,
     explanation=Explanation(
         "The share of a token’s experts that the token before it chose in the same layer.",
-        f"{shared_experts.GENERATED} The token before is the generated one before it in its sequence; the first has "
-        f"none and is not "
-        "counted.",
-        "The tick is what tokens that choose at random would share. A bar far above it: experts stay in use from token "
-        "to token, so that keeping those of one token in memory saves reading.",
+        f"{shared_experts.GENERATED} The token before is the generated token before it in its sequence; the first has "
+        "none and is not counted.",
+        "The tick is the share of tokens that choose at random. A bar far above it means that the same experts are "
+        "chosen from token to token, so keeping those of one token in memory saves reading.",
         code=shared_experts.CHOSEN + "data = routing.reuse(chosen, experts.choice(run.tables).counts)",
     ),
 )

@@ -1,4 +1,4 @@
-"""The same layer by layer, in numbers."""
+"""How strongly experts are chosen, layer by layer."""
 
 from __future__ import annotations
 
@@ -26,20 +26,19 @@ def _mean(means: Mapping[tuple[int, int], Mapping[Any, Any]], layer: int, place:
 
 def _content(context: Context) -> Rows:
     """Mean routing weight by layer and place in order of weight."""
-    made = routing.weights(context.chosen)
-    places = sorted(int(place) for place in made["place"].unique())
-    means = {(int(r["layer"]), int(r["place"])): r for r in made.to_dict("records")}
+    weights = routing.weights(context.chosen)
+    places = sorted(int(place) for place in weights["place"].unique())
+    means = {(int(r["layer"]), int(r["place"])): r for r in weights.to_dict("records")}
     rows = [
         cells(number(q.count(layer)), *(_mean(means, layer, place) for place in places))
-        for layer in (sorted(int(n) for n in made["layer"].unique()))
+        for layer in (sorted(int(n) for n in weights["layer"].unique()))
     ]
     return Rows(
         caption="Mean weight of a token row’s strongest expert (place 1), its second, and so on, over the generate "
-        "passes; "
-        "lowest and highest are shown on hover and in the CSV.",
+        "passes. The CSV has the lowest and the highest; so has the pointer on a number.",
         head=[Head("Layer", number=True), *(Head(f"Place {place}", number=True) for place in places)],
         rows=rows,
-        data=made,
+        data=weights,
         empty=shared_experts.no_choice(context) or say.no_weight(private=context.private),
     )
 
@@ -53,9 +52,9 @@ EXPERTS_STRENGTH = Table(
     when=WITH_EXPERTS,
     content=_content,
     explanation=Explanation(
-        "The mean weight of each place per layer; lowest and highest stand in the data.",
-        f"{shared_experts.GENERATED} Rows of which all weights were recorded.",
-        "Place 1 is the strongest of a token. The pointer on a number shows its range and n.",
+        "The mean weight of each place per layer; the CSV has the lowest and the highest too.",
+        f"{shared_experts.GENERATED} Only rows whose weights were all recorded.",
+        "Place 1 is the strongest expert of a token. Point at a number to see its range and n.",
         code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
     ),
 )

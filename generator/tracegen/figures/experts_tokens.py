@@ -66,10 +66,10 @@ EXPERTS_TOKENS = Figure(
     when=WITH_EXPERTS,
     content=_content,
     explanation=Explanation(
-        "The experts that each generated token chose in one layer, the one whose choice is most uneven.",
-        f"{shared_experts.GENERATED} {shared_experts.HOLDS} When they are many, equally many neighbours share a "
-        f"line; the data has each on its own.",
-        "From top to bottom the tokens, from left to right the experts. A dark column is an expert that most tokens "
+        "The experts that each generated token chose in the layer whose choice is most uneven.",
+        f"{shared_experts.GENERATED} {shared_experts.HOLDS} If there are many tokens, equally many neighbours "
+        f"share a line; the data has each token.",
+        "Tokens run from top to bottom, experts from left to right. A dark column is an expert that most tokens "
         "choose; marks that stay in place from line to line are experts that a cache would still hold.",
         code=OF_LAYER,
     ),

@@ -48,10 +48,10 @@ EXPERTS_WEIGHTS = Figure(
     content=_content,
     explanation=Explanation(
         "The mean weight that the router gave to a token’s strongest expert, its second, and so on.",
-        f"{shared_experts.GENERATED} Rows of which all weights were recorded, as llama.cpp multiplies the experts’ "
-        f"outputs with them.",
-        "Lines far apart: the strongest expert decides, the last adds little. Lines close together: all count alike. "
-        "Whether the weights of a token add up to 1 is the model’s choice.",
+        f"{shared_experts.GENERATED} Only rows whose weights were all recorded. llama.cpp multiplies the experts’ "
+        f"outputs by them.",
+        "Lines far apart: the strongest expert decides and the last adds little. Lines close together: all experts "
+        "count alike. Whether the weights of a token add up to 1 depends on the model.",
         code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
     ),
 )

@@ -20,10 +20,10 @@ OPERATIONS = Explorer(
     explanation=Explanation(
         "Every computing node of the graph in one pass: its begin since the pass began, its wall time, work and "
         "waiting as sums over threads, and the bytes it touched in each kind of memory.",
-        "All nodes but those that only view or reshape. The pass that is chosen above the table; the CSV has the one "
-        "that the page shows first.",
-        "From top to bottom in order of execution. A number opens the operands of its row. “—” is not recorded: a "
-        "fused operation has no time of its own.",
+        "All nodes except those that only view or reshape, in the pass that is chosen above the table. The CSV has the "
+        "pass that the page shows first.",
+        "Rows are in order of execution. A click on a node number opens its operands. “—” means not recorded: a fused "
+        "operation has no time of its own.",
         code="""
 from tracegen.analysis import operations
 data = operations.op_rows(run.tables, [$pass_id])
@@ -39,9 +39,9 @@ GRAPH = Explorer(
     explanation=Explanation(
         "The computation graph as ggml evaluates it, folded: neighbouring layers with the same operations and "
         "connections are one block.",
-        "Every node of the graphs that share this topology; how often a pass ran it plays no part.",
-        "From top to bottom in order of execution. The strip in a block shows its operations by component group; a "
-        "block leads to its details. The data lists every node of the graphs.",
+        "Every node of the graphs that share this topology, however often passes ran it.",
+        "Blocks are in order of execution, from top to bottom. The strip in a block shows its operations by component "
+        "group; a click on a block leads to its details. The data lists every node of the graphs.",
         code=NODES,
     ),
 )
@@ -53,9 +53,9 @@ GRAPH_BLOCK = Explorer(
     explanation=Explanation(
         "The operations of one block with their operands, drawn once for all layers of the same shape.",
         "Every node of the block. Sizes and names are those of its first layer.",
-        "Solid boxes compute, dashed ones only view. Weights enter from the left, activations flow down, the KV cache "
+        "Solid boxes compute, dashed boxes only view. Weights enter from the left, activations flow down, the KV cache "
         "leaves to the right. A solid box leads to its row in the operation table. The data lists every node of the "
-        "graphs, not of the block alone.",
+        "graphs, not only those of the block.",
         code=NODES,
     ),
 )
@@ -65,10 +65,11 @@ THREADS = Explorer(
     page="timeline",
     title="Threads during a pass",
     explanation=Explanation(
-        "The same for any pass, down to a single operation: work by component or by kind of operation, and waiting.",
-        "The pass that is chosen above it, warm-up included; loading runs no operation.",
-        "Each column of pixels shows what took most of it: zoom in until an operation is wider than one. The strip "
-        "above has all passes by their duration. The same is in the table spans of the downloads.",
+        "What the threads do in any pass, down to a single operation: work by component or by kind of operation, and "
+        "waiting.",
+        "The pass that is chosen above the picture, warm-up included; loading runs no operation.",
+        "A column of pixels shows what took most of its time; zoom in until an operation is wider than a pixel. The "
+        "strip above shows the duration of all passes. The data is the table spans of the downloads.",
     ),
 )
 
@@ -78,11 +79,11 @@ LAYER = Explorer(
     title="Tokens by experts of a layer",
     when=WITH_EXPERTS,
     explanation=Explanation(
-        "The experts that each generated token chose, in any layer: the list above the grid chooses it.",
-        f"{shared_experts.GENERATED} {shared_experts.HOLDS} Up to 600 tokens have a line each; of more, equally "
-        f"many neighbours share one.",
-        "As the figure of the most uneven layer. Pointer or arrow keys tell the token and its experts. The same is in "
-        "the table routing of the downloads.",
+        "The experts that each generated token chose in one layer, which the list above the grid selects.",
+        f"{shared_experts.GENERATED} {shared_experts.HOLDS} Up to 600 tokens have a line each; if there are "
+        f"more, equally many neighbours share one.",
+        "Read it like the figure of the most uneven layer. Point at a cell, or use the arrow keys, to see a token and "
+        "its experts. The data is the table routing of the downloads.",
     ),
 )
 
@@ -93,8 +94,8 @@ CHECKS = Explorer(
     explanation=Explanation(
         "What each check found, and its limit.",
         "The whole run with its evidence, load and warm-up included.",
-        "A failed check makes a run not usable, and the figures that depend on it are replaced by the reason. A "
-        "warning stands beside figures that still hold.",
+        "A failed check makes a run not usable; the reason replaces the figures that depend on the check. If a check "
+        "only warns, its figures still hold and are shown with the warning.",
         code="data = run.checks",
     ),
 )

@@ -13,7 +13,7 @@ from tracegen.figures.figure import Rows, Table
 from tracegen.words import quantities as q
 
 WITHHELD = "Withheld: the experiment is private."
-NOT_RECORDED = "Which tokens were sampled was not recorded; the table of tokens has those that were evaluated."
+NOT_RECORDED = "Which tokens were sampled was not recorded; the table tokens has those that were evaluated."
 
 
 def _holder(pass_id: int | None, is_last: bool) -> Cell:
@@ -53,9 +53,8 @@ def tokens_table(context: Context) -> Rows:
     none = "" if last is None else "; empty for the last token, which no recorded pass took in"
     more = f" The first 500 of {len(ids)}; the CSV has all." if len(ids) > 500 else ""
     return Rows(
-        caption=f"Generated tokens in order, token 0 comes from the prompt; {q.counted(len(ids), 'token')}. Held by "
-        f"pass: the "
-        f"one that then took the token in as its row{none}.{more}",
+        caption=f"Generated tokens in order, {q.counted(len(ids), 'token')}; token 0 comes from the prompt. Held by "
+        f"pass: the pass that then took the token in as its row{none}.{more}",
         head=(
             Head("Token", number=True),
             Head("Id", number=True),
@@ -77,11 +76,10 @@ GENERATED_TOKENS = Table(
     needs=(needs.EVIDENCE, needs.KINDS),
     content=tokens_table,
     explanation=Explanation(
-        "The tokens that were sampled, in order, the pass whose result each was sampled from, and the one that then "
-        "took it in.",
-        "Generated tokens; those of the prompt are in the table of tokens.",
-        "The pass that gave token k made the scores from which it was chosen; the pass that held it evaluated it, as "
-        "the one row that it took in. The last token may have been sampled and never evaluated.",
+        "The sampled tokens in order. For each: the pass that gave it, and the pass that then held it.",
+        "Generated tokens; those of the prompt are in the table tokens.",
+        "The pass that gave token k computed the scores from which it was sampled; the pass that held it took it in as "
+        "its one row and evaluated it. The last token may have been sampled and never evaluated.",
         made_by="tracegen.figures.generated_tokens.tokens_table",
     ),
 )

@@ -1,4 +1,4 @@
-"""Which bytes of the model file each pass used."""
+"""Which bytes of the model file each pass touched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CELLS = 4_500  # marks at most, so that it stays one light SVG
 
 
 def _content(context: Context) -> Content:
-    """Which bytes of the file each pass used, and how many of each kind of buffer."""
+    """Which bytes of the file each pass touched, and how many of each kind of buffer."""
     tables, files = context.tables, context.tables["files"]
     rows = context.display_rows
     total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
@@ -37,18 +37,17 @@ def _content(context: Context) -> Content:
     averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
     title = sentences.heatmap_title(context.summary.touched_share if len(context.measured) else None)
     caption = (
-        f"Left: the model file{'s end to end, a seam between them' if boundaries else ''} from first to last byte; "
-        f"each cell is {q.size(width)} of file, "
-        f"its colour the bytes that operations touched there in one pass (a byte used twice counts twice). Solid: "
-        f"read through the mapping. Hatched: copied at load and read from memory, "
-        f"drawn where the bytes came from. Right: bytes touched in runtime buffers in the same pass. "
+        f"Left: the model file{'s end to end, a seam between them' if boundaries else ''} from first to last byte. "
+        f"Each cell is {q.size(width)} of file; its colour shows the bytes that operations touched there in one pass "
+        "(a byte touched twice counts twice). Solid: mapped. Hatched: copied out of the file at load, drawn where the "
+        "bytes came from. Right: bytes touched in runtime buffers in the same pass. "
         f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, n_rows)}, {averaged}. "
-        f"{'Warm-up stands apart above the gap and is in no statistic. ' if n_outside else ''}"
+        f"{'Warm-up is drawn above the gap and left out of every statistic. ' if n_outside else ''}"
         "Loading runs no operation and is not drawn."
         f"{f' {context.gaps} They are not drawn.' if context.gaps else ''}"
         f"{f' {context.padded}' if context.padded else ''}"
     )
-    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of file, {q.size(total)}. "
+    alt = f"Heatmap of {q.counted(n_rows, 'row')} of passes by {n_bins} stretches of the file, {q.size(total)}. "
     alt += q.ended(title)
     empty = (
         "The trace names no model file."
@@ -76,18 +75,17 @@ HEATMAP = Figure(
     key="heatmap",
     page="memory",
     section="file",
-    title="Which bytes of the file does each token use?",
+    title="Which bytes of the file does each token touch?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     explanation=Explanation(
-        f"Touched bytes of the model file by stretch and by pass. {shared_memory.TOUCHED} A byte that two "
-        f"operations use "
-        "counts twice.",
-        "Every pass that evaluates a graph; warm-up stands apart and is in no statistic. Loading runs no operation "
-        "and is not drawn. Generate passes share rows when they are many: a row is then their mean.",
-        "From left to right the file, from top to bottom the passes. A column that is dark in every row is read for "
-        "every token; a scattered one holds experts or rows that only some tokens choose; an empty one is not used. "
-        "Solid was read through the mapping, hatched from a copy in memory.",
+        f"Touched bytes of the model file by stretch and by pass. {shared_memory.TOUCHED} A byte that two operations "
+        "touch counts twice.",
+        "Every pass that evaluates a graph; warm-up is drawn apart and left out of every statistic. Loading runs no "
+        "operation and is not drawn. If there are many generate passes, several share a row, which is then their mean.",
+        "The file runs from left to right, the passes from top to bottom. A column that is dark in every row is "
+        "touched by every token; a scattered one holds experts or rows that only some tokens choose; an empty one is "
+        "not touched. Solid is mapped; hatched is a copy in memory.",
         code="""
 from tracegen.analysis import heatmap
 data = heatmap.file_cells(run.tables, n_bins=$n_bins)

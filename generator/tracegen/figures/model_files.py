@@ -37,7 +37,7 @@ MODEL_FILES = Table(
     explanation=Explanation(
         "The files of the model: size, hash, and where each begins on the axis of the heatmap.",
         "All files that were mapped or read. Published names have no folders.",
-        "The same sha256 is the same model, wherever it lies.",
+        "Files with the same sha256 are the same, wherever they lie.",
         code="data = run.files",
     ),
 )

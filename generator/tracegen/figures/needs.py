@@ -1,4 +1,4 @@
-"""Which checks each figure needs: where one of them failed, the figure would be false and the reason stands instead.
+"""Which checks each figure needs: if one of them failed, the figure would be false and a reason replaces it.
 
 Each group of checks has its reason, which the reference page prints beside the figures that need it.
 """
@@ -19,20 +19,20 @@ class Need:
     checks: tuple[Key, ...]
 
 
-EVIDENCE = Need("what is missing or foreign in the trace is missing or foreign in every sum",
+EVIDENCE = Need("events that are missing from the trace, or come from another run, make every sum wrong",
                 (Key.ONE_RUN_ID, Key.DROPPED_EVENTS, Key.ZERO_RECORDS))  # fmt: skip
-NODES = Need("an operation that nobody recorded has no time and no bytes", (Key.NODES_ACCOUNTED,))
-CLOCK = Need("times are wrong, of some threads or of all",
+NODES = Need("an operation that was not recorded has no time and no bytes", (Key.NODES_ACCOUNTED,))
+CLOCK = Need("times of some or all threads are wrong",
              (Key.THREADS_ACCOUNTED, Key.MONOTONE_TIME, Key.EVEN_CLOCK, Key.TIME_ACCOUNTED))  # fmt: skip
-COST = Need("times are those of the tracer, not of the model", (Key.TRACING_COST,))
-PLACES = Need("bytes would be laid at the wrong place of the file", (Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE))
-NAMES = Need("operations have wrong names, and their names decide what they read", (Key.FIRST_OP, Key.OP_MIX))
-LAYERS = Need("operations would stand in wrong layers", (Key.LAYERS_AGREE,))
-KINDS = Need("passes would be counted as what they are not: warm-up as prompt, prompt as tokens",
+COST = Need("times are those of the tracer rather than of the model", (Key.TRACING_COST,))
+PLACES = Need("bytes would be drawn at the wrong place of the file", (Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE))
+NAMES = Need("operations have wrong names, and the names decide what an operation reads", (Key.FIRST_OP, Key.OP_MIX))
+LAYERS = Need("operations would be counted in wrong layers", (Key.LAYERS_AGREE,))
+KINDS = Need("passes would be counted as another kind: warm-up as prompt, prompt as generation",
              (Key.PASS_KINDS, Key.PASSES_AGREE))  # fmt: skip
 ROWS = Need("sums would be divided by the wrong number of token rows", (Key.TOKENS_AGREE,))
-WHOLE = Need("the trace ends before the run did: nothing can be said of the run as a whole", (Key.TRACE_COMPLETE,))
-BALANCE = Need("more was freed than allocated, so that no level is right", (Key.BUFFERS_BALANCE,))
+WHOLE = Need("the trace ends before the run did, so nothing can be said about the whole run", (Key.TRACE_COMPLETE,))
+BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
 
 TIMES = (EVIDENCE, NODES, CLOCK, COST, KINDS)
 BYTES = (EVIDENCE, NODES, PLACES, NAMES, KINDS)
@@ -47,8 +47,8 @@ KEY_FIGURES: Mapping[str, tuple[Need, ...]] = {
     "rates": RATES, "bytes": BYTES, "file-use": FILE_USE, "storage": STORAGE,
 }  # fmt: skip
 
-# A check that only warned leaves its figures standing, with its words beside them: above all times of a page, or in
-# the caption of each figure or table.
+# The figures of a check that only warned are shown with the warning: above all times of a page, or in the caption of
+# each figure or table.
 NOTED_ABOVE_TIMES = (Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_TOKENS, Key.TRACING_COST)
 NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),

@@ -1,4 +1,4 @@
-"""The tensors that no measured pass used."""
+"""The tensors that no measured pass touched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracegen.words import sentences
 def _content(context: Context) -> Rows:
     use = context.tensor_use
     never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
-    told = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
+    summary = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
     rows = [
         cells(
             Cell(q.printable(r["name"]), code=True),
@@ -34,7 +34,7 @@ def _content(context: Context) -> Rows:
         else "The trace names no tensor."
     )
     return Rows(
-        caption=f"{told}{cut} {OUTSIDE}",
+        caption=f"{summary}{cut} {OUTSIDE}",
         head=(Head("Tensor"), Head("Component"), Head("Offset", "bytes", True), Head("Size", "MiB", True)),
         rows=rows,
         data=never,
@@ -50,10 +50,10 @@ NEVER_TOUCHED = Table(
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     explanation=Explanation(
-        "Tensors of the file of which no operation used a byte.",
+        "Tensors of the file of which no operation touched a byte.",
         shared_memory.MEASURED,
-        "Expect small tables that llama.cpp reads at load, and in a mixture of experts the experts nobody chose only "
-        "where each is a tensor of its own.",
+        "Expect small tables that llama.cpp reads at load. Experts that no token chose are listed only if each expert "
+        "is a tensor of its own.",
         code=shared_memory.USE
         + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
     ),

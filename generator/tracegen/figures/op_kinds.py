@@ -31,11 +31,12 @@ OP_KINDS = Figure(
     needs=(*needs.TIMES, needs.NAMES, needs.ROWS),
     content=_content,
     explanation=Explanation(
-        f"Wall time of operations by their kind in ggml, per token row of the phase, and what lies in none. "
+        f"Wall time of operations by their kind in ggml, per token row of the phase, and the time outside operations. "
         f"{shared_times.EXPLAINED}",
         f"{shared_times.COUNTED} {shared_times.PARTS}",
         "MUL_MAT multiplies by a weight, MUL_MAT_ID by the experts that were chosen, FLASH_ATTN_EXT or SOFT_MAX is "
-        "attention, SET_ROWS and CPY write, GET_ROWS looks up. The same time as by component, in other parts.",
+        "attention, SET_ROWS and CPY write, GET_ROWS looks up rows. The figure divides the same time as the one by "
+        "component.",
         code=shared_times.TIMED
         + 'data = timing.by(timed, "op", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
     ),

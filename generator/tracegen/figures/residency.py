@@ -1,4 +1,4 @@
-"""What of the model file was in memory after each load and pass."""
+"""Which part of the model file was in memory after each load and pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORDED = When("a run that recorded which pages were in memory (residency = tru
 
 
 def _content(context: Context) -> Content:
-    """What of the model file was in memory after each load and pass."""
+    """Which part of the model file was in memory after each load and pass."""
     tables = context.tables
     page = context.fact("host", "page_bytes")
     if page is None:  # runs of before it was kept: pages could not be placed in the file
@@ -45,14 +45,13 @@ def _content(context: Context) -> Content:
     axis = Axis(total, tuple(int(b) for b in sorted(files["axis_begin"]) if b), width)
     return Content(
         title=title,
-        caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file, its colour "
-        f"the share of "
-        f"its pages ({q.size(page)} each) that the kernel had in memory when the load or pass had ended, whoever read "
-        "them; what llama.cpp unmaps after the load, the head of the file, was not looked at. Right: bytes that the "
-        "process made the kernel read from storage in the same time, read-ahead included. "
+        caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file. Its colour is "
+        f"the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass had ended, "
+        "whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. Right: "
+        "bytes that the process made the kernel read from storage in the same time, read-ahead included. "
         f"n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
-        alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of file. "
+        alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of the file. "
         f"{q.ended(title)}",
         chart=lambda: residency_chart.chart(residency.joined_shares(binned, rows, theme.N_STEPS), read, rows, axis),
         data=binned,
@@ -65,14 +64,14 @@ RESIDENCY = Figure(
     key="residency",
     page="memory",
     section="kinds",
-    title="What of the file was in memory?",
+    title="How much of the file was in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_content,
     explanation=Explanation(
         "The share of the file’s pages that the kernel had in memory (mincore) when a load or pass had ended.",
-        "Loads and passes that ended. What llama.cpp unmaps after the load, the head of the file, was not looked at.",
-        "From left to right the file, from top to bottom the run. Rows that grow darker show a file that is read "
+        "Loads and passes that ended. The head of the file, which llama.cpp unmaps after the load, was not looked at.",
+        "The file runs from left to right, the run from top to bottom. Rows that grow darker show a file that is read "
         "into memory; cells that grow paler show pages that the kernel gave up.",
         code="""
 from tracegen.analysis import residency

@@ -10,7 +10,7 @@ from tracegen.words import expert_sentences as say
 from tracegen.words import quantities as q
 
 GENERATED = "Token rows of generate passes. Prompt and warm-up are left out."
-HOLDS = "A row chooses the experts of the token that it holds: the one that the pass before it gave."
+HOLDS = "A row chooses the experts of the token that it holds, which the pass before gave."
 COUNTS = """
 from tracegen.analysis import experts, routing
 counts = experts.choice(run.tables).counts

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tracegen.figures.context import OUTSIDE, Context
 
 TOUCHED = (
-    "Touched is what an operation uses of a tensor by its shapes, and where it selects rows or experts only those; "
-    "not what the processor’s caches or the kernel’s pages did."
+    "Touched are the bytes of a tensor that an operation uses according to its shapes; if it selects rows or experts, "
+    "only theirs. What the processor’s caches or the kernel’s pages did is not counted."
 )
 MEASURED = "All measured passes: load and warm-up are left out."
 USE = "from tracegen.analysis import coverage\nuse = coverage.measured_use(run.tables)\n"
 
 
 def bounds(context: Context) -> str:
-    """What a table of used bytes leaves out."""
+    """What a table of touched bytes leaves out."""
     return f"{OUTSIDE} {context.gaps}".strip()

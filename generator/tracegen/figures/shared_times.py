@@ -9,11 +9,11 @@ from tracegen.figures.context import Context
 from tracegen.words import quantities as q
 
 # What `duration_ns` of an op is, said wherever it is shown.
-WALL = "Wall time of executed operations: of each, from its first thread's begin to its last thread's end."
+WALL = "Wall time of executed operations: from the begin of an operation's first thread to the end of its last."
 WHOLE = (
-    "What lies in no operation stands beside them: before the first (llama.cpp prepares the graph, threads wake), "
-    "between them (barriers), after the last. Together they are the passes’ whole time, of which the percentages are "
-    "shares."
+    "Time outside operations has bars of its own: before the first operation (llama.cpp prepares the graph, threads "
+    "wake), between operations (barriers), after the last. All bars together are the whole time of the passes; the "
+    "percentages are shares of it."
 )
 NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
 
@@ -24,9 +24,9 @@ EXPLAINED = (
 )
 COUNTED = "Executed operations of prompt and generate passes. Load and warm-up are left out."
 PARTS = (
-    "The passes’ time outside operations is divided too: before the first operation (llama.cpp prepares the graph, "
+    "Time outside operations is divided too: before the first operation (llama.cpp prepares the graph, "
     "threads wake), between operations (the barrier after each, nodes without elements), between splits of the "
-    "scheduler, after the last. All bars of a panel together are the whole time of its passes."
+    "scheduler, after the last operation. All bars of a panel together are the whole time of its passes."
 )
 TIMED = """
 from tracegen.analysis import operations, timing
@@ -42,12 +42,12 @@ def phases(context: Context, only: str = "") -> str:
         "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({rows})",
         "generate": q.counted(s.n_generate_passes, "generate pass"),
     }
-    without = f"; without operations on {context.untimed}, which have no times" if context.untimed else ""
+    without = f"; operations on {context.untimed} have no times and are left out" if context.untimed else ""
     return f"n = {', '.join(text for phase, text in of.items() if only in ('', phase))}{without}"
 
 
 def alt(what: str, rows: pd.DataFrame, key: str) -> str:
-    """What is read out instead of bars: the three largest."""
+    """What a screen reader reads instead of bars: the three largest."""
     best = [
         f"{row[key]} {q.percent(row['share'])}"
         for _, row in rows[rows["phase"] == (rows["phase"].iloc[0] if len(rows) else "")].head(3).iterrows()

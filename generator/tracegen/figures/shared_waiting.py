@@ -9,7 +9,7 @@ from tracegen.figures.context import OUTSIDE, Context
 from tracegen.words import quantities as q
 
 MOST_KINDS, MOST_NODES = 25, 15
-ALONE = "One thread computed: it waited for no other."
+ALONE = "One thread computed: it waited for no other thread."
 TIMES = (
     Head("Executed", number=True),
     Head("Work", "ms", True),
@@ -18,7 +18,7 @@ TIMES = (
     Head("Waiting, of thread time", number=True),
 )
 WAITED = (
-    "All executed operations of measured passes with times of their threads, summed over threads. Load and warm-up are "
+    "All executed operations of measured passes whose threads have times, summed over threads. Load and warm-up are "
     "left out."
 )
 OPS = """
@@ -31,9 +31,9 @@ def counted(context: Context) -> str:
     """What is summed."""
     return (
         f"Sums over all threads and {q.counted(len(context.measured), 'measured pass')}. Waiting inside: at barriers "
-        "of the operation itself; waiting after: from the end of the thread’s part to its next operation (with one "
-        "thread nobody is waited for: it is the way to the next operation). Share: both, of the duration of these "
-        f"passes times their threads. {OUTSIDE}"
+        "of the operation itself; waiting after: from the end of the thread’s part to its next operation (a single "
+        "thread waits for nobody: this is its way to the next operation). Share: both together, as a share of the "
+        f"duration of these passes times their threads. {OUTSIDE}"
     )
 
 

@@ -1,4 +1,4 @@
-"""How much of each part of the model was used."""
+"""How much of each part of the model was touched."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def _content(context: Context) -> Rows:
         Head("Group"),
         Head("Tensors", number=True),
         Head("Size", "MiB", True),
-        Head("Used, mapped", "MiB", True),
-        Head("Used, copied", "MiB", True),
-        Head("Used at least once", number=True),
+        Head("Touched, mapped", "MiB", True),
+        Head("Touched, copied", "MiB", True),
+        Head("Touched at least once", number=True),
     )
     return Rows(
-        caption=f"Bytes of tensors in the file, and of them those that at least one of "
-        f"{q.counted(len(context.measured), 'measured pass')} used; each byte counts once. "
+        caption=f"Bytes of tensors in the file, and how many of them at least one of "
+        f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. "
         f"{shared_memory.bounds(context)}",
         head=head,
         rows=rows,
@@ -48,14 +48,14 @@ TENSOR_GROUPS = Table(
     key="tensor-groups",
     page="memory",
     section="kinds",
-    title="How much of each part of the model is used?",
+    title="How much of each part of the model is touched?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     explanation=Explanation(
-        f"Bytes of the tensors of each component group, and how many of them were used at least once. "
+        f"Bytes of the tensors of each component group, and how many of them were touched at least once. "
         f"{shared_memory.TOUCHED}",
-        f"{shared_memory.MEASURED} Each byte counts once, however often it was used.",
-        "A share below 100 % is what no token needed: rows of the embedding, experts, or whole tensors.",
+        f"{shared_memory.MEASURED} Each byte counts once, however often it was touched.",
+        "Below 100 %, tokens left something untouched: rows of the embedding, experts, or whole tensors.",
         code="from tracegen.charts import theme\n"
         + shared_memory.USE
         + "data = coverage.group_use(use, theme.GROUP_OF)",

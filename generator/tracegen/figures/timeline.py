@@ -14,9 +14,7 @@ from tracegen.words import quantities as q
 from tracegen.words import sentences
 
 NO_PASS = "No pass was measured: the run only loaded and warmed up."
-
-
-NO_SPANS = "The trace holds no thread's times for a measured pass."
+NO_SPANS = "The trace holds no times of threads in a measured pass."
 
 
 def _content(context: Context, pass_id: int | None = None) -> Content:
@@ -29,7 +27,7 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
             alt="",
             chart=lambda: None,
             data=pd.DataFrame(),
-            empty=f"Pass {asked} is no measured pass of which the trace holds the threads' times."
+            empty=f"Pass {asked} is not a measured pass with times of threads in the trace."
             if asked is not None
             else NO_PASS
             if context.measured.empty
@@ -42,15 +40,14 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     lasted = context.measured.set_index("pass_id")["duration_ns"].get(pass_id)
     whole = float(sums.sum()) if lasted is None or pd.isna(lasted) else float(lasted) * n
     work, inside, after = (float(sums[name]) / whole if whole else 0.0 for name in ("work_ns", "barrier_ns", "wait_ns"))
-    binned = f" Binned to {q.duration(width)}: each bin shows what took most of it." if width else ""
+    binned = f" Binned to {q.duration(width)}: each bin shows what took most of its time." if width else ""
     return Content(
         title=sentences.threads_during(label, work, n),
-        caption=f"Pass {pass_id}, {q.counted(n, 'thread')}, {q.duration(lasted)}; the generate pass of median "
-        f"length where "
-        f"there is one. Time on the clock since the pass began; colour: work by component group, or waiting; blank: "
-        f"outside operations. Work holds the waiting for the disk; work and waiting hold time without a processor. "
-        f"Within an operation the waiting is drawn after the work; where it lay is not recorded.{binned} Warm-up and "
-        f"load are never chosen.",
+        caption=f"Pass {pass_id}, {q.counted(n, 'thread')}, {q.duration(lasted)}; the generate pass of median length "
+        f"if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: outside "
+        f"operations. Work includes waiting for the disk; work and waiting include time without a processor. Waiting "
+        f"inside an operation is drawn after its work; where in it is not recorded.{binned} Load and warm-up are "
+        f"never chosen.",
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(work)} work, "
         f"{q.percent(inside)} waiting inside operations, {q.percent(after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",
@@ -71,9 +68,9 @@ TIMELINE = Figure(
     explanation=Explanation(
         "What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
         "waiting after it for the other threads.",
-        "One pass: the generate pass of median length, or a prompt’s. Load and warm-up are never chosen.",
-        "Each lane is a thread. Colour is work, by component group; the pale stretches are waiting: wide ones in all "
-        "lanes but one show a thread that all others wait for.",
+        "One pass: the generate pass of median length, else a prompt pass. Load and warm-up are never chosen.",
+        "Each lane is a thread. Colour is work, by component group; pale stretches are waiting. Wide pale stretches in "
+        "all lanes but one show a thread that all others wait for.",
         code="""
 from tracegen.analysis import timeline
 data, bin_ns = timeline.segments(run.tables, $pass_id)

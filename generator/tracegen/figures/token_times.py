@@ -31,9 +31,8 @@ def _content(context: Context) -> Content:
     prompt = q.duration(context.summary.prompt_ns)
     return Content(
         title=sentences.token_times(rows["duration_ns"].astype(float).tolist()),
-        caption=f"Wall time of each generate pass, from its begin to its end, waiting included; token 0 comes from the "
-        f"prompt, which took {prompt} and is not drawn. n = "
-        f"{len(rows)}. Sampling between passes is not in it.",
+        caption=f"Wall time of each generate pass, from its begin to its end, waiting included. Token 0 comes from the "
+        f"prompt, which took {prompt} and is not drawn. n = {len(rows)}. Sampling between passes is left out.",
         alt=f"Pass duration per generated token, {len(rows)} tokens, median "
         f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
         chart=lambda: tokens.chart(rows),
@@ -54,13 +53,13 @@ TOKENS = Figure(
     needs=needs.TIMES,
     content=_content,
     explanation=Explanation(
-        "The duration of each generate pass, from its begin to its end, waiting included. The CSV has its page faults, "
-        "bytes read from storage, time without a processor and forced context switches beside it.",
-        "Generate passes of which the produced token is known. Token 0 comes from the prompt and is not drawn; "
-        "sampling between passes is in none.",
-        "The dashed line is the median. A single long bar is often the disk or another program: look at its bytes "
-        "read, faults and run delay in the data. A slow rise may come from the growing KV cache; a step in the middle "
-        "does not.",
+        "The duration of each generate pass, from its begin to its end, waiting included. The CSV also has its page "
+        "faults, bytes read from storage, time without a processor and forced context switches.",
+        "Generate passes whose generated token is known. Token 0 comes from the prompt and is not drawn; sampling "
+        "between passes is left out.",
+        "The dashed line is the median. A single long bar often comes from the disk or from another program: look at "
+        "its bytes read, faults and run delay in the data. A slow rise may come from the growing KV cache; a step in "
+        "the middle does not.",
         code="""
 rows = run.passes[run.passes["kind"] == "generate"].sort_values("pass_id")
 rows = rows.assign(duration_ns=rows["end_ns"] - rows["begin_ns"]).dropna(subset=["produced_token", "duration_ns"])

@@ -18,12 +18,12 @@ def _content(context: Context) -> Rows:
     """The nodes that took most time, each linked to its longest execution."""
     phase = context.phase
     rows = timing.top_ops(context.timed, phase)
-    made = []
+    shown = []
     longest = float(rows["share"].max()) if len(rows) else 1.0
     for row in rows.to_dict("records"):
         layer = "" if pd.isna(row["layer"]) else str(row["layer"])
         mean = float(row["duration_ns"]) / row["n_ops"]
-        made.append(
+        shown.append(
             (
                 Cell(
                     q.printable(row["name"]),
@@ -52,13 +52,12 @@ def _content(context: Context) -> Rows:
         Head("n", number=True),
     )
     return Rows(
-        caption=f"The {len(made)} results with the largest wall time, nodes of equal name together, summed over "
-        f"{phase} passes. "
-        f"{shared_times.WALL} One late thread "
-        f"lengthens it; work and waiting are summed over threads instead. All in µs are means of the n executions; "
-        f"the link leads to the longest. {OUTSIDE}",
+        caption=f"The {len(shown)} results with the largest wall time, summed over {phase} passes and over nodes of "
+        "equal "
+        f"name. {shared_times.WALL} One late thread lengthens it; work and waiting are sums over threads instead. "
+        f"Numbers in µs are means of the n executions; the link leads to the longest one. {OUTSIDE}",
         head=head,
-        rows=made,
+        rows=shown,
         data=rows,
         empty=shared_times.NO_TIMES,
         numbers={"phase": phase},
@@ -74,9 +73,9 @@ TOP_OPERATIONS = Table(
     content=_content,
     explanation=Explanation(
         f"Wall time of each node of the graph, summed over its executions. {shared_times.EXPLAINED}",
-        f"{shared_times.COUNTED} The 15 nodes with the largest sum, of one phase: generate where there is such a pass.",
-        "A share is of the wall time of all operations of the phase. A wall time far above work divided by threads is "
-        "waiting. Work includes the waiting for a page of the file or for a processor. The link opens the longest "
+        f"{shared_times.COUNTED} The 15 nodes with the largest sum, of one phase: generate if there is such a pass.",
+        "A share is of the wall time of all operations of the phase. A wall time far above work divided by threads "
+        "means waiting. Work includes waiting for a page of the file or for a processor. The link opens the longest "
         "execution.",
         code=shared_times.TIMED + 'data = timing.top_ops(timed, "$phase")',
     ),

@@ -61,16 +61,17 @@ WAITING_KINDS = Table(
     key="waiting-kinds",
     page="timeline",
     section="waiting",
-    title="Where is the waiting?",
+    title="Where do threads wait?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_content,
     explanation=Explanation(
         "How long threads worked and waited, by kind of operation and component.",
         shared_waiting.WAITED,
-        "Waiting inside an operation is for the other threads at its own barriers, waiting after it for the last of "
-        "them to finish: parts of unequal size, a thread that waits for a page of the file, or one without a "
-        "processor. Each share is of the duration of the passes times their threads; together they are all the "
-        "waiting. A thread that computes alone waits for nobody: what follows its operations is the way to the next.",
+        "Inside an operation a thread waits for the others at the operation’s own barriers; after it, for the last "
+        "thread to finish. Causes are parts of unequal size, a thread that waits for a page of the file, or a thread "
+        "without a processor. Each share is of the duration of the passes times their threads; together the shares are "
+        "all the waiting. A thread that computes alone waits for nobody: the time after an operation is its way to "
+        "the next.",
         code=shared_waiting.OPS
         + """
 made = waiting.by(ops, passes.measured(run.tables), waiting.KIND)

@@ -35,9 +35,8 @@ def _content(context: Context) -> Rows:
         for r in ([] if alone else made.head(shared_waiting.MOST_NODES).to_dict("records"))
     ]
     return Rows(
-        caption=f"{shared_waiting.counted(context)} One row per node of the graph: the {len(rows)} with most "
-        f"waiting of {len(made)}; the CSV "
-        "has all. A name leads to the one operation of the node that waited longest.",
+        caption=f"{shared_waiting.counted(context)} One row per node of the graph: the {len(rows)} nodes with most "
+        f"waiting of {len(made)}; the CSV has all. A name leads to the execution of the node that waited longest.",
         head=head,
         rows=rows,
         data=made,
@@ -55,8 +54,8 @@ WAITING_NODES = Table(
     explanation=Explanation(
         "How long threads worked and waited, by node of the graph.",
         f"{shared_waiting.WAITED} One row for all executions of a node.",
-        "A node with far more waiting than its like has uneven parts, or something disturbed one of its executions: "
-        "the link opens the one that waited longest.",
+        "A node with far more waiting than similar nodes has parts of unequal size, or something disturbed one of its "
+        "executions. The link opens the execution that waited longest.",
         code=shared_waiting.OPS + "data = waiting.by(ops, passes.measured(run.tables), waiting.NODE)",
     ),
 )

@@ -16,7 +16,7 @@ from tracegen.pages.views import KeyFigure
 from tracegen.words import expert_sentences, sentences
 from tracegen.words import quantities as q
 
-# Key figures over the generate passes: a run that made one token has none.
+# Key figures over the generate passes: a run that generated one token has none.
 PER_TOKEN = ("tokens_per_second_generate", "weight_bytes_per_token", "bytes_touched_per_token", "ops_per_token")
 
 
@@ -25,10 +25,10 @@ def what_ran(context: Collector) -> str:
     s = context.summary
     model = context.fact("model", "name") or context.fact("model", "file")
     more = len(context.fact("more_models") or [])
-    beside = f" and {q.counted(more, 'more model')} beside it" if more else ""
+    beside = f" and {q.counted(more, 'more model')}" if more else ""
     first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
     if not model and context.tables["contexts"].empty:
-        first = "A program ran graphs of ggml, without llama.cpp: what they were for is not recorded."
+        first = "A program ran graphs of ggml without llama.cpp; what they compute is not recorded."
     second = " " + sentences.read_and_wrote(
         s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
     )
@@ -37,8 +37,8 @@ def what_ran(context: Collector) -> str:
         second += " The program was interrupted after its trace was closed."
     elif skipped:
         second += (
-            f" Only a window was recorded: {q.counted(skipped, 'pass')} outside it left out, tokens counted from its "
-            "begin."
+            f" Only a window of the run was recorded: {q.counted(skipped, 'pass')} outside it left out. Tokens are "
+            "counted from the begin of the window."
         )
     kinds = context.tables["passes"]["kind"]
     if s.n_outside:
@@ -47,13 +47,13 @@ def what_ran(context: Collector) -> str:
 
 
 ATTACHED = (
-    " It was traced attached, without hooks: the work buffer, the types of the KV cache and the sampler’s choices are "
+    " The tracer was attached, without hooks: the work buffer, the types of the KV cache and the sampler’s choices are "
     "not recorded, and a warm-up is known only by what followed it."
 )
 
 
 def _other_backends(context: Collector) -> str:
-    """What ran elsewhere than on the CPU: ops that have no times of their own."""
+    """What ran on other backends than the CPU: ops that have no times of their own."""
     ops, splits = context.tables["ops"], context.tables["splits"]
     by_split = ops["time_basis"].eq("split")
     if not by_split.any():
@@ -61,14 +61,14 @@ def _other_backends(context: Collector) -> str:
     others = splits[~splits["by_op"]]
     took = float((others["end_ns"] - others["begin_ns"]).sum())
     return (
-        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}; only the "
-        f"{q.counted(len(others), 'split')} that hold them were timed ({q.duration(took)} in all), so no time of an "
-        "operation, layer or component counts them."
+        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}. Of these only the "
+        f"{q.counted(len(others), 'split')} were timed ({q.duration(took)} in all), so times of operations, layers and "
+        "components leave them out."
     )
 
 
 def _amount(context: Collector, value: int | None) -> str:
-    """A size; what a private run does not tell is withheld, not unknown."""
+    """A size; what a private run hides is called withheld, not unknown."""
     return "withheld" if value is None and context.private else q.size(value)
 
 
@@ -96,14 +96,14 @@ def key_figures(context: Collector) -> list[KeyFigure]:
             s.generate_rate,
             "1/s",
             q.rate(s.generate_rate),
-            "generation",
+            "generation speed",
             "; ".join(
                 filter(
                     None,
                     (
                         f"{n} over their summed pass time",
                         sentences.even_rate(s.generate_rate, _median_ns(context)),
-                        "sampling between passes is not in it",
+                        "sampling between passes is left out",
                     ),
                 )
             ),
@@ -114,7 +114,7 @@ def key_figures(context: Collector) -> list[KeyFigure]:
             s.prompt_rate,
             "1/s",
             q.rate(s.prompt_rate),
-            "prompt",
+            "prompt speed",
             f"{q.count(s.prompt_tokens)} token rows over the summed time of {q.counted(s.n_prompt_passes, 'pass')}",
             rates,
         ),
@@ -123,7 +123,7 @@ def key_figures(context: Collector) -> list[KeyFigure]:
             weights,
             "bytes",
             _amount(context, weights),
-            "of weights used per token",
+            "of weights touched per token",
             f"median, {n}: {_amount(context, s.generate_token_bytes['disk'])} mapped, "
             f"{_amount(context, s.generate_token_bytes['copied'])} copied",
             sizes,
@@ -133,8 +133,8 @@ def key_figures(context: Collector) -> list[KeyFigure]:
             total,
             "bytes",
             _amount(context, total),
-            "touched per token in all",
-            f"median, {n}; weights, KV cache and intermediate results; a byte used by two operations counts twice"
+            "touched per token in total",
+            f"median, {n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice"
             f"{f'. {context.padded}' if context.padded else ''}",
             sizes,
         ),
@@ -143,7 +143,7 @@ def key_figures(context: Collector) -> list[KeyFigure]:
             s.touched_share,
             "1",
             "withheld" if s.touched_share is None and context.private else q.percent(s.touched_share),
-            "of the file used at least once",
+            "of the file touched at least once",
             f"{_amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, "
             f"by {q.counted(len(context.measured), 'measured pass')}; "
             f"each byte counts once{f'. {context.gaps}' if context.gaps else ''}",
@@ -163,8 +163,8 @@ def key_figures(context: Collector) -> list[KeyFigure]:
             peak,
             "bytes",
             q.size(peak),
-            "in buffers at the peak",
-            "all runtime allocations together, copied weights included",
+            "in buffers at their peak",
+            "sum of all runtime allocations, copied weights included",
             context.refusal(BUFFERS.needs),
         ),
         (
@@ -177,12 +177,12 @@ def key_figures(context: Collector) -> list[KeyFigure]:
             rates,
         ),
     ]
-    made = []
+    figures = []
     for key, value, unit, text, label, note, reason in rows:
         if key in PER_TOKEN and not s.n_generate_passes:
-            text, note = q.NONE, "there was no generate pass to count"
+            text, note = q.NONE, "the run has no generate pass"
         context.value(key, None if reason else value, unit, "not shown" if reason else text)
-        made.append(KeyFigure(key, "not shown" if reason else text, label, reason or note))
+        figures.append(KeyFigure(key, "not shown" if reason else text, label, reason or note))
     share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
     mapped = "not shown" if whole_run else q.percent(share)
     context.value("touched_share_mapped", None if whole_run else share, "1", mapped)
@@ -192,7 +192,7 @@ def key_figures(context: Collector) -> list[KeyFigure]:
         )
     context.value("prompt_tokens", s.prompt_tokens, "1", q.count(s.prompt_tokens))
     context.value("generated_tokens", s.generated_tokens, "1", q.count(s.generated_tokens))
-    return made
+    return figures
 
 
 def _median_ns(context: Collector) -> float | None:
@@ -237,7 +237,7 @@ def _of_times(context: Collector, phase: str) -> list[str]:
 
 
 def _of_storage(context: Collector) -> list[str]:
-    """What measured passes made the kernel read, and their page faults."""
+    """How much measured passes made the kernel read, and their page faults."""
     s, passes = context.summary, context.measured
     if context.refusal(needs.STORAGE):
         return []
@@ -248,14 +248,16 @@ def _of_storage(context: Collector) -> list[str]:
         others = int(rest["read_bytes"].sum()) if len(rest) else None
         each = [int(read) for read in generate["read_bytes"]]
         only_prompt = bool((rest["kind"] == "prompt").all())
-        made.append(sentences.read_from_storage(others, each, s.file_bytes, "the prompt" if only_prompt else "others"))
+        made.append(
+            sentences.read_from_storage(others, each, s.file_bytes, "the prompt" if only_prompt else "other passes")
+        )
     if s.major_faults is not None:
         made.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
     return made
 
 
 def _of_experts(context: Collector) -> list[str]:
-    """How many experts were chosen by nobody, and how evenly the others were."""
+    """How many experts no token chose, and how evenly the others were chosen."""
     if not context.run.has_experts or no_choice(context) or context.refusal(needs.CHOICES):
         return []
     counts = context.choice.counts

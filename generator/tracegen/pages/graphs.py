@@ -64,10 +64,10 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
     key = f"graph-{number}"
     kinds = q.counted(len(drawing.blocks), "kind")
     title = f"{q.counted(nodes, 'node')} in {kinds} of block"
-    shapes = f"{len(members)} graphs that differ in sizes only share this drawing" if len(members) > 1 else "One graph"
+    shapes = f"{len(members)} graphs that differ only in sizes share this drawing" if len(members) > 1 else "One graph"
     caption = (
-        f"Blocks in order of execution; layers with the same operations and connections are folded into one. The "
-        f"strip shows the share of operations by component group; the boxes lead to the details below. {shapes}, "
+        f"Blocks in order of execution; layers with the same operations and connections are folded into one block. "
+        f"The strip shows the share of operations by component group; the boxes lead to the details below. {shapes}, "
         f"topology {topology[:12]}."
     )
     overview = _figure(context, key, title, caption, drawing.overview, members)
@@ -79,10 +79,10 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
             else ""
         )
         text = (
-            f"{q.counted(block.n_nodes, 'node')}, top to bottom. Solid boxes compute, dashed ones only view; operands "
-            f"enter from the left, the KV cache leaves to the right, what other blocks read too stands beside each "
-            f"reader.{stands}{block.difference and ' ' + block.difference} A solid box leads to its facts, "
-            f"without scripts to its row in the operation table."
+            f"{q.counted(block.n_nodes, 'node')}, top to bottom. Solid boxes compute, dashed boxes only view. Operands "
+            "enter from the left, the KV cache leaves to the right; a tensor that other blocks read too is drawn "
+            f"beside each of its readers.{stands}{block.difference and ' ' + block.difference} A solid box leads to "
+            f"its facts; without scripts, to its row in the operation table."
         )
         blocks.append(
             (
@@ -92,7 +92,7 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
                 ),
             )
         )
-    heading = f"Graph {number + 1}" if several else "One graph shape serves every pass"
+    heading = f"Graph {number + 1}" if several else "All passes run graphs of one topology"
     return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks))
 
 

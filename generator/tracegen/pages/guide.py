@@ -73,8 +73,8 @@ def _made_of(name: str, members: list[str]) -> str:
 
 
 def _memory() -> Words:
-    made = (Word(name, meaning, texture=name) for name, meaning in words.MEMORY.items())
-    return Words("memory", "Kinds of memory", tuple(made))
+    kinds = (Word(words.memory_name(name), meaning, texture=name) for name, meaning in words.MEMORY.items())
+    return Words("memory", "Kinds of memory", tuple(kinds), "The tables call mapped memory `disk`.")
 
 
 def _threads() -> Words:
@@ -85,14 +85,16 @@ def _threads() -> Words:
         )
         for state, name in THREADS.items()
     )
-    return Words("threads", "What a thread does", made, "Work has the colour of its part of the model.")
+    return Words(
+        "threads", "What a thread does", made, "Work has the colour of the part of the model that it belongs to."
+    )
 
 
 def _passes() -> Words:
-    aside = " Outside every statistic."
+    aside = " Left out of every statistic."
     made = (Word(kind, f"{text}{aside if kind in OUTSIDE else ''}") for kind, text in words.KINDS.items())
     about = f"{BY_NAME['passes'].meaning} The pass whose result gave generated token k is called “token k”. "
-    about += "It takes in the token that the pass before it gave, and which experts it uses is that token’s choice."
+    about += "It takes in the token that the pass before it gave; this token chooses the experts of the pass."
     return Words("passes", "Kinds of pass", tuple(made), about)
 
 
@@ -104,4 +106,4 @@ def _states() -> Words:
 def _checks() -> Words:
     named: Mapping[str, str] = {**words.VERDICTS, **words.CHECKS}
     made = tuple(Word(name, text) for name, text in named.items())
-    return Words("checks", "Verdicts and checks", made, "A verdict sums up the checks of a run.")
+    return Words("checks", "Verdicts and checks", made, "The verdict sums up the checks of a run.")

@@ -16,6 +16,7 @@ from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.pages.explorers.op_index import write_index
 from tracegen.words import quantities as q
+from tracegen.words.terms import memory_name
 
 # The columns of the table in order, as scripts/op_rows.js calls them, and their widths in pixels.
 TABLE = (
@@ -28,7 +29,7 @@ _TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
 @dataclass(frozen=True)
 class Operand:
-    """What an op reads or writes, as its row unfolds to show."""
+    """What an op reads or writes; its row shows it when opened."""
 
     slot: str
     name: str
@@ -58,7 +59,7 @@ class OpRow:
     operands: tuple[Operand, ...]
 
 
-NO_GRAPH = "This run evaluated no graph: there is no operation to list."
+NO_GRAPH = "This run evaluated no graph, so there is no operation to list."
 NO_OPS = "The trace holds no operation of the graphs that this run evaluated."
 
 
@@ -126,7 +127,7 @@ def _about(context: Collector, row: Any) -> str:
     """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
     length = None if pd.isna(row["end_ns"]) else int(row["end_ns"]) - int(row["begin_ns"])
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
-    outside = ", outside every statistic" if row["kind"] in ("load", "warmup") else ""
+    outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
@@ -196,7 +197,7 @@ def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> Operand:
         place = q.printable(files.get(int(row["file"]), f"file {row['file']}"))
     elif q.known(row["buffer_id"]):
         place = f"buffer {row['buffer_id']}"
-    memory = str(row["memory"]) if q.known(row["memory"]) else q.UNKNOWN
+    memory = memory_name(row["memory"]) if q.known(row["memory"]) else q.UNKNOWN
     offset, size, touched = (
         q.count(row[c]) if q.known(row[c]) else "—" for c in ("offset", "size_bytes", "touched_bytes")
     )

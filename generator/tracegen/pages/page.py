@@ -11,18 +11,22 @@ ANCHORS = "data/anchors.json"  # the list of its places: see anchors.py
 # The pages a report may have, in their order: key, title, summary.
 OUTLINE = (
     ("overview", "Overview", "What was run, what was found, and how sure it is."),
-    ("memory", "Memory", "Which bytes of the model file and of the buffers each token used."),
+    ("memory", "Memory", "Which bytes of the model file and of the buffers each token touched."),
     ("operations", "Operations", "Every operation of every token, with its operands, bytes and times."),
-    ("graph", "Graph", "The computation graph: its blocks, and one of each kind in detail."),
-    ("timeline", "Timeline", "What each thread did during a token: work, waiting inside and after."),
-    ("experts", "Experts", "Which experts the tokens chose, how evenly, and how often the same ones again."),
+    ("graph", "Graph", "The computation graph: its blocks, and one block of each kind in detail."),
+    (
+        "timeline",
+        "Timeline",
+        "What each thread did during a token: work, waiting inside operations, waiting after them.",
+    ),
+    ("experts", "Experts", "Which experts the tokens chose, how evenly, and how often the same experts again."),
     ("provenance", "Provenance", "Settings, versions, hashes, checks and downloads."),
 )
 
 
 def outline(run: Run) -> tuple[tuple[str, str, str], ...]:
     """The pages that a run's report has, from its facts alone: a draft is announced before its tables are read."""
-    return tuple(one for one in OUTLINE if one[0] != "experts" or run.has_experts)
+    return tuple(page for page in OUTLINE if page[0] != "experts" or run.has_experts)
 
 
 @dataclass(frozen=True)

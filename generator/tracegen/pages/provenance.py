@@ -23,7 +23,12 @@ def provenance(context: Collector) -> dict[str, Any]:
     return {
         "command": _command(context),
         "groups": [
-            group_of("settings", "Settings", settings, "What was asked for; llama.cpp may round it: see its contexts."),
+            group_of(
+                "settings",
+                "Settings",
+                settings,
+                "What was asked for; llama.cpp may round it: see llama.cpp’s contexts.",
+            ),
             *_when_asked(context, ("repetition", "Repetition", ("repetition",), "Which run of a series this is.")),
             _contexts(context),
             _model(context),
@@ -42,20 +47,21 @@ def provenance(context: Collector) -> dict[str, Any]:
                     "mlock",
                     "Memory locked beside the program",
                     ("conditions", "mlock"),
-                    "Taken from everybody while the program ran.",
+                    "No program could use it while this one ran.",
                 ),
                 (
                     "memory-limit",
                     "Limit to the program’s memory",
                     ("conditions", "memory_limit"),
-                    "Its own memory counts, and the pages of model and trace that it was the first to use.",
+                    "Counted are its own memory and those pages of the model and the trace that it used first.",
                 ),
             ),
             group_of(
                 "llama-cpp",
                 "llama.cpp",
                 context.fact("llama_cpp"),
-                "Its own version, build flags, timings and counters. Without a warm-up its load time holds the prompt.",
+                "Version, build flags, timings and counters as llama.cpp reports them. Without a warm-up, its load "
+                "time includes the prompt.",
             ),
             _trace(context),
             group_of("environment", "Environment of the traced process", context.fact("trace", "environment")),
@@ -75,25 +81,25 @@ def _command(context: Collector) -> str:
 
 
 def _sized(facts: Any) -> Any:
-    """Facts with sizes and times put into words; the exact number stays beside it."""
+    """Facts with sizes and times as text, each with its exact number."""
     if not isinstance(facts, dict):
         return facts
-    made = {}
+    texts = {}
     for name, value in facts.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if number and (name.endswith("_bytes") or name == "bytes"):
-            made[name] = f"{q.size(value)} ({q.count(value)} bytes)"
+            texts[name] = f"{q.size(value)} ({q.count(value)} bytes)"
         elif number and name.endswith("share"):
-            made[name] = q.percent(value)
+            texts[name] = q.percent(value)
         elif number and isinstance(value, int):
-            made[name] = q.count(value)
+            texts[name] = q.count(value)
         else:
-            made[name] = value
-    return made
+            texts[name] = value
+    return texts
 
 
 def _when_asked(context: Collector, *wanted: tuple[str, str, tuple[str, ...], str]) -> list[Group]:
-    """Groups (key, title, where their facts are, note) that stand on the page only when the run has them."""
+    """Groups (key, title, path of their facts, note) that the page shows only if the run has them."""
     found = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
     return [group_of(key, title, _sized(facts), note) for key, title, facts, note in found if facts]
 
@@ -101,7 +107,8 @@ def _when_asked(context: Collector, *wanted: tuple[str, str, tuple[str, ...], st
 def _model(context: Collector) -> Group:
     facts = {k: v for k, v in (context.fact("model") or {}).items() if k != "metadata"}
     note = (
-        "The weights are random: text, experts and timings of branches say nothing about a trained model."
+        "The weights are random: text, chosen experts and the times that depend on them say nothing about a trained "
+        "model."
         if context.flag("model", "random_weights")
         else ""
     )
@@ -112,7 +119,7 @@ def _model(context: Collector) -> Group:
 
 
 def _contexts(context: Collector) -> Group:
-    """What llama.cpp made of the settings: each context with its sizes."""
+    """The sizes of each context, as llama.cpp set them."""
     rows = context.tables["contexts"].to_dict("records")
     facts = tuple(
         Fact(name if len(rows) == 1 else f"{name} of context {row['context']}", value)
@@ -139,7 +146,8 @@ def _trace(context: Collector) -> Group:
         "trace",
         "Trace and its cost",
         _sized(facts),
-        "Overhead: events times the cost of one, measured at start-up, against the passes' time.",
+        "Overhead: number of events times the cost of one event (measured at start-up), as a share of the passes' "
+        "time.",
     )
 
 

@@ -68,13 +68,13 @@ def _note(context: Collector, carried: Carried) -> str:
     """How many passes can be looked at, and which were left out."""
     n = len(carried.chunk)
     warmup = ", warm-up included" if (context.tables["passes"]["kind"] == "warmup").any() else ""
-    told = f"{q.counted(n, 'pass')} with {q.counted(carried.n_spans, 'span')}{warmup}."
+    text = f"{q.counted(n, 'pass')} with {q.counted(carried.n_spans, 'span')}{warmup}."
     if carried.left_out:
-        told = (
-            f"{q.count(n)} of {q.counted(carried.n_with_spans, 'pass')} with threads’ times, "
+        text = (
+            f"{q.count(n)} of {q.counted(carried.n_with_spans, 'pass')} with times of threads, "
             f"{q.counted(carried.n_spans, 'span')}: the first, the slowest, the fastest, that of median length, and "
             "others evenly spread over the run. The table spans of the downloads has all."
         )
     if context.untimed:
-        told += f" Operations on {context.untimed} have no times on threads and are not drawn."
-    return told
+        text += f" Operations on {context.untimed} have no times of threads and are not drawn."
+    return text

@@ -46,3 +46,8 @@ VERDICTS = {
     "complete with warnings": "No check failed; at least one warned.",
     "not usable": "At least one check failed.",
 }
+
+
+def memory_name(kind: object) -> str:
+    """What pages call a kind of memory: `disk` of the tables is the mapped model file."""
+    return {"disk": "mapped"}.get(str(kind), str(kind))
