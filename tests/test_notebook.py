@@ -97,7 +97,7 @@ def test_the_threads_of_any_measured_pass() -> None:
         assert min(row["begin"] for row in rows) * (1e6 if "ms" in json.dumps(shown["encoding"]["x"]) else 1e3) == (
             pytest.approx(begin)
         )
-    with pytest.raises(FigureError, match="timeline: Pass 1 is no measured pass"):
+    with pytest.raises(FigureError, match="timeline: Pass 1 is not a measured pass"):
         charts.timeline(pass_id=1)
 
 

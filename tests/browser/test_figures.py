@@ -116,7 +116,7 @@ def test_a_cell_of_the_heatmap_tells_its_bytes(page: Any, root: Path, report: Re
         words = told(page)
         exact = page.evaluate(f"{cells}[{i}].__data__.datum.touched_bytes")
         assert int(words["touched bytes"].replace(",", "")) == exact and exact in bytes_of
-        assert words["memory"] in ("disk", "copied") and "pass" in words
+        assert words["memory"] in ("mapped", "copied") and "pass" in words
 
 
 def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:

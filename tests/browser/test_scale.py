@@ -50,7 +50,7 @@ def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
     )
     told = page.locator("p").text_content()
     assert told.startswith(f"Pass {N_PASSES - 1}, token {N_PASSES - 1} (generate): {q.duration(1000 + 199_999 % 997)}.")
-    assert f"a bar for each of {N_PASSES} passes, {q.duration(LONGEST)} at full height" in told
+    assert f"one bar per pass, {N_PASSES} passes in all; full height is {q.duration(LONGEST)}" in told
     page.wait_for_timeout(300)
     box = page.locator("canvas").bounding_box()
     page.mouse.click(box["x"] + box["width"] - 0.5, box["y"] + 20)

@@ -126,7 +126,7 @@ def test_memory_and_rows_are_told_and_nothing_is_said_of_a_model(loaded: LoadedR
 def test_the_pages_say_that_there_is_no_llama_cpp(loaded: LoadedRun) -> None:
     report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
     overview = next(page.body for page in report.pages if page.key == "overview")
-    assert "graphs of ggml, without llama.cpp" in overview and "2 passes, none of them prompt or generate" in overview
+    assert "graphs of ggml without llama.cpp" in overview and "2 passes, none of them prompt or generate" in overview
 
 
 def test_the_tree_comes_back_and_one_missing_anchor_leaves_it_so(made: Made, tmp_path: Path) -> None:
