@@ -16,8 +16,8 @@ def _content(context: Context) -> Content:
     rows = timing.by_layer(context.timed, phase, context.tokens, theme.GROUP_OF)
     return Content(
         caption=f"{shared_times.WALL} Summed by layer and component group and divided by token rows; {phase} passes "
-        f"only, {shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; time "
-        f"outside operations is in no bar. {OUTSIDE}",
+        f"only, {shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; the "
+        f"bars leave out time outside operations. {OUTSIDE}",
         alt=f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
         chart=lambda: layers.chart(rows),
@@ -37,8 +37,8 @@ LAYERS = Figure(
     explanation=Explanation(
         f"Wall time of operations by layer and component group, per token row. {shared_times.EXPLAINED}",
         f"{shared_times.COUNTED} One phase only: generate where there is such a pass, else prompt.",
-        "Equal layers do equal work: a longer bar tells of other work in that layer, or of waiting: for a page of the "
-        "file or for a processor, if only in one pass. Operations before and after all layers stand last.",
+        "Equal layers do equal work. A longer bar shows other work in that layer, or waiting for a page of the file or "
+        "for a processor, perhaps in one pass only. Operations before and after all layers stand last.",
         code="from tracegen.charts import theme"
         + shared_times.TIMED
         + """

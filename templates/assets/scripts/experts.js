@@ -75,12 +75,12 @@ function expertLabel(data, row) {
 function expertWords(view, several) {
   var data = view.data, at = view.at, n = data.experts.length, rows = n + (n === 1 ? " token row" : " token rows");
   if (!at) {
-    return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows in a line" : "") + ".";
+    return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows per line" : "") + ".";
   }
   var own = data.experts[at.token], pass = data.token[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
   var chosen = data.experts.filter(function(one) { return one.indexOf(at.expert) >= 0; }).length;
   var order = data.by_weight ? ", the strongest first" : ", in llama.cpp’s order";
-  return expertLabel(data, at.token) + pass + (several > 1 ? ", the first in its line," : "") + " chose " +
+  return expertLabel(data, at.token) + pass + (several > 1 ? ", the first of its line," : "") + " chose " +
     own.join(", ") + (own.length === 1 ? "" : order) + ". Expert " + at.expert + " is chosen by " + chosen + " of " +
     rows + " in this layer.";
 }

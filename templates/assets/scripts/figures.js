@@ -71,7 +71,7 @@ function figurePoints(drawing, teller) {
     requestAnimationFrame(function() { requestAnimationFrame(function() { teller.show(home, marks[at]); }); });
   });
   drawing.setAttribute("aria-label",
-    drawing.getAttribute("aria-label") + "; full stop and comma tell its values one by one");
+    drawing.getAttribute("aria-label") + "; full stop and comma read its values one by one");
   drawing.setAttribute("data-told", String(marks.length));
 }
 

@@ -53,7 +53,7 @@ function graphColours(root, books, state) {
     scale.ends.forEach(function(end,
       i) { swatch(list, (i === scale.ends.length - 1 ? "up to " : "≤ ") + write(end), i); });
     swatch(list,
-      chosen === "time" ? "no time of its own (fused, view, operand) or not recorded" :
+      chosen === "time" ? "no time of its own (fused, view, operand), or not recorded" :
                           "a view, an operand, or not recorded",
       "none");
     var over = books.map(function(book) {
@@ -62,8 +62,8 @@ function graphColours(root, books, state) {
     });
     legend.appendChild(make("p", "tg-note",
       (chosen === "time" ? "Wall time " : "Bytes in every kind of memory ") + over.join("; ") +
-        ". Logarithmic: a step ends at " + scale.factor +
-        " times the one before. Layers that share a drawing: their mean."));
+        ". The scale is logarithmic: each step ends at " + scale.factor +
+        " times the one before. If layers share a drawing, it shows their mean."));
     legend.appendChild(list);
   }
   function choose(mode) {

@@ -16,7 +16,7 @@ function nodeLink(text, address) {
 }
 function nodeOver(book, text, n) {
   return text +
-    (n === book.facts.n_passes ? "" : ", where it had one: " + n + " of " + book.facts.n_passes + " passes");
+    (n === book.facts.n_passes ? "" : ", in the passes where it had one: " + n + " of " + book.facts.n_passes + " passes");
 }
 /* Its box may stand for a node in each of several layers: the mean that colours it. */
 function nodeFolded(book, node, name) {
@@ -32,7 +32,7 @@ function nodeShapes(book, node) {
 }
 function nodeWhere(book, node) {
   var home = book.home(node);
-  if (home === undefined) { return "It stands in no drawing: no operation here reads it."; }
+  if (home === undefined) { return "No drawing shows it, as no operation here reads it."; }
   var same = book.drawings[book.facts.instances[home].block], first = book.block(same[0]), own = book.block(home);
   if (same.length < 2) { return "Drawn in " + own + "."; }
   return "Drawn as " + first +
@@ -99,7 +99,7 @@ function graphFacts(panel, books, state, go, close) {
     var box = (book.boxes[node] || [])[0];
     if (same.length < 2 || !box || box.nodes.length !== same.length) { return layer === null ? "none" : String(layer); }
     var select = make("select");
-    select.setAttribute("aria-label", "Layer: its node in another one that is drawn the same");
+    select.setAttribute("aria-label", "Layer: go to the same node of another layer");
     same.forEach(function(i, at) {
       var option = make("option", "", book.block(i));
       option.value = box.nodes[at];

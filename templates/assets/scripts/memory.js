@@ -79,7 +79,7 @@ function memoryChoice(now, acts, state) {
   acts.tensor = function(number) {
     var piece = book.firstOf(number);
     if (!piece) {
-      acts.say(number === null ? "No tensor lies there." : "This run has no tensor " + number + ".");
+      acts.say(number === null ? "There is no tensor at this place." : "This run has no tensor " + number + ".");
       return;
     }
     if (now.view === "matrix") {
@@ -88,7 +88,7 @@ function memoryChoice(now, acts, state) {
     }
     now.mark = memoryFind(now, piece, now.mark ? now.mark.lane : 0);
     if (!now.mark) {
-      acts.say(piece.name + " is used by no pass: it has no block.");
+      acts.say(piece.name + " was touched by no pass, so it has no block.");
       return;
     }
     acts.say("");

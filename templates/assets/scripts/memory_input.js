@@ -132,7 +132,7 @@ function memoryForm(now, acts) {
     var text = event.target.value.toLowerCase(), found = memoryNamed(tensors, text);
     if (!text) { return; }
     if (found === undefined) {
-      acts.say("No tensor has such a name.");
+      acts.say("No tensor has this name.");
     } else {
       acts.tensor(parseInt(found, 10));
     }

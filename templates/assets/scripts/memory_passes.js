@@ -123,7 +123,7 @@ function memoryPasses(book, folder, changed, failed) {
     whole: function() { return book.together(memoryStretch(book, measured, 0, list.length - 1).rows); },
     words: function() {
       var n = measured.filter(seen).length, last = list[chosen.to][1];
-      if (missing().length) { return last + " (mean of its row, loading …)"; }
+      if (missing().length) { return last + " (loading; until then the mean of its row)"; }
       if (chosen.mode === "one" || n === 1) { return last; }
       return n ? list[chosen.from][1] + " to " + last + ": " + n + " passes" : "no measured pass";
     }

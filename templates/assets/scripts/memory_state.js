@@ -1,7 +1,7 @@
 /* What the memory explorer shows now, and what follows from that; nothing is drawn here. `now` has the view, quantity
    and order that were chosen, `places` and `made` (the lanes) that follow, `look` (what of the axis is seen) and
    `mark`. */
-var MEMORY_NAMES = { touched_bytes: "bytes touched", n_uses: "times used", work_ns: "time of its operations" };
+var MEMORY_NAMES = { touched_bytes: "bytes touched", n_uses: "times touched", work_ns: "time of its operations" };
 
 /* A stretch of the axis: `span` long, from `from` on or as near to that as the axis allows. */
 function memoryWindow(now, from, span) {

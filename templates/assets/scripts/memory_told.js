@@ -56,7 +56,7 @@ function memoryFacts(now) {
   var lane = now.made.lanes[mark.lane], one = mark.block.one, n = mark.block.n || lane.n;
   var facts = mark.piece ? memoryPieceFacts(book, mark.piece) :
                            [["Layer", lane.name], ["Tokens", book.rows[mark.block.row].label]];
-  facts.push([tokens ? lane.name : "Memory", one ? (one.copied ? "copied" : "mapped") : "not used"]);
+  facts.push([tokens ? lane.name : "Memory", one ? (one.copied ? "copied" : "mapped") : "not touched"]);
   Object.keys(MEMORY_NAMES).forEach(function(name) {
     var title = MEMORY_NAMES[name][0].toUpperCase() + MEMORY_NAMES[name].slice(1);
     facts.push([title + (n > 1 ? ", mean of " + n : ""), one ? memoryValue(name, one[name], n) : "0"]);
@@ -64,7 +64,7 @@ function memoryFacts(now) {
   if (tokens) {
     var held = book.rows[lane.row].buffers;
     facts.push([
-      "Touched in buffers, this row; a byte used twice counts twice",
+      "Touched in buffers in this row (a byte touched twice counts twice)",
       Object.keys(held).map(function(k) { return k + " " + bytesOf((held[k] || 0) / n); }).join(", ") || "none"
     ]);
   }

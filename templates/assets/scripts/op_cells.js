@@ -40,7 +40,7 @@ function opWays(pass, node, graph, pages) {
   var ran = into ? into[1] : node, targets = {
     graph: ["Node " + node + " in the graph", "g" + graph + "-n" + node],
     timeline: [
-      into ? "node " + ran + ", which did its work, in the timeline" : "in the timeline",
+      into ? "node " + ran + ", which computed it, in the timeline" : "in the timeline",
       "pass=" + pass.id + "&node=" + ran
     ]
   };
@@ -58,11 +58,11 @@ function operandRow(used, o, state) {
   if (state.memory && o[3] !== null && o[5] !== null) {
     var there = make("a", "", named.textContent);
     there.href = "../memory/index.html#file=" + o[3] + "&offset=" + o[5];
-    there.title = "where it lies in memory";
+    there.title = "show this place on the memory page";
     named.textContent = "";
     named.appendChild(there);
   }
-  opCell(row, o[2] === null ? "not recorded" : o[2]);
+  opCell(row, o[2] === null ? "not recorded" : o[2] === "disk" ? "mapped" : o[2]);
   opCell(row, o[3] !== null ? state.files[o[3]] || "file " + o[3] : o[4] !== null ? "buffer " + o[4] : "—");
   [o[5], o[6], used && used.bytes !== null ? used.bytes : o[7]].forEach(
     function(value) { opCell(row, exact(value), "tg-n"); });

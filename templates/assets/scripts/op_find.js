@@ -85,7 +85,7 @@ function opFind(root, state, shown) {
     var found = opMatches(index, box.value);
     var many = exact(found.length) + (found.length === 1 ? " match" : " matches");
     if (found.length > FOUND_MOST) { many += ", the first " + FOUND_MOST + " shown"; }
-    status.textContent = found.length ? many : "Nothing in this run has such a name.";
+    status.textContent = found.length ? many : "Nothing in this run has this name.";
     found.slice(0, FOUND_MOST).forEach(function(i) { list.appendChild(describe(i)); });
   }
   function search() {

@@ -197,7 +197,7 @@ function opOptions(list, values, first) {
 
 function opCopy(now) {
   var status = now.part("status");
-  function failed() { status.textContent = "The browser did not allow to copy; download the CSV instead."; }
+  function failed() { status.textContent = "The browser did not allow copying; download the CSV instead."; }
   if (!navigator.clipboard) {
     failed();
     return;

@@ -50,7 +50,7 @@ function timeline(state, root) {
     var to = address(), id = to.pass === undefined ? state.shown : to.pass;
     if (!byId[id] || byId[id].chunk === null) {
       show(shown === null ? state.shown : shown, undefined,
-        (byId[id] ? "This page does not carry the threads’ times of pass " : "This run has no pass ") + id + ".");
+        (byId[id] ? "This page does not hold the threads’ times of pass " : "This run has no pass ") + id + ".");
       return;
     }
     show(id, to.node);

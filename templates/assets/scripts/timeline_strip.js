@@ -72,10 +72,10 @@ function stripPicture(canvas, list, told, choose) {
     var pass = pointed || list.filter(function(one) { return one.id === chosen; })[0];
     if (!pass) { return; }
     told.textContent = "Pass " + pass.id + ", " + pass.label + " (" + pass.kind +
-      (pass.outside ? ", outside every statistic" : "") + "): " + took(pass.ns) +
-      (pass.chunk === null ? "; its threads’ times are not carried by this page" : "") +
-      ". The strip has a bar for each of " + list.length + (list.length === 1 ? " pass" : " passes") + ", " +
-      took(highest) + " at full height" + (cut ? "; longer ones are cut, with a gap across" : "") + ".";
+      (pass.outside ? ", left out of every statistic" : "") + "): " + took(pass.ns) +
+      (pass.chunk === null ? "; this page does not hold its threads’ times" : "") +
+      ". The strip has one bar per pass, " + list.length + (list.length === 1 ? " pass" : " passes") +
+      " in all; full height is " + took(highest) + (cut ? "; longer bars are cut, with a gap across" : "") + ".";
   }
   canvas.addEventListener("pointermove", function(event) {
     pointed = below(event);

@@ -28,7 +28,7 @@ function timelineTell(box, view, hash) {
     link.href = hash(at);
   }
   (at ? timelineFacts(view, at, link) : [
-    ["operation", "none chosen: point at one, or go through them with , and ."]
+    ["operation", "none is chosen. Point at an operation, or press comma or full stop."]
   ]).forEach(function(pair) {
     var row = make("div"), told = make("dd");
     row.appendChild(make("dt", "", pair[0]));
@@ -39,5 +39,5 @@ function timelineTell(box, view, hash) {
 }
 function timelineMissed(node, id) {
   return "Node " + node + " has no time of its own in pass " + id +
-    ": it was fused into another, did nothing, or was not recorded.";
+    ": it was fused into another node, had nothing to compute, or was not recorded.";
 }
