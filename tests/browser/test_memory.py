@@ -116,7 +116,7 @@ def test_one_pass_of_a_row_is_worked_out_from_its_operations(page: Any, root: Pa
         assert told["Tensor"] == f"{name}, expert {expert}"
         use = used_of(name, [passes[at]], expert)
         assert told["Memory"] == ("copied" if use["n_uses"] else "not touched")
-        assert told["Times used"] == (three(use["n_uses"]) if use["n_uses"] else "0")
+        assert told["Times touched"] == (three(use["n_uses"]) if use["n_uses"] else "0")
         assert told["Bytes touched"] == (size(use["touched_bytes"]) if use["n_uses"] else "0")
         seen += int(use["n_uses"] > 0)
         page.keyboard.press("ArrowRight")

@@ -26,13 +26,14 @@ def test_every_word_of_the_contract_is_explained_once() -> None:
     said = {group.key: [word.name for word in group.words] for group in guide().groups}
     assert said == {
         "groups": list(theme.GROUPS),
-        "memory": list(tables.MEMORY_KINDS),
+        "memory": [{"disk": "mapped"}.get(kind, kind) for kind in tables.MEMORY_KINDS],  # as pages call them
         "threads": ["work", *theme.STATE_COLOURS],
         "passes": list(tables.PASS_KINDS),
         "states": list(tables.OP_STATES),
         "checks": [*Verdict.__args__, *CheckState.__args__],
     }
     assert set(words.GROUPS) == set(theme.GROUPS)
+    assert "“disk”" in next(group.note for group in guide().groups if group.key == "memory")
 
 
 def test_a_group_names_its_components() -> None:
@@ -44,7 +45,7 @@ def test_a_group_names_its_components() -> None:
 
 def test_load_and_warm_up_are_said_to_be_outside() -> None:
     passes = next(group for group in guide().groups if group.key == "passes")
-    outside = {word.name for word in passes.words if "Outside every statistic" in word.meaning}
+    outside = {word.name for word in passes.words if "Left out of every statistic" in word.meaning}
     assert outside == {"load", "warmup"}
 
 

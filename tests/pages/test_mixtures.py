@@ -32,9 +32,9 @@ def test_the_overview_of_a_mixture_says_how_its_experts_were_chosen() -> None:
     layers, n_experts = rows["layer"].nunique(), 8
     never = layers * n_experts - len(rows[["layer", "expert"]].drop_duplicates())
     text = words(body(rendered(tables, a_moe_run()), "overview"))
-    assert f"{never} of {layers * n_experts} pairs of layer and expert were chosen by no generated token" in text
-    assert "an even choice would give 12.5 %" in text
-    assert "chosen by no generated token" not in words(body(rendered(CASES["dense"]), "overview"))
+    assert f"Generated tokens never chose {never} of {layers * n_experts} pairs of layer and expert" in text
+    assert "an even choice would give it 12.5 %" in text
+    assert "Generated tokens never" not in words(body(rendered(CASES["dense"]), "overview"))
 
 
 def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
@@ -46,7 +46,7 @@ def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
     assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
     page = words(body(report, "experts"))
     assert re.search(r"Token Pass Experts Weights 0 3 [\d, ]+ 0\.700, 0\.300 1 4 ", page)
-    assert "Token 3, the last one generated, is held by no row: it chose no expert." in page
+    assert "No row holds token 3, the last one generated: it chose no expert." in page
     drawn = next(f for f in report.figures if f.key == "experts-tokens")
     assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [True, True, True, False]
     assert json.loads(report.files["data/experts/0.js"].decode()[len("tracegenExperts(") : -3])["token"] == [0, 1, 2]
@@ -83,7 +83,7 @@ def test_experts_of_a_token_stand_by_weight_and_not_as_a_biased_router_chose_the
     report = rendered(tables, a_moe_run())
     page = words(body(report, "experts"))
     assert f"0 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
-    assert "The strongest of a token’s experts in layer 0 gets a weight of 0.400 on average" in page
+    assert "A token’s strongest expert in layer 0 gets a weight of 0.400 on average" in page
     assert f'"by_weight":true,"experts":[[{chosen[1]},{chosen[0]}]]' in report.files["data/experts/0.js"].decode()
     unweighted = tables | {"routing": routing.assign(weight=pd.array([None] * len(routing), dtype="Float64"))}
     report = rendered(unweighted, a_moe_run(text=dict(prompt="?", generated="!", token_ids=[], private=True)))

@@ -130,7 +130,7 @@ def test_the_tables_of_waiting_hold_what_their_csv_holds(report: Report) -> None
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
-        (without(CASE, "spans"), "The trace holds no thread"),
+        (without(CASE, "spans"), "The trace holds no times of threads"),
         (only(CASE, ("load",)), "No pass was measured"),
     ],
 )

@@ -65,9 +65,9 @@ def test_a_private_run_shows_no_text() -> None:
 def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
     run = a_run(text=dict(prompt="?", generated="!", token_ids=[], private=True), settings=dict(private=True))
     report = rendered(privacy.public_tables(run, scaled_case(1, 1)), run)
-    said = "Which rows or experts of token_embd.weight were used is withheld, because the experiment is private."
+    said = "Which rows or experts of token_embd.weight were touched is withheld, because the experiment is private."
     for page in ("memory", "overview"):
-        assert said in words(body(report, page)) and "used by no token" not in words(body(report, page))
+        assert said in words(body(report, page)) and "No token touches" not in words(body(report, page))
     assert report.values["touched_share"]["value"] is None
     assert report.values["n_tensors_never_touched"] == rendered(scaled_case(1, 1)).values["n_tensors_never_touched"]
     use = pd.read_csv(io.BytesIO(report.files["data/tensors-use.csv"])).set_index("name")
@@ -80,7 +80,7 @@ def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
 def test_what_a_private_run_does_not_tell_is_withheld() -> None:
     run = a_run(text=dict(prompt="?", generated="!", token_ids=[], private=True), settings=dict(private=True))
     text = words(body(rendered(privacy.public_tables(run, scaled_case(1, 1)), run), "overview"))
-    assert "of weights used per token withheld" in text
+    assert "of weights touched per token withheld" in text
 
 
 def test_a_long_name_is_shown_by_its_ends() -> None:

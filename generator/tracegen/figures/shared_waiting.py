@@ -41,7 +41,7 @@ def empty(context: Context) -> str:
     """Why there are no rows."""
     if context.measured.empty:
         return "No pass was measured: the run only loaded and warmed up."
-    return "The trace holds no thread’s times for a measured pass."
+    return "The trace holds no times of threads in a measured pass."
 
 
 def times(row: Any) -> tuple[Cell, ...]:

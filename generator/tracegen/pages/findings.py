@@ -62,8 +62,8 @@ def _other_backends(context: Collector) -> str:
     took = float((others["end_ns"] - others["begin_ns"]).sum())
     return (
         f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}. Of these only the "
-        f"{q.counted(len(others), 'split')} were timed ({q.duration(took)} in all), so times of operations, layers and "
-        "components leave them out."
+        f"{q.counted(len(others), 'split')} {'was' if len(others) == 1 else 'were'} timed ({q.duration(took)} in all), "
+        "so times of operations, layers and components leave them out."
     )
 
 

@@ -74,7 +74,7 @@ def _made_of(name: str, members: list[str]) -> str:
 
 def _memory() -> Words:
     kinds = (Word(words.memory_name(name), meaning, texture=name) for name, meaning in words.MEMORY.items())
-    return Words("memory", "Kinds of memory", tuple(kinds), "The tables call mapped memory `disk`.")
+    return Words("memory", "Kinds of memory", tuple(kinds), "The tables call mapped memory “disk”.")
 
 
 def _threads() -> Words:
