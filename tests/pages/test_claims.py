@@ -119,7 +119,7 @@ def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
     report = told(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
     overview = words(body(report, "overview"))
     assert (
-        "1 operation of all passes ran on GPU. Of these only the 1 split was timed" in overview
+        "1 operation of all passes ran on GPU. Only the 1 split that holds them was timed" in overview
         and "2.00 ms" in overview
     )
     assert "operations on GPU have no times and are left out" in overview

@@ -61,9 +61,9 @@ def _other_backends(context: Collector) -> str:
     others = splits[~splits["by_op"]]
     took = float((others["end_ns"] - others["begin_ns"]).sum())
     return (
-        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}. Of these only the "
-        f"{q.counted(len(others), 'split')} {'was' if len(others) == 1 else 'were'} timed ({q.duration(took)} in all), "
-        "so times of operations, layers and components leave them out."
+        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}. Only the "
+        f"{q.counted(len(others), 'split')} {'that holds them was' if len(others) == 1 else 'that hold them were'} "
+        f"timed ({q.duration(took)} in all), so times of operations, layers and components leave them out."
     )
 
 

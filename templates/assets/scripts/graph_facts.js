@@ -16,7 +16,8 @@ function nodeLink(text, address) {
 }
 function nodeOver(book, text, n) {
   return text +
-    (n === book.facts.n_passes ? "" : ", in the passes where it had one: " + n + " of " + book.facts.n_passes + " passes");
+    (n === book.facts.n_passes ? "" :
+                                 ", in the passes where it had one: " + n + " of " + book.facts.n_passes + " passes");
 }
 /* Its box may stand for a node in each of several layers: the mean that colours it. */
 function nodeFolded(book, node, name) {
