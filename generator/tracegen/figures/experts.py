@@ -33,8 +33,7 @@ def _content(context: Context) -> Content:
             n_rows=choice.n_rows, n_experts=choice.n_experts, n_chosen=choice.n_chosen, even=choice.even
         ),
         alt=f"Grid of {q.counted(len(shared_experts.layers(context)), 'layer')} by experts: how many tokens chose "
-        "each. "
-        f"{q.ended(title)}",
+        f"each. {q.ended(title)}",
         chart=lambda: experts_chart.chart(choice.counts),
         data=choice.counts.assign(n_tokens_if_even=choice.even),
         empty=empty,

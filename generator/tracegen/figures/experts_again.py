@@ -30,8 +30,7 @@ def _content(context: Context) -> Rows:
     head = ("Layer", "Tokens", "Choices", "Chosen before", "Share", "Even choice")
     return Rows(
         caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
-        "choices "
-        "of an expert that the token before had chosen in the same layer.",
+        "choices of an expert that the token before had chosen in the same layer.",
         head=[Head(name, number=True) for name in head],
         rows=rows,
         data=again,

@@ -1,23 +1,17 @@
-"""What the overview says first: what ran, the key figures, and the findings in one sentence each."""
+"""What the overview says first: what ran, and the findings in one sentence each."""
 
 from __future__ import annotations
 
-from tracegen.analysis import buffers, routing, timing, waiting
+from tracegen.analysis import routing, timing, waiting
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.figures import needs
-from tracegen.figures.buffers import BUFFERS
 from tracegen.figures.components import COMPONENTS
-from tracegen.figures.context import OUTSIDE
 from tracegen.figures.shared_experts import no_choice
 from tracegen.figures.shared_times import component_groups
 from tracegen.pages.collector import Collector
-from tracegen.pages.views import KeyFigure
 from tracegen.words import expert_sentences, sentences
 from tracegen.words import quantities as q
-
-# Key figures over the generate passes: a run that generated one token has none.
-PER_TOKEN = ("tokens_per_second_generate", "weight_bytes_per_token", "bytes_touched_per_token", "ops_per_token")
 
 
 def what_ran(context: Collector) -> str:
@@ -67,11 +61,6 @@ def _other_backends(context: Collector) -> str:
     )
 
 
-def _amount(context: Collector, value: int | None) -> str:
-    """A size; what a private run hides is called withheld, not unknown."""
-    return "withheld" if value is None and context.private else q.size(value)
-
-
 def _shape(context: Collector) -> str:
     """What is known of the model's shape, as an apposition."""
     kind, layers = context.fact("model", "architecture"), context.fact("model", "n_layers")
@@ -81,125 +70,6 @@ def _shape(context: Collector) -> str:
         parts.append(q.counted(experts, "expert") + (f", {used} of them per token" if isinstance(used, int) else ""))
     named = f", a model of the {q.printable(kind)} architecture" if kind else ", a model" if parts else ""
     return f"{named}{' with ' if parts else ''}{' and '.join(parts)}"
-
-
-def key_figures(context: Collector) -> list[KeyFigure]:
-    """The key figures; each is published as a value under its key."""
-    s = context.summary
-    rates, sizes, whole_run = (context.refusal(of) for of in (needs.RATES, needs.BYTES, needs.FILE_USE))
-    total, weights = s.touched_token_bytes, s.weight_token_bytes
-    peak = buffers.total_peak(context.tables)
-    n = f"n = {q.counted(s.n_generate_passes, 'generate pass')}"
-    rows = [
-        (
-            "tokens_per_second_generate",
-            s.generate_rate,
-            "1/s",
-            q.rate(s.generate_rate),
-            "generation speed",
-            "; ".join(
-                filter(
-                    None,
-                    (
-                        f"{n} over their summed pass time",
-                        sentences.even_rate(s.generate_rate, _median_ns(context)),
-                        "sampling between passes is left out",
-                    ),
-                )
-            ),
-            rates,
-        ),
-        (
-            "tokens_per_second_prompt",
-            s.prompt_rate,
-            "1/s",
-            q.rate(s.prompt_rate),
-            "prompt speed",
-            f"{q.count(s.prompt_tokens)} token rows over the summed time of {q.counted(s.n_prompt_passes, 'pass')}",
-            rates,
-        ),
-        (
-            "weight_bytes_per_token",
-            weights,
-            "bytes",
-            _amount(context, weights),
-            "of weights touched per token",
-            f"median, {n}: {_amount(context, s.generate_token_bytes['disk'])} mapped, "
-            f"{_amount(context, s.generate_token_bytes['copied'])} copied",
-            sizes,
-        ),
-        (
-            "bytes_touched_per_token",
-            total,
-            "bytes",
-            _amount(context, total),
-            "touched per token in total",
-            f"median, {n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice"
-            f"{f'. {context.padded}' if context.padded else ''}",
-            sizes,
-        ),
-        (
-            "touched_share",
-            s.touched_share,
-            "1",
-            "withheld" if s.touched_share is None and context.private else q.percent(s.touched_share),
-            "of the file touched at least once",
-            f"{_amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, "
-            f"by {q.counted(len(context.measured), 'measured pass')}; "
-            f"each byte counts once{f'. {context.gaps}' if context.gaps else ''}",
-            whole_run,
-        ),
-        (
-            "n_tensors_never_touched",
-            s.n_never_touched,
-            "1",
-            q.count(s.n_never_touched),
-            "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
-            f"of {q.count(len(context.tables['tensors']))} in the file; {OUTSIDE.lower()[:-1]}",
-            whole_run,
-        ),
-        (
-            "peak_buffer_bytes",
-            peak,
-            "bytes",
-            q.size(peak),
-            "in buffers at their peak",
-            "sum of all runtime allocations, copied weights included",
-            context.refusal(BUFFERS.needs),
-        ),
-        (
-            "ops_per_token",
-            s.ops_per_token,
-            "1",
-            q.count(s.ops_per_token),
-            "operations per token",
-            f"median of executed operations, {n}",
-            rates,
-        ),
-    ]
-    figures = []
-    for key, value, unit, text, label, note, reason in rows:
-        if key in PER_TOKEN and not s.n_generate_passes:
-            text, note = q.NONE, "the run has no generate pass"
-        context.value(key, None if reason else value, unit, "not shown" if reason else text)
-        figures.append(KeyFigure(key, "not shown" if reason else text, label, reason or note))
-    share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
-    mapped = "not shown" if whole_run else q.percent(share)
-    context.value("touched_share_mapped", None if whole_run else share, "1", mapped)
-    for memory, amount in s.generate_token_bytes.items():
-        context.value(
-            f"{memory}_bytes_per_token", None if sizes else amount, "bytes", "not shown" if sizes else q.size(amount)
-        )
-    context.value("prompt_tokens", s.prompt_tokens, "1", q.count(s.prompt_tokens))
-    context.value("generated_tokens", s.generated_tokens, "1", q.count(s.generated_tokens))
-    return figures
-
-
-def _median_ns(context: Collector) -> float | None:
-    """Duration of the median generate pass."""
-    m = context.measured
-    times = m.loc[(m["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna()
-    return float(times.median()) if len(times) else None
 
 
 def findings(context: Collector, phase: str) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from tracegen.pages.collector import Collector
 from tracegen.pages.facts import generated_text, text_of
-from tracegen.pages.findings import findings, key_figures, what_ran
+from tracegen.pages.findings import findings, what_ran
+from tracegen.pages.key_figures import key_figures
 
 
 def overview(collector: Collector) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def _notes(ops: pd.DataFrame) -> np.ndarray:
 
 
 def _typical(ops: pd.DataFrame) -> pd.DataFrame:
-    """Each node of each static as the first pass that lists it has it: what the others are told apart from."""
+    """The row of each node in the first pass of its static; other passes store only where they differ from it."""
     return ops.drop_duplicates(["static", "node"]).sort_values(["static", "node"], ignore_index=True)
 
 

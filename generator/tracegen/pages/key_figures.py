@@ -1,0 +1,161 @@
+"""The key figures of the overview: each is shown, and published as a value under its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tracegen.analysis import buffers
+from tracegen.figures import needs
+from tracegen.figures.buffers import BUFFERS
+from tracegen.figures.context import OUTSIDE, Context
+from tracegen.figures.needs import Need
+from tracegen.pages.collector import Collector
+from tracegen.pages.views import KeyFigure
+from tracegen.words import quantities as q
+from tracegen.words import sentences
+
+NOT_SHOWN = "not shown"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A published value: exact, with its unit and its text; where it is shown, what it is and how it was counted.
+
+    `per_token`: it is counted over generate passes, and a run without one has none. `needed`: the checks without
+    which it would be false.
+    """
+
+    key: str
+    exact: object
+    unit: str
+    text: str
+    needed: Sequence[Need] = ()
+    label: str = ""
+    note: str = ""
+    per_token: bool = False
+
+
+def key_figures(collector: Collector) -> list[KeyFigure]:
+    """The key figures that the overview shows; these and some more are published."""
+    shown = [*_speeds(collector), *_bytes_per_token(collector), *_of_the_file(collector), *_others(collector)]
+    figures = []
+    for value in shown:
+        if value.per_token and not collector.summary.n_generate_passes:
+            value = replace(value, text=q.NONE, note="the run has no generate pass")
+        reason = collector.refusal(value.needed)
+        text = _publish(collector, value)
+        figures.append(KeyFigure(value.key, text, value.label, reason or value.note))
+    for value in _published_only(collector):
+        _publish(collector, value)
+    return figures
+
+
+def _publish(collector: Collector, value: Value) -> str:
+    """Publish a value, as null where a failed check makes it false, and return its text."""
+    refused = bool(collector.refusal(value.needed))
+    exact, text = (None, NOT_SHOWN) if refused else (value.exact, value.text)
+    return collector.value(value.key, exact, value.unit, text)
+
+
+def _population(context: Context) -> str:
+    return f"n = {q.counted(context.summary.n_generate_passes, 'generate pass')}"
+
+
+def _speeds(context: Context) -> list[Value]:
+    s = context.summary
+    notes = (
+        f"{_population(context)} over their summed pass time",
+        sentences.even_rate(s.generate_rate, _median_ns(context)),
+        "sampling between passes is left out",
+    )
+    prompt = f"{q.count(s.prompt_tokens)} token rows over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
+    return [
+        Value(
+            "tokens_per_second_generate", s.generate_rate, "1/s", q.rate(s.generate_rate), needs.RATES,
+            "generation speed", "; ".join(filter(None, notes)), per_token=True,
+        ),
+        Value(
+            "tokens_per_second_prompt", s.prompt_rate, "1/s", q.rate(s.prompt_rate), needs.RATES, "prompt speed", prompt
+        ),
+    ]  # fmt: skip
+
+
+def _bytes_per_token(context: Context) -> list[Value]:
+    s, n = context.summary, _population(context)
+    weights, total = s.weight_token_bytes, s.touched_token_bytes
+    mapped, copied = (amount(context, s.generate_token_bytes[memory]) for memory in ("disk", "copied"))
+    padded = f". {context.padded}" if context.padded else ""
+    return [
+        Value(
+            "weight_bytes_per_token", weights, "bytes", amount(context, weights), needs.BYTES,
+            "of weights touched per token", f"median, {n}: {mapped} mapped, {copied} copied", per_token=True,
+        ),
+        Value(
+            "bytes_touched_per_token", total, "bytes", amount(context, total), needs.BYTES,
+            "touched per token in total",
+            f"median, {n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice"
+            f"{padded}",
+            per_token=True,
+        ),
+    ]  # fmt: skip
+
+
+def _of_the_file(context: Context) -> list[Value]:
+    s = context.summary
+    withheld = s.touched_share is None and context.private
+    gaps = f". {context.gaps}" if context.gaps else ""
+    passes = q.counted(len(context.measured), "measured pass")
+    return [
+        Value(
+            "touched_share", s.touched_share, "1", "withheld" if withheld else q.percent(s.touched_share),
+            needs.FILE_USE, "of the file touched at least once",
+            f"{amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, by {passes}; each byte counts once{gaps}",
+        ),
+        Value(
+            "n_tensors_never_touched", s.n_never_touched, "1", q.count(s.n_never_touched), needs.FILE_USE,
+            "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
+            f"of {q.count(len(context.tables['tensors']))} in the file; {OUTSIDE.lower()[:-1]}",
+        ),
+    ]  # fmt: skip
+
+
+def _others(context: Context) -> list[Value]:
+    s, peak = context.summary, buffers.total_peak(context.tables)
+    return [
+        Value(
+            "peak_buffer_bytes", peak, "bytes", q.size(peak), BUFFERS.needs, "in buffers at their peak",
+            "sum of all runtime allocations, copied weights included",
+        ),
+        Value(
+            "ops_per_token", s.ops_per_token, "1", q.count(s.ops_per_token), needs.RATES, "operations per token",
+            f"median of executed operations, {_population(context)}", per_token=True,
+        ),
+    ]  # fmt: skip
+
+
+def _published_only(context: Context) -> list[Value]:
+    """Values that a journal can quote and the overview does not show."""
+    s = context.summary
+    share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
+    return [
+        Value("touched_share_mapped", share, "1", q.percent(share), needs.FILE_USE),
+        *(
+            Value(f"{memory}_bytes_per_token", size, "bytes", q.size(size), needs.BYTES)
+            for memory, size in s.generate_token_bytes.items()
+        ),
+        Value("prompt_tokens", s.prompt_tokens, "1", q.count(s.prompt_tokens)),
+        Value("generated_tokens", s.generated_tokens, "1", q.count(s.generated_tokens)),
+    ]
+
+
+def amount(context: Context, value: int | None) -> str:
+    """A size; what a private run hides is called withheld, not unknown."""
+    return "withheld" if value is None and context.private else q.size(value)
+
+
+def _median_ns(context: Context) -> float | None:
+    """Duration of the median generate pass."""
+    m = context.measured
+    times = m.loc[(m["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna()
+    return float(times.median()) if len(times) else None
