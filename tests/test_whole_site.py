@@ -406,8 +406,8 @@ def test_the_sample_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()) == folder / "site" / "index.html"
     assert list(broken_links(folder / "site")) == []
-    size = sum(len(content) for content in files_of(folder / "experiments").values())
-    assert size <= 3_000_000
+    for version in (folder / "experiments" / "sample" / "versions").iterdir():
+        assert sum(len(content) for content in files_of(version).values()) <= 5_000_000, version.name
     before = files_of(folder)
     assert cli.main(["sample", str(folder)]) == 2
     assert "is not an empty folder" in capsys.readouterr().err and files_of(folder) == before

@@ -52,7 +52,7 @@ function operations(state) {
       var next = passes.beside(by);
       if (next) { go(next.id); }
     },
-    open: function(node) {
+    unfold: function(node) {
       var entry = tools.entry(node);
       entry.open = !entry.open;
       chosen = node;
@@ -132,7 +132,7 @@ function operationsInput(part, acts) {
   part("next").addEventListener("click", function() { acts.step(1); });
   part("rows").addEventListener("click", function(event) {
     var row = event.target.closest("tr.tg-op");
-    if (row && event.target.closest("button")) { acts.open(parseInt(row.getAttribute("data-node"), 10)); }
+    if (row && event.target.closest("button")) { acts.unfold(parseInt(row.getAttribute("data-node"), 10)); }
   });
   paged(acts.step);
   document.addEventListener("keydown", function(event) {
