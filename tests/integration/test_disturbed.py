@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.test_kills import started
 from tracegen.analysis.disturbance import disturbance
+from tracegen.analysis.passes import measured
 from tracegen.capture.llama_cpp import Build
 from tracegen.checks.evidence import Evidence
 from tracegen.checks.verdict import checks_of
@@ -63,8 +64,12 @@ def test_one_thread_against_three_busy_loops(tmp_path: Path, hooked: Build, demo
         loaded = run_of(tmp_path, hooked, demo, 3000, context=4096, threads=1, processors=(processor,))
     check = check_of(loaded, "interference")
     assert check.state == "warning" and "other programs" in check.detail, check
+    # It has a quarter of its processor. How much of the waiting lies within passes is the scheduler's choice: what the
+    # clock of the thread misses there is what it waited, as nothing was read.
+    passes = measured(loaded.tables)
+    missed = 1 - passes["cpu_ns"].sum() / passes["counted_ns"].sum()
     share = disturbance(loaded.tables).share
-    assert share is not None and share > 0.3, "it has a quarter of its processor"
+    assert share is not None and share > 0.05 and share == pytest.approx(missed, abs=0.05)
 
 
 def test_four_threads_on_one_processor_hold_each_other_up(tmp_path: Path, hooked: Build, demo: Path) -> None:
