@@ -22,6 +22,7 @@ from tracegen.store import sha256_of
 
 pytestmark = pytest.mark.llama
 FEW = 64  # pages of some 25,000: a kernel may take back what nobody used for a moment
+UNDER_WAY = 2 << 20  # bytes of 100 MiB: read-ahead that a busy machine has not finished when the last pass ends
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +126,7 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
     head = first_page_of_weights(loaded)  # llama.cpp unmaps what lies before
     whole = [page for page in seen[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
     outside = cache_of(loaded)[1] - len(whole) * mmap.PAGESIZE
-    assert -FEW * mmap.PAGESIZE <= outside <= (head + 1) * mmap.PAGESIZE
+    assert -FEW * mmap.PAGESIZE <= outside <= (head + 1) * mmap.PAGESIZE + UNDER_WAY
 
 
 def test_with_prefault_the_load_leaves_the_whole_file_in_memory(hooked: Build, moe: Path, tmp_path: Path) -> None:

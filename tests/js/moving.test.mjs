@@ -202,7 +202,7 @@ test("a token row is told with its experts, in their order", () => {
   const data = { experts: [[3, 1], [1, 0], [2, 0]], token: [null, 0, 1], pass: [2, 3, 4], by_weight: true };
   const words = (at, several) => page.expertWords({ data, n: 4, at }, several);
   assert.equal(words(null, 1), "3 token rows, 4 experts.");
-  assert.equal(words(null, 2), "3 token rows, 4 experts, 2 token rows in a line.");
+  assert.equal(words(null, 2), "3 token rows, 4 experts, 2 token rows per line.");
   assert.equal(words({ token: 0, expert: 1 }, 1),
     "pass 2 chose 3, 1, the strongest first. Expert 1 is chosen by 2 of 3 token rows in this layer.");
   assert.match(words({ token: 1, expert: 9 }, 1), /^token 0 \(pass 3\) chose 1, 0, .* chosen by 0 of 3 token rows/);
