@@ -6,7 +6,7 @@ KINDS = {
     "load": "A model is loaded. Recorded.",
     "warmup": "llama.cpp runs the graph once before the prompt. Recorded.",
     "prompt": "The prompt is read: a call of one sequence that asks for no logits but those of its last row.",
-    "generate": "One row, evaluated after logits of its context were read, not at the start of a sequence: a token is generated.",
+    "generate": "A token is generated: one row, not at the start of a sequence, after logits of its context were read.",
     "encode": "An encoder runs (llama_encode). Recorded.",
     "draft": "Tokens are proposed: every pass of a second context while the first one verifies.",
     "verify": "Proposed tokens are checked: a few rows at once, all logits asked for, while another context proposes.",
