@@ -151,7 +151,13 @@ PASSES = Table(
             "bytes that the process made the kernel read from storage, read-ahead included",
             "bytes",
         ),
-        _c("run_delay_ns", "Int64", "time runnable without a processor, sum over the threads that recorded", "ns"),
+        _c(
+            "run_delay_ns",
+            "Int64",
+            "time runnable without a processor, sum over the threads that recorded; a wait counts in the pass in "
+            "which it ends",
+            "ns",
+        ),
         _c("cpu_ns", "Int64", "time on a processor, sum over the threads that recorded", "ns"),
         _c(
             "blocked_ns",
