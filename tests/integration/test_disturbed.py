@@ -80,7 +80,7 @@ def test_four_threads_on_one_processor_hold_each_other_up(tmp_path: Path, hooked
 
 def test_a_program_that_is_stopped(tmp_path: Path, hooked: Build, demo: Path) -> None:
     """Nobody has a processor, and nobody is kept from one: that is neither other programs nor the disk."""
-    child = started(hooked, demo, tmp_path / "trace", 2000)
+    child = started(hooked, demo, tmp_path / "trace", 4000, context=4096)
     patience = time.monotonic() + 60
     while sum(file.stat().st_size for file in (tmp_path / "trace").glob("*.t000.tt")) == 0:
         assert time.monotonic() < patience and child.poll() is None

@@ -292,7 +292,7 @@ def test_a_disk_that_becomes_full_while_storing(
     """No run is stored, nothing hidden stays beside it, and what was captured is kept until there is room again."""
     folder = experiment(project, model=str(demo))
     text = (folder / "experiment.toml").read_text()
-    with small_disk(folder, "size=64m"):
+    with small_disk(folder, "size=256m"):
         (folder / "experiment.toml").write_text(text)
         with monkeypatch.context() as patch:
             patch.setattr(store, stage, filling(folder, getattr(store, stage)))
@@ -303,7 +303,8 @@ def test_a_disk_that_becomes_full_while_storing(
         (kept,) = (folder / "failed").iterdir()
         assert not read_trace(segment_files(kept / "raw" / "trace")).tables["passes"].empty
         (folder / "filler").unlink()
-        assert tracegen("run", "case")[0] == 0
+        status, told = tracegen("run", "case")
+        assert status == 0, told
         assert runs(folder) == ["001"]
 
 

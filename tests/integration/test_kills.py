@@ -30,10 +30,12 @@ TOKENS = 100  # so many that their passes take a good part of the time
 COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "cc")
 
 
-def started(hooked: Build, demo: Path, trace: Path, tokens: int, **more: str) -> subprocess.Popen[bytes]:
-    """llama-completion, traced into a folder that is made for it."""
+def started(
+    hooked: Build, demo: Path, trace: Path, tokens: int, *, context: int = 512, **more: str
+) -> subprocess.Popen[bytes]:
+    """llama-completion, traced into a folder that is made for it; it ends when its context is full."""
     trace.mkdir(exist_ok=True)
-    experiment = Experiment("case", "", str(demo), "The page of the disk", tokens)
+    experiment = Experiment("case", "", str(demo), "The page of the disk", tokens, context=context)
     program = hooked.programs / TARGET
     command = command_for(experiment, program, demo, has_load_mode=has_load_mode(program))
     environment = os.environ | environment_for(experiment, trace) | more
