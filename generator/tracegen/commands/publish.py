@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tracegen import store
+from tracegen import address, store
 from tracegen.arguments import Command, Converted, run_names
 from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
@@ -47,8 +47,8 @@ def command(
     experiment: str, runs: tuple[str, ...], message: str, withdraw: int | None, successor: int | None, again: bool
 ) -> int:
     """Publish or withdraw, and print the citation and the folder."""
-    named = re.fullmatch(r"(.+?)/(?:runs/(?=\d)|(?=run-))(\S+?)/?", experiment)  # as pages and commands name a run
-    folder = _experiment_folder(named[1] if named else experiment)
+    name, named = address.split_run(experiment)  # as pages and commands name a run
+    folder = _experiment_folder(name)
     now = datetime.now(UTC)
     if successor is not None and withdraw is None:
         raise SettingsError("--successor is allowed together with --withdraw only")
@@ -58,7 +58,7 @@ def command(
         publish.withdraw(folder, withdraw, message, successor, now, again=again)
         print(f"{folder.name}@v{withdraw} is marked as withdrawn; its pages stay. The next `tracegen build` says so.")
         return 0
-    chosen = _chosen_run(folder, [*([named[2]] if named else []), *runs])
+    chosen = _chosen_run(folder, [*([named] if named else []), *runs])
     print_published(folder, chosen, message, now, again=again)
     return 0
 
@@ -110,9 +110,9 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
         raise SettingsError(f"{folder}: has no run yet; `tracegen run` or `tracegen exec` records one")
     wanted = max(runs)
     if numbers:
-        match = re.fullmatch(r"(?:run-)?(\d+)", numbers[0])
-        if not match or int(match[1]) not in runs:
-            there = ", ".join(f"{number:03d}" for number in sorted(runs))
+        number = address.run_number(numbers[0])
+        if number not in runs:
+            there = ", ".join(f"{known:03d}" for known in sorted(runs))
             raise SettingsError(f"{folder.name} has no run {numbers[0]!r}; there are: {there}")
-        wanted = int(match[1])
+        wanted = number
     return store.read_run(runs[wanted])

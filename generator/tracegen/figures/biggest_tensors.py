@@ -24,7 +24,7 @@ def _content(context: Context) -> Rows:
             terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched",
             share(r["touched_bytes"], r["size_bytes"]),
         )
-        for r in (use.head(15).to_dict("records"))
+        for r in use.head(15).to_dict("records")
     ]
     head = (
         Head("Tensor"),

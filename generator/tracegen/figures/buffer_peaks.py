@@ -14,8 +14,7 @@ from tracegen.words import quantities as q
 def _content(context: Context) -> Rows:
     peaks = buffers.peaks(context.tables)
     rows = [
-        cells(str(r["group"]), number(q.count(r["n_buffers"])), size(r["peak_bytes"]))
-        for r in (peaks.to_dict("records"))
+        cells(str(r["group"]), number(q.count(r["n_buffers"])), size(r["peak_bytes"])) for r in peaks.to_dict("records")
     ]
     return Rows(
         caption="Peak of the bytes allocated at one time, per group.",

@@ -25,7 +25,7 @@ def _content(context: Context) -> Rows:
             share(r["share"], 1),
             Cell(q.percent(r["even"]), number=True),
         )
-        for r in (again.to_dict("records"))
+        for r in again.to_dict("records")
     ]
     head = ("Layer", "Tokens", "Choices", "Chosen before", "Share", "Even choice")
     return Rows(

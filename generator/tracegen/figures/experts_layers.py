@@ -25,7 +25,7 @@ def _content(context: Context) -> Rows:
             Cell(q.decimal(r["unevenness"], 2), number=True),
             *(number(q.count(r[name])) for name in ("needed_50", "needed_80", "needed_95")),
         )
-        for r in (per_layer.to_dict("records"))
+        for r in per_layer.to_dict("records")
     ]
     head = ("Layer", "Experts", "Choices", "Most chosen", "Its share", "Never chosen", "Unevenness", "For 50 %")
     return Rows(

@@ -31,7 +31,7 @@ def _content(context: Context) -> Rows:
     means = {(int(r["layer"]), int(r["place"])): r for r in weights.to_dict("records")}
     rows = [
         cells(number(q.count(layer)), *(_mean(means, layer, place) for place in places))
-        for layer in (sorted(int(n) for n in weights["layer"].unique()))
+        for layer in sorted(int(n) for n in weights["layer"].unique())
     ]
     return Rows(
         caption="Mean weight of a token row’s strongest expert (place 1), its second, and so on, over the generate "

@@ -23,7 +23,7 @@ def _content(context: Context) -> Rows:
             size(r["copied_bytes"]),
             share(r["touched_bytes"], r["size_bytes"]),
         )
-        for r in (data.to_dict("records"))
+        for r in data.to_dict("records")
     ]
     head = (
         Head("Group"),

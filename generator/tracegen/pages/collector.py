@@ -58,12 +58,13 @@ class Collector(Context):
 
     def figure(self, figure: Figure, **options: object) -> FigureView:
         """Draw a figure with all its downloads, or say why it is not drawn; `options` as its content takes them."""
-        content = figure.content(self, **options)
         refused = self.refusal(figure.needs)
-        title = figure.title if refused or not content.title else content.title
-        if refused or content.empty:
-            caption = figure.explanation.counts if refused else content.caption
-            return FigureView(figure.key, title, caption, content.alt, None, refused or content.empty)
+        if refused:
+            return FigureView(figure.key, figure.title, figure.explanation.counts, figure.title, None, refused)
+        content = figure.content(self, **options)
+        title = content.title or figure.title
+        if content.empty:
+            return FigureView(figure.key, title, content.caption, content.alt, None, content.empty)
         for name, value in content.values.items():
             self.value(name, *value)
         caption = content.caption + self.noted(figure.needs)
@@ -88,8 +89,7 @@ class Collector(Context):
 
     def value(self, key: str, value: object, unit: str, text: str) -> str:
         """Publish a named value and return its text; an unknown one is published as null."""
-        exact = None if value is None else value
-        self.values[key] = {"value": exact, "unit": unit, "text": text}
+        self.values[key] = {"value": value, "unit": unit, "text": text}
         return text
 
     def drawn(
