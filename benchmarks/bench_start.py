@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -14,10 +16,8 @@ from tracegen.capture.execute import last_lines, run_program
 from tracegen.errors import EnvironmentFailure
 from tracegen.progress import Progress
 
-HELP_LIMIT, SHOW_LIMIT = (
-    10.0,
-    2.0,
-)  # times: where Python starts in 0.02 s and pandas in 0.3 s, 0.2 s and 0.6 s
+# Times: where Python starts in 0.02 s and pandas in 0.3 s, these are 0.2 s, 0.6 s and 0.6 s.
+HELP_LIMIT, FIRST_LIMIT, AGAIN_LIMIT = 10.0, 2.0, 30.0
 TRACEGEN = ("-m", "tracegen")
 
 
@@ -33,11 +33,14 @@ def run(quick: bool) -> list[Result]:
             "help": (*TRACEGEN, "--help"),
             "version": (*TRACEGEN, "--version"),
             "pandas": ("-c", "import pandas"),
-            "show": (*TRACEGEN, "show", str(folder)),
+            "first": (*TRACEGEN, "show", str(folder)),
+            "again": (*TRACEGEN, "show", str(folder)),
         }
         taken: dict[str, list[float]] = {key: [] for key in commands}
         for _ in range(rounds):  # in turn: what else the machine does meets all of them
             for key, command in commands.items():
+                if key == "first":
+                    shutil.rmtree(work / "cache", ignore_errors=True)
                 taken[key].append(_seconds(work, command))
     progress.done()
     least = {key: min(times) for key, times in taken.items()}
@@ -45,14 +48,16 @@ def run(quick: bool) -> list[Result]:
     return [
         Result("tracegen --help / python -c pass", least["help"] / least["bare"], "×", HELP_LIMIT, how),
         Result("tracegen --version / python -c pass", least["version"] / least["bare"], "×", HELP_LIMIT, how),
-        Result("tracegen show / import pandas", least["show"] / least["pandas"], "×", SHOW_LIMIT, how),
-        *(Result(" ".join(("python", *commands[key])[:4]), least[key], "s", note=how) for key in commands),
+        Result("tracegen show, first / import pandas", least["first"] / least["pandas"], "×", FIRST_LIMIT, how),
+        Result("tracegen show, again / python -c pass", least["again"] / least["bare"], "×", AGAIN_LIMIT, how),
+        *(Result(f"{key}: {' '.join(('python', *commands[key])[:4])}", least[key], "s", note=how) for key in commands),
     ]
 
 
 def _seconds(work: Path, command: tuple[str, ...]) -> float:
     log = work / "log.txt"
-    ended = run_program([sys.executable, *command], stdout=log, stderr=log)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(work / "cache")}
+    ended = run_program([sys.executable, *command], stdout=log, stderr=log, environment=environment)
     if ended.status != 0:
         raise EnvironmentFailure(f"{' '.join(command)}: {ended.ending}:\n{last_lines(log)}")
     return ended.seconds

@@ -11,9 +11,10 @@ from tests.random_files import size_of, write_random_model
 from tests.random_models import GPT_OSS_TYPES, gpt_oss
 
 from tracegen import store
-from tracegen.capture.llama_cpp import alone, cache_folder
+from tracegen.capture.llama_cpp import alone
 from tracegen.errors import EnvironmentFailure
 from tracegen.progress import Progress
+from tracegen.resources import cache_folder
 
 NAME, DTYPE = "gpt-oss-20b-shape", "Q8_0"
 ARCHITECTURE = gpt_oss(

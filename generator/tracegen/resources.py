@@ -1,8 +1,9 @@
-"""Where the package finds the files that are no Python: templates, native sources, the sample."""
+"""Where tracegen finds files that are not Python: templates, native sources, the sample, the user's cache."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,12 @@ def folder(name: str) -> Path:
     if installed.is_dir():
         return installed
     raise EnvironmentFailure(f"{installed}: is missing from the installation; install tracegen again")
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/tracegen`, by default `~/.cache/tracegen`. It need not exist."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "tracegen"
 
 
 def default_config() -> Path:

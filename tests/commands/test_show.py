@@ -19,8 +19,10 @@ import pytest
 
 from tests.builders import a_run, scaled_case, without
 from tests.site_project import stored
+from tracegen import store
 from tracegen.analysis.buffers import total_peak
 from tracegen.cli import main
+from tracegen.folders import run_folder
 from tracegen.tables import frame
 
 
@@ -188,3 +190,38 @@ def test_an_op_cannot_steer_the_terminal(
     stored(Path("experiments"), a_run(), {**made, "graph_nodes": nodes.assign(op=op)})
     assert "time in MUL\\x1b[2J[red], measured" in printed(capsys)
     assert "time in MUL\\x1b[2J[red], measured" in on_a_terminal(tmp_path, "show", "demo", columns=200)
+
+
+def test_shown_again_a_run_says_the_same_without_reading_its_tables(
+    tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words, numbers = printed(capsys), printed(capsys, "--json")
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the tables are read again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "read_tables", refuse)
+        assert printed(capsys) == words
+        assert printed(capsys, "--json") == numbers
+    (run_folder("demo") / "tables" / "ops.parquet").unlink()
+    assert main(["show", "demo"]) == 2
+    assert "ops.parquet: is missing" in capsys.readouterr().err
+
+
+def test_what_is_shown_again_loads_no_tables(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "experiments", a_run(), scaled_case(2, 1, moe=True)).folder
+    script = (
+        "import sys; from tracegen.cli import main; main(sys.argv[1:]); "
+        "print(sorted({'pandas', 'numpy', 'pyarrow'} & set(sys.modules)), file=sys.stderr)"
+    )
+    loaded = [
+        subprocess.run(
+            [sys.executable, "-c", script, "show", str(folder)],
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            check=True, capture_output=True, text=True,
+        ).stderr.strip()
+        for _ in range(2)
+    ]  # fmt: skip
+    assert loaded == ["['numpy', 'pandas', 'pyarrow']", "[]"]

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracegen.capture.execute import last_lines, run_program
-from tracegen.capture.llama_cpp import alone, cache_folder, ensure_source, has_hooks, read_upstream
+from tracegen.capture.llama_cpp import alone, ensure_source, has_hooks, read_upstream
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.progress import Progress
+from tracegen.resources import cache_folder
 from tracegen.resources import folder as resource_folder
 
 LIBRARY = "libtensor-trace.so"

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tracegen.capture.llama_cpp import cache_folder
 from tracegen.capture.page_cache import forget, is_told, resident_pages
 from tracegen.errors import EnvironmentFailure
 from tracegen.hashes import HashCache
 from tracegen.progress import BYTES, Progress
+from tracegen.resources import cache_folder
 
 PIECE = 8 << 20  # bytes read at a time: whole pages of any size
 

@@ -19,6 +19,7 @@ from tracegen.capture.execute import last_lines, run_program
 from tracegen.capture.hooked_tree import hook_tree, hooks_version, plan_hooks
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.progress import Progress
+from tracegen.resources import cache_folder
 from tracegen.resources import folder as resource_folder
 from tracegen.store import sha256_of, whole_folder
 
@@ -57,12 +58,6 @@ class Build:
     def programs(self) -> Path:
         """Where the programs and libraries lie."""
         return self.folder / "build" / "bin"
-
-
-def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/tracegen`, by default `~/.cache/tracegen`."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "tracegen"
 
 
 def read_upstream(native: Path) -> Upstream:

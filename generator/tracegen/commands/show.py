@@ -29,6 +29,7 @@ EPILOG = (
 )
 EXAMPLES = ("tracegen show first-look", "tracegen show first-look/run-003 --ops --pass 4", "tracegen show quick --json")
 LIMIT = 50
+PER_TOKEN = "_bytes_per_token"  # after the name of a kind of memory
 # What is read of a run, for the key figures and for the ops: half of the time goes into tables.
 OVERVIEW = (
     "files", "passes", "graph_nodes", "graph_edges", "ops", "spans", "placements", "touches", "tensors", "buffers",
@@ -79,14 +80,21 @@ def command(
         _print_stats(made, store.read_tables(folder / "tables"), as_json)
     elif buffers:
         _print_table(_largest_first(store.read_tables(folder / "tables", ("buffers",))["buffers"]), as_json)
+    elif ops:
+        _print_ops(store.read_tables(folder / "tables", OVERVIEW), pass_id, limit or LIMIT, as_json)
     else:
-        tables = store.read_tables(folder / "tables", OVERVIEW)
-        if ops:
-            _print_ops(tables, pass_id, limit or LIMIT, as_json)
-        else:
-            figures = _figures(made, tables)
-            _print_pairs(_overview(figures), figures, as_json)
+        figures = _figures_of(folder, made)
+        _print_pairs(_overview(figures), figures, as_json)
     return 0
+
+
+def _figures_of(folder: Path, run: Run) -> dict[str, Any]:
+    """The key figures of a stored run, which are computed when it is shown for the first time."""
+    from tracegen import store
+    from tracegen.remembered import remembered
+
+    files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
+    return remembered(folder, files, lambda: _figures(run, store.read_tables(folder / "tables", OVERVIEW)))
 
 
 def _print_ops(tables: Tables, pass_id: int | None, limit: int, as_json: bool) -> None:
@@ -162,7 +170,7 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
         "generate_ns": summary.generate_ns,
         "tokens_per_second_generate": summary.generate_rate,
         "ops_per_token": summary.ops_per_token,
-        **{f"{memory}_bytes_per_token": n for memory, n in summary.generate_token_bytes.items()},
+        **{f"{memory}{PER_TOKEN}": n for memory, n in summary.generate_token_bytes.items()},
         "file_bytes": summary.file_bytes or None,
         "touched_bytes": summary.touched_bytes,
         "touched_share": summary.touched_share,
@@ -184,8 +192,6 @@ def _kinds(tables: Tables) -> dict[str, int]:
 
 def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     """The key figures in words, in reading order."""
-    from tracegen.tables import MEMORY_KINDS
-
     more = figures["more_models"]
     times = figures["time_by_op_ns"]
     return {
@@ -199,7 +205,11 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         "prompt": _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"]),
         "generation": _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
         "ops per token": figures["ops_per_token"],
-        **{f"{m} bytes touched per token": _mib(figures[f"{m}_bytes_per_token"]) for m in MEMORY_KINDS},
+        **{
+            f"{key.removesuffix(PER_TOKEN)} bytes touched per token": _mib(size)
+            for key, size in figures.items()
+            if key.endswith(PER_TOKEN)
+        },
         "read from storage by measured passes": _mib(figures["read_bytes"]),
         "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
         **{

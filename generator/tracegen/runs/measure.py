@@ -15,7 +15,7 @@ from tracegen.capture.conditions import (
 )
 from tracegen.capture.execute import Completed, last_lines, run_program
 from tracegen.capture.hashing import hash_files
-from tracegen.capture.llama_cpp import cache_folder, has_load_mode, traced_program
+from tracegen.capture.llama_cpp import has_load_mode, traced_program
 from tracegen.capture.plan import command_for, environment_for, settings_of
 from tracegen.capture.pressure import Pressure, under_pressure
 from tracegen.demo.models import KINDS, recipe_hash, write_demo_model
@@ -23,6 +23,7 @@ from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.model import Experiment, Repetition, Run
 from tracegen.progress import BYTES, Progress
 from tracegen.readers.gguf.file import Model, read_model
+from tracegen.resources import cache_folder
 from tracegen.runs.facts import Captured
 from tracegen.runs.recording import Stages, record, refuse_nothing
 
