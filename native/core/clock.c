@@ -1,4 +1,4 @@
-/* Which clock the events are timed by, and what leads from it to CLOCK_MONOTONIC. */
+/* Chooses the clock that times the events, and writes the moments that convert its ticks to CLOCK_MONOTONIC. */
 #include "tt.h"
 
 #include <stdio.h>
@@ -8,19 +8,19 @@
 bool tt_tsc = false;
 
 #if defined(__x86_64__)
-/* Whether the first line of a file that begins with `begins` holds `word` among words. */
-static bool line_has(const char * path, const char * begins, const char * word) {
-    FILE * file  = fopen(path, "r");
-    char * line  = NULL;
-    size_t size  = 0;
-    bool   found = false;
+/* Whether the first line of a file that begins with `prefix` contains `word`. */
+static bool line_has(const char * path, const char * prefix, const char * word) {
+    FILE * file     = fopen(path, "r");
+    char * line     = NULL;
+    size_t size     = 0;
+    bool   has_word = false;
     while (file && getline(&line, &size, file) > 0) {
-        if (strncmp(line, begins, strlen(begins)) != 0) {
+        if (strncmp(line, prefix, strlen(prefix)) != 0) {
             continue;
         }
         char * rest = NULL;
-        for (char * at = strtok_r(line, " \t\n", &rest); at && !found; at = strtok_r(NULL, " \t\n", &rest)) {
-            found = strcmp(at, word) == 0;
+        for (char * at = strtok_r(line, " \t\n", &rest); at && !has_word; at = strtok_r(NULL, " \t\n", &rest)) {
+            has_word = strcmp(at, word) == 0;
         }
         break;
     }
@@ -28,10 +28,11 @@ static bool line_has(const char * path, const char * begins, const char * word) 
     if (file) {
         fclose(file);
     }
-    return found;
+    return has_word;
 }
 
-/* NULL, or why the time stamp counter is no clock here: it must tick evenly, in sleep too, and alike on all cores. */
+/* Why the time stamp counter cannot serve as a clock, or NULL: it must tick evenly, also in sleep, and alike on all
+   cores. */
 static const char * fault_of_tsc(void) {
     if (!line_has("/proc/cpuinfo", "flags", "constant_tsc")) {
         return "the processor does not say constant_tsc";
@@ -49,42 +50,43 @@ static const char * fault_of_tsc(void) { return "this is no x86-64 processor"; }
 #endif
 
 const char * tt_clock_choose(void) {
-    const char * asked = getenv("TENSOR_TRACE_CLOCK");
-    if (asked && strcmp(asked, "monotonic") == 0) {
+    const char * choice = getenv("TENSOR_TRACE_CLOCK");
+    if (choice && strcmp(choice, "monotonic") == 0) {
         tt_tsc = false;
         return "TENSOR_TRACE_CLOCK asks for it";
     }
     const char * fault = fault_of_tsc();
 
     tt_tsc = !fault;
-    if (asked && *asked && strcmp(asked, "tsc") != 0) {
-        fprintf(stderr, "tensor_trace: TENSOR_TRACE_CLOCK is %.64s; it may be tsc or monotonic\n", asked);
+    if (choice && *choice && strcmp(choice, "tsc") != 0) {
+        fprintf(stderr, "tensor_trace: TENSOR_TRACE_CLOCK is %.64s; it may be tsc or monotonic\n", choice);
         return tt_tsc ? "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the processor's clock can be relied on"
                       : "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the processor's clock cannot be relied on";
     }
-    if (asked && *asked && fault) {
+    if (choice && *choice && fault) {
         fprintf(stderr, "tensor_trace: no TENSOR_TRACE_CLOCK=tsc here: %s; monotonic it is\n", fault);
     }
     return fault ? fault : "constant_tsc, nonstop_tsc, and the kernel keeps its time by it";
 }
 
-/* One clock read between two of the other; once more when something came in between. */
+/* Reads CLOCK_MONOTONIC between two reads of the counter, and takes the middle of the two. Reads again while the two
+   are far apart, because the thread was interrupted. */
 struct tt_moment tt_moment(void) {
     enum { TRIES = 4, CLOSE = 1000 };
-    struct tt_moment made = { 0 };
-    uint64_t         best = UINT64_MAX;
+    struct tt_moment moment  = { 0 };
+    uint64_t         closest = UINT64_MAX;
     if (!tt_tsc) {
-        made.ns = made.ticks = tt_now();
-        return made;
+        moment.ns = moment.ticks = tt_now();
+        return moment;
     }
-    for (int i = 0; i < TRIES && best > CLOSE; i++) {
+    for (int i = 0; i < TRIES && closest > CLOSE; i++) {
         const uint64_t before = tt_ticks(), ns = tt_now(), apart = tt_ticks() - before;
-        if (apart < best) {
-            made = (struct tt_moment) { .ns = ns, .ticks = before + apart / 2 };
-            best = apart;
+        if (apart < closest) {
+            moment  = (struct tt_moment) { .ns = ns, .ticks = before + apart / 2 };
+            closest = apart;
         }
     }
-    return made;
+    return moment;
 }
 
 void tt_clock(struct tt_trace * trace, const struct tt_moment * moment) {

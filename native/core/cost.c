@@ -1,4 +1,4 @@
-/* What recording costs on this machine, in this folder, now: measured when a run begins, and noted in its trace. */
+/* Measures what recording costs on this machine and in this folder, when a run begins. */
 #include "tt.h"
 
 #include "tensor_trace.h"
@@ -9,15 +9,16 @@
 
 enum { WORK_BYTES = 256 << 10 };
 
-static volatile uint8_t seen;
+static volatile uint8_t sink;
 
-/* As kernels do between the begin and the end of an op: what the tracer had in the nearest caches is gone. */
+/* Reads memory as a kernel does between the begin and the end of an op: it evicts the tracer's data from the nearest
+   caches. */
 static void work_like_a_kernel(const uint8_t * bytes, size_t size) {
     uint8_t sum = 0;
     for (size_t i = 0; i < size; i += 64) {
         sum = (uint8_t) (sum + bytes[i]);
     }
-    seen = sum;
+    sink = sum;
 }
 
 static int by_size(const void * a, const void * b) {
@@ -25,8 +26,8 @@ static int by_size(const void * a, const void * b) {
     return (x > y) - (x < y);
 }
 
-/* What an op event takes out of a pass: beside such work, less what the same clock reads take without it; of both the
-   median, for others may use the machine. 0: no memory. */
+/* The ns that an op event adds to a pass: the median with an event in such work less the median without one. Medians,
+   because other programs may use the machine. 0: out of memory. */
 static double event_beside_work(struct tt_writer * writer, const struct tt_compute_work * work) {
     enum { N = 500 };
     uint8_t * bytes = malloc(WORK_BYTES);
@@ -37,20 +38,20 @@ static double event_beside_work(struct tt_writer * writer, const struct tt_compu
     memset(bytes, 1, WORK_BYTES);
     tt_thread_begin(writer, work, 1, 2);
     for (int i = 0; i < 2 * N; i++) {
-        const int with = i & 1;
+        const int with_event = i & 1;
         work_like_a_kernel(bytes, WORK_BYTES);
         const uint64_t t0 = tt_now();
-        if (with) {
+        if (with_event) {
             tensor_trace_op_begin(writer, i / 2);
         }
         const uint64_t t1 = tt_now();
         work_like_a_kernel(bytes, WORK_BYTES);
         const uint64_t t2 = tt_now();
-        if (with) {
+        if (with_event) {
             tensor_trace_op_end(writer, i / 2);
         }
-        const uint64_t t3 = tt_now();
-        took[with][i / 2] = t1 - t0 + t3 - t2;
+        const uint64_t t3       = tt_now();
+        took[with_event][i / 2] = t1 - t0 + t3 - t2;
     }
     tt_thread_end(writer);
     free(bytes);
@@ -59,7 +60,8 @@ static double event_beside_work(struct tt_writer * writer, const struct tt_compu
     return (double) took[1][N / 2] - (double) took[0][N / 2];
 }
 
-/* The least disturbed of some rounds of events into a file of their own, which has no name: chunks are paid for. */
+/* Takes the fastest of several rounds. The events go into a file of their own, deleted while it is open, so that the
+   cost of allocating chunks is part of the figure. event_ns is that or the cost beside work, whichever is larger. */
 bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost) {
     enum { ROUNDS = 5, N_NODES = 800, N_COMPUTES = 82, N = N_NODES * N_COMPUTES }; /* a round fills a chunk */
     static const char            name[] = "cost-events";
@@ -91,10 +93,10 @@ bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost) {
         cost->event_ns = event < cost->event_ns ? event : cost->event_ns;
         cost->clock_ns = clock < cost->clock_ns ? clock : cost->clock_ns;
     }
-    const double beside = event_beside_work(&writer, &work);
+    const double beside_work = event_beside_work(&writer, &work);
 
-    cost->event_ns   = beside > cost->event_ns ? beside : cost->event_ns;
-    const bool whole = writer.segment.header->dropped_records == 0;
+    cost->event_ns      = beside_work > cost->event_ns ? beside_work : cost->event_ns;
+    const bool complete = writer.segment.header->dropped_records == 0;
     tt_segment_close(&writer.segment, false);
-    return whole;
+    return complete;
 }

@@ -1,4 +1,4 @@
-/* What is worth knowing about the process, the machine and the clock, as key and value. */
+/* Writes facts about the process, the machine and the clock as TT_INFO records, each a key and a value. */
 #include "tt.h"
 
 #include <sched.h>
@@ -25,7 +25,7 @@ static void note_command_line(struct tt_trace * trace) {
     }
 }
 
-/* Only what changes what is measured: other variables may hold secrets. */
+/* Only variables that change what is measured: others may hold secrets. */
 static void note_environment(struct tt_trace * trace) {
     static const char * const prefixes[] = { "GGML_", "LLAMA_", "OMP_", "GOMP_", "KMP_", "TENSOR_TRACE_", "MALLOC_" };
     extern char **            environ;
@@ -81,7 +81,7 @@ static void note_machine(struct tt_trace * trace) {
 static void note_build_and_clock(struct tt_trace * trace) {
     char           text[128];
     struct tt_cost cost;
-#if defined(__VERSION__) && !defined(TT_ATTACH) /* attached, llama.cpp's compiler is not ours */
+#if defined(__VERSION__) && !defined(TT_ATTACH) /* with attached tracing, another compiler made llama.cpp */
     tt_info(trace, "build.compiler", __VERSION__);
 #endif
 #ifdef TENSOR_TRACE_BUILD
@@ -90,7 +90,7 @@ static void note_build_and_clock(struct tt_trace * trace) {
 #ifdef TENSOR_TRACE_HOOKED
     tt_info(trace, "build.hooked", TENSOR_TRACE_HOOKED); /* which hooks, in which llama.cpp */
 #endif
-    if (tt_measure_cost(trace, &cost)) { /* else the reader says that it is not known */
+    if (tt_measure_cost(trace, &cost)) { /* else the reader says that the cost is not known */
         snprintf(text, sizeof text, "%.2f", cost.event_ns);
         tt_info(trace, "cost.event_ns", text);
         snprintf(text, sizeof text, "%.2f", cost.clock_ns);

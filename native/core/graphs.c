@@ -1,12 +1,13 @@
-/* Each distinct graph and each distinct placement is written once. */
+/* Writes each distinct graph and each distinct placement once. */
 #include "tt.h"
 
 #include <string.h>
 
-/* Look up, number and write under one lock: no other thread may name what is not written yet. */
-static struct tt_known keep(struct tt_trace * trace, struct tt_map * map, uint64_t hash, uint32_t * count,
-                            enum tt_type type, const void * head, size_t head_bytes, uint32_t * number,
-                            const void * rows, size_t rows_bytes) {
+/* Looks up a hash; if it is new, gives it a number (`number`, a field of `head`) and writes the record. All of it under
+   one lock: no other thread may use a number before its record is written. */
+static struct tt_known find_or_write(struct tt_trace * trace, struct tt_map * map, uint64_t hash, uint32_t * count,
+                                     enum tt_type type, const void * head, size_t head_bytes, uint32_t * number,
+                                     const void * rows, size_t rows_bytes) {
     struct tt_known known = { .number = TT_NONE, .is_new = false };
     pthread_mutex_lock(&trace->lock);
     if (!tt_map_get(map, hash, &known.number)) {
@@ -26,13 +27,13 @@ static struct tt_known keep(struct tt_trace * trace, struct tt_map * map, uint64
 struct tt_known tt_graph(struct tt_trace * trace, const struct tt_node * nodes, uint32_t n_nodes, uint32_t n_leafs) {
     const size_t    bytes = ((size_t) n_nodes + n_leafs) * sizeof *nodes;
     struct tt_graph head  = { .hash = tt_hash(n_nodes, nodes, bytes), .n_nodes = n_nodes, .n_leafs = n_leafs };
-    return keep(trace, &trace->graphs, head.hash, &trace->n_graphs, TT_GRAPH, &head, sizeof head, &head.graph, nodes,
-                bytes);
+    return find_or_write(trace, &trace->graphs, head.hash, &trace->n_graphs, TT_GRAPH, &head, sizeof head, &head.graph,
+                         nodes, bytes);
 }
 
 struct tt_known tt_placement(struct tt_trace * trace, uint32_t graph, const struct tt_place * places, uint32_t n) {
     const size_t        bytes = n * sizeof *places;
     struct tt_placement head  = { .hash = tt_hash(graph + 1u, places, bytes), .graph = graph, .n = n };
-    return keep(trace, &trace->placements, head.hash, &trace->n_placements, TT_PLACEMENT, &head, sizeof head,
-                &head.placement, places, bytes);
+    return find_or_write(trace, &trace->placements, head.hash, &trace->n_placements, TT_PLACEMENT, &head, sizeof head,
+                         &head.placement, places, bytes);
 }

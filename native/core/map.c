@@ -1,4 +1,4 @@
-/* Open addressing, linear probing, at most half full. */
+/* A hash map with open addressing and linear probing, at most half full; and the hash function. */
 #include "tt.h"
 
 #include <stdlib.h>

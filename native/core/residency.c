@@ -1,4 +1,4 @@
-/* Which pages of the mapped model files are in memory: asked of mincore when a load or a pass has ended. */
+/* Records which pages of the mapped model files are in memory: asks mincore when a load or a pass has ended. */
 #include "tt.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { MOST_RANGES = 256 };
 struct range {
     uintptr_t address;
     size_t    size;
-    uint64_t  last; /* hash of what was found before; 0: nothing yet */
+    uint64_t  last_hash; /* of its pages when they were last written; 0: never */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
@@ -19,7 +19,7 @@ static struct range    ranges[MOST_RANGES];
 static size_t          n_ranges, pages_size;
 static uint8_t *       pages;
 
-static bool add(uintptr_t address, size_t size) {
+static bool add_range(uintptr_t address, size_t size) {
     if (size == 0 || n_ranges == MOST_RANGES) {
         return size == 0;
     }
@@ -29,51 +29,51 @@ static bool add(uintptr_t address, size_t size) {
 
 bool tt_residency_add(const void * address, size_t size) {
     pthread_mutex_lock(&lock);
-    const bool added = add((uintptr_t) address, size);
+    const bool added = add_range((uintptr_t) address, size);
     pthread_mutex_unlock(&lock);
     return added;
 }
 
 bool tt_residency_cut(const void * address, size_t size) {
     const uintptr_t begin = (uintptr_t) address, end = begin + size;
-    bool            whole = true;
+    bool            has_room = true;
     pthread_mutex_lock(&lock);
     for (size_t i = n_ranges; i-- > 0;) {
         const struct range old     = ranges[i];
         const uintptr_t    old_end = old.address + old.size;
         if (begin < old_end && old.address < end) {
             ranges[i] = ranges[--n_ranges];
-            whole     = add(old.address, begin > old.address ? begin - old.address : 0) && whole;
-            whole     = add(end, end < old_end ? old_end - end : 0) && whole;
+            has_room  = add_range(old.address, begin > old.address ? begin - old.address : 0) && has_room;
+            has_room  = add_range(end, end < old_end ? old_end - end : 0) && has_room;
         }
     }
     pthread_mutex_unlock(&lock);
-    return whole;
+    return has_room;
 }
 
 static bool room_for(size_t n) {
     if (n > pages_size) {
-        uint8_t * made = realloc(pages, n);
-        if (!made) {
+        uint8_t * larger = realloc(pages, n);
+        if (!larger) {
             return false;
         }
-        pages      = made;
+        pages      = larger;
         pages_size = n;
     }
     return true;
 }
 
-/* Stretches of pages that are in memory: how many, and with `made` first and length of each. */
-static uint32_t runs_of(size_t n_pages, uint32_t * made) {
+/* Counts the runs of pages that are in memory; if `runs` is not NULL, writes first page and length of each to it. */
+static uint32_t runs_of(size_t n_pages, uint32_t * runs) {
     uint32_t n = 0;
     for (size_t i = 0; i < n_pages;) {
         size_t end = i;
         while (end < n_pages && (pages[end] & 1)) {
             end++;
         }
-        if (end > i && made) {
-            made[2 * n]     = (uint32_t) i;
-            made[2 * n + 1] = (uint32_t) (end - i);
+        if (end > i && runs) {
+            runs[2 * n]     = (uint32_t) i;
+            runs[2 * n + 1] = (uint32_t) (end - i);
         }
         n += end > i;
         i = end > i ? end : i + 1;
@@ -89,25 +89,25 @@ static bool write_range(struct tt_trace * trace, struct range * range, uint32_t 
     for (size_t i = 0; i < n_pages; i++) {
         pages[i] &= 1; /* the other bits are undefined */
     }
-    const uint64_t            hash   = tt_hash(0, pages, n_pages);
-    const bool                same   = hash == range->last;
-    const uint32_t            n      = same ? 0 : runs_of(n_pages, NULL);
-    const struct tt_residency record = {
+    const uint64_t            hash      = tt_hash(0, pages, n_pages);
+    const bool                unchanged = hash == range->last_hash;
+    const uint32_t            n         = unchanged ? 0 : runs_of(n_pages, NULL);
+    const struct tt_residency record    = {
         .address    = range->address,
         .size_bytes = range->size,
         .pass       = pass,
         .load       = load,
         .page_bytes = (uint32_t) page,
-        .n_runs     = same ? TT_NONE : n,
+        .n_runs     = unchanged ? TT_NONE : n,
     };
     uint8_t * at = tt_record_begin(trace, TT_RESIDENCY, sizeof record + (size_t) n * 8, tt_now());
     if (!at) {
-        return true; /* counted there */
+        return true; /* tt_record_begin has counted the drop */
     }
     memcpy(at, &record, sizeof record);
-    runs_of(same ? 0 : n_pages, (uint32_t *) (void *) (at + sizeof record));
+    runs_of(unchanged ? 0 : n_pages, (uint32_t *) (void *) (at + sizeof record));
     tt_record_end(trace);
-    range->last = hash;
+    range->last_hash = hash;
     return true;
 }
 

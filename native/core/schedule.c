@@ -1,4 +1,4 @@
-/* How long the threads of a pass ran, and how long they could have run and had no processor: asked of the kernel. */
+/* Asks the kernel how long the threads of a pass ran, and how long they were runnable but had no processor. */
 #include "tt.h"
 
 #include <fcntl.h>
@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The clock of a thread's processor time, from its number: what pthread_getcpuclockid makes of a pthread_t. */
+/* The clock of a thread's processor time, from the thread's number; pthread_getcpuclockid would need a pthread_t. */
 static clockid_t processor_clock(uint32_t os_thread) {
     enum { SCHEDULER = 2, OF_ONE_THREAD = 4 };
     return (clockid_t) (~os_thread << 3 | OF_ONE_THREAD | SCHEDULER);
 }
 
-/* The second number of schedstat: ns for which the thread was runnable and did not run. */
+/* Nanoseconds for which the thread was runnable but did not run: the second number of schedstat. */
 static uint64_t run_delay(int file) {
     char               text[96];
     unsigned long long ran, waited;
@@ -35,7 +35,7 @@ void tt_schedule_of_thread(struct tt_writer * writer) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", writer->os_thread);
     if (writer->schedstat > 0) {
-        close(writer->schedstat); /* of the thread that had this writer before */
+        close(writer->schedstat); /* of the thread that owned this writer before */
     }
     writer->schedstat = open(path, O_RDONLY | O_CLOEXEC);
     writer->since     = time_of(writer);
@@ -46,10 +46,10 @@ bool tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin
     begin->ns        = tt_now();
     const uint32_t n = trace->n_writers;
     if (n > begin->size) {
-        struct tt_thread_time * made = realloc(begin->times, 2 * n * sizeof *made);
+        struct tt_thread_time * larger = realloc(begin->times, 2 * n * sizeof *larger);
 
-        begin->times = made ? made : begin->times;
-        begin->size  = made ? 2 * n : begin->size;
+        begin->times = larger ? larger : begin->times;
+        begin->size  = larger ? 2 * n : begin->size;
     }
     begin->n = n <= begin->size ? n : 0;
     for (const struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
@@ -61,50 +61,53 @@ bool tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin
     return begin->n == n;
 }
 
-static uint64_t more(uint64_t before, uint64_t after) {
+/* after - before, at least 0; TT_UNKNOWN where one of them is unknown. */
+static uint64_t difference(uint64_t before, uint64_t after) {
     return before == TT_UNKNOWN || after == TT_UNKNOWN ? TT_UNKNOWN : after > before ? after - before : 0;
 }
 
-static void add(uint64_t * sum, uint64_t value) {
+static void add_known(uint64_t * sum, uint64_t value) {
     *sum = *sum == TT_UNKNOWN || value == TT_UNKNOWN ? TT_UNKNOWN : *sum + value;
 }
 
-struct span {
+struct interval { /* of one thread, within a pass */
     struct tt_thread_time before, after;
-    bool                  whole;
+    bool                  from_begin; /* it begins when the pass does */
 };
 
-static void count(struct tt_schedule * made, const struct span * of) {
-    const uint64_t ran    = more(of->before.cpu_ns, of->after.cpu_ns),
-                   waited = more(of->before.delay_ns, of->after.delay_ns);
-    add(&made->cpu_ns, ran);
-    add(&made->run_delay_ns, waited);
-    made->n_threads++;
-    if (of->whole && ran != TT_UNKNOWN && waited != TT_UNKNOWN) {
-        const uint64_t stood = more(ran + waited, made->counted_ns);
-        made->blocked_ns     = stood < made->blocked_ns ? stood : made->blocked_ns;
+static void add_thread(struct tt_schedule * sums, const struct interval * thread) {
+    const uint64_t ran    = difference(thread->before.cpu_ns, thread->after.cpu_ns),
+                   waited = difference(thread->before.delay_ns, thread->after.delay_ns);
+    add_known(&sums->cpu_ns, ran);
+    add_known(&sums->run_delay_ns, waited);
+    sums->n_threads++;
+    if (thread->from_begin && ran != TT_UNKNOWN && waited != TT_UNKNOWN) {
+        const uint64_t blocked = difference(ran + waited, sums->counted_ns);
+        sums->blocked_ns       = blocked < sums->blocked_ns ? blocked : sums->blocked_ns;
     }
 }
 
-/* A thread that came in the middle counts since then; only one that was there all the time tells for how long it stood.
-   Threads are asked first and the stretch ends then: none of them can have run or waited for longer than it. */
+/* A thread that got its writer during the pass counts from then on; only threads that had one from the begin count for
+   blocked_ns. The clock is read after all threads were asked, so no thread can have run or waited longer than
+   counted_ns. */
 struct tt_schedule tt_schedule_end(struct tt_trace * trace, const struct tt_schedule_begin * begin) {
     enum { MOST = 512 };
-    struct tt_schedule made = { .blocked_ns = TT_UNKNOWN };
-    struct span        spans[MOST];
+    struct tt_schedule sums = { .blocked_ns = TT_UNKNOWN };
+    struct interval    threads[MOST];
     uint32_t           n = 0;
     pthread_mutex_lock(&trace->lock);
     for (const struct tt_writer * writer = trace->writers; writer && n < MOST; writer = writer->next) {
         if (atomic_load(&writer->owned)) {
-            const bool whole = writer->place < begin->n && begin->times[writer->place].os_thread == writer->os_thread;
-            const struct tt_thread_time before = whole ? begin->times[writer->place] : writer->since;
-            spans[n++] = (struct span) { .before = before, .after = time_of(writer), .whole = whole };
+            const bool from_begin =
+                writer->place < begin->n && begin->times[writer->place].os_thread == writer->os_thread;
+            const struct tt_thread_time before = from_begin ? begin->times[writer->place] : writer->since;
+            threads[n++] = (struct interval) { .before = before, .after = time_of(writer), .from_begin = from_begin };
         }
     }
     pthread_mutex_unlock(&trace->lock);
-    made.counted_ns = tt_now() - begin->ns;
+    sums.counted_ns = tt_now() - begin->ns;
     for (uint32_t i = 0; i < n; i++) {
-        count(&made, &spans[i]);
+        add_thread(&sums, &threads[i]);
     }
-    return made;
+    return sums;
 }

@@ -11,7 +11,7 @@
 
 static size_t pages(size_t bytes) { return (bytes + TT_PAGE - 1) / TT_PAGE * TT_PAGE; }
 
-static bool take(struct tt_budget * budget, uint64_t bytes) {
+static bool take_budget(struct tt_budget * budget, uint64_t bytes) {
     uint64_t left = atomic_load_explicit(&budget->left, memory_order_relaxed);
     while (left >= bytes) {
         if (atomic_compare_exchange_weak(&budget->left, &left, left - bytes)) {
@@ -21,64 +21,66 @@ static bool take(struct tt_budget * budget, uint64_t bytes) {
     return false;
 }
 
-/* Disk space first: a full disk is an error here, not a SIGBUS later. Then zeros, which bring the
- * pages into the cache in large pieces: faulting them in one by one costs 28 ns an event, this 7. */
+/* Allocates disk space first: a full disk is then an error here, not a SIGBUS later. Then writes zeros, which bring the
+ * pages into the cache in large pieces: that costs 7 ns an event; page faults one by one would cost 28. */
 static int allocate(int fd, off_t at, size_t bytes) {
     static uint8_t zeros[256 << 10];
-    int            failed = posix_fallocate(fd, at, (off_t) bytes);
-    while (!failed && bytes > 0) {
-        const ssize_t done = pwrite(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros, at);
+    int            error = posix_fallocate(fd, at, (off_t) bytes);
+    while (!error && bytes > 0) {
+        const ssize_t written = pwrite(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros, at);
 
-        failed = done > 0 ? 0 : done < 0 ? errno : EIO;
-        at += done;
-        bytes -= (size_t) done;
+        error = written > 0 ? 0 : written < 0 ? errno : EIO;
+        at += written;
+        bytes -= (size_t) written;
     }
-    return failed;
+    return error;
 }
 
-/* Map what was allocated, writable before the first event: MAP_POPULATE would only make it readable. */
-static void * map(int fd, off_t at, size_t bytes) {
-    void * made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+/* Maps what was allocated and makes its pages writable before the first event; MAP_POPULATE would only make them
+   readable. */
+static void * map_chunk(int fd, off_t at, size_t bytes) {
+    void * chunk = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 #ifdef MADV_POPULATE_WRITE
-    if (made != MAP_FAILED && madvise(made, bytes, MADV_POPULATE_WRITE) != 0) {
-        errno = 0; /* before Linux 5.14 the first write of a page pays */
+    if (chunk != MAP_FAILED && madvise(chunk, bytes, MADV_POPULATE_WRITE) != 0) {
+        errno = 0; /* before Linux 5.14: the first write to each page faults */
     }
 #endif
-    return made;
+    return chunk;
 }
 
-/* The system call: an attached tracer stands in for munmap, and what is ours it need not tell, under our lock least of all. */
+/* The system call, not munmap: with attached tracing munmap is our own function, which takes locks and records. */
 static void unmap(void * address, size_t bytes) { (void) syscall(SYS_munmap, address, bytes); }
 
-void tt_segment_explain(struct tt_segment * segment, int fault) {
+void tt_segment_explain(struct tt_segment * segment, int error) {
     if (segment->header) {
-        const uint32_t why  = fault == EDQUOT   ? TT_DROPPED_LIMIT
-            : fault == ENOSPC || fault == EFBIG ? TT_DROPPED_NO_SPACE
+        const uint32_t why   = error == EDQUOT  ? TT_DROPPED_LIMIT
+            : error == ENOSPC || error == EFBIG ? TT_DROPPED_NO_SPACE
                                                 : TT_DROPPED_ERROR;
-        uint32_t       none = TT_DROPPED_UNKNOWN;
-        __atomic_compare_exchange_n(&segment->header->dropped_why, &none, why, false, __ATOMIC_RELAXED,
+        uint32_t       unset = TT_DROPPED_UNKNOWN;
+        __atomic_compare_exchange_n(&segment->header->dropped_why, &unset, why, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
     }
 }
 
+/* Appends `bytes` to the file and maps them; NULL: errno says why not. */
 static void * extend(struct tt_segment * segment, size_t bytes) {
     const off_t at = (off_t) segment->file_bytes;
-    if (!take(segment->budget, bytes)) {
+    if (!take_budget(segment->budget, bytes)) {
         errno = EDQUOT;
         return NULL;
     }
-    const int full = allocate(segment->fd, at, bytes);
-    void *    made = full ? MAP_FAILED : map(segment->fd, at, bytes);
-    if (made == MAP_FAILED) {
-        const int why = full ? full : errno;
-        if (ftruncate(segment->fd, at) == 0) { /* else zeros stay behind the last chunk: harmless */
+    const int failure = allocate(segment->fd, at, bytes);
+    void *    chunk   = failure ? MAP_FAILED : map_chunk(segment->fd, at, bytes);
+    if (chunk == MAP_FAILED) {
+        const int error = failure ? failure : errno;
+        if (ftruncate(segment->fd, at) == 0) { /* if it fails, zeros stay behind the last chunk: harmless */
             atomic_fetch_add(&segment->budget->left, bytes);
         }
-        errno = why;
+        errno = error;
         return NULL;
     }
     segment->file_bytes += bytes;
-    return made;
+    return chunk;
 }
 
 static void leave_chunk(struct tt_segment * segment) {
@@ -99,11 +101,11 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     }
     struct tt_file_header * header = extend(segment, TT_PAGE);
     if (!header) {
-        const int why = errno;
+        const int error = errno;
         close(segment->fd);
         unlinkat(folder, name, 0);
         segment->fd = -1;
-        errno       = why;
+        errno       = error;
         return false;
     }
     memcpy(header->magic, TT_MAGIC, sizeof header->magic);
@@ -126,8 +128,8 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
     if (segment->payload && segment->room - segment->used >= bytes) {
         return true;
     }
-    const size_t             wanted = pages(bytes + sizeof(struct tt_chunk_header));
-    const size_t             usual = pages(segment->chunk_bytes), size = wanted > usual ? wanted : usual;
+    const size_t             wanted   = pages(bytes + sizeof(struct tt_chunk_header));
+    const size_t             smallest = pages(segment->chunk_bytes), size = wanted > smallest ? wanted : smallest;
     struct tt_chunk_header * chunk = extend(segment, size);
     if (!chunk) {
         tt_segment_explain(segment, errno);
@@ -145,18 +147,18 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
 }
 
 void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t bytes) {
-    if (segment->header) { /* atomic: a thread that got no file of its own counts in the main segment's header */
+    if (segment->header) { /* atomic: threads without a file of their own all count in the main segment's header */
         __atomic_fetch_add(&segment->header->dropped_records, records, __ATOMIC_RELAXED);
         __atomic_fetch_add(&segment->header->dropped_bytes, bytes, __ATOMIC_RELAXED);
     }
 }
 
-/* Read the chunks back from the file and give each its checksum. */
-static void seal(struct tt_segment * segment) {
+/* Reads each chunk back from the file and writes its checksum. */
+static void write_checksums(struct tt_segment * segment) {
     enum { STEP = 1 << 18 };
     uint8_t * buffer = malloc(STEP);
     if (!buffer) {
-        return; /* unsealed chunks are readable, and the reader says so */
+        return; /* unsealed chunks can be read, and the reader reports them */
     }
     uint64_t at = TT_PAGE;
     while (at < segment->file_bytes) {
@@ -189,21 +191,21 @@ void tt_segment_close(struct tt_segment * segment, bool in_use) {
     if (segment->fd < 0) {
         return;
     }
-    if (in_use) { /* a thread may still write: leave the mapping, and the last chunk unsealed */
+    if (in_use) { /* a thread may still write: leave the mapping, and the chunks unsealed */
         return;
     }
     if (segment->chunk) {
-        const size_t size = pages(segment->used + sizeof *segment->chunk);
-        const size_t old  = segment->chunk->size_bytes;
-        segment->file_bytes -= old - size;
+        const size_t size     = pages(segment->used + sizeof *segment->chunk);
+        const size_t old_size = segment->chunk->size_bytes;
+        segment->file_bytes -= old_size - size;
         segment->chunk->size_bytes = size;
-        unmap(segment->chunk, old);
+        unmap(segment->chunk, old_size);
         segment->chunk = NULL;
         if (ftruncate(segment->fd, (off_t) segment->file_bytes) != 0) {
-            errno = 0; /* only space is lost: chunks say where they end */
+            errno = 0; /* only disk space is lost: each chunk says where it ends */
         }
     }
-    seal(segment);
+    write_checksums(segment);
     close(segment->fd);
     segment->fd = -1; /* the header page stays mapped: a thread that still runs may count a drop in it */
 }

@@ -1,4 +1,4 @@
-/* The run as a whole: run id, main segment, names, facts about process and machine. */
+/* The trace as a whole: its run id, the records of the main segment, and the strings that they name. */
 #include "tt.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ void tt_forget(struct tt_trace * trace) {
     pthread_mutex_destroy(&trace->lock);
 }
 
-/* After a record that did not fit only the end is written: others may name what is missing. */
+/* After a record that did not fit only TT_END is written: other records could refer to what is missing. */
 void * tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns) {
     const size_t padded = (payload + 7) / 8 * 8;
     const size_t length = sizeof(struct tt_record) + padded;
@@ -156,12 +156,12 @@ void tt_record(struct tt_trace * trace, enum tt_type type, const void * payload,
 
 static bool remember(struct tt_trace * trace, const char * text, uint64_t hash) {
     if (trace->n_strings == trace->texts_size) {
-        const uint32_t size = trace->texts_size ? trace->texts_size * 2 : 256;
-        char **        made = realloc(trace->texts, size * sizeof *made);
-        if (!made) {
+        const uint32_t size   = trace->texts_size ? trace->texts_size * 2 : 256;
+        char **        larger = realloc(trace->texts, size * sizeof *larger);
+        if (!larger) {
             return false;
         }
-        trace->texts      = made;
+        trace->texts      = larger;
         trace->texts_size = size;
     }
     char * copy = strdup(text);
@@ -173,7 +173,7 @@ static bool remember(struct tt_trace * trace, const char * text, uint64_t hash) 
     return true;
 }
 
-/* Under the lock as a whole: no record may name a string before the string is written. */
+/* Called under the lock: no record may name a string before the string is written. 0, the empty string: no room. */
 static uint32_t string_locked(struct tt_trace * trace, const char * text) {
     const size_t size = strlen(text);
     uint32_t     number;

@@ -1,4 +1,4 @@
-/* What the files of the tracer share. Nothing here knows ggml; ../ggml does. */
+/* Types and functions that the files of the tracer share. Nothing in this folder knows ggml; ../ggml does. */
 #ifndef TT_H
 #define TT_H
 
@@ -19,12 +19,13 @@ static inline uint64_t tt_now(void) {
     return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
 
-/* clock.c: events count ticks, of the time stamp counter where it is a clock, else of CLOCK_MONOTONIC */
+/* clock.c: events are timed in ticks: of the time stamp counter where it can serve as a clock (tt_tsc), else ns of
+   CLOCK_MONOTONIC */
 extern bool tt_tsc __attribute__((visibility("hidden")));
-struct tt_moment {
+struct tt_moment { /* one moment on both clocks */
     uint64_t ns, ticks;
 };
-const char *     tt_clock_choose(void); /* reads TENSOR_TRACE_CLOCK; says why it is this one */
+const char *     tt_clock_choose(void); /* reads TENSOR_TRACE_CLOCK, sets tt_tsc; returns the reason for the choice */
 struct tt_moment tt_moment(void);
 
 static inline uint64_t tt_ticks(void) {
@@ -39,7 +40,7 @@ static inline uint64_t tt_ticks(void) {
 /* crc32.c */
 uint32_t tt_crc32(uint32_t crc, const void * data, size_t size);
 
-/* map.c: 64-bit key (never 0) to 32-bit number, grows, never forgets unless cleared */
+/* map.c: a hash map from a 64-bit key (never 0) to a 32-bit number; it grows, and single keys cannot be removed */
 struct tt_map {
     uint64_t * keys;
     uint32_t * values;
@@ -57,10 +58,10 @@ struct tt_budget {
 };
 struct tt_segment {
     int                      fd;
-    uint64_t                 file_bytes;           /* where the next chunk begins */
-    size_t                   chunk_bytes;          /* smallest chunk to allocate */
+    uint64_t                 file_bytes;  /* size of the file: where the next chunk begins */
+    size_t                   chunk_bytes; /* smallest chunk to allocate */
     uint32_t                 sequence;
-    uint8_t *                payload; /* of the chunk in use, or NULL */
+    uint8_t *                payload; /* of the current chunk, or NULL */
     size_t                   room, used;
     struct tt_chunk_header * chunk;
     struct tt_file_header *  header;
@@ -68,13 +69,16 @@ struct tt_segment {
 };
 bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget);
-/* Make room for `bytes` without a seam; false: there is none, and nothing was written. */
+/* Make room for `bytes` in one chunk; false: there is no room, and nothing was written. */
 bool tt_segment_reserve(struct tt_segment * segment, size_t bytes);
-/* Keep for the reader why there was no room; the first reason (an errno) is the one that counts. */
-void tt_segment_explain(struct tt_segment * segment, int fault);
+/* Note in the file header why there was no room (`error`, an errno); only the first reason is kept. */
+void tt_segment_explain(struct tt_segment * segment, int error);
+/* Count records and bytes that were not written. */
 void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t bytes);
+/* Write the checksums and close; in_use: a thread may still write, so leave the file open and unsealed. */
 void tt_segment_close(struct tt_segment * segment, bool in_use);
 
+/* Make the next `bytes` of the payload valid for readers of the file. */
 static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) {
     segment->used += bytes;
     __atomic_store_n(&segment->chunk->committed, (uint64_t) segment->used, __ATOMIC_RELEASE);
@@ -82,41 +86,48 @@ static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) 
 
 /* window.c: which passes are recorded */
 struct tt_window {
-    uint64_t begin_ns, end_ns, first, last, most;
+    uint64_t begin_ns, end_ns; /* of CLOCK_MONOTONIC */
+    uint64_t first, last;      /* numbers of passes, both recorded */
+    uint64_t max_recorded;     /* how many passes at most */
 };
-bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256]); /* reads the environment */
+/* Read TENSOR_TRACE_AFTER, _FOR and _PASSES; false: `error` says what is wrong. */
+bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256]);
+/* Whether the pass with this number, which begins now, is recorded when `n_recorded` passes were recorded before it. */
 bool tt_window_holds(const struct tt_window * window, uint64_t now_ns, uint64_t number, uint64_t n_recorded);
 
 /* trace.c: the run as a whole, and its main segment */
 struct tt_writer;
 struct tt_trace;
+/* Begin a trace in an existing folder; NULL: `error` says why not. */
 struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[256]);
-/* Write the end and the checksums. Others may still call: what comes after is neither recorded nor counted. */
+/* Write the end record and the checksums. Other threads may still call: later records are ignored and not counted. */
 void tt_seal(struct tt_trace * trace);
-void tt_close(struct tt_trace * trace); /* seal and free: when nobody calls any more */
-void tt_forget(struct tt_trace * trace); /* free what it remembers: names, graphs, placements */
-/* A record of `payload` bytes: fill what this returns, then call tt_record_end; NULL: dropped. */
+void tt_close(struct tt_trace * trace); /* seal and free; no other thread may use the trace any more */
+void tt_forget(struct tt_trace * trace); /* free its memory of names, graphs and placements */
+/* Begin a record with `payload` bytes: fill them at the address returned, then call tt_record_end. NULL: the record was
+   dropped, and tt_record_end must not be called. The _locked ones are for callers that hold the lock of the trace. */
 void *   tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
 void     tt_record_end(struct tt_trace * trace);
 void *   tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
 void     tt_record_end_locked(struct tt_trace * trace);
 void     tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
-void     tt_clock(struct tt_trace * trace, const struct tt_moment * moment); /* in clock.c */
-uint32_t tt_string(struct tt_trace * trace, const char * text);
+void     tt_clock(struct tt_trace * trace, const struct tt_moment * moment); /* in clock.c: a TT_CLOCK record */
+uint32_t tt_string(struct tt_trace * trace, const char * text); /* the number of a string, written once */
 void     tt_info(struct tt_trace * trace, const char * key, const char * value);
 uint32_t tt_next_pass(struct tt_trace * trace);
-void     tt_skip_pass(struct tt_trace * trace); /* a pass outside the window: numbered, not recorded */
+void     tt_skip_pass(struct tt_trace * trace); /* a pass outside the window: it takes a number, but is not recorded */
 uint64_t tt_next_compute(struct tt_trace * trace);
 
-/* residency.c: which pages of the mapped files are in memory; false: there are too many ranges */
+/* residency.c: which pages of the mapped files are in memory. Add or remove a range of addresses to ask about; false:
+   there are too many ranges */
 bool tt_residency_add(const void * address, size_t size);
 bool tt_residency_cut(const void * address, size_t size);
 void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
 
-/* facts.c */
+/* facts.c: TT_INFO records about the process, the machine and the clock */
 void tt_facts(struct tt_trace * trace);
 
-/* graphs.c: each distinct graph and placement once */
+/* graphs.c: writes each distinct graph and placement once; number TT_NONE: it could not be written */
 struct tt_known {
     uint32_t number;
     bool     is_new;
@@ -124,30 +135,32 @@ struct tt_known {
 struct tt_known tt_graph(struct tt_trace * trace, const struct tt_node * nodes, uint32_t n_nodes, uint32_t n_leafs);
 struct tt_known tt_placement(struct tt_trace * trace, uint32_t graph, const struct tt_place * places, uint32_t n);
 
-/* writer.c: the path of the ops, one writer per thread, nothing shared; tensor_trace.h has the rest of it */
-/* Fill what, bytes and ne of `index` and put the numbers behind it; their size, or TT_NO_ROOM. */
+/* writer.c: writes the events of the ops; each thread has its own writer. tensor_trace.h declares the other functions. */
+/* Copies the index data of a node: fills `what`, `bytes`, `ne0` and `ne1` of `index` and puts the numbers behind it.
+   Returns the bytes of the numbers, or TT_NO_ROOM when they need more than `room`. */
 #define TT_NO_ROOM SIZE_MAX
 typedef size_t (*tt_index_fn)(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens);
-struct tt_compute_work {           /* what the threads of a compute need; lives until compute_end */
+struct tt_compute_work { /* what the threads of a compute need; valid until compute_end */
     const void *    graph;
     uint64_t        compute;
-    const uint8_t * plan;          /* per node: 1 when index data must be copied; NULL: none */
-    size_t          index_bytes;   /* most that the copies of one thread can take */
+    const uint8_t * plan; /* per node: not 0 where index data must be copied; NULL: nowhere */
+    size_t          index_bytes; /* most bytes that these copies can take */
     uint32_t        n_nodes, n_tokens;
     tt_index_fn     copy_index;
 };
-/* schedule.c: what the kernel tells of a thread: its processor time, and how long it was runnable and did not run */
+/* schedule.c: the kernel's counters of a thread: its processor time, and how long it was runnable but did not run */
 struct tt_thread_time {
     uint64_t cpu_ns, delay_ns;
     uint32_t os_thread;
 };
-struct tt_schedule_begin {
-    struct tt_thread_time * times; /* by place of the writer */
+struct tt_schedule_begin { /* the counters of all threads when a pass began */
+    struct tt_thread_time * times; /* indexed by the writer's place */
     uint32_t                n, size;
-    uint64_t                ns;                   /* just before the first of them was asked */
+    uint64_t                ns; /* just before the first counter was read */
 };
-/* A pass that must be told later how its threads ran; false: out of memory, and those that are there already count less. */
-bool               tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin);
+/* Read the counters when a pass begins. false: out of memory; then each thread counts from when it got its writer. */
+bool tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin);
+/* The sums over all threads since the begin; the caller fills in the pass. */
 struct tt_schedule tt_schedule_end(struct tt_trace * trace, const struct tt_schedule_begin * begin);
 
 struct tt_writer {
@@ -156,48 +169,49 @@ struct tt_writer {
     struct tt_writer *     next;
     uint64_t               last, begin, barrier, barrier_begin; /* ticks; begin is 0 between ops */
     struct tt_compute_work work;
-    const uint8_t *        plan;          /* of the work, where this thread copies index data */
+    const uint8_t *        plan; /* work.plan if this thread copies index data, else NULL */
     int                    first_node;
     uint32_t               thread, os_thread;
-    uint32_t               place;                /* among the writers of the run, from 0 */
-    int                    schedstat;            /* file of its thread's run delay; -1: there is none */
-    struct tt_thread_time  since;   /* when its thread got it */
-    bool                   dropping;
-    atomic_bool            busy, owned;
+    uint32_t               place; /* index among the writers of the run, from 0 */
+    int                    schedstat; /* descriptor of its thread's schedstat; -1: it cannot be opened */
+    struct tt_thread_time  since; /* the thread's counters when it got this writer */
+    bool                   dropping; /* there is no room: the events of this compute are counted, not written */
+    atomic_bool            busy, owned; /* busy: between thread_begin and thread_end */
 };
+/* A writer for the calling thread: a released one or a new one. NULL: the trace is sealed, or out of memory. */
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace);
-void tt_schedule_of_thread(struct tt_writer * writer); /* in schedule.c: under the lock, when a thread gets it */
+void tt_schedule_of_thread(struct tt_writer * writer); /* in schedule.c: set schedstat and since; under the lock */
 void tt_writer_release(struct tt_writer * writer);
-/* Make room for a compute of so many nodes and bytes of index data: before a pass, so that it need not wait for it. */
+/* Make room for a compute with so many nodes and bytes of index data. Called before a pass, so that allocating a chunk
+   is not part of the pass. */
 bool tt_writer_prepare(struct tt_writer * writer, uint32_t n_nodes, size_t index_bytes);
 void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * work, int ith, int nth);
 void tt_thread_end(struct tt_writer * writer);
-/* The same for who learns later when something was, in ticks: attached tracing. */
+/* For attached tracing, which learns the times of an op only after it. All times are in ticks. */
 void tt_thread_end_at(struct tt_writer * writer, uint64_t ticks);
-void tt_index_at(struct tt_writer * writer, int node); /* before the op: its index data, where the plan wants them */
+void tt_index_at(struct tt_writer * writer, int node); /* before the op: copies its index data if the plan says so */
 void tt_op_was(struct tt_writer * writer, int node, int n_fused, uint64_t begin, uint64_t end, uint64_t barrier);
 void tt_writers_seal(struct tt_trace * trace); /* under the lock */
 void tt_writers_free(struct tt_trace * trace);
 enum { TT_THREAD_CHUNK = 1 << 20 };
 
-/* cost.c: nanoseconds that an op event beside other work and a read of its clock alone take in this folder, now */
+/* cost.c: ns that an op event takes beside other work, and ns that a read of its clock takes, in this folder, now */
 struct tt_cost {
     double event_ns, clock_ns;
 };
 bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost); /* false: it could not be measured */
 
-/* shared by trace.c and writer.c */
 struct tt_trace {
     pthread_mutex_t    lock;
     struct tt_segment  main;
     struct tt_budget   budget;
     uint8_t            run_id[16];
     int                folder;
-    bool               full;       /* a record of the main segment was dropped */
+    bool               full; /* a record of the main segment was dropped */
     bool               sealed;
-    const char *       clock;      /* why it is the one that events are timed by */
+    const char *       clock; /* why events are timed by this clock, as tt_clock_choose says */
     uint32_t           n_segments;
-    struct tt_writer * writers;    /* all of this run, in use or not */
+    struct tt_writer * writers; /* all writers of this run, owned or not */
     uint32_t           n_writers;
     struct tt_map      strings, graphs, placements;
     char **            texts;

@@ -1,4 +1,4 @@
-/* Which passes are recorded: those of a stretch of time, so many of them, or those with certain numbers. */
+/* Decides which passes are recorded: those in an interval of time, the first N of them, or those with given numbers. */
 #include "tt.h"
 
 #include <ctype.h>
@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Seconds of the environment as nanoseconds; `none` when it is not set. */
-static bool seconds(const char * name, uint64_t none, uint64_t * made, char error[256]) {
+/* Reads an environment variable in seconds as nanoseconds; `unset` where it is not set. */
+static bool read_seconds(const char * name, uint64_t unset, uint64_t * ns, char error[256]) {
     const char * text = getenv(name);
     if (!text || !*text) {
-        *made = none;
+        *ns = unset;
         return true;
     }
     char *       end   = NULL;
@@ -19,39 +19,40 @@ static bool seconds(const char * name, uint64_t none, uint64_t * made, char erro
         snprintf(error, 256, "%s is %.64s; give seconds", name, text);
         return false;
     }
-    *made = (uint64_t) (value * 1e9);
+    *ns = (uint64_t) (value * 1e9);
     return true;
 }
 
-/* N: so many; A-B: those with these numbers. */
-static bool numbers(const char * text, struct tt_window * window) {
+/* N: the first N passes; A-B: the passes with numbers A to B. */
+static bool read_passes(const char * text, struct tt_window * window) {
     char * end = NULL;
     if (!isdigit((unsigned char) *text)) {
         return false;
     }
-    window->most = strtoull(text, &end, 10);
+    window->max_recorded = strtoull(text, &end, 10);
     if (!*end) {
         return true;
     }
     if (*end != '-' || !isdigit((unsigned char) end[1])) {
         return false;
     }
-    window->first = window->most;
-    window->most  = UINT64_MAX;
-    window->last  = strtoull(end + 1, &end, 10);
+    window->first        = window->max_recorded;
+    window->max_recorded = UINT64_MAX;
+    window->last         = strtoull(end + 1, &end, 10);
     return !*end && window->first <= window->last;
 }
 
 bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256]) {
-    *window = (struct tt_window) { .last = UINT64_MAX, .most = UINT64_MAX };
+    *window = (struct tt_window) { .last = UINT64_MAX, .max_recorded = UINT64_MAX };
     uint64_t after, length;
-    if (!seconds("TENSOR_TRACE_AFTER", 0, &after, error) || !seconds("TENSOR_TRACE_FOR", UINT64_MAX, &length, error)) {
+    if (!read_seconds("TENSOR_TRACE_AFTER", 0, &after, error)
+        || !read_seconds("TENSOR_TRACE_FOR", UINT64_MAX, &length, error)) {
         return false;
     }
     window->begin_ns  = now_ns + after;
     window->end_ns    = length < UINT64_MAX - window->begin_ns ? window->begin_ns + length : UINT64_MAX;
     const char * text = getenv("TENSOR_TRACE_PASSES");
-    if (text && *text && !numbers(text, window)) {
+    if (text && *text && !read_passes(text, window)) {
         snprintf(error, 256, "TENSOR_TRACE_PASSES is %.64s; give how many, or FIRST-LAST", text);
         return false;
     }
@@ -60,5 +61,5 @@ bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256])
 
 bool tt_window_holds(const struct tt_window * window, uint64_t now_ns, uint64_t number, uint64_t n_recorded) {
     return now_ns >= window->begin_ns && now_ns < window->end_ns && number >= window->first && number <= window->last
-        && n_recorded < window->most;
+        && n_recorded < window->max_recorded;
 }

@@ -1,4 +1,4 @@
-/* The path of the ops: two clock reads and one unit of 16 bytes per op and thread. */
+/* Writes the events of the ops: two clock reads and one unit of 16 bytes per op and thread. */
 #include "tt.h"
 
 #include "tensor_trace.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_CHUNK = 16 << 20, PARTS = 16 };
+enum { MAX_CHUNK = 16 << 20, COMPUTES_PER_CHUNK = 16 };
 
-static const uint64_t PATIENCE_NS = 3000000000; /* on a machine that others use up */
+static const uint64_t PATIENCE_NS = 3000000000; /* a thread may wait so long for a processor on a busy machine */
 
 struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     pthread_mutex_lock(&trace->lock);
@@ -34,9 +34,9 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
                             TT_THREAD_CHUNK, &trace->budget)) {
             trace->n_segments++;
         } else {
-            const int fault        = errno;
-            writer->segment.header = trace->main.header; /* what it drops is counted there */
-            tt_segment_explain(&writer->segment, fault);
+            const int error        = errno;
+            writer->segment.header = trace->main.header; /* its drops are counted there */
+            tt_segment_explain(&writer->segment, error);
         }
         writer->trace  = trace;
         writer->place  = trace->n_writers++;
@@ -44,7 +44,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
         trace->writers = writer;
     }
     if (writer) {
-        writer->os_thread = (uint32_t) gettid(); /* a system call: not for every compute */
+        writer->os_thread = (uint32_t) gettid(); /* here, because a system call for every compute would cost too much */
         tt_schedule_of_thread(writer);
         atomic_store(&writer->owned, true);
     }
@@ -52,11 +52,11 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     return writer;
 }
 
-/* The writer of a thread that ends in the middle of a compute is not given to another: its file ends there. */
+/* The writer of a thread that ends in the middle of a compute stays owned: no other thread may append to its file. */
 void tt_writer_release(struct tt_writer * writer) { atomic_store(&writer->owned, atomic_load(&writer->busy)); }
 
-/* A thread that has just left its last barrier is about to end its part, as soon as it gets a processor. */
-static bool stays_busy(struct tt_writer * writer, uint64_t until) {
+/* Waits for a thread that has left its last barrier and will end its part as soon as it gets a processor. */
+static bool still_busy(struct tt_writer * writer, uint64_t until) {
     const struct timespec pause = { .tv_nsec = 100000 };
     bool                  busy  = atomic_load_explicit(&writer->busy, memory_order_acquire);
     while (busy && tt_now() < until) {
@@ -69,7 +69,7 @@ static bool stays_busy(struct tt_writer * writer, uint64_t until) {
 void tt_writers_seal(struct tt_trace * trace) {
     const uint64_t until = tt_now() + PATIENCE_NS;
     for (struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
-        tt_segment_close(&writer->segment, stays_busy(writer, until));
+        tt_segment_close(&writer->segment, still_busy(writer, until));
     }
 }
 
@@ -87,16 +87,19 @@ void tt_writers_free(struct tt_trace * trace) {
     trace->writers = NULL;
 }
 
-/* In place: an event built elsewhere and copied stalls on its own stores. Chunks and units keep it aligned. */
+/* Events are built in place: building one elsewhere and copying it would stall on its own stores. It is aligned, because
+   chunks and units are. */
 static inline void * next_unit(struct tt_writer * writer) { return writer->segment.payload + writer->segment.used; }
 
-/* Room for a whole compute at once: nothing on the way may fail. Any of its ops may turn out long. */
+/* Reserves room for a whole compute, so that no event of it can fail. Each of its ops may need a long unit. */
 bool tt_writer_prepare(struct tt_writer * writer, uint32_t n_nodes, size_t index_bytes) {
     const size_t bytes = (size_t) n_nodes * sizeof(struct tt_long_op) + sizeof(struct tt_thread_begin)
         + sizeof(struct tt_thread_end) + index_bytes;
-    if (TT_UNLIKELY(bytes > writer->segment.chunk_bytes / PARTS && writer->segment.chunk_bytes < MOST_CHUNK)) {
-        writer->segment.chunk_bytes =
-            bytes < MOST_CHUNK / PARTS ? bytes * PARTS : MOST_CHUNK; /* little is left at seams */
+    if (TT_UNLIKELY(bytes > writer->segment.chunk_bytes / COMPUTES_PER_CHUNK
+                    && writer->segment.chunk_bytes < MAX_CHUNK)) {
+        writer->segment.chunk_bytes = bytes < MAX_CHUNK / COMPUTES_PER_CHUNK
+            ? bytes * COMPUTES_PER_CHUNK
+            : MAX_CHUNK; /* little is left at the end */
     }
     return tt_segment_reserve(&writer->segment, bytes);
 }
@@ -140,17 +143,17 @@ void tt_thread_end_at(struct tt_writer * writer, uint64_t ticks) {
 
 void tt_thread_end(struct tt_writer * writer) { tt_thread_end_at(writer, tt_ticks()); }
 
-/* Out of line: inlined, its registers would be saved for every op. */
+/* Not inlined: else every op would save the registers that this needs. */
 static __attribute__((noinline)) void copy_index(struct tt_writer * writer, int node) {
     struct tt_segment * segment = &writer->segment;
-    const size_t        kept =
+    const size_t        reserved =
         ((size_t) writer->work.n_nodes - (size_t) node) * sizeof(struct tt_long_op) + sizeof(struct tt_thread_end);
     const size_t      left  = segment->room - segment->used;
     struct tt_index * index = next_unit(writer);
     size_t            size  = TT_NO_ROOM;
-    if (left > kept + sizeof *index) {
+    if (left > reserved + sizeof *index) {
         *index = (struct tt_index) { .time = tt_ticks(), .node = (uint32_t) node, .type = TT_INDEX, .more = TT_MORE };
-        size   = writer->work.copy_index(writer->work.graph, node, index, left - kept - sizeof *index,
+        size   = writer->work.copy_index(writer->work.graph, node, index, left - reserved - sizeof *index,
                                          writer->work.n_tokens);
     }
     if (size == TT_NO_ROOM) {
@@ -179,8 +182,8 @@ void tensor_trace_op_begin(struct tt_writer * writer, int node) {
     writer->begin      = tt_ticks();
 }
 
-/* An op that began long after the last moment, or took long, or in a large graph: two units. */
-static __attribute__((noinline)) void long_op(struct tt_writer * writer, uint64_t end, int n_fused) {
+/* Writes an op whose numbers do not fit into one unit, as two units. */
+static __attribute__((noinline)) void put_long_op(struct tt_writer * writer, uint64_t end, int n_fused) {
     *(struct tt_long_op *) next_unit(writer) = (struct tt_long_op) {
         .begin        = writer->begin,
         .node         = (uint32_t) writer->first_node,
@@ -205,7 +208,7 @@ static inline void put_op(struct tt_writer * writer, int node, uint64_t end) {
     }
     if (TT_UNLIKELY((gap | took) >> 32 || (uint32_t) first >> 16 || (uint32_t) n_fused >> 8)) {
         writer->begin = begin;
-        long_op(writer, end, n_fused);
+        put_long_op(writer, end, n_fused);
         writer->begin = 0;
         return;
     }
@@ -229,7 +232,7 @@ void tt_op_was(struct tt_writer * writer, int node, int n_fused, uint64_t begin,
     put_op(writer, node + n_fused, end);
 }
 
-/* A barrier between two ops is no part of either: the wait shows as the gap. */
+/* A barrier between two ops belongs to neither of them: the reader sees its wait as the gap between them. */
 void tensor_trace_barrier_begin(struct tt_writer * writer) {
     if (writer->begin) {
         writer->barrier_begin = tt_ticks();
