@@ -1,4 +1,4 @@
-/* Graphs: each tensor becomes a struct tt_node, its address a struct tt_place; which numbers to copy when it runs. */
+/* Writes graphs: each tensor as a struct tt_node, its address as a struct tt_place. Copies index data when they run. */
 #include "tt_ggml.h"
 
 #include <stdlib.h>
@@ -8,9 +8,9 @@ static pthread_mutex_t        lock = PTHREAD_MUTEX_INITIALIZER; /* guards what f
 static struct tt_graph_plan * plans;
 static uint32_t               plans_size;
 
-struct scratch {
-    struct tt_map         numbers;   /* tensor -> node or leaf */
-    struct ggml_tensor ** tensors;   /* nodes, leafs, then operands that are neither */
+struct scratch { /* memory for writing a graph, reused by each thread */
+    struct tt_map         numbers; /* tensor -> number of node or leaf */
+    struct ggml_tensor ** tensors; /* nodes, leafs, then operands that are neither */
     struct tt_node *      nodes;
     struct tt_place *     places;
     size_t                size;
@@ -23,13 +23,13 @@ static bool make_room(struct scratch * s, size_t n) {
     }
     free(s->nodes);
     free(s->places);
-    struct ggml_tensor ** kept = realloc(s->tensors, n * sizeof *kept);
-    if (kept) {
-        s->tensors = kept;
+    struct ggml_tensor ** tensors = realloc(s->tensors, n * sizeof *tensors);
+    if (tensors) {
+        s->tensors = tensors;
     }
     s->nodes  = malloc(n * sizeof *s->nodes);
     s->places = malloc(n * sizeof *s->places);
-    s->size   = kept && s->nodes && s->places ? n : 0;
+    s->size   = tensors && s->nodes && s->places ? n : 0;
     return s->size != 0;
 }
 
@@ -46,7 +46,8 @@ static bool add_tensor(struct scratch * s, struct ggml_tensor * tensor, size_t *
     return tt_map_put(&s->numbers, (uintptr_t) tensor, (uint32_t) (*n)++);
 }
 
-/* Number the nodes, the leafs, and what they read or view without being either (copies between backends). */
+/* Numbers the nodes, the leafs, and then the other tensors that these read or view (copies between backends). false: out
+   of memory, or more tensors than there is room for. */
 static bool number_tensors(struct scratch * s, const struct ggml_cgraph * graph, size_t * n) {
     tt_map_clear(&s->numbers);
     if (!make_room(s, (size_t) (graph->n_nodes * 4 + graph->n_leafs + 16))) {
@@ -116,7 +117,7 @@ static const struct ggml_tensor * root_of(const struct ggml_tensor * tensor) {
     return tensor;
 }
 
-/* Only rows of weights and of the KV cache are worth copying: their containers are large. */
+/* Whether a tensor is a weight or in the KV cache: only for these large tensors the used rows are recorded. */
 static bool is_stored(const struct ggml_tensor * tensor) {
     const struct ggml_tensor * root = root_of(tensor);
     return root->op == GGML_OP_NONE && root->buffer
@@ -124,8 +125,8 @@ static bool is_stored(const struct ggml_tensor * tensor) {
             || starts_with(root->name, "cache_"));
 }
 
-/* Which operand of a node holds numbers to keep, and what they are; 0: none. */
-static int index_of(const struct ggml_tensor * node, const struct ggml_tensor ** data) {
+/* The kind (enum tt_index_kind) of the index data of a node, and the operand that holds it; 0: there is none. */
+static int index_kind(const struct ggml_tensor * node, const struct ggml_tensor ** data) {
     switch (node->op) {
         case GGML_OP_GET_ROWS: *data = node->src[1]; return is_stored(node->src[0]) ? TT_INDEX_ROWS : 0;
         case GGML_OP_MUL_MAT_ID: *data = node->src[2]; return TT_INDEX_EXPERTS;
@@ -146,8 +147,9 @@ static int index_of(const struct ggml_tensor * node, const struct ggml_tensor **
     }
 }
 
-/* gate, up and down of a layer share one routing, and layers a mask: the first of them keeps it. */
-static bool seen_before(const struct ggml_cgraph * graph, int node, int what, const struct ggml_tensor * data) {
+/* Whether an earlier node uses the same data: gate, up and down of a layer share one routing, and layers share a mask.
+   Only the first of them copies it. */
+static bool copied_before(const struct ggml_cgraph * graph, int node, int what, const struct ggml_tensor * data) {
     const int slot = what == TT_INDEX_MASK ? 3 : 2;
     for (int i = node - 1; i >= 0 && (what == TT_INDEX_MASK || i >= node - 64); i--) {
         if (graph->nodes[i]->op == graph->nodes[node]->op && graph->nodes[i]->src[slot] == data) {
@@ -157,7 +159,7 @@ static bool seen_before(const struct ggml_cgraph * graph, int node, int what, co
     return false;
 }
 
-/* How many rows a cache of attention has, those of all its streams one after the other. */
+/* How many rows the KV cache of an attention op has, all streams together. */
 static size_t n_cells(const struct ggml_tensor * attention) {
     return (size_t) (attention->src[1]->ne[1] * attention->src[1]->ne[3]);
 }
@@ -171,9 +173,9 @@ static void make_plan(struct tt_graph_plan * plan, const struct ggml_cgraph * gr
     *plan = (struct tt_graph_plan) { 0 };
     for (int i = 0; i < graph->n_nodes; i++) {
         const struct ggml_tensor * data   = NULL;
-        const int                  what   = index_of(graph->nodes[i], &data);
+        const int                  what   = index_kind(graph->nodes[i], &data);
         const bool                 shared = what == TT_INDEX_EXPERTS || what == TT_INDEX_MASK;
-        if (what == 0 || (shared && seen_before(graph, i, what, data))) {
+        if (what == 0 || (shared && copied_before(graph, i, what, data))) {
             continue;
         }
         if (!plan->copies && !(plan->copies = calloc((size_t) graph->n_nodes, 1))) {
@@ -184,13 +186,13 @@ static void make_plan(struct tt_graph_plan * plan, const struct ggml_cgraph * gr
     }
 }
 
-/* Where a row of the mask is not minus infinity, for any row of the query that reads this stream. */
-static void let_through(const struct ggml_tensor * attention, uint8_t * seen) {
+/* Marks each row of the cache for which the mask is not minus infinity in some row of a query that reads its stream. */
+static void mark_attended(const struct ggml_tensor * attention, uint8_t * attended) {
     enum { MINUS_INFINITY = 0xfc00 };
     const struct ggml_tensor *q = attention->src[0], *k = attention->src[1], *mask = attention->src[3];
     const int64_t             n = k->ne[1] < mask->ne[0] ? k->ne[1] : mask->ne[0], per_stream = q->ne[3] / k->ne[3];
     for (int64_t i3 = 0; i3 < q->ne[3]; i3++) {
-        uint8_t * stream = seen + i3 / per_stream * k->ne[1];
+        uint8_t * stream = attended + i3 / per_stream * k->ne[1];
         for (int64_t i2 = 0; i2 < mask->ne[2]; i2++) {
             for (int64_t i1 = 0; i1 < q->ne[1]; i1++) {
                 const uint16_t * row =
@@ -206,28 +208,28 @@ static void let_through(const struct ggml_tensor * attention, uint8_t * seen) {
 }
 
 static size_t copy_mask(const struct ggml_tensor * attention, struct tt_index * index, size_t room) {
-    const size_t n      = n_cells(attention);
-    uint8_t *    seen   = attention->src[3]->data ? calloc(n + 1, 1) : NULL;
-    uint32_t *   at     = (uint32_t *) (void *) (index + 1);
-    uint32_t     n_runs = 0;
-    if (!seen || most_index_bytes(attention, TT_INDEX_MASK, NULL) + TT_UNIT > room) {
-        free(seen);
+    const size_t n        = n_cells(attention);
+    uint8_t *    attended = attention->src[3]->data ? calloc(n + 1, 1) : NULL;
+    uint32_t *   at       = (uint32_t *) (void *) (index + 1);
+    uint32_t     n_runs   = 0;
+    if (!attended || most_index_bytes(attention, TT_INDEX_MASK, NULL) + TT_UNIT > room) {
+        free(attended);
         return TT_NO_ROOM;
     }
-    let_through(attention, seen);
+    mark_attended(attention, attended);
     for (size_t i = 0; i < n; i++) {
-        if (!seen[i]) {
+        if (!attended[i]) {
             continue;
         }
         const size_t first = i;
-        while (seen[i]) { /* the last byte is 0 */
+        while (attended[i]) { /* the last byte is 0 */
             i++;
         }
         *at++ = (uint32_t) first;
         *at++ = (uint32_t) (i - first);
         n_runs++;
     }
-    free(seen);
+    free(attended);
     index->what  = TT_INDEX_MASK;
     index->bytes = sizeof(uint32_t);
     index->ne0   = 2;
@@ -238,24 +240,24 @@ static size_t copy_mask(const struct ggml_tensor * attention, struct tt_index * 
 size_t tt_copy_index(const void * graph_, int i, struct tt_index * index, size_t room, uint32_t n_tokens) {
     const struct ggml_cgraph * graph = graph_;
     const struct ggml_tensor * data  = NULL;
-    const int                  what  = index_of(graph->nodes[i], &data);
+    const int                  what  = index_kind(graph->nodes[i], &data);
     if (what == TT_INDEX_MASK) {
         return copy_mask(graph->nodes[i], index, room);
     }
     const size_t element = ggml_type_size(data->type);
     const size_t n       = (size_t) ggml_nelements(data);
-    /* element by element, token after token: the first element of a token tells its column */
-    const size_t step = what == TT_INDEX_COLUMNS && n_tokens && n % n_tokens == 0 ? n / n_tokens : 1;
-    const size_t kept = n / step;
-    if (kept * element + TT_UNIT > room || !data->data || (element != 4 && element != 8)) {
+    /* the V cache is written element by element, token after token: the first element of a token gives its column */
+    const size_t step     = what == TT_INDEX_COLUMNS && n_tokens && n % n_tokens == 0 ? n / n_tokens : 1;
+    const size_t n_copied = n / step;
+    if (n_copied * element + TT_UNIT > room || !data->data || (element != 4 && element != 8)) {
         return TT_NO_ROOM;
     }
     index->what  = (uint8_t) what;
     index->bytes = (uint8_t) element;
-    index->ne0   = (uint32_t) (step > 1 ? kept : (size_t) data->ne[0]);
-    index->ne1   = (uint32_t) (kept / (index->ne0 ? index->ne0 : 1));
+    index->ne0   = (uint32_t) (step > 1 ? n_copied : (size_t) data->ne[0]);
+    index->ne1   = (uint32_t) (n_copied / (index->ne0 ? index->ne0 : 1));
     uint8_t * at = (uint8_t *) (index + 1);
-    for (size_t k = 0; k < kept; k++, at += element) {
+    for (size_t k = 0; k < n_copied; k++, at += element) {
         size_t       rest = k * step;
         const size_t i0 = rest % (size_t) data->ne[0], i1 = (rest /= (size_t) data->ne[0]) % (size_t) data->ne[1];
         const size_t i2 = (rest /= (size_t) data->ne[1]) % (size_t) data->ne[2], i3 = rest / (size_t) data->ne[2];
@@ -263,23 +265,23 @@ size_t tt_copy_index(const void * graph_, int i, struct tt_index * index, size_t
                (const char *) data->data + i0 * data->nb[0] + i1 * data->nb[1] + i2 * data->nb[2] + i3 * data->nb[3],
                element);
     }
-    return kept * element;
+    return n_copied * element;
 }
 
-static bool keep_plan(uint32_t number, const struct ggml_cgraph * graph) {
+static bool store_plan(uint32_t number, const struct ggml_cgraph * graph) {
     struct tt_graph_plan plan;
     make_plan(&plan, graph);
     pthread_mutex_lock(&lock);
     if (number >= plans_size) {
-        const uint32_t         size = number * 2 + 16;
-        struct tt_graph_plan * made = realloc(plans, size * sizeof *made);
-        if (!made) {
+        const uint32_t         size   = number * 2 + 16;
+        struct tt_graph_plan * larger = realloc(plans, size * sizeof *larger);
+        if (!larger) {
             pthread_mutex_unlock(&lock);
             free(plan.copies);
             return false;
         }
-        memset(made + plans_size, 0, (size - plans_size) * sizeof *made);
-        plans      = made;
+        memset(larger + plans_size, 0, (size - plans_size) * sizeof *larger);
+        plans      = larger;
         plans_size = size;
     }
     plans[number] = plan;
@@ -305,12 +307,12 @@ struct tt_known_graph tt_register(const struct ggml_cgraph * graph) {
         };
     }
     const uint32_t        n_nodes = (uint32_t) graph->n_nodes;
-    const struct tt_known made    = tt_graph(tt_process, s->nodes, n_nodes, (uint32_t) n - n_nodes);
-    if (made.number == TT_NONE || (made.is_new && !keep_plan(made.number, graph))) {
+    const struct tt_known written = tt_graph(tt_process, s->nodes, n_nodes, (uint32_t) n - n_nodes);
+    if (written.number == TT_NONE || (written.is_new && !store_plan(written.number, graph))) {
         return known;
     }
-    known.number    = made.number;
-    known.placement = tt_placement(tt_process, made.number, s->places, (uint32_t) n).number;
+    known.number    = written.number;
+    known.placement = tt_placement(tt_process, written.number, s->places, (uint32_t) n).number;
     return known;
 }
 

@@ -1,4 +1,4 @@
-/* What lies where: loads, file mappings, weights, and buffers from allocation to free. */
+/* Records what is in memory: loads, file mappings, weights, and buffers from allocation to free. */
 #include "tt_ggml.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 struct live_buffer {
-    const void * key;
+    const void * key; /* its ggml_backend_buffer, or the address of a work buffer */
     uint32_t     number;
-    bool         described;
+    bool         described; /* TT_BUFFER_IS was written */
 };
 
 static pthread_mutex_t      lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
@@ -44,7 +44,7 @@ void tensor_trace_load_end(void) {
     }
 }
 
-/* Only who may write a file is told by mincore which of its pages are in memory; others hear that all are. */
+/* mincore tells which pages of a file are in memory only to those who may write it; for others it reports all pages. */
 static void watch_pages(const void * address, size_t size, const char * path, const struct stat * status) {
     if (access(path, W_OK) != 0 && status->st_uid != geteuid()) {
         tt_info(tt_process, "residency.refused", path);
@@ -54,8 +54,8 @@ static void watch_pages(const void * address, size_t size, const char * path, co
 }
 
 bool tensor_trace_prefault_off(void) {
-    const char * asked = getenv("TENSOR_TRACE_PREFAULT");
-    const bool   off   = asked && strcmp(asked, "0") == 0;
+    const char * choice = getenv("TENSOR_TRACE_PREFAULT");
+    const bool   off    = choice && strcmp(choice, "0") == 0;
     tensor_trace_start();
     if (off && tt_process) {
         tt_info(tt_process, "load.prefault", "off");
@@ -117,13 +117,13 @@ static struct live_buffer * find_buffer(const void * key) {
 static uint32_t add_buffer(const void * key) {
     pthread_mutex_lock(&lock);
     if (n_buffers == buffers_size) {
-        const size_t         size = buffers_size ? buffers_size * 2 : 64;
-        struct live_buffer * made = realloc(buffers, size * sizeof *made);
-        if (!made) {
+        const size_t         size   = buffers_size ? buffers_size * 2 : 64;
+        struct live_buffer * larger = realloc(buffers, size * sizeof *larger);
+        if (!larger) {
             pthread_mutex_unlock(&lock);
             return TT_NONE;
         }
-        buffers      = made;
+        buffers      = larger;
         buffers_size = size;
     }
     const uint32_t number = next_buffer++;
@@ -135,10 +135,10 @@ static uint32_t add_buffer(const void * key) {
 static uint32_t remove_buffer(const void * key) {
     uint32_t number = TT_NONE;
     pthread_mutex_lock(&lock);
-    struct live_buffer * found = find_buffer(key);
-    if (found) {
-        number = found->number;
-        *found = buffers[--n_buffers];
+    struct live_buffer * buffer = find_buffer(key);
+    if (buffer) {
+        number  = buffer->number;
+        *buffer = buffers[--n_buffers];
     }
     pthread_mutex_unlock(&lock);
     return number;
@@ -167,10 +167,10 @@ void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer) {
 
 void tensor_trace_buffer_is(struct ggml_backend_buffer * buffer) {
     pthread_mutex_lock(&lock);
-    struct live_buffer * found  = find_buffer(buffer);
-    const uint32_t       number = found ? found->number : TT_NONE;
-    if (found) {
-        found->described = true;
+    struct live_buffer * live   = find_buffer(buffer);
+    const uint32_t       number = live ? live->number : TT_NONE;
+    if (live) {
+        live->described = true;
     }
     pthread_mutex_unlock(&lock);
     if (number != TT_NONE) {
@@ -206,11 +206,11 @@ void tensor_trace_work_end(const void * address) {
 
 uint32_t tt_buffer_of(struct ggml_backend_buffer * buffer) {
     pthread_mutex_lock(&lock);
-    const struct live_buffer * found  = find_buffer(buffer);
-    const uint32_t             number = found ? found->number : TT_NONE;
-    const bool                 fresh  = found && !found->described;
+    const struct live_buffer * live        = find_buffer(buffer);
+    const uint32_t             number      = live ? live->number : TT_NONE;
+    const bool                 undescribed = live && !live->described;
     pthread_mutex_unlock(&lock);
-    if (fresh) {
+    if (undescribed) {
         tensor_trace_buffer_is(buffer);
     }
     return number;

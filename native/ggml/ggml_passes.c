@@ -1,4 +1,4 @@
-/* What runs when: contexts, calls, passes, the computes of a pass, and the threads of a compute. */
+/* Records contexts, calls, passes, the computes of a pass, and the threads of a compute. */
 #include "tt_ggml.h"
 
 #include <stdio.h>
@@ -8,11 +8,11 @@
 enum { MAX_CONTEXTS = 256, MAX_COMPUTES = 64 };
 
 struct live_context {
-    const void *          key;
-    struct tt_known_graph last;
+    const void *          key;  /* the llama_context */
+    struct tt_known_graph last; /* of its last pass */
 };
 struct live_compute {
-    _Atomic(const void *)  key;
+    _Atomic(const void *)  key; /* its ggml_cgraph; NULL: this entry is free */
     struct tt_compute_work work;
 };
 
@@ -21,16 +21,16 @@ static struct live_context contexts[MAX_CONTEXTS];
 static uint32_t            n_contexts;
 static struct live_compute computes[MAX_COMPUTES];
 
-static __thread struct { /* the pass that this thread is evaluating */
+static __thread struct { /* the pass that this thread evaluates */
     uint32_t              pass, split, n_computes, n_tokens;
     struct tt_known_graph graph;
     bool                  open, outside, graph_built, warming_up;
-    bool                  called;   /* a call told whether its passes are recorded: all of them or none */
-    bool                  skipping; /* ... and they are not */
-    bool                  skipped;  /* such a pass is going on */
-} now_in;
+    bool                  called;   /* this thread has made a call: all passes of a call are recorded, or none */
+    bool                  skipping; /* the passes of this call are not recorded */
+    bool                  skipped;  /* the current pass is not recorded */
+} current;
 static __thread struct tt_writer *       my_writer;
-static __thread struct tt_schedule_begin scheduled;
+static __thread struct tt_schedule_begin schedule_begin;
 __thread uint64_t                        tt_hook_ticks;
 
 /* ---- contexts and calls ---- */
@@ -52,11 +52,11 @@ static uint32_t type_name(int type) {
     return tt_string(tt_process, type < 0 ? "" : ggml_type_name((enum ggml_type) type));
 }
 
-void tensor_trace_context(const struct tensor_trace_context * made) {
+void tensor_trace_context(const struct tensor_trace_context * sizes) {
     pthread_mutex_lock(&lock);
     const uint32_t number = n_contexts < MAX_CONTEXTS ? n_contexts++ : TT_NONE;
     if (number != TT_NONE) {
-        contexts[number] = (struct live_context) { .key = made->context };
+        contexts[number] = (struct live_context) { .key = sizes->context };
     }
     pthread_mutex_unlock(&lock);
     if (number == TT_NONE) {
@@ -65,13 +65,13 @@ void tensor_trace_context(const struct tensor_trace_context * made) {
     }
     const struct tt_context record = {
         .context   = number,
-        .load      = made->load == TT_NONE ? tt_last_load() : made->load,
-        .n_ctx     = made->n_ctx,
-        .n_batch   = made->n_batch,
-        .n_ubatch  = made->n_ubatch,
-        .n_threads = made->n_threads,
-        .type_k    = type_name(made->type_k),
-        .type_v    = type_name(made->type_v),
+        .load      = sizes->load == TT_NONE ? tt_last_load() : sizes->load,
+        .n_ctx     = sizes->n_ctx,
+        .n_batch   = sizes->n_batch,
+        .n_ubatch  = sizes->n_ubatch,
+        .n_threads = sizes->n_threads,
+        .type_k    = type_name(sizes->type_k),
+        .type_v    = type_name(sizes->type_v),
     };
     tt_record(tt_process, TT_CONTEXT, &record, sizeof record, tt_now());
 }
@@ -83,39 +83,39 @@ static void context_event(enum tt_type type, uint32_t context, uint32_t value) {
 
 void tensor_trace_call(const void * context) {
     TT_TIMED_HOOK;
-    now_in.called   = true;
-    now_in.skipping = !tt_wanted();
-    if (!now_in.skipping) {
+    current.called   = true;
+    current.skipping = !tt_wanted();
+    if (!current.skipping) {
         context_event(TT_CALL, context_number(context), 0);
     }
 }
 
 void tensor_trace_logits(const void * context) {
     TT_TIMED_HOOK;
-    if (!now_in.skipping) {
+    if (!current.skipping) {
         context_event(TT_LOGITS, context_number(context), 0);
     }
 }
 
 void tensor_trace_sampled(int32_t token) {
     TT_TIMED_HOOK;
-    if (!now_in.skipping) {
+    if (!current.skipping) {
         context_event(TT_SAMPLED, TT_NONE, (uint32_t) token);
     }
 }
 
 void tt_was_warmup(const void * context) {
-    if (!now_in.skipping) {
+    if (!current.skipping) {
         context_event(TT_WARMUP, context_number(context), 0);
     }
 }
 
-void tensor_trace_warmup(bool begins) { now_in.warming_up = begins; }
-void tensor_trace_graph_built(void) { now_in.graph_built = true; }
+void tensor_trace_warmup(bool begins) { current.warming_up = begins; }
+void tensor_trace_graph_built(void) { current.graph_built = true; }
 
 static struct tt_known_graph graph_of_pass(uint32_t context, const struct ggml_cgraph * graph) {
     struct tt_known_graph * last      = context != TT_NONE ? &contexts[context].last : NULL;
-    const bool              unchanged = last && !now_in.graph_built && last->graph == graph && last->number != TT_NONE;
+    const bool              unchanged = last && !current.graph_built && last->graph == graph && last->number != TT_NONE;
     if (unchanged && !tt_verify) {
         return *last;
     }
@@ -130,45 +130,45 @@ static struct tt_known_graph graph_of_pass(uint32_t context, const struct ggml_c
     return known;
 }
 
-/* A pass outside the window: what it would have said of its graph must be asked for again. */
+/* A pass outside the window. Its graph is not registered, so the context's last graph is no longer known. */
 static void skip_pass(uint32_t context) {
     tt_skip_pass(tt_process);
     if (context != TT_NONE) {
         contexts[context].last = (struct tt_known_graph) { .number = TT_NONE };
     }
-    now_in.skipped = true;
+    current.skipped = true;
 }
 
 void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     TT_TIMED_HOOK;
     const uint32_t context = context_number(ubatch->context);
-    if (!now_in.called || !ubatch->context) {
-        now_in.skipping = !tt_wanted();
+    if (!current.called || !ubatch->context) {
+        current.skipping = !tt_wanted();
     }
-    if (now_in.skipping || !tt_enter()) {
+    if (current.skipping || !tt_enter()) {
         skip_pass(context);
         return;
     }
-    now_in.graph              = graph_of_pass(context, ubatch->graph);
-    now_in.graph_built        = false;
-    now_in.pass               = tt_next_pass(tt_process);
-    now_in.split              = 0;
-    now_in.n_computes         = 0;
-    now_in.n_tokens           = ubatch->n_tokens;
-    now_in.open               = true;
-    struct tt_writer * writer = tt_my_writer(); /* this thread is there from the begin */
-    if (writer && now_in.graph.number != TT_NONE) {
-        const struct tt_graph_plan plan = tt_plan_of(now_in.graph.number);
+    current.graph             = graph_of_pass(context, ubatch->graph);
+    current.graph_built       = false;
+    current.pass              = tt_next_pass(tt_process);
+    current.split             = 0;
+    current.n_computes        = 0;
+    current.n_tokens          = ubatch->n_tokens;
+    current.open              = true;
+    struct tt_writer * writer = tt_my_writer(); /* so that this thread has a writer when the pass begins */
+    if (writer && current.graph.number != TT_NONE) {
+        const struct tt_graph_plan plan = tt_plan_of(current.graph.number);
         (void) tt_writer_prepare(writer, (uint32_t) ubatch->graph->n_nodes,
-                                 plan.index_bytes); /* else its ops are dropped */
+                                 plan.index_bytes); /* if it fails, the ops are dropped and counted */
     }
-    (void) tt_schedule_begin(tt_process, &scheduled);
+    (void) tt_schedule_begin(tt_process, &schedule_begin);
     struct tt_pass pass = {
-        .pass      = now_in.pass,
+        .pass      = current.pass,
         .context   = context,
-        .graph     = now_in.graph.number,
-        .placement = now_in.graph.placement,
-        .flags = (ubatch->warmup || now_in.warming_up ? TT_PASS_WARMUP : 0u) | (ubatch->encoder ? TT_PASS_ENCODER : 0u)
+        .graph     = current.graph.number,
+        .placement = current.graph.placement,
+        .flags = (ubatch->warmup || current.warming_up ? TT_PASS_WARMUP : 0u) | (ubatch->encoder ? TT_PASS_ENCODER : 0u)
             | (ubatch->context ? 0u : TT_PASS_OUTSIDE),
         .n_tokens    = ubatch->n_tokens,
         .n_sequences = ubatch->n_sequences,
@@ -177,7 +177,7 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     const size_t           size   = sizeof pass + ubatch->n_tokens * sizeof(struct tt_token);
     const struct tt_moment moment = tt_moment();
 
-    tt_hook_ticks = entered - moment.ticks; /* of this hook only what comes now lies in the pass */
+    tt_hook_ticks = entered - moment.ticks; /* only the rest of this hook is part of the pass */
     tt_clock(tt_process, &moment);
     uint8_t * at = tt_record_begin(tt_process, TT_PASS_BEGIN, size, moment.ns);
     if (!at) {
@@ -198,18 +198,18 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     tt_record_end(tt_process);
 }
 
-/* The pass ends first: what is asked and written about it then is not in it. */
-static void end_pass(int status, const struct tt_moment * ended, const struct tt_schedule * schedule) {
+/* Writes what is known about the pass. The pass ended before, so that this is no part of it. */
+static void write_pass_end(int status, const struct tt_moment * ended, const struct tt_schedule * schedule) {
     const struct tt_moment moment = *ended;
     const struct tt_pass   pass   = {
-        .pass      = now_in.pass,
+        .pass      = current.pass,
         .context   = TT_NONE,
-        .graph     = now_in.graph.number,
-        .placement = now_in.graph.placement,
+        .graph     = current.graph.number,
+        .placement = current.graph.placement,
         .status    = status,
         .usage     = tt_usage_now(),
     };
-    now_in.open = false;
+    current.open = false;
     tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(tt_process, &moment);
     tt_record(tt_process, TT_SCHEDULE, schedule, sizeof *schedule, moment.ns);
@@ -220,17 +220,19 @@ static void end_pass(int status, const struct tt_moment * ended, const struct tt
 
 void tensor_trace_pass_end(int status) {
     const uint64_t entered = tt_ticks();
-    if (now_in.skipped) {
-        now_in.skipped = false;
-        tt_hook_ticks  = 0;
+    if (current.skipped) {
+        current.skipped = false;
+        tt_hook_ticks   = 0;
         return;
     }
     const struct tt_moment moment   = tt_moment();
-    struct tt_schedule     schedule = tt_schedule_end(tt_process, &scheduled);
+    struct tt_schedule     schedule = tt_schedule_end(tt_process, &schedule_begin);
 
-    schedule.pass               = now_in.pass;
-    const struct tt_hooks hooks = { .ticks = tt_hook_ticks + moment.ticks - entered, .pass = now_in.pass, .inside = 1 };
-    end_pass(status, &moment, &schedule);
+    schedule.pass               = current.pass;
+    const struct tt_hooks hooks = { .ticks  = tt_hook_ticks + moment.ticks - entered,
+                                    .pass   = current.pass,
+                                    .inside = 1 };
+    write_pass_end(status, &moment, &schedule);
     tt_hook_ticks = 0;
     tt_record(tt_process, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     tt_leave();
@@ -259,43 +261,43 @@ void tt_map_nodes(const struct ggml_cgraph * part, const struct ggml_cgraph * wh
 }
 
 struct tt_current tt_current(void) {
-    const bool recorded = now_in.open && now_in.graph.number != TT_NONE;
-    return (struct tt_current) { recorded ? now_in.graph.graph : NULL, now_in.pass, now_in.n_computes };
+    const bool recorded = current.open && current.graph.number != TT_NONE;
+    return (struct tt_current) { recorded ? current.graph.graph : NULL, current.pass, current.n_computes };
 }
 
-void tt_in_split(uint32_t split) { now_in.split = split; }
+void tt_in_split(uint32_t split) { current.split = split; }
 
 /* A graph that no ubatch asked for (a shift of the KV cache, say) is a pass of its own. */
 static void begin_outside_pass(struct ggml_cgraph * graph) {
     const struct tensor_trace_ubatch nothing = { .graph = graph };
 
-    now_in.graph_built = true;
+    current.graph_built = true;
     tensor_trace_pass_begin(&nothing);
-    now_in.outside = true;
+    current.outside = true;
 }
 
 void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
     if (graph->n_nodes == 0) {
         return;
     }
-    if (!now_in.open && !now_in.skipped) {
+    if (!current.open && !current.skipped) {
         begin_outside_pass(graph);
     }
-    if (now_in.skipped) {
+    if (current.skipped) {
         return;
     }
     TT_TIMED_HOOK;
-    if (now_in.graph.number == TT_NONE) { /* nothing that its ops could point to */
+    if (current.graph.number == TT_NONE) { /* without its graph, its ops would refer to nothing */
         tt_segment_drop(&tt_process->main, 1, 0);
         return;
     }
-    now_in.n_computes++;
-    const struct ggml_cgraph * whole  = now_in.graph.graph;
+    current.n_computes++;
+    const struct ggml_cgraph * whole  = current.graph.graph;
     const uint32_t             first  = tt_first_node(graph, whole);
     struct tt_compute          record = {
         .compute    = tt_next_compute(tt_process),
-        .pass       = now_in.pass,
-        .split      = now_in.split++,
+        .pass       = current.pass,
+        .split      = current.split++,
         .backend    = tt_string(tt_process, "CPU"),
         .n_nodes    = (uint32_t) graph->n_nodes,
         .first_node = first,
@@ -303,24 +305,24 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
     };
     uint8_t * at = tt_record_begin(tt_process, TT_COMPUTE, sizeof record + record.n_map * sizeof(uint32_t), tt_now());
     if (!at) {
-        return; /* dropped and counted; its threads then find no compute and record nothing */
+        return; /* dropped and counted; its threads find no compute and record nothing */
     }
     memcpy(at, &record, sizeof record);
     if (record.n_map) {
         tt_map_nodes(graph, whole, (uint32_t *) (at + sizeof record));
     }
     tt_record_end(tt_process);
-    const struct tt_graph_plan plan = tt_plan_of(first != TT_NONE ? now_in.graph.number : TT_NONE);
+    const struct tt_graph_plan plan = tt_plan_of(first != TT_NONE ? current.graph.number : TT_NONE);
     for (int i = 0; i < MAX_COMPUTES; i++) {
-        const void * none = NULL;
-        if (atomic_compare_exchange_strong(&computes[i].key, &none, (const void *) &computes[i])) {
+        const void * unused = NULL;
+        if (atomic_compare_exchange_strong(&computes[i].key, &unused, (const void *) &computes[i])) {
             computes[i].work = (struct tt_compute_work) {
                 .graph       = graph,
                 .compute     = record.compute,
                 .plan        = plan.copies ? plan.copies + first : NULL,
                 .index_bytes = plan.index_bytes,
                 .n_nodes     = record.n_nodes,
-                .n_tokens    = now_in.n_tokens,
+                .n_tokens    = current.n_tokens,
                 .copy_index  = tt_copy_index,
             };
             atomic_store_explicit(&computes[i].key, graph, memory_order_release);
@@ -340,8 +342,8 @@ static void forget_compute(const struct ggml_cgraph * graph) {
 
 void tensor_trace_compute_end(struct ggml_cgraph * graph) {
     forget_compute(graph);
-    if (now_in.outside) {
-        now_in.outside = false;
+    if (current.outside) {
+        current.outside = false;
         tensor_trace_pass_end(0);
     }
 }

@@ -1,4 +1,4 @@
-/* The trace of this process: started by the first hook, ended at exit or by a signal, not taken along by fork. */
+/* The trace of this process: the first hook begins it, exit or a signal ends it; a forked child is not recorded. */
 #include "tt_ggml.h"
 
 #include <errno.h>
@@ -19,12 +19,12 @@ static pthread_once_t   start_once = PTHREAD_ONCE_INIT;
 static pthread_key_t    writer_key;
 static struct tt_window window;
 static atomic_bool      ending;
-static atomic_uint      in_flight; /* recorded passes between their begin and their end */
-static sem_t            asked;     /* by a signal, to end the trace */
+static atomic_uint      in_flight; /* number of recorded passes that have begun and not ended */
+static sem_t            end_request; /* posted by the signal that ends the trace */
 
 static void switch_to(bool on) { __atomic_store_n(&tensor_trace_on, on, __ATOMIC_RELAXED); }
 
-/* Nothing is freed: other threads may be in a hook. */
+/* Ends the trace. Nothing is freed: other threads may be in a hook. */
 static void finish(void) {
     if (tt_process) {
         atomic_store(&ending, true);
@@ -36,7 +36,7 @@ static void finish(void) {
     }
 }
 
-static void leave_child(void) {
+static void stop_in_child(void) {
     switch_to(false);
     tensor_trace_self = NULL;
     tt_process        = NULL;
@@ -58,17 +58,17 @@ bool tt_enter(void) {
 
 void tt_leave(void) { atomic_fetch_sub(&in_flight, 1); }
 
-static void ask(int number) {
-    const int kept = errno;
+static void request_end(int number) {
+    const int error = errno;
     (void) number;
-    sem_post(&asked);
-    errno = kept;
+    sem_post(&end_request);
+    errno = error;
 }
 
-/* Passes that have begun are recorded to their end, then the trace is closed; the program goes on. */
-static void * end_when_asked(void * nothing) {
+/* Waits for the signal, then for the passes that have begun, and ends the trace; the program goes on. */
+static void * end_on_request(void * nothing) {
     const struct timespec pause = { .tv_nsec = 1000000 };
-    while (sem_wait(&asked) != 0) {
+    while (sem_wait(&end_request) != 0) {
     }
     atomic_store(&ending, true);
     while (atomic_load(&in_flight) > 0) {
@@ -78,11 +78,11 @@ static void * end_when_asked(void * nothing) {
     return nothing;
 }
 
-/* Only when it is asked for: a signal handler and a thread that sleeps are something to notice in a program. */
-static bool listen_to(const char * name, char error[256]) {
-    const char *     bare   = strncmp(name, "SIG", 3) == 0 ? name + 3 : name;
-    const int        number = strcmp(bare, "USR1") == 0 ? SIGUSR1 : strcmp(bare, "USR2") == 0 ? SIGUSR2 : 0;
-    struct sigaction action = { .sa_handler = ask, .sa_flags = SA_RESTART };
+/* Called only if TENSOR_TRACE_SIGNAL is set: a program may notice a signal handler and a sleeping thread. */
+static bool end_on_signal(const char * name, char error[256]) {
+    const char *     short_name = strncmp(name, "SIG", 3) == 0 ? name + 3 : name;
+    const int        number = strcmp(short_name, "USR1") == 0 ? SIGUSR1 : strcmp(short_name, "USR2") == 0 ? SIGUSR2 : 0;
+    struct sigaction action = { .sa_handler = request_end, .sa_flags = SA_RESTART };
     sigset_t         all, before;
     pthread_t        thread;
     if (number == 0) {
@@ -91,9 +91,9 @@ static bool listen_to(const char * name, char error[256]) {
     }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool made = sem_init(&asked, 0, 0) == 0 && pthread_create(&thread, NULL, end_when_asked, NULL) == 0;
+    const bool started = sem_init(&end_request, 0, 0) == 0 && pthread_create(&thread, NULL, end_on_request, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!made || pthread_detach(thread) != 0 || sigaction(number, &action, NULL) != 0) {
+    if (!started || pthread_detach(thread) != 0 || sigaction(number, &action, NULL) != 0) {
         snprintf(error, 256, "cannot listen to TENSOR_TRACE_SIGNAL");
         return false;
     }
@@ -122,7 +122,8 @@ static void start(void) {
 
     tt_verify      = check && strcmp(check, "1") == 0;
     tt_watch_pages = watch && strcmp(watch, "1") == 0;
-    if (number && *number && !listen_to(number, error)) { /* first: the signal would end a program that is not traced */
+    /* also if nothing is recorded below: without a handler the signal would end the program */
+    if (number && *number && !end_on_signal(number, error)) {
         fprintf(stderr, "tensor_trace: %s\n", error);
     }
     if (tt_window_read(&window, tt_now(), error)) {
@@ -137,7 +138,7 @@ static void start(void) {
     tt_info(tt_process, "ggml.commit", ggml_commit());
     tt_facts(tt_process);
     switch_to(true);
-    pthread_atfork(NULL, NULL, leave_child);
+    pthread_atfork(NULL, NULL, stop_in_child);
     atexit(finish);
 }
 

@@ -1,26 +1,26 @@
-/* The parts of a pass that the scheduler gives to its backends, and what is copied between them. */
+/* Records splits (the parts of a pass that the scheduler gives to its backends) and the copies between backends. */
 #include "tt_ggml.h"
 
 #include <string.h>
 
-static __thread struct { /* the split that this thread is evaluating */
-    struct ggml_cgraph * graph; /* NULL: none that is recorded */
+static __thread struct { /* the split that this thread evaluates */
+    struct ggml_cgraph * graph; /* NULL: no split is recorded */
     uint64_t             begin_ns;
-    uint32_t             split, n_splits, n_computes;
-} split_now;
+    uint32_t             split, n_splits, n_computes; /* n_computes: of the pass, when the split began */
+} current;
 static __thread struct {
-    struct tt_copy record; /* begin_ns 0: none has begun */
-    bool           in_parts;
-} copy_now;
+    struct tt_copy record;   /* begin_ns 0: no copy has begun */
+    bool           in_parts; /* size_bytes is the sum of the parts so far */
+} copy;
 
 static uint32_t name_of(ggml_backend_t backend) {
     return tt_string(tt_process, backend ? ggml_backend_name(backend) : "");
 }
 
 static void end_copy(void) {
-    if (copy_now.record.begin_ns) {
-        tt_record(tt_process, TT_COPY, &copy_now.record, sizeof copy_now.record, tt_now());
-        copy_now.record.begin_ns = 0;
+    if (copy.record.begin_ns) {
+        tt_record(tt_process, TT_COPY, &copy.record, sizeof copy.record, tt_now());
+        copy.record.begin_ns = 0;
     }
 }
 
@@ -30,8 +30,8 @@ void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_back
     const struct tt_current pass = tt_current();
     end_copy();
     if (pass.graph) {
-        copy_now.in_parts = false;
-        copy_now.record   = (struct tt_copy) {
+        copy.in_parts = false;
+        copy.record   = (struct tt_copy) {
             .size_bytes = ggml_nbytes(tensor),
             .pass       = pass.pass,
             .split      = (uint32_t) split,
@@ -44,42 +44,42 @@ void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_back
 }
 
 void tensor_trace_copy_part(size_t size) {
-    copy_now.record.size_bytes = (copy_now.in_parts ? copy_now.record.size_bytes : 0) + size;
-    copy_now.in_parts          = true;
+    copy.record.size_bytes = (copy.in_parts ? copy.record.size_bytes : 0) + size;
+    copy.in_parts          = true;
 }
 
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits) {
     TT_TIMED_HOOK;
     const struct tt_current pass = tt_current();
     end_copy();
-    split_now.graph = pass.graph ? graph : NULL;
+    current.graph = pass.graph ? graph : NULL;
     if (pass.graph) {
-        split_now.split      = (uint32_t) split;
-        split_now.n_splits   = (uint32_t) n_splits;
-        split_now.n_computes = pass.n_computes;
-        split_now.begin_ns   = tt_now();
-        tt_in_split(split_now.split);
+        current.split      = (uint32_t) split;
+        current.n_splits   = (uint32_t) n_splits;
+        current.n_computes = pass.n_computes;
+        current.begin_ns   = tt_now();
+        tt_in_split(current.split);
     }
 }
 
-/* One split that the CPU runs is the pass itself: its ops tell all. */
+/* A pass of one split on the CPU backend gets no TT_SPLIT record: its ops say everything. */
 void tensor_trace_split_end(struct ggml_backend * backend) {
     const struct tt_current    pass  = tt_current();
-    const struct ggml_cgraph * part  = split_now.graph;
-    const bool                 by_op = pass.n_computes != split_now.n_computes;
+    const struct ggml_cgraph * part  = current.graph;
+    const bool                 by_op = pass.n_computes != current.n_computes;
 
-    split_now.graph = NULL;
-    if (!part || !pass.graph || (by_op && split_now.n_splits == 1)) {
+    current.graph = NULL;
+    if (!part || !pass.graph || (by_op && current.n_splits == 1)) {
         return;
     }
-    ggml_backend_synchronize(backend); /* else its end would be the end of handing it over */
+    ggml_backend_synchronize(backend); /* waits: an asynchronous backend returns before it has computed */
     TT_TIMED_HOOK;
     const uint64_t  end    = tt_now();
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {
-        .begin_ns   = split_now.begin_ns,
+        .begin_ns   = current.begin_ns,
         .pass       = pass.pass,
-        .split      = split_now.split,
+        .split      = current.split,
         .backend    = name_of(backend),
         .n_nodes    = (uint32_t) part->n_nodes,
         .first_node = first,

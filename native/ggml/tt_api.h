@@ -1,7 +1,7 @@
 /*
- * What the recorder calls in the ggml and llama.cpp of the process. Attached tracing fills `tt_api` with what it finds
- * in the loaded libraries (attach/find.c), for it links neither; ggml_* are macros here, so that the files of this
- * room work with it and without.
+ * The functions of ggml and llama.cpp that the recorder calls. Attached tracing links neither library: attach/find.c
+ * fills `tt_api` with the functions that it finds in the loaded libraries. The macros below make calls of ggml_* go
+ * through `tt_api`, so that the files of this folder compile both with attached tracing and without.
  */
 #ifndef TT_API_H
 #define TT_API_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* clang-format off */
-/* X(result, name, parameters): without these nothing is traced */
+/* X(result, name, parameters): if one of these is missing, nothing is traced */
 #define TT_GGML_FUNCTIONS(X)                                                                                    \
     X(const char *, ggml_op_desc, (const struct ggml_tensor *))                                                 \
     X(const char *, ggml_type_name, (enum ggml_type))                                                           \
@@ -31,7 +31,7 @@
     X(const char *, ggml_backend_dev_name, (ggml_backend_dev_t))                                                \
     X(const char *, ggml_backend_name, (ggml_backend_t))                                                        \
     X(void, ggml_backend_synchronize, (ggml_backend_t))                                                         \
-    /* for the check that structures lie as they do in the headers we were compiled with */                    \
+    /* for the check that structures have the layout of the headers that the tracer was compiled with */        \
     X(struct ggml_context *, ggml_init, (struct ggml_init_params))                                              \
     X(void, ggml_free, (struct ggml_context *))                                                                 \
     X(size_t, ggml_tensor_overhead, (void))                                                                     \
@@ -50,7 +50,7 @@
     X(const char *, ggml_version, (void)) \
     X(const char *, ggml_commit, (void))
 
-/* of libllama; NULL where there is none */
+/* of libllama; NULL where the process has no libllama */
 #define TT_LLAMA_OPTIONAL(X)                                    \
     X(const void *, llama_get_model, (const void *))            \
     X(const void *, llama_get_memory, (const void *))           \
