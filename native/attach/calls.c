@@ -1,9 +1,9 @@
-/* What programs ask of libllama: loads, contexts, calls with their batches, logits, a warm-up's end. */
+/* Records what a program calls in libllama: loads, contexts, calls with their batches, logits, the end of a warm-up. */
 #include "attach.h"
 
 enum { MAX_KNOWN = 1024 };
 
-/* llama_batch: how it has been since it lost its default positions in 2024 */
+/* llama_batch: its layout since 2024, when the fields with default positions were removed */
 struct batch {
     int32_t    n_tokens;
     int32_t *  token;
@@ -22,15 +22,15 @@ static struct {
 static struct {
     const void * batch;
     int32_t      sequence;
-    uint32_t     n;
-    bool         several;
+    uint32_t     n; /* rows so far */
+    bool         several; /* rows of more than one sequence */
 } batches[MAX_KNOWN];
 static const void * contexts[MAX_KNOWN];
 static unsigned     n_models, n_batches, n_contexts;
 
 __thread struct tt_call      tt_call;
-static __thread int          depth;   /* calls within calls */
-static __thread const void * cleared; /* the memory of a context, since it computed something */
+static __thread int          depth; /* nesting of calls: 0 outside */
+static __thread const void * cleared; /* the memory that was cleared since this thread's last call, or NULL */
 
 /* ---- loads ---- */
 
@@ -39,7 +39,7 @@ static void load_begins(const char * path) {
     tensor_trace_load_begin(path);
 }
 
-static void load_ended(const void * model) {
+static void load_ends(const void * model) {
     tensor_trace_load_end();
     tt_loading(false);
     pthread_mutex_lock(&lock);
@@ -56,14 +56,14 @@ static void load_ended(const void * model) {
     } \
     load_begins(path); \
     void * model = theirs_call; \
-    load_ended(model); \
+    load_ends(model); \
     return model;
 
-SEEN void * llama_model_load_from_file(const char * path, struct by_value parameters) {
+REPLACES void * llama_model_load_from_file(const char * path, struct by_value parameters) {
     THEIRS(void *, llama_model_load_from_file, (const char *, struct by_value)) LOAD(path, theirs(path, parameters))
 }
 
-SEEN void * llama_model_load_from_splits(const char ** paths, size_t n_paths, struct by_value parameters) {
+REPLACES void * llama_model_load_from_splits(const char ** paths, size_t n_paths, struct by_value parameters) {
     THEIRS(void *, llama_model_load_from_splits, (const char **, size_t, struct by_value))
     LOAD(n_paths ? paths[0] : "", theirs(paths, n_paths, parameters))
 }
@@ -72,7 +72,7 @@ static uint32_t load_of(const void * context) {
     const void * model = tt_api.llama_get_model_ ? tt_api.llama_get_model_(context) : NULL;
     uint32_t     load  = TT_NONE;
     pthread_mutex_lock(&lock);
-    for (unsigned i = 0; i < n_models && i < MAX_KNOWN; i++) { /* the newest at this address */
+    for (unsigned i = 0; i < n_models && i < MAX_KNOWN; i++) { /* the newest model at this address */
         load = models[i].model == model ? models[i].load : load;
     }
     pthread_mutex_unlock(&lock);
@@ -81,7 +81,7 @@ static uint32_t load_of(const void * context) {
 
 /* ---- contexts ---- */
 
-static void know(const void * context) {
+static void record_context(const void * context) {
     bool known = false;
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < n_contexts && !known; i++) {
@@ -92,7 +92,7 @@ static void know(const void * context) {
     }
     pthread_mutex_unlock(&lock);
     if (!known) {
-        const struct tensor_trace_context made = {
+        const struct tensor_trace_context sizes = {
             .context   = context,
             .load      = load_of(context),
             .type_k    = -1,
@@ -102,11 +102,11 @@ static void know(const void * context) {
             .n_ubatch  = tt_api.llama_n_ubatch_ ? tt_api.llama_n_ubatch_(context) : 0,
             .n_threads = tt_api.llama_n_threads_ ? (uint32_t) tt_api.llama_n_threads_(context) : 0,
         };
-        tensor_trace_context(&made);
+        tensor_trace_context(&sizes);
     }
 }
 
-SEEN void llama_free(void * context) {
+REPLACES void llama_free(void * context) {
     THEIRS(void, llama_free, (void *) )
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < n_contexts; i++) {
@@ -125,13 +125,13 @@ static const void * memory_of(const void * context) {
     return tt_api.llama_get_memory_ ? tt_api.llama_get_memory_(context) : NULL;
 }
 
-/* A call that another one makes is a part of that one. */
+/* A call made within another call is a part of that call, and not recorded by itself. */
 static void call_begins(const void * context, bool encoding, uint32_t n_sequences, int32_t sequence,
                         const int32_t * position) {
     if (depth++ > 0) {
         return;
     }
-    know(context);
+    record_context(context);
     const void * memory = memory_of(context);
     tt_call.context     = context;
     tt_call.encoding    = encoding || (tt_api.llama_get_memory_ && !memory);
@@ -158,33 +158,35 @@ static void batch_begins(const void * context, const struct batch * batch, bool 
     for (int32_t i = 0; batch->sequence && batch->n_sequences && i < batch->n_tokens && n == 1; i++) {
         n = batch->n_sequences[i] == 1 && batch->sequence[i][0] == batch->sequence[0][0] ? 1 : 2;
     }
-    const bool told = batch->sequence && batch->n_sequences && batch->n_tokens > 0 && batch->n_sequences[0] > 0;
-    call_begins(context, encoding, n, told ? batch->sequence[0][0] : 0, batch->position);
+    const bool known = batch->sequence && batch->n_sequences && batch->n_tokens > 0 && batch->n_sequences[0] > 0;
+    call_begins(context, encoding, n, known ? batch->sequence[0][0] : 0, batch->position);
 }
 
 #define CALL(begins, theirs_call) \
-    const bool told = tt_ready((void *) theirs); \
-    if (told) { \
+    const bool traced = tt_ready((void *) theirs); \
+    if (traced) { \
         begins; \
     } \
     const int32_t status = theirs_call; \
-    if (told) { \
+    if (traced) { \
         call_ends(); \
     } \
     return status;
 
-SEEN int32_t llama_decode(void *       context,
-                          struct batch batch) { THEIRS(int32_t, llama_decode, (void *, struct batch))
-                                                    CALL(batch_begins(context, &batch, false), theirs(context, batch)) }
+REPLACES int32_t llama_decode(void * context, struct batch batch) {
+    THEIRS(int32_t, llama_decode, (void *, struct batch))
+        CALL(batch_begins(context, &batch, false), theirs(context, batch))
+}
 
-SEEN int32_t llama_encode(void * context, struct batch batch) {
+REPLACES int32_t llama_encode(void * context, struct batch batch) {
     THEIRS(int32_t, llama_encode, (void *, struct batch))
     CALL(batch_begins(context, &batch, true), theirs(context, batch))
 }
 
-/* ---- calls with a batch that only llama.cpp can look into: what is put into it is noted ---- */
+/* ---- calls with a batch whose structure is private to llama.cpp: we record what the program puts into it ---- */
 
-static void put_into_batch(const void * batch, int32_t sequence, bool anew) {
+/* Notes a row of this sequence; `empty`: the batch held no rows before. With sequence -1 the batch is emptied. */
+static void put_into_batch(const void * batch, int32_t sequence, bool empty) {
     pthread_mutex_lock(&lock);
     unsigned i = 0;
     while (i < n_batches && batches[i].batch != batch) {
@@ -192,41 +194,41 @@ static void put_into_batch(const void * batch, int32_t sequence, bool anew) {
     }
     if (i == n_batches && n_batches < MAX_KNOWN) {
         n_batches++;
-        anew             = true;
+        empty            = true;
         batches[i].batch = batch;
         batches[i].n     = 0;
     }
     if (i < n_batches) {
-        batches[i].several  = !anew && batches[i].n > 0 && (batches[i].several || batches[i].sequence != sequence);
-        batches[i].n        = sequence < 0 ? 0 : (anew ? 0 : batches[i].n) + 1;
+        batches[i].several  = !empty && batches[i].n > 0 && (batches[i].several || batches[i].sequence != sequence);
+        batches[i].n        = sequence < 0 ? 0 : (empty ? 0 : batches[i].n) + 1;
         batches[i].sequence = sequence;
     }
     pthread_mutex_unlock(&lock);
 }
 
-SEEN void llama_batch_ext_clear(void * batch) {
+REPLACES void llama_batch_ext_clear(void * batch) {
     THEIRS(void, llama_batch_ext_clear, (void *) )
     put_into_batch(batch, -1, true);
     theirs(batch);
 }
-SEEN void llama_batch_ext_free(void * batch) {
+REPLACES void llama_batch_ext_free(void * batch) {
     THEIRS(void, llama_batch_ext_free, (void *) )
     put_into_batch(batch, -1, true);
     theirs(batch);
 }
-SEEN int32_t llama_batch_ext_add(void * batch, int32_t sequence) {
+REPLACES int32_t llama_batch_ext_add(void * batch, int32_t sequence) {
     THEIRS(int32_t, llama_batch_ext_add, (void *, int32_t) )
     put_into_batch(batch, sequence, false);
     return theirs(batch, sequence);
 }
-SEEN int32_t llama_batch_ext_add_token(void * batch, int32_t sequence, int32_t token) {
+REPLACES int32_t llama_batch_ext_add_token(void * batch, int32_t sequence, int32_t token) {
     THEIRS(int32_t, llama_batch_ext_add_token, (void *, int32_t, int32_t) )
     put_into_batch(batch, sequence, false);
     return theirs(batch, sequence, token);
 }
-SEEN bool llama_batch_ext_add_seq(void * batch, int32_t row, int32_t sequence) {
+REPLACES bool llama_batch_ext_add_seq(void * batch, int32_t row, int32_t sequence) {
     THEIRS(bool, llama_batch_ext_add_seq, (void *, int32_t, int32_t) )
-    put_into_batch(batch, sequence + (1 << 30), false); /* a row of several sequences */
+    put_into_batch(batch, sequence + (1 << 30), false); /* no sequence has this number: the row has several */
     return theirs(batch, row, sequence);
 }
 
@@ -244,28 +246,28 @@ static void ext_begins(const void * context, const void * batch, bool encoding) 
     call_begins(context, encoding, n, sequence, NULL);
 }
 
-SEEN int32_t llama_process(void * context, int type, void * batch) {
+REPLACES int32_t llama_process(void * context, int type, void * batch) {
     THEIRS(int32_t, llama_process, (void *, int, void *) )
         CALL(ext_begins(context, batch, type == 0), theirs(context, type, batch))
 }
 
-/* ---- what is asked of a call's logits ---- */
+/* ---- reads of a call's logits ---- */
 
-SEEN float * llama_get_logits(void * context) {
+REPLACES float * llama_get_logits(void * context) {
     THEIRS(float *, llama_get_logits, (void *) )
     if (tensor_trace_on) {
         tensor_trace_logits(context);
     }
     return theirs(context);
 }
-SEEN float * llama_get_logits_ith(void * context, int32_t row) {
+REPLACES float * llama_get_logits_ith(void * context, int32_t row) {
     THEIRS(float *, llama_get_logits_ith, (void *, int32_t) )
     if (tensor_trace_on) {
         tensor_trace_logits(context);
     }
     return theirs(context, row);
 }
-SEEN int32_t llama_get_sampled_token_ith(void * context, int32_t row) {
+REPLACES int32_t llama_get_sampled_token_ith(void * context, int32_t row) {
     THEIRS(int32_t, llama_get_sampled_token_ith, (void *, int32_t) )
     if (tensor_trace_on) {
         tensor_trace_logits(context);
@@ -273,21 +275,21 @@ SEEN int32_t llama_get_sampled_token_ith(void * context, int32_t row) {
     return theirs(context, row);
 }
 
-/* ---- warm-up: told before in some releases; else what was computed, then cleared and its counters reset, was one ---- */
+/* ---- warm-up: some releases announce it; others clear the memory and reset the counters after it ---- */
 
-SEEN void llama_set_warmup(void * context, bool begins) {
+REPLACES void llama_set_warmup(void * context, bool begins) {
     THEIRS(void, llama_set_warmup, (void *, bool) )
     if (tensor_trace_on) {
         tensor_trace_warmup(begins);
     }
     theirs(context, begins);
 }
-SEEN void llama_memory_clear(void * memory, bool data) {
+REPLACES void llama_memory_clear(void * memory, bool data) {
     THEIRS(void, llama_memory_clear, (void *, bool) )
     cleared = memory;
     theirs(memory, data);
 }
-SEEN void llama_perf_context_reset(void * context) {
+REPLACES void llama_perf_context_reset(void * context) {
     THEIRS(void, llama_perf_context_reset, (void *) )
     if (tensor_trace_on && cleared && cleared == memory_of(context)) {
         tt_was_warmup(context);

@@ -1,4 +1,4 @@
-/* Finds the functions of the ggml and llama.cpp that the process has loaded, wherever the loader put them. */
+/* Finds the functions of the ggml and llama.cpp that the process has loaded. */
 #include "attach.h"
 
 #include <dlfcn.h>
@@ -8,36 +8,37 @@
 struct tt_api tt_api;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void *         first_found; /* a function of theirs: by it the library is found */
+static void *         first_theirs; /* the first original that was called: an address in their library */
 
-/* The library that holds an address, as a handle whose search goes on in what it depends on; close it. */
+/* A handle of the library that contains an address, or NULL; the caller closes it. Looking up a name by it searches the
+   libraries that it depends on too. */
 static void * library_of(void * address) {
     Dl_info info;
     return dladdr(address, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
 void * tt_theirs(const char * name, void * caller) {
-    void * found = tt_opened(name);
+    void * function = tt_opened(name);
 
-    found = found ? found : tt_find(RTLD_NEXT, name);
-    if (!found) { /* a library that Python or ggml itself loaded is not among those that are searched by default */
+    function = function ? function : tt_find(RTLD_NEXT, name);
+    if (!function) { /* the default search leaves out libraries that Python or ggml itself has loaded */
         void * library = library_of(caller);
         if (library) {
-            found = tt_find(library, name);
+            function = tt_find(library, name);
             dlclose(library);
         }
     }
-    if (!found) {
+    if (!function) {
         fprintf(stderr, "tensor_trace: %s was called and is not to be found; this program cannot be traced attached\n",
                 name);
         abort();
     }
-    return found;
+    return function;
 }
 
 static void * look_up(void * library, const char * name) {
-    void * found = library ? tt_find(library, name) : NULL;
-    return found ? found : tt_find(RTLD_DEFAULT, name);
+    void * function = library ? tt_find(library, name) : NULL;
+    return function ? function : tt_find(RTLD_DEFAULT, name);
 }
 
 static const char * fill_api(void * library) {
@@ -53,20 +54,20 @@ static const char * fill_api(void * library) {
 
 static void prepare(void) {
     const char * folder  = getenv("TENSOR_TRACE_DIR");
-    void *       library = library_of(first_found);
+    void *       library = library_of(first_theirs);
     if (folder && *folder) {
         const char * missing = fill_api(library);
-        const char * other   = missing ? NULL : tt_other_layout();
+        const char * differs = missing ? NULL : tt_other_layout();
         if (look_up(library, "tensor_trace_start")) {
             fprintf(stderr,
                     "tensor_trace: this llama.cpp has hooks: they record it, not the library that is attached\n");
         } else if (missing) {
             fprintf(stderr, "tensor_trace: nothing is recorded: this ggml has no %s\n", missing);
-        } else if (other) {
+        } else if (differs) {
             fprintf(stderr,
                     "tensor_trace: nothing is recorded: %s of this ggml is not as in the llama.cpp that the tracer "
                     "was made for\n",
-                    other);
+                    differs);
         } else {
             tensor_trace_start();
         }
@@ -80,8 +81,8 @@ static void prepare(void) {
 }
 
 static void find_llama(void * theirs) {
-    static atomic_bool found;
-    if (atomic_load_explicit(&found, memory_order_acquire)) {
+    static atomic_bool has_llama;
+    if (atomic_load_explicit(&has_llama, memory_order_acquire)) {
         return;
     }
     void * library = library_of(theirs);
@@ -89,11 +90,11 @@ static void find_llama(void * theirs) {
     if (library) {
         dlclose(library);
     }
-    atomic_store_explicit(&found, tt_api.llama_get_model_ != NULL, memory_order_release);
+    atomic_store_explicit(&has_llama, tt_api.llama_get_model_ != NULL, memory_order_release);
 }
 
 bool tt_ready(void * theirs) {
-    first_found = first_found ? first_found : theirs;
+    first_theirs = first_theirs ? first_theirs : theirs;
     pthread_once(&once, prepare);
     if (TT_UNLIKELY(tensor_trace_on)) {
         find_llama(theirs);

@@ -1,19 +1,20 @@
-/* Whether ggml's structures lie in this process as in our headers: known values are put in by its own functions. */
+/* Checks that ggml's structures have the layout of our headers: ggml makes tensors that we know, and we read them. */
 #include "attach.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool tensor_is_ours(const struct ggml_tensor * made, const struct ggml_tensor * a,
+static bool tensor_matches(const struct ggml_tensor * product, const struct ggml_tensor * a,
                            const struct ggml_tensor * b) {
     return a->type == GGML_TYPE_F16 && a->ne[0] == 32 && a->ne[1] == 3 && a->ne[2] == 1 && a->ne[3] == 1
         && a->nb[0] == 2 && a->nb[1] == 64 && a->nb[2] == 192 && a->nb[3] == 192 && a->buffer == NULL && a->data != NULL
         && (char *) b->data > (char *) a->data && strcmp(a->name, "tensor trace") == 0
-        && (a->flags & GGML_TENSOR_FLAG_INPUT) && made->src[0] == a && made->src[1] == b && made->src[2] == NULL
-        && made->view_src == NULL && strcmp(ggml_op_desc(made), "MUL_MAT") == 0 && made->op == GGML_OP_MUL_MAT;
+        && (a->flags & GGML_TENSOR_FLAG_INPUT) && product->src[0] == a && product->src[1] == b
+        && product->src[2] == NULL && product->view_src == NULL && strcmp(ggml_op_desc(product), "MUL_MAT") == 0
+        && product->op == GGML_OP_MUL_MAT;
 }
 
-static bool view_is_ours(const struct ggml_tensor * view, const struct ggml_tensor * scaled,
+static bool view_matches(const struct ggml_tensor * view, const struct ggml_tensor * scaled,
                          const struct ggml_tensor * of) {
     float factor;
     memcpy(&factor, scaled->op_params, sizeof factor);
@@ -22,7 +23,7 @@ static bool view_is_ours(const struct ggml_tensor * view, const struct ggml_tens
         && scaled->src[0] == view;
 }
 
-static bool graph_is_ours(const struct ggml_cgraph * graph, struct ggml_tensor * const nodes[3],
+static bool graph_matches(const struct ggml_cgraph * graph, struct ggml_tensor * const nodes[3],
                           const struct ggml_tensor * a, const struct ggml_tensor * b) {
     return graph->n_nodes == 3 && graph->nodes[0] == nodes[0] && graph->nodes[1] == nodes[1]
         && graph->nodes[2] == nodes[2] && graph->n_leafs == 2 && graph->leafs[0] == a && graph->leafs[1] == b;
@@ -33,7 +34,7 @@ const char * tt_other_layout(void) {
     void *                memory = calloc(1, room);
     struct ggml_context * context =
         memory ? tt_api.ggml_init_((struct ggml_init_params) { .mem_size = room, .mem_buffer = memory }) : NULL;
-    const char * other = "the memory for a look at it";
+    const char * differs = "the memory for a look at it";
     if (context) {
         struct ggml_tensor * a = tt_api.ggml_new_tensor_2d_(context, GGML_TYPE_F16, 32, 3);
         struct ggml_tensor * b = tt_api.ggml_new_tensor_2d_(context, GGML_TYPE_F32, 32, 2);
@@ -45,11 +46,11 @@ const char * tt_other_layout(void) {
         nodes[2]                   = tt_api.ggml_scale_(context, nodes[1], 2.5f);
         struct ggml_cgraph * graph = tt_api.ggml_new_graph_(context);
         tt_api.ggml_build_forward_expand_(graph, nodes[2]);
-        other = !tensor_is_ours(nodes[0], a, b) || !view_is_ours(nodes[1], nodes[2], nodes[0]) ? "struct ggml_tensor"
-            : !graph_is_ours(graph, nodes, a, b)                                               ? "struct ggml_cgraph"
-                                                                                               : NULL;
+        differs = !tensor_matches(nodes[0], a, b) || !view_matches(nodes[1], nodes[2], nodes[0]) ? "struct ggml_tensor"
+            : !graph_matches(graph, nodes, a, b)                                                 ? "struct ggml_cgraph"
+                                                                                                 : NULL;
         tt_api.ggml_free_(context);
     }
     free(memory);
-    return other;
+    return differs;
 }

@@ -1,6 +1,6 @@
 /*
- * Programs that open libllama by name (Python's ctypes) ask dlsym for its functions, and would get theirs, not ours.
- * So we stand in for dlsym too: for a function that we take the place of, the answer is ours, and theirs is kept.
+ * Programs that open libllama by name (Python's ctypes) get its functions from dlsym, and so would call the originals.
+ * So we replace dlsym too: for a function that we replace it returns ours, and we keep the original.
  */
 #include "attach.h"
 
@@ -15,12 +15,12 @@ static struct {
     void *       theirs;
 } opened[MAX_OPENED];
 static atomic_uint     n_opened;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who adds; readers see what n_opened counts */
-static void *          ourselves; /* this library, opened */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for adding; readers look at the first n_opened entries */
+static void *          our_library; /* a handle of this library */
 typedef void * (*dlsym_fn)(void *, const char *);
-static dlsym_fn find;
+static dlsym_fn find; /* libc's dlsym */
 
-/* Libc's own: dlsym cannot be asked for dlsym. By the versions under which x86-64, others and newer libcs have it. */
+/* Finds libc's dlsym by dlvsym, because dlsym is ours. glibc's versions of it depend on the processor and its age. */
 static __attribute__((constructor)) void begin(void) {
     static const char * const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27" };
     for (size_t i = 0; i < sizeof versions / sizeof *versions && !find; i++) {
@@ -28,7 +28,7 @@ static __attribute__((constructor)) void begin(void) {
     }
     Dl_info info;
     if (find && dladdr((void *) begin, &info)) {
-        ourselves = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        our_library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     }
 }
 
@@ -43,34 +43,35 @@ void * tt_opened(const char * name) {
     return NULL;
 }
 
-static bool keep(const char * name, void * theirs) {
+/* Keeps an original; false: it cannot be kept, so the program must get the original itself. */
+static bool keep_theirs(const char * name, void * theirs) {
     pthread_mutex_lock(&lock);
-    const unsigned n    = atomic_load(&n_opened);
-    bool           kept = tt_opened(name) == theirs;
-    if (!kept && !tt_opened(name) && n < MAX_OPENED && (opened[n].name = strdup(name)) != NULL) {
+    const unsigned n       = atomic_load(&n_opened);
+    bool           is_kept = tt_opened(name) == theirs;
+    if (!is_kept && !tt_opened(name) && n < MAX_OPENED && (opened[n].name = strdup(name)) != NULL) {
         opened[n].theirs = theirs;
         atomic_store(&n_opened, n + 1);
-        kept = true;
+        is_kept = true;
     }
     pthread_mutex_unlock(&lock);
-    return kept; /* a second library with the same function stays as it is, and is not traced */
+    return is_kept; /* false for a second library with the same function: it is not traced */
 }
 
 static __attribute__((noinline)) void * ours_or_theirs(void * library, const char * name) {
     void *     theirs = find(library, name);
-    void *     ours   = find(ourselves, name);
+    void *     ours   = find(our_library, name);
     Dl_info    of_ours, of_us;
-    const bool taken = theirs && ours && ours != theirs && dladdr(ours, &of_ours) && dladdr((void *) begin, &of_us)
+    const bool replaced = theirs && ours && ours != theirs && dladdr(ours, &of_ours) && dladdr((void *) begin, &of_us)
         && of_ours.dli_fbase == of_us.dli_fbase;
-    return taken && keep(name, theirs) ? ours : theirs;
+    return replaced && keep_theirs(name, theirs) ? ours : theirs;
 }
 
-/* The last call is a jump: with RTLD_NEXT libc looks at who called. */
-SEEN void * dlsym(void * library, const char * name) {
-    if (!find) { /* a library that begins before us asks */
+/* The last call compiles to a jump, so that libc sees the program as the caller, which RTLD_NEXT depends on. */
+REPLACES void * dlsym(void * library, const char * name) {
+    if (!find) { /* called by a library that is initialised before ours */
         begin();
     }
-    const bool special = library == RTLD_NEXT || library == RTLD_DEFAULT || !ourselves;
+    const bool special = library == RTLD_NEXT || library == RTLD_DEFAULT || !our_library;
     if (!special && (strncmp(name, "llama_", 6) == 0 || strncmp(name, "ggml_", 5) == 0) && getenv("TENSOR_TRACE_DIR")) {
         return ours_or_theirs(library, name);
     }

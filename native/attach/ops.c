@@ -1,12 +1,13 @@
 /*
- * When which thread ran which op. The CPU backend calls three functions of its own across files, and we stand between:
+ * Records when each thread ran each op. We replace functions that the CPU backend calls across its files:
  *
  *     ggml_cpu_extra_compute_forward, or a fused kernel   before each op that has elements
- *     ggml_barrier                                         inside some ops, and once after each node but the last
- *     ...                                                  and once after all of them
+ *     ggml_barrier                                         inside some ops, once after each node but the last, and once
+ *                                                          at the end of the graph
  *
- * So an op has ended where the barrier after it began, and which barrier that was shows when the next op begins: the last
- * one before it, or one earlier for each node between that has no elements. Until then an op is kept, not written.
+ * An op ends where the barrier after it begins. Which barrier that was is known only when the next op begins: it is the
+ * last barrier before that, or an earlier one if nodes without elements lie between, each of which has a barrier too.
+ * Until then the op is pending: not yet written.
  */
 #include "attach.h"
 
@@ -14,50 +15,51 @@
 
 enum { MAX_RUNNING = 64, MAX_WAITS = 256 };
 
-/* ith and nth have been first since there are threads; nothing else of it is used */
+/* The first two fields, the same in all releases; we use no others. */
 struct ggml_compute_params {
     int ith, nth;
 };
 
-struct running { /* a compute that a thread of ours may come to */
-    _Atomic(const void *)  first;   /* the tensor that each thread begins with; NULL: free */
-    atomic_uint_fast64_t   compute; /* its number plus 1; 0: free */
+struct running { /* a running compute */
+    _Atomic(const void *)  first;   /* the tensor of its first op; NULL: this entry is free */
+    atomic_uint_fast64_t   compute; /* its number plus 1; 0: this entry is free */
     struct tt_compute_work work;
 };
-static struct running            runs[MAX_RUNNING];
+static struct running            computes[MAX_RUNNING];
 static atomic_uint               n_running;
-static __thread struct running * my_run; /* the one that this thread began */
+static __thread struct running * my_compute; /* the compute that this thread began */
 
+/* Who may write a pending op. */
 enum {
-    MINE,
-    OFFERED,
-    TAKEN,
-    WRITTEN
-}; /* who may write what is kept: this thread; anybody; another, just now; nobody */
+    OWNED,   /* its thread */
+    OFFERED, /* any thread */
+    TAKEN,   /* another thread, which writes it now */
+    WRITTEN, /* nobody: it is written */
+};
 
-struct kept { /* of a writer and its thread; lives as long as the trace */
-    struct kept *              next;
+struct pending { /* the pending op of a writer and its thread; lives as long as the trace */
+    struct pending *           next;
     struct tt_writer *         writer;
-    struct running *           run;
+    struct running *           running;
     const struct ggml_cgraph * graph; /* NULL: in no compute */
     uint64_t                   compute;
-    int                        node, n_fused; /* the op that is kept */
-    int                        following;     /* the node after it */
-    bool                       last;          /* no op comes after it; then what follows is known: */
-    unsigned                   n_after;       /* barriers since the kept op that belong to no op */
+    int                        node, n_fused; /* the op */
+    int                        following;     /* the node after the op and its fused nodes */
+    bool                       last;          /* no op comes after it: n_after and `empty` are known already */
+    unsigned                   n_after;       /* barriers since the op that are not inside it */
     int                        n_empty, empty_size;
-    int *                      empty;         /* the nodes without elements that were passed by since */
+    int *                      empty; /* the nodes without elements between the op and the next one */
     uint64_t                   begin;
-    uint64_t                   passed_waits;  /* ticks in barriers that no longer fit into `waits` */
-    unsigned                   n_waits;
+    uint64_t                   passed_waits; /* ticks in barriers that no longer fit into `waits` */
+    unsigned                   n_waits;      /* barriers since the op began; `waits` holds the newest, as a ring */
     struct {
         uint64_t begin, end;
     } waits[MAX_WAITS];
-    atomic_int hold;
+    atomic_int state;
 };
-static pthread_mutex_t        lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
-static struct kept *          all;
-static __thread struct kept * mine;
+static pthread_mutex_t           lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static struct pending *          all;
+static __thread struct pending * mine;
 
 /* ---- nodes ---- */
 
@@ -79,85 +81,88 @@ static int next_op(const struct ggml_cgraph * graph, int from) {
     return from;
 }
 
-/* ---- what is kept, written ---- */
+/* ---- pending ops, written ---- */
 
-static uint64_t wait_begin(const struct kept * k, unsigned i) { return k->waits[i % MAX_WAITS].begin; }
-static uint64_t wait_end(const struct kept * k, unsigned i) { return k->waits[i % MAX_WAITS].end; }
+static uint64_t wait_begin(const struct pending * p, unsigned i) { return p->waits[i % MAX_WAITS].begin; }
+static uint64_t wait_end(const struct pending * p, unsigned i) { return p->waits[i % MAX_WAITS].end; }
 
-/* What lies between the kept op and the next one, or the end of the graph. The graph must still be there. */
-static void look_ahead(struct kept * k, int until) {
-    const int n = k->graph->n_nodes;
-    /* the barrier after the op, and the one after all of them */
-    k->n_after = (k->following < n ? 1u : 0u) + (until == n ? 1u : 0u);
-    k->n_empty = 0;
-    for (int i = k->following; i < until; i++) {
-        if (is_skipped(k->graph->nodes[i]) || !is_empty(k->graph->nodes[i])) {
-            continue; /* an op that was not seen is not recorded */
+/* Finds the barriers and the empty nodes between the op and `until`, the next op or the end of the graph. The graph
+   must still exist. */
+static void look_ahead(struct pending * p, int until) {
+    const int n = p->graph->n_nodes;
+    /* the barrier after the op, and the one at the end of the graph */
+    p->n_after = (p->following < n ? 1u : 0u) + (until == n ? 1u : 0u);
+    p->n_empty = 0;
+    for (int i = p->following; i < until; i++) {
+        if (is_skipped(p->graph->nodes[i]) || !is_empty(p->graph->nodes[i])) {
+            continue; /* a skipped node has no barrier; an op that no function of ours saw is not recorded */
         }
-        if (k->n_empty == k->empty_size) {
-            const int size = k->empty_size * 2 + 16;
-            int *     made = realloc(k->empty, (size_t) size * sizeof *made);
-            if (!made) {
-                tt_segment_drop(&k->writer->segment, 1, 0);
+        if (p->n_empty == p->empty_size) {
+            const int size   = p->empty_size * 2 + 16;
+            int *     larger = realloc(p->empty, (size_t) size * sizeof *larger);
+            if (!larger) {
+                tt_segment_drop(&p->writer->segment, 1, 0);
                 return;
             }
-            k->empty      = made;
-            k->empty_size = size;
+            p->empty      = larger;
+            p->empty_size = size;
         }
-        k->empty[k->n_empty++] = i;
-        k->n_after += i + 1 < n;
+        p->empty[p->n_empty++] = i;
+        p->n_after += i + 1 < n;
     }
 }
 
-/* Nodes without elements are passed by from barrier to barrier. `now`: where the compiler let us see no barrier. */
-static void write_kept(struct kept * k, uint64_t now) {
-    const unsigned oldest = k->n_waits > MAX_WAITS ? k->n_waits - MAX_WAITS : 0;
-    unsigned       i      = k->n_waits >= k->n_after ? k->n_waits - k->n_after : 0;
-    uint64_t       inside = k->passed_waits;
+/* Writes the op, and each empty node after it as lasting from one barrier to the next. `now` stands for the begin of a
+   barrier that we did not see, because the compiler inlined it. */
+static void write_pending(struct pending * p, uint64_t now) {
+    const unsigned oldest = p->n_waits > MAX_WAITS ? p->n_waits - MAX_WAITS : 0;
+    unsigned       i      = p->n_waits >= p->n_after ? p->n_waits - p->n_after : 0;
+    uint64_t       inside = p->passed_waits;
 
     i = i < oldest ? oldest : i;
-    for (unsigned own = oldest; own < i; own++) {
-        inside += wait_end(k, own) - wait_begin(k, own);
+    for (unsigned w = oldest; w < i; w++) {
+        inside += wait_end(p, w) - wait_begin(p, w);
     }
-    tt_op_was(k->writer, k->node, k->n_fused, k->begin, i < k->n_waits ? wait_begin(k, i) : now, inside);
-    for (int j = 0; j < k->n_empty; j++) {
-        const uint64_t from = i < k->n_waits ? wait_end(k, i++) : now;
-        const uint64_t to   = i < k->n_waits ? wait_begin(k, i) : from;
-        tt_op_was(k->writer, k->empty[j], 0, from, to, 0);
+    tt_op_was(p->writer, p->node, p->n_fused, p->begin, i < p->n_waits ? wait_begin(p, i) : now, inside);
+    for (int j = 0; j < p->n_empty; j++) {
+        const uint64_t from = i < p->n_waits ? wait_end(p, i++) : now;
+        const uint64_t to   = i < p->n_waits ? wait_begin(p, i) : from;
+        tt_op_was(p->writer, p->empty[j], 0, from, to, 0);
     }
 }
 
-/* The graph may be gone by now: what follows the last op was looked at before. */
-static void write_end(struct kept * k) {
+/* Writes the last op and the end of the thread's part. The graph may no longer exist: look_ahead was called before. */
+static void end_part(struct pending * p) {
     const uint64_t now = tt_ticks();
-    if (!k->last) { /* the compute was aborted after this op: the barrier after it, and the one after all */
-        k->n_after = 2;
-        k->n_empty = 0;
+    if (!p->last) { /* the compute was aborted after this op: one barrier after the op, one at the end */
+        p->n_after = 2;
+        p->n_empty = 0;
     }
-    write_kept(k, now);
-    tt_thread_end_at(k->writer, k->n_waits ? wait_end(k, k->n_waits - 1) : now);
-    k->graph = NULL;
+    write_pending(p, now);
+    tt_thread_end_at(p->writer, p->n_waits ? wait_end(p, p->n_waits - 1) : now);
+    p->graph = NULL;
 }
 
-/* Whether this thread may go on with what it keeps; if not, another has written it, and it is waited for. */
-static bool take_back(struct kept * k) {
+/* Takes back the op if it was offered; false: another thread has written it. Waits while another thread writes it. */
+static bool take_back(struct pending * p) {
     int offered = OFFERED;
-    if (!k->last || atomic_compare_exchange_strong(&k->hold, &offered, MINE) || offered == MINE) {
+    if (!p->last || atomic_compare_exchange_strong(&p->state, &offered, OWNED) || offered == OWNED) {
         return true;
     }
-    while (atomic_load(&k->hold) == TAKEN) {
+    while (atomic_load(&p->state) == TAKEN) {
     }
     return false;
 }
 
+/* Writes the offered op of a writer; with NULL, those of all computes that have ended. */
 static void write_late(struct tt_writer * writer) {
     pthread_mutex_lock(&lock);
-    for (struct kept * k = all; k; k = k->next) {
+    for (struct pending * p = all; p; p = p->next) {
         int offered = OFFERED;
-        if (writer ? k->writer == writer : atomic_load(&k->run->compute) != k->compute) {
-            if (atomic_compare_exchange_strong(&k->hold, &offered, TAKEN)) {
-                write_end(k);
-                atomic_store(&k->hold, WRITTEN);
+        if (writer ? p->writer == writer : atomic_load(&p->running->compute) != p->compute) {
+            if (atomic_compare_exchange_strong(&p->state, &offered, TAKEN)) {
+                end_part(p);
+                atomic_store(&p->state, WRITTEN);
             }
         }
     }
@@ -167,23 +172,23 @@ static void write_late(struct tt_writer * writer) {
     }
 }
 
-static struct kept * kept_by(struct tt_writer * writer) {
+static struct pending * pending_of(struct tt_writer * writer) {
     pthread_mutex_lock(&lock);
-    struct kept * k = all;
-    while (k && k->writer != writer) {
-        k = k->next;
+    struct pending * p = all;
+    while (p && p->writer != writer) {
+        p = p->next;
     }
-    if (!k && (k = calloc(1, sizeof *k)) != NULL) {
-        k->writer = writer;
-        k->run    = &runs[0];
-        k->next   = all;
-        all       = k;
+    if (!p && (p = calloc(1, sizeof *p)) != NULL) {
+        p->writer  = writer;
+        p->running = &computes[0];
+        p->next    = all;
+        all        = p;
     }
-    if (k) {
-        atomic_store(&k->hold, MINE);
+    if (p) {
+        atomic_store(&p->state, OWNED);
     }
     pthread_mutex_unlock(&lock);
-    return k;
+    return p;
 }
 
 /* ---- computes ---- */
@@ -193,17 +198,17 @@ void tt_ops_begin(struct ggml_cgraph * graph) {
     const int              first = next_op(graph, 0);
 
     tt_write_late = write_late;
-    my_run        = NULL;
+    my_compute    = NULL;
     if (first == graph->n_nodes || !tt_compute_of(graph, &work)) {
         return;
     }
     for (int i = 0; i < MAX_RUNNING; i++) {
-        uint_fast64_t none = 0;
-        if (atomic_compare_exchange_strong(&runs[i].compute, &none, work.compute + 1)) {
-            my_run       = &runs[i];
-            my_run->work = work;
+        uint_fast64_t unused = 0;
+        if (atomic_compare_exchange_strong(&computes[i].compute, &unused, work.compute + 1)) {
+            my_compute       = &computes[i];
+            my_compute->work = work;
             atomic_fetch_add(&n_running, 1);
-            atomic_store_explicit(&my_run->first, graph->nodes[first], memory_order_release);
+            atomic_store_explicit(&my_compute->first, graph->nodes[first], memory_order_release);
             return;
         }
     }
@@ -213,39 +218,39 @@ void tt_ops_begin(struct ggml_cgraph * graph) {
 void tt_ops_written(void) { write_late(NULL); }
 
 void tt_ops_end(void) {
-    if (!my_run) {
+    if (!my_compute) {
         return;
     }
-    if (mine && mine->graph == my_run->work.graph && take_back(mine)) {
-        write_end(mine); /* what others keep is written at the end of the pass, or when they begin the next */
+    if (mine && mine->graph == my_compute->work.graph && take_back(mine)) {
+        end_part(mine); /* other threads' ops are written at the end of the pass, or when they begin the next compute */
     }
-    atomic_store(&my_run->first, NULL);
-    atomic_store(&my_run->compute, 0);
+    atomic_store(&my_compute->first, NULL);
+    atomic_store(&my_compute->compute, 0);
     atomic_fetch_sub(&n_running, 1);
-    my_run = NULL;
+    my_compute = NULL;
 }
 
-static struct running * begins_with(const struct ggml_tensor * tensor) {
+static struct running * running_with(const struct ggml_tensor * tensor) {
     for (int i = 0; i < MAX_RUNNING; i++) {
-        if (atomic_load_explicit(&runs[i].first, memory_order_acquire) == tensor) {
-            return &runs[i];
+        if (atomic_load_explicit(&computes[i].first, memory_order_acquire) == tensor) {
+            return &computes[i];
         }
     }
     return NULL;
 }
 
-/* Whether the compute of the kept op still runs; else its graph may be gone, and a barrier belongs to the next one. */
-static bool goes_on(const struct kept * k) {
-    return k->graph && atomic_load_explicit(&k->run->compute, memory_order_acquire) == k->compute;
+/* Whether the op's compute still runs. If not, its graph may no longer exist, and barriers belong to another compute. */
+static bool still_runs(const struct pending * p) {
+    return p->graph && atomic_load_explicit(&p->running->compute, memory_order_acquire) == p->compute;
 }
 
 /* The place of a tensor among the nodes that are still to come, or -1. */
-static int place_of(const struct kept * k, const struct ggml_tensor * tensor) {
-    if (!goes_on(k)) {
+static int place_of(const struct pending * p, const struct ggml_tensor * tensor) {
+    if (!still_runs(p)) {
         return -1;
     }
-    for (int i = k->following; i < k->graph->n_nodes; i++) {
-        if (k->graph->nodes[i] == tensor) {
+    for (int i = p->following; i < p->graph->n_nodes; i++) {
+        if (p->graph->nodes[i] == tensor) {
             return i;
         }
     }
@@ -253,16 +258,16 @@ static int place_of(const struct kept * k, const struct ggml_tensor * tensor) {
 }
 
 static bool begin_part(const struct ggml_compute_params * params, const struct ggml_tensor * tensor) {
-    struct running *   run    = atomic_load_explicit(&n_running, memory_order_relaxed) ? begins_with(tensor) : NULL;
-    struct tt_writer * writer = run ? tt_my_writer() : NULL;
-    if (!writer || (!mine && (mine = kept_by(writer)) == NULL)) {
+    struct running *   running = atomic_load_explicit(&n_running, memory_order_relaxed) ? running_with(tensor) : NULL;
+    struct tt_writer * writer  = running ? tt_my_writer() : NULL;
+    if (!writer || (!mine && (mine = pending_of(writer)) == NULL)) {
         return false;
     }
-    mine->run       = run;
-    mine->compute   = atomic_load(&run->compute);
-    mine->graph     = run->work.graph;
+    mine->running   = running;
+    mine->compute   = atomic_load(&running->compute);
+    mine->graph     = running->work.graph;
     mine->following = 0;
-    tt_thread_begin(writer, &run->work, params->ith, params->nth);
+    tt_thread_begin(writer, &running->work, params->ith, params->nth);
     return true;
 }
 
@@ -272,12 +277,12 @@ static void op_begins(const struct ggml_compute_params * params, const struct gg
         at = place_of(mine, tensor);
         if (at >= 0) {
             look_ahead(mine, at);
-            write_kept(mine, tt_ticks());
+            write_pending(mine, tt_ticks());
         } else if (mine->graph) {
-            write_end(mine);
+            end_part(mine);
         }
     } else if (mine) {
-        atomic_store(&mine->hold, MINE);
+        atomic_store(&mine->state, OWNED);
     }
     if (at < 0) {
         if (!begin_part(params, tensor)) {
@@ -285,28 +290,28 @@ static void op_begins(const struct ggml_compute_params * params, const struct gg
         }
         at = place_of(mine, tensor);
         look_ahead(mine, at);
-        for (int i = 0; i < mine->n_empty; i++) { /* passed by before the first op */
+        for (int i = 0; i < mine->n_empty; i++) { /* empty nodes before the first op */
             tt_op_was(mine->writer, mine->empty[i], 0, mine->writer->last, mine->writer->last, 0);
         }
     }
-    struct kept * k = mine;
+    struct pending * p = mine;
 
-    k->node      = at;
-    k->n_fused   = n_fused;
-    k->following = at + n_fused + 1;
-    k->last      = next_op(k->graph, k->following) == k->graph->n_nodes;
-    if (k->last) {
-        look_ahead(k, k->graph->n_nodes);
+    p->node      = at;
+    p->n_fused   = n_fused;
+    p->following = at + n_fused + 1;
+    p->last      = next_op(p->graph, p->following) == p->graph->n_nodes;
+    if (p->last) {
+        look_ahead(p, p->graph->n_nodes);
     }
-    k->n_waits      = 0;
-    k->passed_waits = 0;
-    tt_index_at(k->writer, at);
-    k->begin = tt_ticks();
+    p->n_waits      = 0;
+    p->passed_waits = 0;
+    tt_index_at(p->writer, at);
+    p->begin = tt_ticks();
 }
 
-/* ---- in their place ---- */
+/* ---- the functions that we replace ---- */
 
-SEEN bool ggml_cpu_extra_compute_forward(struct ggml_compute_params * params, struct ggml_tensor * op) {
+REPLACES bool ggml_cpu_extra_compute_forward(struct ggml_compute_params * params, struct ggml_tensor * op) {
     THEIRS(bool, ggml_cpu_extra_compute_forward, (struct ggml_compute_params *, struct ggml_tensor *) )
     if (TT_UNLIKELY(tensor_trace_on) && !is_skipped(op)) {
         op_begins(params, op, 0);
@@ -314,8 +319,8 @@ SEEN bool ggml_cpu_extra_compute_forward(struct ggml_compute_params * params, st
     return theirs(params, op);
 }
 
-SEEN void ggml_compute_forward_rms_norm_mul_fused(const struct ggml_compute_params * params, struct ggml_tensor * norm,
-                                                  struct ggml_tensor * product) {
+REPLACES void ggml_compute_forward_rms_norm_mul_fused(const struct ggml_compute_params * params,
+                                                      struct ggml_tensor * norm, struct ggml_tensor * product) {
     THEIRS(void, ggml_compute_forward_rms_norm_mul_fused,
            (const struct ggml_compute_params *, struct ggml_tensor *, struct ggml_tensor *) )
     if (TT_UNLIKELY(tensor_trace_on)) {
@@ -324,28 +329,28 @@ SEEN void ggml_compute_forward_rms_norm_mul_fused(const struct ggml_compute_para
     theirs(params, norm, product);
 }
 
-SEEN void ggml_barrier(struct ggml_threadpool * pool) {
+REPLACES void ggml_barrier(struct ggml_threadpool * pool) {
     THEIRS(void, ggml_barrier, (struct ggml_threadpool *) )
-    struct kept * k = mine;
-    if (!k || !goes_on(k) || !take_back(k)) {
+    struct pending * p = mine;
+    if (!p || !still_runs(p) || !take_back(p)) {
         theirs(pool);
         return;
     }
-    const unsigned i = k->n_waits % MAX_WAITS;
-    if (k->n_waits >= MAX_WAITS) {
-        k->passed_waits += k->waits[i].end - k->waits[i].begin;
+    const unsigned i = p->n_waits % MAX_WAITS;
+    if (p->n_waits >= MAX_WAITS) {
+        p->passed_waits += p->waits[i].end - p->waits[i].begin;
     }
-    k->waits[i].begin = tt_ticks();
+    p->waits[i].begin = tt_ticks();
     theirs(pool);
-    k->waits[i].end = tt_ticks();
-    k->n_waits++;
-    if (k->last) {
-        atomic_store(&k->hold, OFFERED);
+    p->waits[i].end = tt_ticks();
+    p->n_waits++;
+    if (p->last) {
+        atomic_store(&p->state, OFFERED);
     }
 }
 
 struct ggml_cplan;
-SEEN enum ggml_status ggml_graph_compute(struct ggml_cgraph * graph, struct ggml_cplan * plan) {
+REPLACES enum ggml_status ggml_graph_compute(struct ggml_cgraph * graph, struct ggml_cplan * plan) {
     THEIRS(enum ggml_status, ggml_graph_compute, (struct ggml_cgraph *, struct ggml_cplan *) )
     if (!tt_ready((void *) theirs)) {
         return theirs(graph, plan);

@@ -1,4 +1,4 @@
-/* What libllama asks of ggml's scheduler: passes. The graph of a ubatch has inputs that hold its tokens. */
+/* Records passes: what libllama calls in ggml's scheduler. The tokens of a ubatch are read from the graph's inputs. */
 #include "attach.h"
 
 #include <stdlib.h>
@@ -14,15 +14,15 @@ static bool is_row_of_numbers(const struct ggml_tensor * tensor) {
 }
 
 static struct inputs inputs_of(const struct ggml_cgraph * graph) {
-    struct inputs made = { 0 };
+    struct inputs inputs = { 0 };
     for (int i = 0; i < graph->n_leafs; i++) {
         const struct ggml_tensor * leaf = graph->leafs[i];
         if ((leaf->flags & GGML_TENSOR_FLAG_INPUT) == 0) {
             continue;
         }
-        made.tokens    = strcmp(leaf->name, "inp_tokens") == 0 ? leaf : made.tokens;
-        made.embedding = strcmp(leaf->name, "inp_embd") == 0 ? leaf : made.embedding;
-        made.position  = strcmp(leaf->name, "inp_pos") == 0 ? leaf : made.position;
+        inputs.tokens    = strcmp(leaf->name, "inp_tokens") == 0 ? leaf : inputs.tokens;
+        inputs.embedding = strcmp(leaf->name, "inp_embd") == 0 ? leaf : inputs.embedding;
+        inputs.position  = strcmp(leaf->name, "inp_pos") == 0 ? leaf : inputs.position;
     }
     bool tokens_used = false;
     for (int i = 0; i < graph->n_nodes; i++) {
@@ -30,18 +30,19 @@ static struct inputs inputs_of(const struct ggml_cgraph * graph) {
         if (node->op != GGML_OP_GET_ROWS || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) {
             continue;
         }
-        if (node->src[1] == made.tokens) {
+        if (node->src[1] == inputs.tokens) {
             tokens_used = true;
         } else if (node->src[0]->op != GGML_OP_NONE && node->src[1]->op == GGML_OP_NONE
                    && (node->src[1]->flags & GGML_TENSOR_FLAG_INPUT) && node->src[1]->type == GGML_TYPE_I32) {
-            made.outputs = node->src[1]; /* rows of something computed, chosen from outside */
+            inputs.outputs = node->src[1]; /* selects rows of a computed tensor: the outputs */
         }
     }
-    made.tokens = tokens_used ? made.tokens : NULL; /* a graph may hold both ways, and run one */
-    return made;
+    /* a graph may contain both tokens and embeddings, and compute only one of them */
+    inputs.tokens = tokens_used ? inputs.tokens : NULL;
+    return inputs;
 }
 
-/* A row that nothing tells of: no output is asked of it where others are named, else it is not known. */
+/* Fills 1 for rows named in `rows` and 0 for others; -1 (unknown) for all if `rows` is NULL. */
 static void fill_outputs(int8_t * outputs, uint32_t n, const struct ggml_tensor * rows) {
     memset(outputs, rows ? 0 : -1, n);
     for (int64_t i = 0; rows && i < rows->ne[0]; i++) {
@@ -56,16 +57,16 @@ static bool begin_pass(struct ggml_cgraph * graph) {
     const struct inputs inputs = inputs_of(graph);
     const int64_t       rows   = inputs.tokens ? inputs.tokens->ne[0] : inputs.embedding ? inputs.embedding->ne[1] : 0;
     if (!tt_call.context || rows <= 0) {
-        return false; /* a shift of the KV cache, say: it becomes a pass of its own */
+        return false; /* for example a shift of the KV cache: it becomes a pass of its own */
     }
     const uint32_t n         = (uint32_t) rows;
     int32_t *      positions = malloc(n * sizeof *positions);
     int32_t **     sequences = malloc(n * sizeof *sequences);
     int8_t *       outputs   = malloc(n);
     if (positions && sequences && outputs) {
-        const bool given = inputs.position && is_row_of_numbers(inputs.position) && inputs.position->ne[0] >= rows;
+        const bool known = inputs.position && is_row_of_numbers(inputs.position) && inputs.position->ne[0] >= rows;
         for (uint32_t i = 0; i < n; i++) {
-            positions[i] = given       ? ((const int32_t *) inputs.position->data)[i]
+            positions[i] = known       ? ((const int32_t *) inputs.position->data)[i]
                 : tt_call.position < 0 ? -1
                                        : tt_call.position + (int32_t) i;
             sequences[i] = &tt_call.sequence;
@@ -93,22 +94,23 @@ static bool begin_pass(struct ggml_cgraph * graph) {
     return true;
 }
 
-SEEN enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t scheduler,
-                                                             struct ggml_cgraph * graph) {
+REPLACES enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t scheduler,
+                                                                 struct ggml_cgraph * graph) {
     THEIRS(enum ggml_status, ggml_backend_sched_graph_compute_async, (ggml_backend_sched_t, struct ggml_cgraph *) )
-    const bool told = tt_ready((void *) theirs) && begin_pass(graph);
+    const bool recorded = tt_ready((void *) theirs) && begin_pass(graph);
 
     tt_call.n_splits              = 0;
     const enum ggml_status status = theirs(scheduler, graph);
-    if (told) {
+    if (recorded) {
         tt_ops_written();
         tensor_trace_pass_end((int) status);
     }
     return status;
 }
 
-/* Each split of a pass in turn; how many there are shows when a second one comes: a split of the CPU needs no record. */
-SEEN enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, struct ggml_cgraph * graph) {
+/* The splits of a pass, one after the other. Their number is not known here, so each is announced as the only one; a
+   split that the CPU backend runs then gets no record. */
+REPLACES enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, struct ggml_cgraph * graph) {
     THEIRS(enum ggml_status, ggml_backend_graph_compute_async, (ggml_backend_t, struct ggml_cgraph *) )
     if (!tensor_trace_on) {
         return theirs(backend, graph);
@@ -119,7 +121,7 @@ SEEN enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, s
     return status;
 }
 
-SEEN bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t scheduler, struct ggml_cgraph * graph) {
+REPLACES bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t scheduler, struct ggml_cgraph * graph) {
     THEIRS(bool, ggml_backend_sched_alloc_graph, (ggml_backend_sched_t, struct ggml_cgraph *) )
     if (tensor_trace_on) {
         tensor_trace_graph_built();
