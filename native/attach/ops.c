@@ -239,7 +239,7 @@ static struct running * running_with(const struct ggml_tensor * tensor) {
     return NULL;
 }
 
-/* Whether the op's compute still runs. If not, its graph may no longer exist, and barriers belong to another compute. */
+/* Whether the op's compute still runs. If not, its graph may no longer exist, and barriers are of another compute. */
 static bool still_runs(const struct pending * p) {
     return p->graph && atomic_load_explicit(&p->running->compute, memory_order_acquire) == p->compute;
 }

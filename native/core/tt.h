@@ -135,7 +135,7 @@ struct tt_known {
 struct tt_known tt_graph(struct tt_trace * trace, const struct tt_node * nodes, uint32_t n_nodes, uint32_t n_leafs);
 struct tt_known tt_placement(struct tt_trace * trace, uint32_t graph, const struct tt_place * places, uint32_t n);
 
-/* writer.c: writes the events of the ops; each thread has its own writer. tensor_trace.h declares the other functions. */
+/* writer.c: writes the events of the ops, each thread by its own writer; tensor_trace.h has the other functions */
 /* Copies the index data of a node: fills `what`, `bytes`, `ne0` and `ne1` of `index` and puts the numbers behind it.
    Returns the bytes of the numbers, or TT_NO_ROOM when they need more than `room`. */
 #define TT_NO_ROOM SIZE_MAX

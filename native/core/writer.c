@@ -87,8 +87,8 @@ void tt_writers_free(struct tt_trace * trace) {
     trace->writers = NULL;
 }
 
-/* Events are built in place: building one elsewhere and copying it would stall on its own stores. It is aligned, because
-   chunks and units are. */
+/* Events are built in place: building one elsewhere and copying it would stall on its own stores. They are aligned,
+   because chunks and units are. */
 static inline void * next_unit(struct tt_writer * writer) { return writer->segment.payload + writer->segment.used; }
 
 /* Reserves room for a whole compute, so that no event of it can fail. Each of its ops may need a long unit. */

@@ -46,8 +46,8 @@ static bool add_tensor(struct scratch * s, struct ggml_tensor * tensor, size_t *
     return tt_map_put(&s->numbers, (uintptr_t) tensor, (uint32_t) (*n)++);
 }
 
-/* Numbers the nodes, the leafs, and then the other tensors that these read or view (copies between backends). false: out
-   of memory, or more tensors than there is room for. */
+/* Numbers the nodes, the leafs, and then the other tensors that these read or view (copies between backends). false:
+   out of memory, or more tensors than there is room for. */
 static bool number_tensors(struct scratch * s, const struct ggml_cgraph * graph, size_t * n) {
     tt_map_clear(&s->numbers);
     if (!make_room(s, (size_t) (graph->n_nodes * 4 + graph->n_leafs + 16))) {

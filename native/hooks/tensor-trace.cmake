@@ -1,4 +1,4 @@
-# Included by ggml/CMakeLists.txt of a hooked tree; the sources lie beside this file.
+# Included by ggml/CMakeLists.txt of a hooked source tree. The tracer's sources are in the folder of this file.
 option(GGML_TENSOR_TRACE "ggml: record every op and where its bytes come from" OFF)
 
 if (GGML_TENSOR_TRACE)
@@ -23,7 +23,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_splits.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE)
-    # which hooks, and which llama.cpp: from the record that `tracegen llama-cpp hook` left here
+    # which hooks, and which llama.cpp: from HOOKED, which `tracegen llama-cpp hook` wrote into this folder
     file(STRINGS ${TENSOR_TRACE_SOURCE}/HOOKED TENSOR_TRACE_HOOKED REGEX "^(hooks|commit|changed) = ")
     string(REPLACE ";" ", " TENSOR_TRACE_HOOKED "${TENSOR_TRACE_HOOKED}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TENSOR_TRACE_SOURCE}/HOOKED)

@@ -1,24 +1,24 @@
 /*
- * tensor_trace: what the hooks in ggml and llama.cpp call.
+ * tensor_trace: the functions and macros that the hooks in ggml and llama.cpp call.
  *
- * The option GGML_TENSOR_TRACE compiles the hooks in; TENSOR_TRACE_DIR in the
- * environment switches them on: the folder must exist. Without it every hook is
- * one predicted branch; without the option no symbol of ours remains.
+ * The option GGML_TENSOR_TRACE compiles the hooks in; without it no symbol of ours
+ * remains. The environment variable TENSOR_TRACE_DIR switches them on; without it
+ * every hook is one predicted branch.
  *
- *     TENSOR_TRACE_DIR        folder for the trace
- *     TENSOR_TRACE_MAX_BYTES  stop recording (and count what is dropped) beyond this size
- *     TENSOR_TRACE_CLOCK      monotonic or tsc: what times the events; by default the time stamp
+ *     TENSOR_TRACE_DIR        folder for the trace; it must exist
+ *     TENSOR_TRACE_MAX_BYTES  size of the trace at which recording stops; what is dropped is counted
+ *     TENSOR_TRACE_CLOCK      monotonic or tsc: the clock that times the events; by default the time stamp
  *                             counter where it ticks evenly and the kernel itself relies on it
- *     TENSOR_TRACE_AFTER      record passes from so many seconds after the start on
- *     TENSOR_TRACE_FOR        ... and for so many seconds
- *     TENSOR_TRACE_PASSES     N: so many passes; A-B: those with these numbers, counted from 0; the ubatches
- *                             of one call stay together. Passes outside are counted, not recorded
+ *     TENSOR_TRACE_AFTER      seconds from the start until recording begins
+ *     TENSOR_TRACE_FOR        seconds for which passes are recorded
+ *     TENSOR_TRACE_PASSES     N: record N passes; A-B: record passes A to B, counted from 0. The ubatches of
+ *                             one call stay together. Other passes are counted, not recorded
  *     TENSOR_TRACE_SIGNAL     USR1 or USR2: the signal that ends the trace while the program goes on
- *     TENSOR_TRACE_RESIDENCY  1: ask after every load and pass which pages of the model files are in memory
- *     TENSOR_TRACE_PREFAULT   0: model files are mapped without reading them whole (no MAP_POPULATE, no
- *                             MADV_WILLNEED): what an op touches first is read then; traced or not
- *     TENSOR_TRACE_VERIFY     1: hash every graph of every pass, also where llama.cpp
- *                             says that it is unchanged, and abort when it is not
+ *     TENSOR_TRACE_RESIDENCY  1: record after every load and pass which pages of the model files are in memory
+ *     TENSOR_TRACE_PREFAULT   0: map model files without reading them whole (no MAP_POPULATE, no MADV_WILLNEED):
+ *                             a page is read when an op first touches it. Works without TENSOR_TRACE_DIR too
+ *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,
+ *                             and abort if it has changed
  */
 #ifndef TENSOR_TRACE_H
 #define TENSOR_TRACE_H
@@ -45,11 +45,11 @@ struct ggml_backend_buffer;
 struct tt_writer;
 
 /*
- * The order of calls. Each line may occur many times within the one above it; what stands on one line comes in that
- * order. No call stops the program: what the tracer cannot place it leaves out, and the checks of the run find it
- * missing.
+ * The order of calls. Each line may occur many times within the less indented line above it; the calls of a line come
+ * in that order. A call in the wrong place does not stop the program: it is not recorded, and the checks of the run
+ * report what is missing.
  *
- *     start                                        once, by whichever hook comes first
+ *     start                                        once, by the hook that comes first
  *     load_begin  file_mapped …  weight …  buffer_is …  load_end             a model
  *     buffer_begin  buffer_end                     any allocation, at any time
  *     context                                      of a model that is loaded
@@ -62,35 +62,35 @@ struct tt_writer;
  *       logits  sampled                            after the pass that gave them
  */
 
-/* What a hook must know before it calls: is this process traced, is this thread in a compute. */
-extern bool                        tensor_trace_on; /* ends while others look: see TENSOR_TRACE_PROCESS */
+/* A hook calls only if this process is traced (tensor_trace_on) or this thread runs a compute (tensor_trace_self). */
+extern bool                        tensor_trace_on; /* another thread may clear it: see TENSOR_TRACE_PROCESS */
 extern __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec")));
 
-void tensor_trace_start(void); /* once per process, by the first hook; reads the environment */
+void tensor_trace_start(void); /* called by hooks that may come first; reads the environment once */
 
-/* A model is loaded from `path`; what this thread maps and allocates until the end belongs to it. */
+/* A model is loaded from `path`: what this thread maps and allocates until load_end belongs to that load. */
 void tensor_trace_load_begin(const char * path);
 void tensor_trace_load_end(void);
-/* `size` bytes of the file behind `fd` lie at `address` from now on; unmapped: these bytes of it no longer. */
+/* `size` bytes of the file `fd` are mapped at `address`; unmapped: these bytes are mapped no longer. */
 void tensor_trace_file_mapped(const void * address, size_t size, int fd);
 void tensor_trace_file_unmapped(const void * address, size_t size);
-bool tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT=0; noted in the trace */
-/* Where a weight came from: the file of this number among the model's, the offset in it; mapped: it stays there. */
+bool tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT is 0; notes it in the trace */
+/* A weight comes from this file of the model (split_index) at this offset; mapped: it is used in place, not copied. */
 void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped);
 
-/* A buffer of ggml was allocated; is: it has its usage now (weights, compute); end: it is about to be freed. */
+/* begin: a ggml buffer was allocated; is: its usage (weights, compute) was set; end: it is about to be freed. */
 void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer);
 void tensor_trace_buffer_is(struct ggml_backend_buffer * buffer);
 void tensor_trace_buffer_end(struct ggml_backend_buffer * buffer);
-/* The CPU backend's memory for intermediate values of its kernels, which no ggml buffer describes. */
+/* The CPU backend's memory for intermediate values of its kernels, which is no ggml buffer. */
 void tensor_trace_work_begin(const void * address, size_t size);
 void tensor_trace_work_end(const void * address);
 
 struct tensor_trace_context {
     const void * context;
-    uint32_t     load; /* of its model; UINT32_MAX: the last one */
+    uint32_t     load; /* number of its model's load; UINT32_MAX: the last load */
     uint32_t     n_ctx, n_batch, n_ubatch, n_threads;
-    int          type_k, type_v; /* enum ggml_type; -1: not known */
+    int          type_k, type_v; /* enum ggml_type of the KV cache; -1: not known */
 };
 struct tensor_trace_ubatch {
     const void *            context;
@@ -102,32 +102,33 @@ struct tensor_trace_ubatch {
     const int32_t * const * sequence;
     const int8_t *          output;    /* may be NULL; -1: not known */
 };
-void tensor_trace_context(const struct tensor_trace_context * context); /* a context was made, with these sizes */
-void tensor_trace_call(const void * context); /* llama_decode or llama_encode begins: its passes belong together */
-void tensor_trace_warmup(bool begins);        /* passes of this thread until it ends only warm up */
-void tensor_trace_graph_built(void);          /* this thread's next pass runs a graph that was made anew */
-void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch); /* a graph is about to be computed for it */
-void tensor_trace_pass_end(int status);            /* it was computed; not 0: it failed */
-void tensor_trace_logits(const void * context);    /* somebody reads what the context's last pass gave */
-void tensor_trace_sampled(int32_t token);          /* this token was chosen from what this thread read last */
+void tensor_trace_context(const struct tensor_trace_context * context); /* a context was created */
+void tensor_trace_call(const void * context); /* llama_decode or llama_encode begins */
+void tensor_trace_warmup(bool begins);        /* a warm-up begins or ends on this thread */
+void tensor_trace_graph_built(void);          /* the graph of this thread's next pass was built anew */
+void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch); /* its graph is about to be computed */
+void tensor_trace_pass_end(int status);            /* the pass has ended; status 0: success */
+void tensor_trace_logits(const void * context);    /* logits of the context's last pass are read */
+void tensor_trace_sampled(int32_t token);          /* a token was chosen from the logits that this thread read last */
 
-/* The scheduler's splits of a pass, and the tensors that are copied for them; a copy ends where the next step begins. */
+/* The splits of a pass, and the tensors that are copied for them. A copy ends when the next copy or split begins. */
 void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to,
                              int split);
-void tensor_trace_copy_part(size_t size); /* only so much of it was copied (again, so much more) */
+void tensor_trace_copy_part(size_t size); /* only this part of the tensor was copied; parts add up */
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
-void tensor_trace_split_end(struct ggml_backend * backend); /* all of it is done, on this backend */
+void tensor_trace_split_end(struct ggml_backend * backend); /* waits until the backend has computed all of it */
 
-/* The CPU backend computes a graph, or the part of one that a split is: on the thread that asked for it. */
+/* The CPU backend computes a graph, or the part of a graph that is a split. Called on the thread that started it. */
 void tensor_trace_compute_begin(struct ggml_cgraph * graph);
 void tensor_trace_compute_end(struct ggml_cgraph * graph);
-/* The part of one thread, `ith` of `nth`, in that. Between them `tensor_trace_self` is what the thread writes with. */
+/* The part of thread `ith` of `nth` in that compute. Between the two `tensor_trace_self` is the thread's writer. */
 void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth);
 void tensor_trace_thread_end(void);
-/* This thread's part of a node, named by its place in the graph; an end of a later node: those between are fused. */
+/* This thread computes a node, given by its index in the graph. If op_end names a later node, the nodes after the first
+   up to that one were fused into it. */
 void tensor_trace_op_begin(struct tt_writer * self, int node);
 void tensor_trace_op_end(struct tt_writer * self, int node);
-/* Within an op: this thread waits for the others. */
+/* This thread waits at a barrier; a wait within an op counts for that op. */
 void tensor_trace_barrier_begin(struct tt_writer * self);
 void tensor_trace_barrier_end(struct tt_writer * self);
 
@@ -138,34 +139,34 @@ void tensor_trace_barrier_end(struct tt_writer * self);
 template <typename Context, typename Ubatch, typename Params>
 inline void tensor_trace_ubatch_begin(const Context * context, ggml_cgraph * graph, const Ubatch & ubatch,
                                       const Params & params, bool encoder) {
-    struct tensor_trace_ubatch made = {};
+    struct tensor_trace_ubatch plain = {};
 
-    made.context     = context;
-    made.graph       = graph;
-    made.warmup      = params.warmup;
-    made.encoder     = encoder;
-    made.n_tokens    = ubatch.n_tokens;
-    made.n_sequences = ubatch.n_seqs_unq;
-    made.n_pos       = ubatch.n_pos;
-    made.token       = ubatch.token;
-    made.position    = ubatch.pos;
-    made.sequence    = ubatch.seq_id;
-    made.output      = ubatch.output;
-    tensor_trace_pass_begin(&made);
+    plain.context     = context;
+    plain.graph       = graph;
+    plain.warmup      = params.warmup;
+    plain.encoder     = encoder;
+    plain.n_tokens    = ubatch.n_tokens;
+    plain.n_sequences = ubatch.n_seqs_unq;
+    plain.n_pos       = ubatch.n_pos;
+    plain.token       = ubatch.token;
+    plain.position    = ubatch.pos;
+    plain.sequence    = ubatch.seq_id;
+    plain.output      = ubatch.output;
+    tensor_trace_pass_begin(&plain);
 }
 template <typename Context, typename Params>
 inline void tensor_trace_context_made(const Context * context, const Params & params) {
-    struct tensor_trace_context made = {};
+    struct tensor_trace_context plain = {};
 
-    made.context   = context;
-    made.load      = UINT32_MAX;
-    made.n_ctx     = llama_n_ctx(context);
-    made.n_batch   = llama_n_batch(context);
-    made.n_ubatch  = llama_n_ubatch(context);
-    made.n_threads = (uint32_t) params.n_threads;
-    made.type_k    = (int) params.type_k;
-    made.type_v    = (int) params.type_v;
-    tensor_trace_context(&made);
+    plain.context   = context;
+    plain.load      = UINT32_MAX;
+    plain.n_ctx     = llama_n_ctx(context);
+    plain.n_batch   = llama_n_batch(context);
+    plain.n_ubatch  = llama_n_ubatch(context);
+    plain.n_threads = (uint32_t) params.n_threads;
+    plain.type_k    = (int) params.type_k;
+    plain.type_v    = (int) params.type_v;
+    tensor_trace_context(&plain);
 }
 #endif
 
@@ -175,7 +176,7 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TT_UNLIKELY(condition) (condition)
 #endif
 
-/* A hook is a statement: no value, no control flow; arguments stay checked when it is off. */
+/* A hook is a statement: no value, no control flow. Without the option the compiler still checks its arguments. */
 /* clang-format off */
 #define TENSOR_TRACE_CALL_IF(condition, call) \
     do { if (TENSOR_TRACE_ENABLED && TT_UNLIKELY(condition)) { call; } } while (0)
@@ -190,11 +191,11 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_FILE_MAPPED(address, size, fd) \
     do { if (TENSOR_TRACE_ENABLED) { tensor_trace_start(); TENSOR_TRACE_PROCESS(tensor_trace_file_mapped(address, size, fd)); } } while (0)
 
-/* The one hook that changes what llama.cpp does, when it is asked to. */
+/* The only hook that changes what llama.cpp does: it clears `prefetch` if TENSOR_TRACE_PREFAULT is 0. */
 #define TENSOR_TRACE_PREFAULT(prefetch) \
     do { if (TENSOR_TRACE_ENABLED && tensor_trace_prefault_off()) { (prefetch) = 0; } } while (0)
 
-/* llama.cpp writes its log, and the generated text with it, from a thread that it does not wait for. */
+/* llama.cpp writes its log, and the generated text, from a thread that it does not wait for at the end. */
 #define TENSOR_TRACE_AT_EXIT(function) \
     do { if (TENSOR_TRACE_ENABLED) { atexit(function); } } while (0)
 

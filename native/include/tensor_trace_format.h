@@ -1,50 +1,53 @@
 /*
  * The layout of a tensor trace, version 2.
  *
- * A traced process writes one folder. Every file in it is a segment and carries
- * the same run id in its name and in its header:
+ * A traced process writes its files into one folder. Each file is a segment. All
+ * have the same run id in their names and in their headers:
  *
- *     RUNID.main.tt      what is true for many ops: names, graphs, passes, buffers, files
- *     RUNID.t000.tt ...  one per thread that computed: when it ran which node
+ *     RUNID.main.tt      what many ops share: names, graphs, passes, buffers, files
+ *     RUNID.t000.tt ...  one for each thread that computed: when it ran each node
  *
  * All numbers are little-endian. Times named _ns are nanoseconds of CLOCK_MONOTONIC.
- * Events are timed by the clock that the header of their segment names: that one, or
+ * The header of a segment names the clock that times its events: CLOCK_MONOTONIC, or
  * the time stamp counter of an x86-64 processor. Each TT_CLOCK record holds one moment
- * in both; between two of them, and they enclose every pass, the time is a straight line.
+ * on both clocks. Times between two moments are interpolated linearly; every pass lies
+ * between two moments.
  *
  * SEGMENT   a header page of 4,096 bytes (struct tt_file_header, rest zero), then
  *           chunks without gaps. A chunk begins at a multiple of 4,096 with struct
  *           tt_chunk_header; `committed` bytes of payload follow, the rest of the
  *           chunk is unused. `committed` is stored with release order after the
- *           bytes it covers, so what a killed process leaves is a readable prefix.
- *           A sealed chunk is final and carries the CRC-32 (IEEE) of its payload;
- *           a chunk that was never sealed belongs to a process that did not end well.
- *           What did not fit is counted in the file header, never overwritten; the
- *           header says why too: a limit (of the trace or a disk quota), no space, another error.
+ *           bytes that it counts, so a killed process leaves a readable prefix.
+ *           A sealed chunk is final and has the CRC-32 (IEEE) of its payload; an
+ *           unsealed chunk means that the process did not end in order.
+ *           Nothing is overwritten: what does not fit is dropped and counted in the
+ *           file header, with the reason: a limit (of the trace or a disk quota), no
+ *           space, or another error.
  *
  * MAIN      records of struct tt_record (16 bytes: type, length, time), then the
  *           payload of that type, padded to 8 bytes; `length` counts all of it.
- *           A record lies in one chunk. After one that did not fit only TT_END is
- *           written, so that none names what is missing.
- *           Strings appear once, as TT_STRING, before the first record that names
- *           their number; number 0 is the empty string.
+ *           A record lies in one chunk. After a record that did not fit only TT_END is
+ *           written, so that no record refers to a missing one.
+ *           Each string is written once, as TT_STRING, before the first record that
+ *           has its number; number 0 is the empty string.
  *
- * THREAD    units of 16 bytes; the last byte of each says what it is. TT_THREAD_BEGIN
- *           opens the part of one thread in one compute (a graph, or a part of it, run
- *           by the CPU backend), TT_OP are the nodes it ran, TT_INDEX holds row numbers,
- *           expert numbers or routing weights that an op was about to use, followed by
- *           its data padded to 16 bytes, TT_THREAD_END closes. `node` counts inside the
- *           compute; the TT_COMPUTE record of the main segment maps it to a node of the
- *           graph. What takes more than one unit goes on in a unit of type TT_MORE.
+ * THREAD    units of 16 bytes; the last byte of each is its type. TT_THREAD_BEGIN opens
+ *           the part of one thread in one compute (a graph, or a part of a graph, run by
+ *           the CPU backend). Each TT_OP is a node that the thread ran. TT_INDEX holds
+ *           row numbers, expert numbers or routing weights that an op was about to use;
+ *           its data follow, padded to 16 bytes. TT_THREAD_END closes the part. `node`
+ *           counts within the compute; the TT_COMPUTE record of the main segment maps it
+ *           to a node of the graph. An event of two units has TT_MORE as the type of the
+ *           second.
  *
- *           An op says how long after the last moment it began: the end of the op before
- *           it, or the moment that TT_THREAD_BEGIN or TT_INDEX states. One whose numbers
- *           do not fit is a TT_LONG_OP, which states its own.
+ *           A TT_OP states its begin as the ticks since the time before it: the end of
+ *           the op before it, or the time of a TT_THREAD_BEGIN or TT_INDEX in between.
+ *           An op whose numbers do not fit is a TT_LONG_OP, which states its own begin.
  *
- * The time a thread waits after an op is the begin of its next op (or its end of
- * the compute) minus the end of the op; waiting inside is in `barrier`.
+ * A thread waits after an op from its end to the begin of the thread's next op, or to
+ * TT_THREAD_END. Waiting inside the op is in `barrier`.
  *
- * Version 1 had events of 32 bytes and no clock but CLOCK_MONOTONIC; it is read no more.
+ * Version 1 had events of 32 bytes and only CLOCK_MONOTONIC; it can no longer be read.
  */
 #ifndef TENSOR_TRACE_FORMAT_H
 #define TENSOR_TRACE_FORMAT_H
@@ -53,7 +56,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TT_MAGIC       "TTRACE\r\n" /* 8 bytes; the line end shows a text-mode copy */
+#define TT_MAGIC       "TTRACE\r\n" /* 8 bytes; a copy in text mode would change the line end */
 #define TT_VERSION     2u
 #define TT_CHUNK_MAGIC 0x4b4e4843u  /* "CHNK" */
 #define TT_PAGE        4096u
@@ -72,11 +75,11 @@ struct tt_file_header {
     uint32_t os_thread;
     uint64_t open_ns;
     uint64_t reserved;
-    uint32_t clock;           /* enum tt_clock_kind: what the events of this run count */
+    uint32_t clock;           /* enum tt_clock_kind: the clock that times the events */
     uint32_t crc;             /* of the bytes before it */
     uint64_t dropped_records; /* may still grow: outside the checksum */
     uint64_t dropped_bytes;
-    uint32_t dropped_why;     /* enum tt_dropped_why, of the first time that there was no room */
+    uint32_t dropped_why;     /* enum tt_dropped_why, of the first drop */
     uint32_t reserved2;
 };
 
@@ -113,12 +116,12 @@ enum tt_type {
     TT_LOGITS     = 18, /* u32 context, u32 0: the caller reads logits of the last call */
     TT_SAMPLED    = 19, /* u32 context (or TT_NONE), i32 token: the token chosen from them */
     TT_END        = 20, /* struct tt_end: the trace was closed in order */
-    TT_CLOCK      = 21, /* u64 ticks: what the clock of the events showed at the time of the record */
+    TT_CLOCK      = 21, /* u64 ticks: the clock of the events at time_ns of the record */
     TT_RESIDENCY  = 22, /* struct tt_residency, then n_runs pairs of u32: first page in memory, how many pages */
     TT_WARMUP     = 23, /* u32 context, u32 0: the passes of this context so far only warmed it up */
-    TT_SPLIT = 24, /* struct tt_split, then n_map u32; written at its end, where there are several or other backends */
-    TT_COPY  = 25, /* struct tt_copy; written at its end */
-    TT_HOOKS = 26, /* struct tt_hooks: what a pass cost beside its ops; after its end */
+    TT_SPLIT = 24, /* struct tt_split, then n_map u32; at its end; not for the only split of a pass if the CPU ran it */
+    TT_COPY  = 25, /* struct tt_copy; when it has ended */
+    TT_HOOKS = 26, /* struct tt_hooks: what tracing a pass cost beside its ops; after its end */
     TT_SCHEDULE = 27, /* struct tt_schedule: how the threads of a pass got processors; after its end */
 };
 
@@ -139,7 +142,7 @@ struct tt_file_map {
 struct tt_usage { /* getrusage(RUSAGE_SELF): counters of the whole process */
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
-    uint64_t read_bytes; /* that it made the kernel read from storage, read-ahead included; in steps of 512 */
+    uint64_t read_bytes; /* that the kernel read from storage for it, read-ahead included; in steps of 512 */
 };
 
 struct tt_load {
@@ -152,7 +155,7 @@ struct tt_weight {
     uint32_t load;
     uint32_t name;
     uint32_t split_index; /* which file of the model */
-    uint32_t mapped; /* 1: lies in the file mapping; 0: was copied */
+    uint32_t mapped; /* 1: used in the file mapping; 0: copied */
     uint64_t file_offset; /* absolute offset in that file */
     uint64_t size_bytes;
     uint64_t address;
@@ -204,7 +207,7 @@ struct tt_place {
     uint32_t reserved;
 };
 
-enum tt_pass_flags { TT_PASS_WARMUP = 1, TT_PASS_ENCODER = 2, TT_PASS_OUTSIDE = 4 /* no ubatch */ };
+enum tt_pass_flags { TT_PASS_WARMUP = 1, TT_PASS_ENCODER = 2, TT_PASS_OUTSIDE = 4 /* a graph of no ubatch */ };
 
 struct tt_pass {
     struct tt_usage usage;
@@ -231,8 +234,8 @@ struct tt_compute {
     uint32_t n_map; /* ... unless a map of n_nodes numbers follows */
 };
 
-struct tt_split { /* what the scheduler gave to one backend */
-    uint64_t begin_ns; /* the end is the time of the record; an asynchronous backend was waited for */
+struct tt_split { /* a part of a pass that the scheduler gave to one backend */
+    uint64_t begin_ns; /* its end is time_ns of the record; the tracer waits for an asynchronous backend */
     uint32_t pass, split;
     uint32_t backend; /* string */
     uint32_t n_nodes;
@@ -244,44 +247,44 @@ struct tt_split { /* what the scheduler gave to one backend */
 
 struct tt_copy { /* a tensor that a split reads was copied to its backend */
     uint64_t begin_ns; /* waiting for both backends included */
-    uint64_t size_bytes; /* that were copied: of experts only those that are used */
+    uint64_t size_bytes; /* bytes copied; of a tensor of experts only the experts that are used */
     uint32_t pass, split;
-    uint32_t tensor; /* strings: name of the tensor, name of the backend that had it, and of the split's */
-    uint32_t from, to;
+    uint32_t tensor; /* string: its name */
+    uint32_t from, to; /* strings: names of the backend that had it and of the backend of the split */
     uint32_t reserved;
 };
 
-struct tt_hooks { /* what the thread of a pass spent in the tracer between its begin and its end: */
-    uint64_t ticks; /* counters, clocks and records; its op events and what else runs them left out */
+struct tt_hooks { /* time that the thread of a pass spent in the tracer between the begin and the end of the pass */
+    uint64_t ticks; /* for counters, clocks and records; op events, and other threads, are not in it */
     uint32_t pass;
-    uint32_t inside; /* 1; 0 in traces of before: what lay between the passes was in it too */
+    uint32_t inside; /* 1; 0 in older traces, where the time between passes was included */
 };
 
 #define TT_UNKNOWN UINT64_MAX
 
-struct tt_schedule { /* of the threads that record, from just before the begin of a pass to just after its end */
+struct tt_schedule { /* of all threads that record, from just before the begin of a pass to just after its end */
     uint64_t
-        run_delay_ns; /* runnable and without a processor, all threads together; TT_UNKNOWN: the kernel does not say */
-    uint64_t cpu_ns; /* on a processor, all threads together; or TT_UNKNOWN */
-    uint64_t blocked_ns; /* neither of both, the least of a thread that was there all the time; or TT_UNKNOWN */
-    uint64_t counted_ns; /* how long that stretch was */
+        run_delay_ns; /* runnable but without a processor, sum over threads; TT_UNKNOWN: the kernel does not tell */
+    uint64_t cpu_ns; /* on a processor, sum over threads; or TT_UNKNOWN */
+    uint64_t blocked_ns; /* neither of the two: the least of any thread that recorded all the time; or TT_UNKNOWN */
+    uint64_t counted_ns; /* length of this interval */
     uint32_t pass, n_threads;
 };
 
-struct tt_residency { /* pages of a mapping in memory, when a load or a pass had ended */
+struct tt_residency { /* the pages of a mapping that are in memory when a load or a pass has ended */
     uint64_t address;
     uint64_t size_bytes;
-    uint32_t pass; /* or TT_NONE ... */
-    uint32_t load; /* ... and then the load that ended */
+    uint32_t pass; /* the pass that ended; TT_NONE: a load ended */
+    uint32_t load; /* that load, else TT_NONE */
     uint32_t page_bytes;
-    uint32_t n_runs; /* TT_NONE: the same as the last time for this address and size */
+    uint32_t n_runs; /* TT_NONE: unchanged since the last record of this address and size */
 };
 
 struct tt_end {
-    uint64_t wall_ns; /* CLOCK_REALTIME beside the record's own time */
+    uint64_t wall_ns; /* CLOCK_REALTIME at time_ns of the record */
     uint64_t n_passes;
     uint64_t n_segments;
-    uint64_t n_skipped; /* of the passes: outside the window that was asked for, not recorded */
+    uint64_t n_skipped; /* how many of the passes were outside the window and not recorded */
 };
 
 /* ---- thread segments ---------------------------------------------------- */
@@ -298,15 +301,15 @@ enum tt_unit_type {
 #define TT_UNIT 16u
 
 struct tt_op {
-    uint32_t gap; /* ticks since the last moment; then the op began */
-    uint32_t took; /* ticks from its begin to its end: the next op's last moment */
-    uint32_t barrier; /* ticks of them spent waiting inside the op */
+    uint32_t gap; /* ticks from the time before it (see above) to its begin */
+    uint32_t took; /* ticks from its begin to its end */
+    uint32_t barrier; /* how many of these were spent waiting inside the op */
     uint16_t node;
     uint8_t  n_fused; /* nodes after this one that the same kernel computed */
     uint8_t  type; /* enum tt_unit_type */
 };
 
-/* The others take two units, TT_THREAD_END aside; `more` is the type of the second. */
+/* TT_OP and TT_THREAD_END take one unit, the others two; `more` is the type of the second unit. */
 struct tt_long_op {
     uint64_t begin; /* ticks */
     uint32_t node;
@@ -349,13 +352,14 @@ struct tt_index { /* then ne0 x ne1 numbers, padded to whole units */
 };
 
 enum tt_index_kind {
-    TT_INDEX_ROWS    = 1, /* src1 of GET_ROWS: rows of src0 that are read */
+    TT_INDEX_ROWS    = 1, /* src1 of GET_ROWS: the rows of src0 that are read */
     TT_INDEX_EXPERTS = 2, /* src2 of MUL_MAT_ID: ne0 choices for each of ne1 token rows */
-    TT_INDEX_CELLS   = 3, /* src1 of SET_ROWS: rows of dst that are written */
-    TT_INDEX_COLUMNS = 4, /* the same, element by element: the first element of each token */
+    TT_INDEX_CELLS   = 3, /* src1 of SET_ROWS: the rows of dst that are written */
+    TT_INDEX_COLUMNS = 4, /* src1 of a SET_ROWS that writes single elements: the first element of each token */
     TT_INDEX_WEIGHTS = 5, /* src1 of MUL: ne0 float weights for each of ne1 token rows */
-    TT_INDEX_MASK    = 6, /* src3 of FLASH_ATTN_EXT: rows of src1 and src2 that it lets through for some row of src0,
-                             as ne1 pairs of first row and number of rows; row r of stream s is s x ne1 of src1 + r */
+    TT_INDEX_MASK    = 6, /* src3 of FLASH_ATTN_EXT: the rows of src1 and src2 that the mask admits for some row of
+                             src0, as ne1 pairs of first row and number of rows; row r of stream s has the number
+                             s * (ne1 of src1) + r */
 };
 
 #define TT_ASSERT_SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
