@@ -37,7 +37,7 @@ TT_HIDDEN bool tt_ready(void * theirs);
 TT_HIDDEN void * tt_find(void * library, const char * name);
 TT_HIDDEN void * tt_opened(const char * name);
 
-/* layout.c: the structure of this process's ggml that differs from the headers we were compiled with; NULL: none */
+/* layout.c: why we cannot read the structures of this process's ggml, or NULL: they are as in the headers we have */
 TT_HIDDEN const char * tt_other_layout(void);
 
 /* calls.c: the current call of this thread; context NULL: there is none */

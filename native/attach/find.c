@@ -29,8 +29,10 @@ void * tt_theirs(const char * name, void * caller) {
         }
     }
     if (!function) {
-        fprintf(stderr, "tensor_trace: %s was called and is not to be found; this program cannot be traced attached\n",
-                name);
+        fprintf(
+            stderr,
+            "tensor_trace: %s was called, but no loaded library has it; run this program without attached tracing\n",
+            name);
         abort();
     }
     return function;
@@ -57,17 +59,14 @@ static void prepare(void) {
     void *       library = library_of(first_theirs);
     if (folder && *folder) {
         const char * missing = fill_api(library);
-        const char * differs = missing ? NULL : tt_other_layout();
+        const char * fault   = missing ? NULL : tt_other_layout();
         if (look_up(library, "tensor_trace_start")) {
             fprintf(stderr,
                     "tensor_trace: this llama.cpp has hooks: they record it, not the library that is attached\n");
         } else if (missing) {
-            fprintf(stderr, "tensor_trace: nothing is recorded: this ggml has no %s\n", missing);
-        } else if (differs) {
-            fprintf(stderr,
-                    "tensor_trace: nothing is recorded: %s of this ggml is not as in the llama.cpp that the tracer "
-                    "was made for\n",
-                    differs);
+            fprintf(stderr, "tensor_trace: nothing is recorded: this ggml has no function %s\n", missing);
+        } else if (fault) {
+            fprintf(stderr, "tensor_trace: nothing is recorded: %s\n", fault);
         } else {
             tensor_trace_start();
         }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OTHER_LAYOUT(name) name " of this ggml is not as in the llama.cpp that the tracer was compiled for"
+
 static bool tensor_matches(const struct ggml_tensor * product, const struct ggml_tensor * a,
                            const struct ggml_tensor * b) {
     return a->type == GGML_TYPE_F16 && a->ne[0] == 32 && a->ne[1] == 3 && a->ne[2] == 1 && a->ne[3] == 1
@@ -34,7 +36,7 @@ const char * tt_other_layout(void) {
     void *                memory = calloc(1, room);
     struct ggml_context * context =
         memory ? tt_api.ggml_init_((struct ggml_init_params) { .mem_size = room, .mem_buffer = memory }) : NULL;
-    const char * differs = "the memory for a look at it";
+    const char * fault = "no memory to check the layout of ggml's structures";
     if (context) {
         struct ggml_tensor * a = tt_api.ggml_new_tensor_2d_(context, GGML_TYPE_F16, 32, 3);
         struct ggml_tensor * b = tt_api.ggml_new_tensor_2d_(context, GGML_TYPE_F32, 32, 2);
@@ -46,11 +48,12 @@ const char * tt_other_layout(void) {
         nodes[2]                   = tt_api.ggml_scale_(context, nodes[1], 2.5f);
         struct ggml_cgraph * graph = tt_api.ggml_new_graph_(context);
         tt_api.ggml_build_forward_expand_(graph, nodes[2]);
-        differs = !tensor_matches(nodes[0], a, b) || !view_matches(nodes[1], nodes[2], nodes[0]) ? "struct ggml_tensor"
-            : !graph_matches(graph, nodes, a, b)                                                 ? "struct ggml_cgraph"
-                                                                                                 : NULL;
+        fault = !tensor_matches(nodes[0], a, b) || !view_matches(nodes[1], nodes[2], nodes[0])
+            ? OTHER_LAYOUT("struct ggml_tensor")
+            : !graph_matches(graph, nodes, a, b) ? OTHER_LAYOUT("struct ggml_cgraph")
+                                                 : NULL;
         tt_api.ggml_free_(context);
     }
     free(memory);
-    return differs;
+    return fault;
 }

@@ -35,13 +35,13 @@ static bool line_has(const char * path, const char * prefix, const char * word) 
    cores. */
 static const char * fault_of_tsc(void) {
     if (!line_has("/proc/cpuinfo", "flags", "constant_tsc")) {
-        return "the processor does not say constant_tsc";
+        return "/proc/cpuinfo does not list constant_tsc";
     }
     if (!line_has("/proc/cpuinfo", "flags", "nonstop_tsc")) {
-        return "the processor does not say nonstop_tsc";
+        return "/proc/cpuinfo does not list nonstop_tsc";
     }
     if (!line_has("/sys/devices/system/clocksource/clocksource0/current_clocksource", "", "tsc")) {
-        return "the kernel keeps its time by another clock";
+        return "the kernel does not use it as its own clock";
     }
     return NULL;
 }
@@ -59,14 +59,14 @@ const char * tt_clock_choose(void) {
 
     tt_tsc = !fault;
     if (choice && *choice && strcmp(choice, "tsc") != 0) {
-        fprintf(stderr, "tensor_trace: TENSOR_TRACE_CLOCK is %.64s; it may be tsc or monotonic\n", choice);
-        return tt_tsc ? "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the processor's clock can be relied on"
-                      : "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the processor's clock cannot be relied on";
+        fprintf(stderr, "tensor_trace: TENSOR_TRACE_CLOCK is %.64s; give tsc or monotonic\n", choice);
+        return tt_tsc ? "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the time stamp counter is reliable here"
+                      : "TENSOR_TRACE_CLOCK is neither tsc nor monotonic; the time stamp counter is not reliable here";
     }
     if (choice && *choice && fault) {
-        fprintf(stderr, "tensor_trace: no TENSOR_TRACE_CLOCK=tsc here: %s; monotonic it is\n", fault);
+        fprintf(stderr, "tensor_trace: TENSOR_TRACE_CLOCK=tsc is not possible: %s; CLOCK_MONOTONIC is used\n", fault);
     }
-    return fault ? fault : "constant_tsc, nonstop_tsc, and the kernel keeps its time by it";
+    return fault ? fault : "/proc/cpuinfo lists constant_tsc and nonstop_tsc, and the kernel uses it as its own clock";
 }
 
 /* Reads CLOCK_MONOTONIC between two reads of the counter, and takes the middle of the two. Reads again while the two

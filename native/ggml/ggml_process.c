@@ -86,7 +86,7 @@ static bool end_on_signal(const char * name, char error[256]) {
     sigset_t         all, before;
     pthread_t        thread;
     if (number == 0) {
-        snprintf(error, 256, "TENSOR_TRACE_SIGNAL is %.64s; it may be USR1 or USR2", name);
+        snprintf(error, 256, "TENSOR_TRACE_SIGNAL is %.64s; give USR1 or USR2", name);
         return false;
     }
     sigfillset(&all);
