@@ -1,11 +1,11 @@
 /*
- * op_cost: what the tracer costs on its path, beside bare clock reads in the same process.
+ * op_cost: measures what recording an op costs, compared with reading the clock only.
  *
- *     op_cost FOLDER [ROUNDS]         nanoseconds as `name value` lines, the median of the rounds
- *     op_cost FOLDER instructions     run N op events under callgrind (--toggle-collect=measured_*)
+ *     op_cost FOLDER [ROUNDS]         prints medians over the rounds in ns, as lines of `name value`
+ *     op_cost FOLDER instructions     runs N op events, for callgrind (--toggle-collect=measured_*)
  *
- * The events go into a real segment in FOLDER: new chunks, page faults and write-back are paid for,
- * except in `op_in_cache_ns`, which writes the same chunk over and over. TENSOR_TRACE_CLOCK chooses the clock.
+ * The events go into a real segment in FOLDER, so the figures include new chunks, page faults and write-back;
+ * only `op_in_cache_ns` writes the same chunk again and again. TENSOR_TRACE_CLOCK chooses the clock.
  */
 #include "tt.h"
 
@@ -59,7 +59,7 @@ __attribute__((noinline)) void measured_ops_in_cache(const struct tt_compute_wor
     }
 }
 
-/* As hooks copy them: eight experts of one token, number by number, from a tensor with strides. */
+/* Copies eight experts of one token number by number, as the hooks do from a tensor with strides. */
 static size_t copy_experts(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens) {
     static const int32_t experts[N_EXPERTS] = { 3, 1, 4, 15, 9, 2, 6, 5 };
     uint8_t *            at                 = (uint8_t *) (index + 1);
@@ -123,8 +123,8 @@ int main(int argc, char ** argv) {
     enum { MOST = 1000 };
     static double op[MOST], index_copy[MOST], in_cache[MOST], barrier[MOST], clock_read[MOST], op_ratio[MOST],
         barrier_ratio[MOST];
-    const int asked = argc > 2 ? atoi(argv[2]) : 25, rounds = asked < 1 ? 1 : asked > MOST ? MOST : asked;
-    for (int i = 0; i < rounds; i++) { /* side by side: what disturbs one disturbs the others */
+    const int wanted = argc > 2 ? atoi(argv[2]) : 25, rounds = wanted < 1 ? 1 : wanted > MOST ? MOST : wanted;
+    for (int i = 0; i < rounds; i++) { /* all kinds in each round: a disturbance then affects all of them */
         const uint64_t t0 = tt_now();
         measured_clock_reads();
         const uint64_t t1 = tt_now();

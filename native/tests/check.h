@@ -1,4 +1,4 @@
-/* A runner of a screen: each test is a function that returns at its first failed CHECK. */
+/* A small test runner. Each test is a function that returns at its first failed CHECK. */
 #ifndef CHECK_H
 #define CHECK_H
 

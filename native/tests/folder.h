@@ -1,4 +1,4 @@
-/* A trace folder of a test: made, looked at, removed. Reads the layout without the writer's help. */
+/* The trace folder of a test: create it, read its files, remove it. Reads the layout without the writer's code. */
 #ifndef FOLDER_H
 #define FOLDER_H
 
@@ -21,13 +21,13 @@ static inline void folder_make(char path[512]) {
     }
 }
 
-/* The path of entry `index` in order of name; false: there are not so many. */
+/* The path of entry `index` in order of name; false: there are fewer entries. */
 static inline bool folder_entry(const char * folder, int index, char path[1024]) {
     struct dirent ** entries;
     const int        n     = scandir(folder, &entries, NULL, alphasort);
     bool             found = false;
-    for (int i = 0, seen = 0; i < n; i++) {
-        if (entries[i]->d_name[0] != '.' && seen++ == index) {
+    for (int i = 0, n_files = 0; i < n; i++) {
+        if (entries[i]->d_name[0] != '.' && n_files++ == index) {
             snprintf(path, 1024, "%.500s/%s", folder, entries[i]->d_name);
             found = true;
         }
@@ -53,16 +53,16 @@ struct file {
 };
 
 static inline struct file file_read(const char * path) {
-    struct file made = { 0 };
+    struct file file = { 0 };
     struct stat status;
     const int   fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &status) == 0 && (made.data = malloc((size_t) status.st_size + 1)) != NULL) {
-        made.size = read(fd, made.data, (size_t) status.st_size) == status.st_size ? (size_t) status.st_size : 0;
+    if (fd >= 0 && fstat(fd, &status) == 0 && (file.data = malloc((size_t) status.st_size + 1)) != NULL) {
+        file.size = read(fd, file.data, (size_t) status.st_size) == status.st_size ? (size_t) status.st_size : 0;
     }
     if (fd >= 0) {
         close(fd);
     }
-    return made;
+    return file;
 }
 
 static inline struct file file_of(const char * folder, int index) {
@@ -78,7 +78,7 @@ static inline struct tt_file_header header_of(const struct file * file) {
     return header;
 }
 
-/* What the chunks of a file say; `valid` is false when one contradicts the format. */
+/* Totals over the chunks of a file; `valid` is false if a chunk contradicts the format. */
 struct chunks {
     uint32_t n, n_sealed;
     uint64_t committed;
@@ -88,25 +88,25 @@ struct chunks {
 typedef void (*payload_fn)(const uint8_t * payload, size_t size, void * state);
 
 static inline struct chunks chunks_of(const struct file * file, payload_fn each, void * state) {
-    struct chunks made = { .valid = file->size >= TT_PAGE };
-    size_t        at   = TT_PAGE;
-    while (made.valid && at < file->size) {
+    struct chunks chunks = { .valid = file->size >= TT_PAGE };
+    size_t        at     = TT_PAGE;
+    while (chunks.valid && at < file->size) {
         struct tt_chunk_header chunk;
         memcpy(&chunk, file->data + at, sizeof chunk);
         const uint8_t * payload = file->data + at + sizeof chunk;
-        made.valid = chunk.magic == TT_CHUNK_MAGIC && chunk.sequence == made.n && chunk.size_bytes % TT_PAGE == 0
+        chunks.valid = chunk.magic == TT_CHUNK_MAGIC && chunk.sequence == chunks.n && chunk.size_bytes % TT_PAGE == 0
             && chunk.size_bytes >= sizeof chunk && chunk.size_bytes <= file->size - at
             && chunk.committed <= chunk.size_bytes - sizeof chunk
             && (!chunk.sealed || tt_crc32(0, payload, chunk.committed) == chunk.crc);
-        if (made.valid && each) {
+        if (chunks.valid && each) {
             each(payload, chunk.committed, state);
         }
-        made.n++;
-        made.n_sealed += chunk.sealed;
-        made.committed += chunk.committed;
-        at += made.valid ? chunk.size_bytes : file->size;
+        chunks.n++;
+        chunks.n_sealed += chunk.sealed;
+        chunks.committed += chunk.committed;
+        at += chunks.valid ? chunk.size_bytes : file->size;
     }
-    return made;
+    return chunks;
 }
 
 #endif

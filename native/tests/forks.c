@@ -1,7 +1,7 @@
 /*
- * forks MODEL: evaluate a token, fork, evaluate another on both sides, end both in order.
+ * forks MODEL: evaluates a token, forks, evaluates more tokens in both processes, and ends both in order.
  *
- * Whatever the child does belongs to no trace; that of the parent must not notice it.
+ * The child must not be recorded, and the parent's trace must be as without it.
  */
 #include "llama.h"
 
@@ -20,7 +20,7 @@ int main(int argc, char ** argv) {
     struct llama_context_params params = llama_context_default_params();
 
     params.n_ctx     = 256;
-    params.n_threads = params.n_threads_batch = 1; /* no thread of a pool that a child would miss */
+    params.n_threads = params.n_threads_batch = 1; /* no pool: its threads would be missing in the child */
     struct llama_context * context            = model ? llama_init_from_model(model, params) : NULL;
     if (!context || !evaluate(context, 1)) {
         return 2;

@@ -1,4 +1,4 @@
-/* opens_llama LIBRARY MODEL: opens libllama by name, privately, as Python does; a prompt of three tokens, then one more. */
+/* opens_llama LIBRARY MODEL: opens libllama with dlopen, as Python does, and evaluates a prompt and one more token. */
 #include "llama.h"
 
 #include <dlfcn.h>
@@ -9,14 +9,14 @@
     __typeof__(&name) name##_ = NULL; \
     *(void **) &name##_       = dlsym(library, #name); \
     if (!name##_) { \
-        fprintf(stderr, "no %s\n", #name); \
+        fprintf(stderr, "the library has no %s\n", #name); \
         return 1; \
     }
 
 int main(int argc, char ** argv) {
     void * library = argc == 3 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!library) {
-        fprintf(stderr, "cannot open it: %s\n", dlerror());
+        fprintf(stderr, "%s\n", argc == 3 ? dlerror() : "usage: opens_llama LIBRARY MODEL");
         return 1;
     }
     FIND(llama_model_default_params);

@@ -1,15 +1,15 @@
-// What llama.cpp computes, in llama.cpp's own words: the witness that the tests hold the tracer against.
+// Prints what llama.cpp computes, by its public interface: the tests compare the tracer's output with it.
 //
 //     oracle --model FILE --prompt TEXT [--feed 17,4,...] [--threads N] [--context N] [--ubatch N]
 //            [--flash-attention auto|on|off] [--mmap on|off] [--repack on|off] [--warmup on|off] [--nodes on|off]
 //
-// Evaluates warm-up, prompt and the token ids to feed, as llama-completion does with the tokens it samples,
-// and prints one JSON object per ubatch: its nodes in order of execution and, after the last ubatch of a
-// call, the logits of its last row. With `--nodes off` nothing is watched, and only the logits are printed.
+// Evaluates a warm-up, the prompt and the token ids of --feed, as llama-completion does with sampled tokens.
+// Prints one JSON object per ubatch: its nodes in order of execution and, after the last ubatch of a
+// call, the logits of its last row. With `--nodes off` there is no callback, and only the logits are printed.
 //
-// cb_eval cuts the graph after every node that it asks for. Asked for all of them, each node runs alone:
-// nothing is fused, and nodes that compute nothing are reported too. So the nodes here are the whole graph.
-// It needs the public headers of llama.cpp and ggml only, and knows nothing of the tracer.
+// The callback cb_eval asks for every node, so each node runs as a graph of its own: nothing is fused, and
+// nodes that compute nothing are reported too. So the nodes printed are the whole graph. This program needs
+// only the public headers of llama.cpp and ggml, and nothing of the tracer.
 #include "ggml-backend.h"
 #include "ggml.h"
 #include "llama.h"
@@ -29,17 +29,17 @@
 // ---- JSON ----
 
 static std::string quoted(const std::string & text) {
-    std::string made = "\"";
+    std::string json = "\"";
     for (const unsigned char c : text) {
         char escape[8];
         if (c < 0x20 || c == '"' || c == '\\') {
             snprintf(escape, sizeof escape, "\\u%04x", c);
-            made += escape;
+            json += escape;
         } else {
-            made += (char) c;
+            json += (char) c;
         }
     }
-    return made + "\"";
+    return json + "\"";
 }
 
 static std::string number(int64_t value) { return std::to_string(value); }
@@ -51,11 +51,11 @@ static std::string number(float value) {
 }
 
 template <typename Values, typename Print> static std::string list(const Values & values, Print print) {
-    std::string made = "[";
+    std::string json = "[";
     for (const auto & value : values) {
-        made += (made.size() > 1 ? "," : "") + print(value);
+        json += (json.size() > 1 ? "," : "") + print(value);
     }
-    return made + "]";
+    return json + "]";
 }
 
 // ---- one node ----
@@ -64,8 +64,8 @@ static const ggml_tensor * root_of(const ggml_tensor * tensor) {
     return tensor->view_src ? root_of(tensor->view_src) : tensor;
 }
 
-// `"op":...,"buffer":...`: what is said of a node and of each of its operands
-static std::string described(const ggml_tensor * tensor) {
+// `"op":...,"buffer":...`: the fields of a node and of each of its operands
+static std::string tensor_fields(const ggml_tensor * tensor) {
     const std::vector<int64_t> ne(tensor->ne, tensor->ne + GGML_MAX_DIMS);
     const std::vector<int64_t> nb(tensor->nb, tensor->nb + GGML_MAX_DIMS);
     const auto                 print  = [](int64_t value) { return number(value); };
@@ -76,7 +76,7 @@ static std::string described(const ggml_tensor * tensor) {
 }
 
 template <typename T> static std::string numbers_in(const ggml_tensor * tensor) {
-    std::vector<T> made;
+    std::vector<T> values;
     for (int64_t i = 0; i < ggml_nelements(tensor); i++) {
         size_t  offset = 0;
         int64_t rest   = i;
@@ -86,9 +86,9 @@ template <typename T> static std::string numbers_in(const ggml_tensor * tensor) 
         }
         T value;
         ggml_backend_tensor_get(tensor, &value, offset, sizeof value);
-        made.push_back(value);
+        values.push_back(value);
     }
-    return list(made, [](T value) {
+    return list(values, [](T value) {
         if constexpr (std::is_floating_point_v<T>) {
             return number(value);
         } else {
@@ -97,7 +97,7 @@ template <typename T> static std::string numbers_in(const ggml_tensor * tensor) 
     });
 }
 
-// The operand that says which rows, experts or weights the node uses; NULL: none.
+// The operand with the rows, experts or weights that the node uses; NULL: none.
 static const ggml_tensor * selector_of(const ggml_tensor * node) {
     switch (node->op) {
         case GGML_OP_GET_ROWS:
@@ -122,24 +122,25 @@ static std::string selected(const ggml_tensor * node) {
 }
 
 static std::string params_of(const ggml_tensor * node) {
-    std::string made;
+    std::string hex;
     for (size_t i = 0; i < sizeof node->op_params; i++) {
         char byte[4];
         snprintf(byte, sizeof byte, "%02x", ((const uint8_t *) node->op_params)[i]);
-        made += byte;
+        hex += byte;
     }
-    return quoted(made);
+    return quoted(hex);
 }
 
-static std::string told(const ggml_tensor * node) {
+static std::string node_json(const ggml_tensor * node) {
     int last = GGML_MAX_SRC;
     while (last > 0 && !node->src[last - 1]) {
         last--;
     }
     const std::vector<ggml_tensor *> sources(node->src, node->src + last);
-    return "{" + described(node) + ",\"params\":" + params_of(node) + ",\"selected\":" + selected(node)
+    return "{" + tensor_fields(node) + ",\"params\":" + params_of(node) + ",\"selected\":" + selected(node)
         + ",\"sources\":"
-        + list(sources, [](const ggml_tensor * s) { return s ? "{" + described(s) + "}" : std::string("null"); }) + "}";
+        + list(sources, [](const ggml_tensor * s) { return s ? "{" + tensor_fields(s) + "}" : std::string("null"); })
+        + "}";
 }
 
 // ---- one call of llama_decode ----
@@ -149,15 +150,15 @@ struct witness {
         std::vector<std::string> nodes;
     };
     std::vector<ubatch> ubatches; // of the call that runs
-    std::string         first;    // name of the op that each ubatch begins with
-    std::string         asked;
+    std::string         first;    // name of the node that each ubatch begins with
+    std::string         next;     // JSON of the node that runs next
 };
 
 // Operands are read before the node runs: it may write its result over them.
 static bool watch(ggml_tensor * node, bool ask, void * data) {
     witness & w = *(witness *) data;
     if (ask) {
-        w.asked = told(node);
+        w.next = node_json(node);
         return true;
     }
     if (w.first.empty()) {
@@ -166,7 +167,7 @@ static bool watch(ggml_tensor * node, bool ask, void * data) {
     if (w.ubatches.empty() || w.first == node->name) {
         w.ubatches.emplace_back();
     }
-    w.ubatches.back().nodes.push_back(w.asked);
+    w.ubatches.back().nodes.push_back(w.next);
     return true;
 }
 
@@ -204,51 +205,51 @@ static void evaluate(llama_context * ctx, witness & w, const char * kind, std::v
 using settings = std::map<std::string, std::string>;
 
 static settings read_settings(int argc, char ** argv) {
-    settings made = {
+    settings values = {
         { "--threads", "2" }, { "--context", "512" }, { "--ubatch", "512" }, { "--flash-attention", "auto" },
         { "--mmap", "on" },   { "--repack", "on" },   { "--warmup", "on" },  { "--nodes", "on" },
         { "--feed", "" },     { "--model", "" },      { "--prompt", "" },
     };
     for (int i = 1; i < argc; i += 2) {
-        if (i + 1 == argc || !made.count(argv[i])) {
-            throw std::runtime_error(std::string("what is ") + argv[i] + "?");
+        if (i + 1 == argc || !values.count(argv[i])) {
+            throw std::runtime_error(std::string(argv[i]) + ": unknown option, or its value is missing");
         }
-        made[argv[i]] = argv[i + 1];
+        values[argv[i]] = argv[i + 1];
     }
-    return made;
+    return values;
 }
 
 static std::vector<llama_token> tokens_in(const std::string & text) {
-    std::vector<llama_token> made;
+    std::vector<llama_token> tokens;
     std::istringstream       stream(text);
     for (std::string token; std::getline(stream, token, ',');) {
-        made.push_back(std::stoi(token));
+        tokens.push_back(std::stoi(token));
     }
-    return made;
+    return tokens;
 }
 
-static llama_model * load(settings & given) {
+static llama_model * load(settings & values) {
     llama_model_params params = llama_model_default_params();
-    params.load_mode          = given["--mmap"] == "on" ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
-    params.use_extra_bufts    = given["--repack"] == "on";
-    llama_model * model       = llama_model_load_from_file(given["--model"].c_str(), params);
+    params.load_mode          = values["--mmap"] == "on" ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
+    params.use_extra_bufts    = values["--repack"] == "on";
+    llama_model * model       = llama_model_load_from_file(values["--model"].c_str(), params);
     if (!model) {
         throw std::runtime_error("the model cannot be loaded");
     }
     return model;
 }
 
-static llama_context * context(settings & given, llama_model * model, witness & w) {
-    const std::string    attention = given["--flash-attention"];
+static llama_context * context(settings & values, llama_model * model, witness & w) {
+    const std::string    attention = values["--flash-attention"];
     llama_context_params params    = llama_context_default_params();
-    params.n_ctx                   = (uint32_t) std::stoi(given["--context"]);
+    params.n_ctx                   = (uint32_t) std::stoi(values["--context"]);
     params.n_batch                 = 2048;
-    params.n_ubatch                = (uint32_t) std::stoi(given["--ubatch"]);
-    params.n_threads = params.n_threads_batch = std::stoi(given["--threads"]);
+    params.n_ubatch                = (uint32_t) std::stoi(values["--ubatch"]);
+    params.n_threads = params.n_threads_batch = std::stoi(values["--threads"]);
     params.flash_attn_type                    = attention == "on" ? LLAMA_FLASH_ATTN_TYPE_ENABLED
         : attention == "off"                                      ? LLAMA_FLASH_ATTN_TYPE_DISABLED
                                                                   : LLAMA_FLASH_ATTN_TYPE_AUTO;
-    if (given["--nodes"] == "on") {
+    if (values["--nodes"] == "on") {
         params.cb_eval           = watch;
         params.cb_eval_user_data = &w;
     }
@@ -260,30 +261,30 @@ static llama_context * context(settings & given, llama_model * model, witness & 
 }
 
 static std::vector<llama_token> tokenized(const llama_vocab * vocab, const std::string & text) {
-    std::vector<llama_token> made(text.size() + 8);
+    std::vector<llama_token> tokens(text.size() + 8);
     const int32_t            n =
-        llama_tokenize(vocab, text.c_str(), (int32_t) text.size(), made.data(), (int32_t) made.size(), true, true);
+        llama_tokenize(vocab, text.c_str(), (int32_t) text.size(), tokens.data(), (int32_t) tokens.size(), true, true);
     if (n < 0) {
         throw std::runtime_error("the prompt cannot be tokenized");
     }
-    made.resize((size_t) n);
-    return made;
+    tokens.resize((size_t) n);
+    return tokens;
 }
 
 static void run(int argc, char ** argv) {
-    settings given = read_settings(argc, argv);
+    settings values = read_settings(argc, argv);
     witness  w;
     llama_backend_init();
-    llama_model *       model = load(given);
-    llama_context *     ctx   = context(given, model, w);
+    llama_model *       model = load(values);
+    llama_context *     ctx   = context(values, model, w);
     const llama_vocab * vocab = llama_model_get_vocab(model);
-    if (given["--warmup"] == "on") {
+    if (values["--warmup"] == "on") {
         evaluate(ctx, w, "warmup", { llama_vocab_bos(vocab), llama_vocab_eos(vocab) });
         llama_memory_clear(llama_get_memory(ctx), true);
         llama_synchronize(ctx);
     }
-    evaluate(ctx, w, "prompt", tokenized(vocab, given["--prompt"]));
-    for (const llama_token token : tokens_in(given["--feed"])) {
+    evaluate(ctx, w, "prompt", tokenized(vocab, values["--prompt"]));
+    for (const llama_token token : tokens_in(values["--feed"])) {
         evaluate(ctx, w, "generate", { token });
     }
     llama_free(ctx);

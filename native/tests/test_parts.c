@@ -1,4 +1,4 @@
-/* crc32, hash and map. */
+/* Tests of crc32, hash, map and window. */
 #include "check.h"
 #include "tt.h"
 
@@ -24,7 +24,7 @@ static void crc32_goes_on_where_it_stopped(void) {
     }
 }
 
-static void hash_is_never_zero_and_tells_apart(void) {
+static void hash_is_never_zero_and_differs_by_input(void) {
     CHECK(tt_hash(0, "", 0) != 0);
     CHECK(tt_hash(0, "ab", 2) != tt_hash(0, "ba", 2));
     CHECK(tt_hash(0, "ab", 2) != tt_hash(1, "ab", 2));
@@ -32,7 +32,7 @@ static void hash_is_never_zero_and_tells_apart(void) {
     CHECK(tt_hash(0, "12345678abc", 11) == tt_hash(0, "12345678abc", 11));
 }
 
-static void map_keeps_what_it_was_given(void) {
+static void map_returns_what_was_put(void) {
     enum { N = 5000 };
     struct tt_map map = { 0 };
     uint32_t      value;
@@ -53,50 +53,52 @@ static void map_keeps_what_it_was_given(void) {
     CHECK(map.keys == NULL && map.size == 0);
 }
 
-static bool window(const char * after, const char * length, const char * passes, struct tt_window * made) {
+/* Reads a window from the three variables; NULL: not set. */
+static bool read_window(const char * after, const char * length, const char * passes, struct tt_window * window) {
     const struct {
         const char *name, *value;
-    } given[] = {
+    } variables[] = {
         { "TENSOR_TRACE_AFTER", after },
         { "TENSOR_TRACE_FOR", length },
         { "TENSOR_TRACE_PASSES", passes },
     };
     char error[256] = "";
     for (size_t i = 0; i < 3; i++) {
-        given[i].value ? setenv(given[i].name, given[i].value, 1) : unsetenv(given[i].name);
+        variables[i].value ? setenv(variables[i].name, variables[i].value, 1) : unsetenv(variables[i].name);
     }
-    const bool read = tt_window_read(made, 1000000000u, error);
+    const bool valid = tt_window_read(window, 1000000000u, error);
     for (size_t i = 0; i < 3; i++) {
-        unsetenv(given[i].name);
+        unsetenv(variables[i].name);
     }
-    return read && !*error;
+    return valid && !*error;
 }
 
-static void a_window_holds_what_was_asked_for(void) {
+static void a_window_holds_the_requested_passes(void) {
     const uint64_t   second = 1000000000u;
-    struct tt_window made;
-    CHECK(window(NULL, NULL, NULL, &made) && tt_window_holds(&made, second, 0, 0));
-    CHECK(tt_window_holds(&made, UINT64_MAX - 1, UINT32_MAX, UINT32_MAX));
-    CHECK(window("1.5", "2", "", &made)); /* from 2.5 s to 4.5 s of this clock */
-    CHECK(!tt_window_holds(&made, 5 * second / 2 - 1, 0, 0) && tt_window_holds(&made, 5 * second / 2, 0, 0));
-    CHECK(tt_window_holds(&made, 9 * second / 2 - 1, 0, 0) && !tt_window_holds(&made, 9 * second / 2, 0, 0));
-    CHECK(window(NULL, NULL, "3", &made) && tt_window_holds(&made, second, 99, 2)
-          && !tt_window_holds(&made, second, 99, 3));
-    CHECK(window(NULL, NULL, "0", &made) && !tt_window_holds(&made, second, 0, 0));
-    CHECK(window(NULL, NULL, "5-7", &made) && !tt_window_holds(&made, second, 4, 0)
-          && tt_window_holds(&made, second, 5, 0));
-    CHECK(tt_window_holds(&made, second, 7, 2) && !tt_window_holds(&made, second, 8, 3));
+    struct tt_window window;
+    CHECK(read_window(NULL, NULL, NULL, &window) && tt_window_holds(&window, second, 0, 0));
+    CHECK(tt_window_holds(&window, UINT64_MAX - 1, UINT32_MAX, UINT32_MAX));
+    CHECK(read_window("1.5", "2", "", &window)); /* from 2.5 s to 4.5 s of this clock */
+    CHECK(!tt_window_holds(&window, 5 * second / 2 - 1, 0, 0) && tt_window_holds(&window, 5 * second / 2, 0, 0));
+    CHECK(tt_window_holds(&window, 9 * second / 2 - 1, 0, 0) && !tt_window_holds(&window, 9 * second / 2, 0, 0));
+    CHECK(read_window(NULL, NULL, "3", &window) && tt_window_holds(&window, second, 99, 2)
+          && !tt_window_holds(&window, second, 99, 3));
+    CHECK(read_window(NULL, NULL, "0", &window) && !tt_window_holds(&window, second, 0, 0));
+    CHECK(read_window(NULL, NULL, "5-7", &window) && !tt_window_holds(&window, second, 4, 0)
+          && tt_window_holds(&window, second, 5, 0));
+    CHECK(tt_window_holds(&window, second, 7, 2) && !tt_window_holds(&window, second, 8, 3));
 }
 
 static void a_window_that_makes_no_sense_is_an_error(void) {
     static const char * const wrong_passes[]  = { "-1", "+3", "3-", "7-5", "x", "1-2-3", "1 2", "-" };
     static const char * const wrong_seconds[] = { "-1", "nan", "inf", "1e30", "2s", "1,5" };
-    struct tt_window          made;
+    struct tt_window          window;
     for (size_t i = 0; i < sizeof wrong_passes / sizeof *wrong_passes; i++) {
-        CHECK(!window(NULL, NULL, wrong_passes[i], &made));
+        CHECK(!read_window(NULL, NULL, wrong_passes[i], &window));
     }
     for (size_t i = 0; i < sizeof wrong_seconds / sizeof *wrong_seconds; i++) {
-        CHECK(!window(wrong_seconds[i], NULL, NULL, &made) && !window(NULL, wrong_seconds[i], NULL, &made));
+        CHECK(!read_window(wrong_seconds[i], NULL, NULL, &window)
+              && !read_window(NULL, wrong_seconds[i], NULL, &window));
     }
 }
 
@@ -104,9 +106,9 @@ int main(void) {
     static const struct check checks[] = {
         { "crc32_has_the_known_values", crc32_has_the_known_values },
         { "crc32_goes_on_where_it_stopped", crc32_goes_on_where_it_stopped },
-        { "hash_is_never_zero_and_tells_apart", hash_is_never_zero_and_tells_apart },
-        { "map_keeps_what_it_was_given", map_keeps_what_it_was_given },
-        { "a_window_holds_what_was_asked_for", a_window_holds_what_was_asked_for },
+        { "hash_is_never_zero_and_differs_by_input", hash_is_never_zero_and_differs_by_input },
+        { "map_returns_what_was_put", map_returns_what_was_put },
+        { "a_window_holds_the_requested_passes", a_window_holds_the_requested_passes },
         { "a_window_that_makes_no_sense_is_an_error", a_window_that_makes_no_sense_is_an_error },
     };
     return RUN_CHECKS(checks);

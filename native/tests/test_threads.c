@@ -1,4 +1,4 @@
-/* Writers of several threads at once, one that is still busy at the end, one without a file. */
+/* Tests of writers: several threads at once, one that is still busy at the end, one without a file. */
 #include "check.h"
 #include "folder.h"
 #include "tensor_trace.h"
@@ -6,7 +6,7 @@
 
 enum { N_THREADS = 4, N_COMPUTES = 300, N_NODES = 60 };
 
-static size_t one_index(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens) {
+static size_t copy_rows(const void * graph, int node, struct tt_index * index, size_t room, uint32_t n_tokens) {
     (void) graph;
     const uint32_t rows[2] = { (uint32_t) node, n_tokens };
 
@@ -30,7 +30,7 @@ static struct tt_compute_work work_of(uint64_t compute) {
         .index_bytes = 2 * (sizeof(struct tt_index) + TT_UNIT),
         .n_nodes     = N_NODES,
         .n_tokens    = 5,
-        .copy_index  = one_index,
+        .copy_index  = copy_rows,
     };
 }
 
@@ -65,43 +65,44 @@ static void * run_job(void * arg) {
     return NULL;
 }
 
-struct counted {
-    uint64_t ops, begins, ends, indexes, last;
+struct counts {
+    uint64_t ops, begins, ends, indexes;
+    uint64_t last; /* ticks of the last event */
     bool     valid;
 };
 
 static void count_units(const uint8_t * payload, size_t size, void * state) {
-    struct counted * made = state;
+    struct counts * counts = state;
     for (size_t at = 0; at < size; at += TT_UNIT) {
         struct tt_op           op;
         struct tt_thread_begin begin;
-        struct tt_long_op      late;
+        struct tt_long_op      long_op;
         memcpy(&op, payload + at, sizeof op);
         memcpy(&begin, payload + at, at + sizeof begin <= size ? sizeof begin : TT_UNIT);
         switch (op.type) {
             case TT_OP:
-                made->ops += op.n_fused == 1 && op.barrier == 0;
-                made->last += (uint64_t) op.gap + op.took;
+                counts->ops += op.n_fused == 1 && op.barrier == 0;
+                counts->last += (uint64_t) op.gap + op.took;
                 break;
             case TT_LONG_OP:
-                memcpy(&late, payload + at, at + sizeof late <= size ? sizeof late : TT_UNIT);
-                made->ops += late.n_fused == 1 && late.barrier == 0;
-                made->valid = made->valid && late.begin >= made->last;
-                made->last  = late.begin + late.took;
+                memcpy(&long_op, payload + at, at + sizeof long_op <= size ? sizeof long_op : TT_UNIT);
+                counts->ops += long_op.n_fused == 1 && long_op.barrier == 0;
+                counts->valid = counts->valid && long_op.begin >= counts->last;
+                counts->last  = long_op.begin + long_op.took;
                 at += TT_UNIT;
                 break;
             case TT_THREAD_BEGIN:
-                made->begins += begin.n_threads == N_THREADS && begin.compute < N_COMPUTES;
+                counts->begins += begin.n_threads == N_THREADS && begin.compute < N_COMPUTES;
                 /* fall through */
             case TT_INDEX:
             case TT_THREAD_END:
-                made->indexes += op.type == TT_INDEX;
-                made->ends += op.type == TT_THREAD_END;
-                made->valid = made->valid && begin.time >= made->last;
-                made->last  = begin.time;
+                counts->indexes += op.type == TT_INDEX;
+                counts->ends += op.type == TT_THREAD_END;
+                counts->valid = counts->valid && begin.time >= counts->last;
+                counts->last  = begin.time;
                 at += op.type == TT_INDEX ? 2 * TT_UNIT : op.type == TT_THREAD_BEGIN ? TT_UNIT : 0;
                 break;
-            default: made->valid = false;
+            default: counts->valid = false;
         }
     }
 }
@@ -124,17 +125,17 @@ static void threads_write_side_by_side(void) {
     CHECK(trace->n_passes == N_THREADS * N_COMPUTES && trace->n_computes == N_THREADS * N_COMPUTES);
     const uint32_t n_segments = trace->n_segments;
     tt_close(trace);
-    struct counted all = { .valid = true };
+    struct counts all = { .valid = true };
     for (uint32_t i = 0; i < n_segments; i++) {
-        struct file         file    = file_of(folder, (int) i);
-        struct counted      counted = { .valid = true };
-        const struct chunks chunks  = chunks_of(&file, i ? count_units : NULL, &counted);
-        CHECK(chunks.valid && chunks.n == chunks.n_sealed && counted.valid && header_of(&file).number == i);
+        struct file         file   = file_of(folder, (int) i);
+        struct counts       counts = { .valid = true };
+        const struct chunks chunks = chunks_of(&file, i ? count_units : NULL, &counts);
+        CHECK(chunks.valid && chunks.n == chunks.n_sealed && counts.valid && header_of(&file).number == i);
         CHECK(header_of(&file).dropped_records == 0);
-        all.ops += counted.ops;
-        all.begins += counted.begins;
-        all.ends += counted.ends;
-        all.indexes += counted.indexes;
+        all.ops += counts.ops;
+        all.begins += counts.begins;
+        all.ends += counts.ends;
+        all.indexes += counts.indexes;
         free(file.data);
     }
     CHECK(all.ops == (uint64_t) N_THREADS * N_COMPUTES * N_NODES / 2);
@@ -157,8 +158,8 @@ static void a_released_writer_is_used_again(void) {
     folder_remove(folder);
 }
 
-/* What does not fit a short unit takes a long one: a late begin, a long time, a large graph, many fused nodes. */
-static void what_is_too_large_for_an_op_is_a_long_op(void) {
+/* Numbers that do not fit into TT_OP need TT_LONG_OP: a late begin, a long time, a large graph, many fused nodes. */
+static void an_op_with_large_numbers_is_a_long_op(void) {
     static const struct {
         uint64_t late, took;
         int      node, n_fused;
@@ -183,13 +184,14 @@ static void what_is_too_large_for_an_op_is_a_long_op(void) {
         const uint64_t begin = writer->begin;
         const size_t   used  = writer->segment.used;
         tensor_trace_op_end(writer, cases[i].node + cases[i].n_fused);
-        struct tt_long_op found;
-        memcpy(&found, writer->segment.payload + used, sizeof found);
+        struct tt_long_op written;
+        memcpy(&written, writer->segment.payload + used, sizeof written);
         CHECK(writer->segment.used - used == (cases[i].is_long ? sizeof(struct tt_long_op) : sizeof(struct tt_op)));
-        CHECK(found.type == (cases[i].is_long ? TT_LONG_OP : TT_OP));
+        CHECK(written.type == (cases[i].is_long ? TT_LONG_OP : TT_OP));
         if (cases[i].is_long) {
-            CHECK(found.begin == begin && found.node == (uint32_t) cases[i].node && found.n_fused == cases[i].n_fused);
-            CHECK(found.took >= cases[i].took && found.barrier == 0 && found.more == TT_MORE);
+            CHECK(written.begin == begin && written.node == (uint32_t) cases[i].node
+                  && written.n_fused == cases[i].n_fused);
+            CHECK(written.took >= cases[i].took && written.barrier == 0 && written.more == TT_MORE);
         }
         tt_thread_end(writer);
     }
@@ -219,7 +221,7 @@ static void * stay_busy(void * arg) {
     return NULL;
 }
 
-static void closing_spares_a_busy_writer(void) {
+static void closing_leaves_a_busy_writer_its_mapping(void) {
     char      folder[512], error[256];
     pthread_t thread;
     folder_make(folder);
@@ -233,17 +235,17 @@ static void closing_spares_a_busy_writer(void) {
     tt_close(trace);
     atomic_store(&busy.closed, true);
     pthread_join(thread, NULL);
-    struct counted      counted = { .valid = true };
-    struct file         file    = file_of(folder, 2);
-    const struct chunks chunks  = chunks_of(&file, count_units, &counted);
-    CHECK(chunks.valid && chunks.n == 1 && chunks.n_sealed == 0 && counted.valid);
-    CHECK(counted.begins == 1 && counted.ops == 2 && counted.ends == 1);
+    struct counts       counts = { .valid = true };
+    struct file         file   = file_of(folder, 2);
+    const struct chunks chunks = chunks_of(&file, count_units, &counts);
+    CHECK(chunks.valid && chunks.n == 1 && chunks.n_sealed == 0 && counts.valid);
+    CHECK(counts.begins == 1 && counts.ops == 2 && counts.ends == 1);
     free(file.data);
     free(busy.writer);
     folder_remove(folder);
 }
 
-/* As on a machine where a thread waits long for its processor. */
+/* Ends its part late, like a thread that waits long for a processor. */
 static void * end_late(void * arg) {
     struct busy *                busy  = arg;
     const struct tt_compute_work work  = work_of(0);
@@ -267,30 +269,30 @@ static void closing_waits_for_a_late_writer(void) {
     }
     tt_close(trace);
     pthread_join(thread, NULL);
-    struct counted      counted = { .valid = true };
-    struct file         file    = file_of(folder, 1);
-    const struct chunks chunks  = chunks_of(&file, count_units, &counted);
-    CHECK(chunks.valid && chunks.n == 1 && chunks.n_sealed == 1 && counted.valid);
-    CHECK(counted.begins == 1 && counted.ends == 1);
+    struct counts       counts = { .valid = true };
+    struct file         file   = file_of(folder, 1);
+    const struct chunks chunks = chunks_of(&file, count_units, &counts);
+    CHECK(chunks.valid && chunks.n == 1 && chunks.n_sealed == 1 && counts.valid);
+    CHECK(counts.begins == 1 && counts.ends == 1);
     free(file.data);
     folder_remove(folder);
 }
 
-struct talker {
+struct recorder {
     struct tt_trace * trace;
     atomic_bool       stop;
     atomic_uint       rounds;
 };
 
-static void * talk(void * arg) {
-    struct talker * talker = arg;
-    while (!atomic_load(&talker->stop)) {
+static void * record_rounds(void * arg) {
+    struct recorder * recorder = arg;
+    while (!atomic_load(&recorder->stop)) {
         char text[32];
-        snprintf(text, sizeof text, "round %u", atomic_fetch_add(&talker->rounds, 1));
-        tt_info(talker->trace, text, text);
-        const struct tt_node node = { .ne = { atomic_load(&talker->rounds) } };
-        tt_graph(talker->trace, &node, 1, 0);
-        struct tt_writer * writer = tt_writer_acquire(talker->trace);
+        snprintf(text, sizeof text, "round %u", atomic_fetch_add(&recorder->rounds, 1));
+        tt_info(recorder->trace, text, text);
+        const struct tt_node node = { .ne = { atomic_load(&recorder->rounds) } };
+        tt_graph(recorder->trace, &node, 1, 0);
+        struct tt_writer * writer = tt_writer_acquire(recorder->trace);
         if (writer) {
             tt_writer_release(writer);
         }
@@ -298,25 +300,25 @@ static void * talk(void * arg) {
     return NULL;
 }
 
-/* A trace may end while the program goes on: what comes later is neither written nor counted as dropped. */
-static void a_sealed_trace_takes_no_more(void) {
+/* A trace may end while the program goes on: what comes later is neither written nor counts as dropped. */
+static void a_sealed_trace_ignores_records(void) {
     char      folder[512], error[256];
     pthread_t threads[2];
     folder_make(folder);
-    struct talker talker = { .trace = tt_open(folder, UINT64_MAX, error) };
-    CHECK(talker.trace);
+    struct recorder recorder = { .trace = tt_open(folder, UINT64_MAX, error) };
+    CHECK(recorder.trace);
     for (int i = 0; i < 2; i++) {
-        CHECK(pthread_create(&threads[i], NULL, talk, &talker) == 0);
+        CHECK(pthread_create(&threads[i], NULL, record_rounds, &recorder) == 0);
     }
-    while (atomic_load(&talker.rounds) < 200) {
+    while (atomic_load(&recorder.rounds) < 200) {
     }
-    tt_seal(talker.trace);
-    const unsigned at = atomic_load(&talker.rounds);
-    while (atomic_load(&talker.rounds) < at + 200) {
+    tt_seal(recorder.trace);
+    const unsigned at = atomic_load(&recorder.rounds);
+    while (atomic_load(&recorder.rounds) < at + 200) {
     }
-    tt_seal(talker.trace); /* once more is once */
-    CHECK(tt_writer_acquire(talker.trace) == NULL);
-    atomic_store(&talker.stop, true);
+    tt_seal(recorder.trace); /* a second time does nothing */
+    CHECK(tt_writer_acquire(recorder.trace) == NULL);
+    atomic_store(&recorder.stop, true);
     for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
     }
@@ -325,11 +327,12 @@ static void a_sealed_trace_takes_no_more(void) {
     const struct tt_file_header header = header_of(&file);
     CHECK(chunks.valid && chunks.n == chunks.n_sealed && header.dropped_records == 0);
     free(file.data);
-    tt_close(talker.trace);
+    tt_close(recorder.trace);
     folder_remove(folder);
 }
 
-/* Room for the main segment and one thread: the other drops, and the main segment counts it. */
+/* There is room for the main segment and the header of one thread: the main segment counts what the second thread
+   drops. */
 static void a_writer_without_a_file_is_counted(void) {
     char folder[512], error[256], path[1024];
     folder_make(folder);
@@ -338,7 +341,7 @@ static void a_writer_without_a_file_is_counted(void) {
     struct tt_writer *           first = tt_writer_acquire(trace), *second = tt_writer_acquire(trace);
     const struct tt_compute_work work = work_of(0);
     CHECK(first && second && second->segment.fd < 0 && trace->n_segments == 2);
-    for (int i = 0; i < 2; i++) { /* the first has a header, but no room for a chunk */
+    for (int i = 0; i < 2; i++) { /* the first has a file with a header, but no room for a chunk */
         tt_thread_begin(i ? second : first, &work, i, 2);
         tensor_trace_op_begin(i ? second : first, 0);
         tensor_trace_op_end(i ? second : first, 0);
@@ -347,8 +350,8 @@ static void a_writer_without_a_file_is_counted(void) {
     tt_close(trace);
     struct file main = file_of(folder, 0), thread = file_of(folder, 1);
     CHECK(header_of(&main).dropped_records == 3 && header_of(&thread).dropped_records == 3);
-    const size_t each = sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end) + sizeof(struct tt_op);
-    CHECK(header_of(&main).dropped_bytes == each && !folder_entry(folder, 2, path));
+    const size_t dropped = sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end) + sizeof(struct tt_op);
+    CHECK(header_of(&main).dropped_bytes == dropped && !folder_entry(folder, 2, path));
     free(main.data);
     free(thread.data);
     folder_remove(folder);
@@ -358,10 +361,10 @@ int main(void) {
     static const struct check checks[] = {
         { "threads_write_side_by_side", threads_write_side_by_side },
         { "a_released_writer_is_used_again", a_released_writer_is_used_again },
-        { "what_is_too_large_for_an_op_is_a_long_op", what_is_too_large_for_an_op_is_a_long_op },
-        { "closing_spares_a_busy_writer", closing_spares_a_busy_writer },
+        { "an_op_with_large_numbers_is_a_long_op", an_op_with_large_numbers_is_a_long_op },
+        { "closing_leaves_a_busy_writer_its_mapping", closing_leaves_a_busy_writer_its_mapping },
         { "closing_waits_for_a_late_writer", closing_waits_for_a_late_writer },
-        { "a_sealed_trace_takes_no_more", a_sealed_trace_takes_no_more },
+        { "a_sealed_trace_ignores_records", a_sealed_trace_ignores_records },
         { "a_writer_without_a_file_is_counted", a_writer_without_a_file_is_counted },
     };
     return RUN_CHECKS(checks);

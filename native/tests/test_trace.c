@@ -1,4 +1,4 @@
-/* Segments, records, names and graphs: what lies in the files afterwards, full disks and killed processes included. */
+/* Tests of segments, records, strings and graphs by the files they leave; also with full disks and killed processes. */
 #include "check.h"
 #include "folder.h"
 #include "tt.h"
@@ -14,10 +14,10 @@ static const uint8_t run_id[16] = { 1, 2, 3 };
 
 static bool open_segment(struct tt_segment * segment, const char * folder, size_t chunk_bytes,
                          struct tt_budget * budget) {
-    const int  fd   = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool made = tt_segment_open(segment, fd, "s.tt", run_id, TT_SEGMENT_THREAD, 3, chunk_bytes, budget);
+    const int  fd     = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool opened = tt_segment_open(segment, fd, "s.tt", run_id, TT_SEGMENT_THREAD, 3, chunk_bytes, budget);
     close(fd);
-    return made;
+    return opened;
 }
 
 static bool put_bytes(struct tt_segment * segment, uint8_t value, size_t size) {
@@ -32,7 +32,7 @@ static bool put_bytes(struct tt_segment * segment, uint8_t value, size_t size) {
 
 /* ---- segments ---- */
 
-static void segment_header_says_whose_it_is(void) {
+static void segment_header_names_run_and_thread(void) {
     char              folder[512];
     struct tt_budget  budget = { 1 << 20 };
     struct tt_segment segment;
@@ -95,11 +95,11 @@ static void a_spent_budget_drops_and_counts(void) {
     struct tt_segment segment;
     folder_make(folder);
     CHECK(open_segment(&segment, folder, TT_PAGE, &budget));
-    int kept = 0;
+    int n_written = 0;
     for (int i = 0; i < 12; i++) {
-        kept += put_bytes(&segment, (uint8_t) i, 1000);
+        n_written += put_bytes(&segment, (uint8_t) i, 1000);
     }
-    CHECK(kept == 8 && budget.left == 0);
+    CHECK(n_written == 8 && budget.left == 0);
     CHECK(put_bytes(&segment, 99, 8)); /* what still fits is written */
     tt_segment_close(&segment, false);
     struct file                 file   = file_of(folder, 0);
@@ -122,14 +122,14 @@ static void a_full_disk_drops_and_counts(void) {
     getrlimit(RLIMIT_FSIZE, &old);
     limit = (struct rlimit) { .rlim_cur = 3 * TT_PAGE, .rlim_max = old.rlim_max };
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    int kept = 0;
+    int n_written = 0;
     for (int i = 0; i < 12; i++) {
-        kept += put_bytes(&segment, (uint8_t) i, 1000);
+        n_written += put_bytes(&segment, (uint8_t) i, 1000);
     }
     CHECK(!tt_segment_reserve(&segment, 2000) && errno == EFBIG);
     CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
-    CHECK(kept == 8);
-    CHECK(budget.left == UINT64_MAX - 3 * TT_PAGE); /* what was not taken is given back */
+    CHECK(n_written == 8);
+    CHECK(budget.left == UINT64_MAX - 3 * TT_PAGE); /* what could not be allocated is given back */
     tt_segment_close(&segment, false);
     struct file                 file   = file_of(folder, 0);
     const struct chunks         chunks = chunks_of(&file, NULL, NULL);
@@ -140,7 +140,7 @@ static void a_full_disk_drops_and_counts(void) {
     folder_remove(folder);
 }
 
-/* A real file system without room: only root may make one. */
+/* A real file system without room; only root may mount one, so this passes without a test for others. */
 static void a_full_file_system_drops_and_counts(void) {
     char              folder[512];
     struct tt_budget  budget = { UINT64_MAX };
@@ -150,10 +150,10 @@ static void a_full_file_system_drops_and_counts(void) {
         rmdir(folder);
         return;
     }
-    const bool opened = open_segment(&segment, folder, TT_PAGE, &budget);
-    int        kept   = 0;
+    const bool opened    = open_segment(&segment, folder, TT_PAGE, &budget);
+    int        n_written = 0;
     for (int i = 0; opened && i < 40; i++) {
-        kept += put_bytes(&segment, (uint8_t) i, 1000);
+        n_written += put_bytes(&segment, (uint8_t) i, 1000);
     }
     tt_segment_close(&segment, false);
     struct tt_segment none;
@@ -170,51 +170,51 @@ static void a_full_file_system_drops_and_counts(void) {
     munmap(segment.header, TT_PAGE);
     umount(folder);
     rmdir(folder);
-    CHECK(opened && kept == 12 && chunks.valid && chunks.committed == 12000 && header.dropped_records == 28);
+    CHECK(opened && n_written == 12 && chunks.valid && chunks.committed == 12000 && header.dropped_records == 28);
     CHECK(header.dropped_why == TT_DROPPED_NO_SPACE);
     CHECK(!second && why == ENOSPC && !left_behind);
 }
 
 /* ---- records ---- */
 
-struct counted {
-    int      types[32];
+struct counts {
+    int      types[32]; /* records of each type */
     uint32_t next_string;
-    char     last[256];
+    char     last[256]; /* the last string */
     bool     valid;
 };
 
 static void count_records(const uint8_t * payload, size_t size, void * state) {
-    struct counted * made = state;
+    struct counts * counts = state;
     for (size_t at = 0; at < size;) {
         struct tt_record record;
         uint32_t         pair[2];
         memcpy(&record, payload + at, sizeof record);
-        made->valid = made->valid && record.length >= sizeof record && record.length % 8 == 0
+        counts->valid = counts->valid && record.length >= sizeof record && record.length % 8 == 0
             && record.length <= size - at && record.type >= 1 && record.type <= TT_COPY && record.time_ns > 0;
-        if (!made->valid) {
+        if (!counts->valid) {
             return;
         }
-        made->types[record.type]++;
+        counts->types[record.type]++;
         if (record.type == TT_STRING) {
             memcpy(pair, payload + at + sizeof record, sizeof pair);
-            made->valid    = pair[0] == made->next_string++ && pair[1] <= record.length - sizeof record - sizeof pair;
-            const size_t n = pair[1] < sizeof made->last - 1 ? pair[1] : sizeof made->last - 1;
-            memcpy(made->last, payload + at + sizeof record + sizeof pair, n);
-            made->last[n] = 0;
+            counts->valid  = pair[0] == counts->next_string++ && pair[1] <= record.length - sizeof record - sizeof pair;
+            const size_t n = pair[1] < sizeof counts->last - 1 ? pair[1] : sizeof counts->last - 1;
+            memcpy(counts->last, payload + at + sizeof record + sizeof pair, n);
+            counts->last[n] = 0;
         }
         at += record.length;
     }
 }
 
-static struct counted records_of(const char * folder) {
-    struct counted      made   = { .valid = true };
+static struct counts records_of(const char * folder) {
+    struct counts       counts = { .valid = true };
     struct file         file   = file_of(folder, 0);
-    const struct chunks chunks = chunks_of(&file, count_records, &made);
+    const struct chunks chunks = chunks_of(&file, count_records, &counts);
 
-    made.valid = made.valid && chunks.valid;
+    counts.valid = counts.valid && chunks.valid;
     free(file.data);
-    return made;
+    return counts;
 }
 
 static void a_missing_folder_is_an_error(void) {
@@ -246,8 +246,8 @@ static void a_string_is_written_once(void) {
     tt_info(trace, "name 1", "a value");
     tt_facts(trace);
     tt_close(trace);
-    const struct counted counted = records_of(folder);
-    CHECK(counted.valid && counted.next_string > 1001 && counted.types[TT_INFO] > 8 && counted.types[TT_END] == 1);
+    const struct counts counts = records_of(folder);
+    CHECK(counts.valid && counts.next_string > 1001 && counts.types[TT_INFO] > 8 && counts.types[TT_END] == 1);
     folder_remove(folder);
 }
 
@@ -269,12 +269,12 @@ static void a_graph_and_a_placement_are_written_once(void) {
     places[2].buffer = 5;
     CHECK(tt_placement(trace, 0, places, 3).number == 2);
     tt_close(trace);
-    const struct counted counted = records_of(folder);
-    CHECK(counted.valid && counted.types[TT_GRAPH] == 3 && counted.types[TT_PLACEMENT] == 3);
+    const struct counts counts = records_of(folder);
+    CHECK(counts.valid && counts.types[TT_GRAPH] == 3 && counts.types[TT_PLACEMENT] == 3);
     folder_remove(folder);
 }
 
-/* What is written after a drop could name what is missing: nothing is, but the end. */
+/* Records after a drop could refer to what is missing: only the end is written. */
 static void a_full_main_segment_stays_consistent(void) {
     char folder[512], error[256];
     folder_make(folder);
@@ -291,10 +291,10 @@ static void a_full_main_segment_stays_consistent(void) {
         tt_info(trace, text, text);
     }
     tt_close(trace);
-    const struct counted        counted = records_of(folder);
-    struct file                 file    = file_of(folder, 0);
-    const struct tt_file_header header  = header_of(&file);
-    CHECK(counted.valid && counted.next_string == 2 && counted.types[TT_GRAPH] == 0 && counted.types[TT_END] == 1);
+    const struct counts         counts = records_of(folder);
+    struct file                 file   = file_of(folder, 0);
+    const struct tt_file_header header = header_of(&file);
+    CHECK(counts.valid && counts.next_string == 2 && counts.types[TT_GRAPH] == 0 && counts.types[TT_END] == 1);
     CHECK(header.dropped_records == 1 + 1 + 1 + 3 * 3 + (tt_tsc ? 1 : 0)); /* the clock of the end */
     free(file.data);
     folder_remove(folder);
@@ -318,18 +318,18 @@ static void a_killed_process_leaves_a_prefix(void) {
             _exit(0);
         }
         CHECK(child > 0 && waitpid(child, NULL, 0) == child);
-        struct file          file    = file_of(folder, 0);
-        const struct chunks  chunks  = chunks_of(&file, NULL, NULL);
-        const struct counted counted = records_of(folder);
+        struct file         file   = file_of(folder, 0);
+        const struct chunks chunks = chunks_of(&file, NULL, NULL);
+        const struct counts counts = records_of(folder);
         CHECK(chunks.valid && chunks.n > 1 && chunks.n_sealed == 0);
-        CHECK(counted.valid && counted.next_string == 20001 && strcmp(counted.last, "name 20000") == 0);
-        CHECK(counted.types[TT_END] == 0);
+        CHECK(counts.valid && counts.next_string == 20001 && strcmp(counts.last, "name 20000") == 0);
+        CHECK(counts.types[TT_END] == 0);
         free(file.data);
         folder_remove(folder);
     }
 }
 
-static void the_clock_is_the_one_asked_for(void) {
+static void the_clock_is_the_requested_one(void) {
     char folder[512], error[256];
     for (int monotonic = 0; monotonic < 2; monotonic++) {
         folder_make(folder);
@@ -367,32 +367,32 @@ static void the_cost_is_measured_and_leaves_nothing_behind(void) {
     folder_remove(folder);
 }
 
-struct seen {
+struct residencies {
     uint32_t n, n_runs[4], runs[4][8];
     uint64_t size[4];
 };
 
-static void see_residency(const uint8_t * payload, size_t size, void * state) {
-    struct seen *    seen = state;
-    struct tt_record record;
+static void collect_residency(const uint8_t * payload, size_t size, void * state) {
+    struct residencies * found = state;
+    struct tt_record     record;
     for (size_t at = 0; at < size; at += record.length) {
         struct tt_residency it;
         memcpy(&record, payload + at, sizeof record);
-        if (record.type != TT_RESIDENCY || seen->n == 4) {
+        if (record.type != TT_RESIDENCY || found->n == 4) {
             continue;
         }
         memcpy(&it, payload + at + sizeof record, sizeof it);
-        seen->size[seen->n]   = it.size_bytes;
-        seen->n_runs[seen->n] = it.n_runs;
+        found->size[found->n]   = it.size_bytes;
+        found->n_runs[found->n] = it.n_runs;
         if (it.n_runs <= 4) {
-            memcpy(seen->runs[seen->n], payload + at + sizeof record + sizeof it, 8 * it.n_runs);
+            memcpy(found->runs[found->n], payload + at + sizeof record + sizeof it, 8 * it.n_runs);
         }
-        seen->n++;
+        found->n++;
     }
 }
 
-/* Pages of a mapping without a file come into memory when they are written: 2 to 4, then 9 as well. */
-static void pages_in_memory_are_told_and_not_repeated(void) {
+/* Pages of an anonymous mapping come into memory when they are written: first 2 to 4, then 9. */
+static void pages_in_memory_are_written_if_they_changed(void) {
     char         folder[512], error[256];
     const size_t page = (size_t) sysconf(_SC_PAGESIZE);
     folder_make(folder);
@@ -410,20 +410,20 @@ static void pages_in_memory_are_told_and_not_repeated(void) {
     tt_residency_write(trace, 3, TT_NONE); /* nothing is left */
     tt_close(trace);
     munmap(map, 16 * page);
-    struct seen         seen   = { 0 };
+    struct residencies  found  = { 0 };
     struct file         file   = file_of(folder, 0);
-    const struct chunks chunks = chunks_of(&file, see_residency, &seen);
+    const struct chunks chunks = chunks_of(&file, collect_residency, &found);
     free(file.data);
-    CHECK(chunks.valid && seen.n == 4 && seen.size[0] == 16 * page && seen.size[3] == 13 * page);
-    CHECK(seen.n_runs[0] == 1 && seen.runs[0][0] == 2 && seen.runs[0][1] == 3 && seen.n_runs[1] == TT_NONE);
-    CHECK(seen.n_runs[2] == 2 && seen.runs[2][2] == 9 && seen.runs[2][3] == 1);
-    CHECK(seen.n_runs[3] == 2 && seen.runs[3][0] == 0 && seen.runs[3][1] == 2 && seen.runs[3][2] == 6);
+    CHECK(chunks.valid && found.n == 4 && found.size[0] == 16 * page && found.size[3] == 13 * page);
+    CHECK(found.n_runs[0] == 1 && found.runs[0][0] == 2 && found.runs[0][1] == 3 && found.n_runs[1] == TT_NONE);
+    CHECK(found.n_runs[2] == 2 && found.runs[2][2] == 9 && found.runs[2][3] == 1);
+    CHECK(found.n_runs[3] == 2 && found.runs[3][0] == 0 && found.runs[3][1] == 2 && found.runs[3][2] == 6);
     folder_remove(folder);
 }
 
 int main(void) {
     static const struct check checks[] = {
-        { "segment_header_says_whose_it_is", segment_header_says_whose_it_is },
+        { "segment_header_names_run_and_thread", segment_header_names_run_and_thread },
         { "chunks_roll_over_and_are_sealed", chunks_roll_over_and_are_sealed },
         { "a_record_larger_than_a_chunk_gets_its_own", a_record_larger_than_a_chunk_gets_its_own },
         { "a_spent_budget_drops_and_counts", a_spent_budget_drops_and_counts },
@@ -433,10 +433,10 @@ int main(void) {
         { "a_budget_too_small_for_a_header_is_an_error", a_budget_too_small_for_a_header_is_an_error },
         { "a_string_is_written_once", a_string_is_written_once },
         { "a_graph_and_a_placement_are_written_once", a_graph_and_a_placement_are_written_once },
-        { "pages_in_memory_are_told_and_not_repeated", pages_in_memory_are_told_and_not_repeated },
+        { "pages_in_memory_are_written_if_they_changed", pages_in_memory_are_written_if_they_changed },
         { "a_full_main_segment_stays_consistent", a_full_main_segment_stays_consistent },
         { "a_killed_process_leaves_a_prefix", a_killed_process_leaves_a_prefix },
-        { "the_clock_is_the_one_asked_for", the_clock_is_the_one_asked_for },
+        { "the_clock_is_the_requested_one", the_clock_is_the_requested_one },
         { "the_cost_is_measured_and_leaves_nothing_behind", the_cost_is_measured_and_leaves_nothing_behind },
     };
     return RUN_CHECKS(checks);

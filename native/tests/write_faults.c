@@ -1,13 +1,14 @@
 /*
- * write_faults FOLDER CASE [N]: traces of bad days, for tests of readers.
+ * write_faults FOLDER CASE [N]: writes traces of unusual and failing runs, for tests of readers.
  *
  *     threads     200 threads in each compute
  *     graphs      10,000 distinct graphs, a pass of each
- *     large       tensors, mappings, buffers and a trace file that 32 bits cannot count
+ *     large       tensors, mappings, buffers and a trace file of more than 4 GiB
  *     clock       CLOCK_MONOTONIC jumps by hours: between two ops, in an op, in a barrier
- *     counters    a day of passes; computes, page faults and drops past 2^32
- *     dies        a thread ends in the middle of a compute, another takes its place
- *     killed      a small trace, killed at its Nth stop: system calls stop it as they begin and end. Exit code 3: not so many
+ *     counters    a day of passes; numbers of computes, page faults and drops beyond 2^32
+ *     dies        a thread ends in the middle of a compute; another thread takes its place
+ *     killed      a small trace, killed at its Nth stop; it stops at the begin and the end of each system call.
+ *                 Exit code 3: it has fewer stops
  */
 #include "tt.h"
 
@@ -25,16 +26,16 @@
 enum { N_NODES = 40, N_THREADS = 200, N_PASSES = 3, N_GRAPHS = 10000, DIES_AT = 15 };
 static const uint64_t HOUR = 3600u * 1000000000ull, GIB = 1ull << 30;
 
-/* The program's own clock goes before the library's: hours pass in no time. */
+/* Replaces libc's clock_gettime: this program's CLOCK_MONOTONIC is ahead by ahead_ns. */
 static _Atomic uint64_t ahead_ns;
 
 int clock_gettime(clockid_t clock, struct timespec * t) {
-    const long made = syscall(SYS_clock_gettime, clock, t);
-    if (made == 0 && clock == CLOCK_MONOTONIC) {
+    const long status = syscall(SYS_clock_gettime, clock, t);
+    if (status == 0 && clock == CLOCK_MONOTONIC) {
         const uint64_t ns = (uint64_t) t->tv_sec * 1000000000u + (uint64_t) t->tv_nsec + ahead_ns;
         *t = (struct timespec) { .tv_sec = (time_t) (ns / 1000000000u), .tv_nsec = (long) (ns % 1000000000u) };
     }
-    return (int) made;
+    return (int) status;
 }
 
 static uint32_t write_graph(struct tt_trace * trace, uint32_t n_nodes, uint64_t width) {
@@ -99,10 +100,10 @@ struct job {
     struct tt_trace *              trace;
     const struct tt_compute_work * work;
     pthread_barrier_t *            barrier;
-    int                            ith, nth, n_computes, dies_at; /* its node 0: never */
+    int                            ith, nth, n_computes, dies_at; /* the node at which the thread ends; 0: never */
 };
 
-/* What a thread of llama.cpp's pool does; the hooks release the writer of one that ends. */
+/* Like a thread of llama.cpp's pool: the hooks release its writer when it ends. */
 static void * run_job(void * arg) {
     const struct job * job    = arg;
     struct tt_writer * writer = tt_writer_acquire(job->trace);
@@ -181,7 +182,7 @@ static void large_model(struct tt_trace * trace) {
     const uint32_t           path   = tt_string(trace, "/models/large.gguf");
     const struct tt_load     load   = { .path = path };
     const struct tt_file_map map    = { .address = begin, .size_bytes = 90 * GIB, .inode = 7, .path = path };
-    const struct tt_buffer   made   = { .address = begin + 200 * GIB, .size_bytes = 9 * GIB };
+    const struct tt_buffer   buffer = { .address = begin + 200 * GIB, .size_bytes = 9 * GIB };
     const struct tt_weight   weight = {
         .name        = tt_string(trace, "blk.0.ffn_up.weight"),
         .mapped      = 1,
@@ -191,8 +192,8 @@ static void large_model(struct tt_trace * trace) {
     };
     tt_record(trace, TT_LOAD_BEGIN, &load, sizeof load, tt_now());
     tt_record(trace, TT_FILE_MAP, &map, sizeof map, tt_now());
-    tt_record(trace, TT_BUFFER, &made, sizeof made, tt_now());
-    tt_record(trace, TT_BUFFER_IS, &made, sizeof made, tt_now());
+    tt_record(trace, TT_BUFFER, &buffer, sizeof buffer, tt_now());
+    tt_record(trace, TT_BUFFER_IS, &buffer, sizeof buffer, tt_now());
     tt_record(trace, TT_WEIGHT, &weight, sizeof weight, tt_now());
     tt_record(trace, TT_LOAD_END, &load, sizeof load, tt_now());
 }
@@ -211,8 +212,8 @@ static size_t high_rows(const void * graph, int node, struct tt_index * index, s
     return sizeof rows;
 }
 
-/* Where the next chunk begins is moved ahead by a hole, and the chunk before it is made to reach so far. */
-static bool leap(struct tt_segment * segment, uint64_t bytes) {
+/* Makes the first chunk larger by a hole of `bytes`, and begins the next chunk behind it. */
+static bool skip_bytes(struct tt_segment * segment, uint64_t bytes) {
     const uint64_t size = segment->file_bytes - TT_PAGE + bytes;
     segment->file_bytes += bytes;
     return tt_segment_reserve(segment, segment->room - segment->used + 1)
@@ -254,7 +255,7 @@ static bool large(struct tt_trace * trace) {
     const struct tt_compute compute = { .pass = pass.pass, .backend = tt_string(trace, "CPU"), .n_nodes = 1 };
     tt_record(trace, TT_COMPUTE, &compute, sizeof compute, tt_now());
     const struct tt_compute_work work = { .plan = plan, .index_bytes = 256, .n_nodes = 1, .copy_index = high_rows };
-    if (!writer || !tt_segment_reserve(&writer->segment, TT_UNIT) || !leap(&writer->segment, 5 * GIB)) {
+    if (!writer || !tt_segment_reserve(&writer->segment, TT_UNIT) || !skip_bytes(&writer->segment, 5 * GIB)) {
         return false;
     }
     tt_thread_begin(writer, &work, 0, 1);
@@ -300,7 +301,7 @@ static bool counters(struct tt_trace * trace) {
     return writer;
 }
 
-static bool a_little(struct tt_trace * trace) {
+static bool small_trace(struct tt_trace * trace) {
     struct tt_writer * writer = tt_writer_acquire(trace);
     if (!writer) {
         return false;
@@ -311,25 +312,25 @@ static bool a_little(struct tt_trace * trace) {
     return second;
 }
 
-static int record(const char * folder, bool (*what)(struct tt_trace *)) {
+static int record(const char * folder, bool (*write)(struct tt_trace *)) {
     char              error[256];
     struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
     if (!trace) {
         fprintf(stderr, "%s\n", error);
         return 2;
     }
-    const bool made = what(trace);
+    const bool complete = write(trace);
     tt_close(trace);
-    return made ? 0 : 1;
+    return complete ? 0 : 1;
 }
 
-/* Every system call stops the child twice: as it enters and as it leaves. */
+/* Kills the child at the given stop. Every system call stops it twice: when it enters and when it leaves. */
 static int killed(const char * folder, long stops) {
     const pid_t child = fork();
     if (child == 0) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
         raise(SIGSTOP);
-        _exit(record(folder, a_little));
+        _exit(record(folder, small_trace));
     }
     int status = 0;
     for (long i = 0; waitpid(child, &status, 0) == child && WIFSTOPPED(status); i++) {
@@ -345,14 +346,14 @@ static int killed(const char * folder, long stops) {
 int main(int argc, char ** argv) {
     static const struct {
         const char * name;
-        bool (*what)(struct tt_trace *);
+        bool (*write)(struct tt_trace *);
     } cases[] = {
         { "threads", threads }, { "graphs", graphs },     { "large", large },
         { "clock", jumps },     { "counters", counters }, { "dies", dies },
     };
     for (size_t i = 0; argc == 3 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(argv[2], cases[i].name) == 0) {
-            return record(argv[1], cases[i].what);
+            return record(argv[1], cases[i].write);
         }
     }
     if (argc == 4 && strcmp(argv[2], "killed") == 0) {

@@ -1,9 +1,9 @@
 /*
- * write_trace FOLDER [killed]: a small trace with a bit of everything, for tests of readers.
+ * write_trace FOLDER [killed]: writes a small trace with records of every kind, for tests of readers.
  *
  * A load, a context, three passes (warm-up, a prompt of two tokens, one generated token)
  * of one graph on two threads: a lookup, a fused pair, a view, a KV write, a router, experts,
- * an op that is off. With `killed` the process ends in the middle of the last pass.
+ * an op that is switched off. With `killed` the process ends in the middle of the last pass.
  */
 #include "tt.h"
 
@@ -102,8 +102,8 @@ static void write_model(struct tt_trace * trace) {
     tt_record(trace, TT_LOAD_BEGIN, &load, sizeof load, tt_now());
     tt_record(trace, TT_FILE_MAP, &map, sizeof map, tt_now());
     for (uint32_t i = 0; i < 2; i++) {
-        const struct tt_buffer made = { .buffer = i, .size_bytes = 1 << 16 };
-        const struct tt_buffer is   = {
+        const struct tt_buffer allocated = { .buffer = i, .size_bytes = 1 << 16 };
+        const struct tt_buffer described = {
             .buffer     = i,
             .usage      = i ? 1 : 2,
             .address    = base + (i ? 0x200000 : 0x100000),
@@ -111,8 +111,8 @@ static void write_model(struct tt_trace * trace) {
             .name       = tt_string(trace, i ? "CPU_REPACK" : "CPU"),
             .backend    = tt_string(trace, "CPU"),
         };
-        tt_record(trace, TT_BUFFER, &made, sizeof made, tt_now());
-        tt_record(trace, TT_BUFFER_IS, &is, sizeof is, tt_now());
+        tt_record(trace, TT_BUFFER, &allocated, sizeof allocated, tt_now());
+        tt_record(trace, TT_BUFFER_IS, &described, sizeof described, tt_now());
     }
     const uint32_t stored[] = { TOKEN_EMBD, NORM_WEIGHT, UP_WEIGHT };
     for (int i = 0; i < 3; i++) {
@@ -130,7 +130,7 @@ static void write_model(struct tt_trace * trace) {
     const struct {
         struct tt_residency head;
         uint32_t            runs[2][2];
-    } pages = { /* of what is still mapped, but its first page */
+    } pages = { /* the mapping, without its first page, which was unmapped */
         .head = {
             .address = base + 4096, .size_bytes = (1 << 18) - 4096, .pass = TT_NONE, .page_bytes = 4096, .n_runs = 2,
         },
@@ -235,7 +235,8 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
         }
         tt_thread_end(writers[t]);
     }
-    if (n_tokens == 2) { /* as if an accelerator had run the node that is off, and read one that was copied for it */
+    if (n_tokens
+        == 2) { /* as if an accelerator had run the node that is switched off, and a tensor had been copied to it */
         const struct tt_copy copy = {
             .begin_ns   = tt_now(),
             .size_bytes = 64,
@@ -271,7 +272,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     const struct tt_hooks hooks = { .ticks = 1000 * (number + 1), .pass = number, .inside = 1 };
     tt_record(trace, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     const struct tt_schedule schedule = {
-        /* the kernel tells everything of the last pass only */
+        /* all counters are known for the last pass only */
         .run_delay_ns = number < 1 ? TT_UNKNOWN : 500 * number,
         .cpu_ns       = 70000 + number,
         .blocked_ns   = number < 2 ? TT_UNKNOWN : 0,
