@@ -1,0 +1,387 @@
+/* Prints the records of a main segment. */
+#include "tt_dump.h"
+
+static struct {
+    const uint8_t * text;
+    uint32_t        size;
+} *             strings;
+static uint32_t n_strings;
+
+static void print_string(const char * label, uint32_t number, size_t at) {
+    printf(" %s=", label);
+    if (number >= n_strings) {
+        stop(at, "string %" PRIu32 " was not written before", number);
+    }
+    print_text(strings[number].text, strings[number].size);
+}
+
+/* ---- what the thread segments point to: compute -> nodes of a graph ---- */
+
+struct graph {
+    uint32_t        number, n, n_nodes;
+    const uint8_t * nodes;
+};
+struct pass {
+    uint32_t number, graph;
+};
+struct compute {
+    uint64_t        number;
+    uint32_t        graph, n_nodes, first_node;
+    const uint8_t * map;
+};
+
+static struct graph *   graphs;
+static struct pass *    passes;
+static struct compute * computes;
+static size_t           n_graphs, n_passes, n_computes;
+
+static const struct graph * graph_of(uint32_t number) {
+    for (size_t i = n_graphs; i-- > 0;) {
+        if (graphs[i].number == number) {
+            return &graphs[i];
+        }
+    }
+    return NULL;
+}
+
+static uint32_t graph_of_pass(uint32_t number) {
+    for (size_t i = n_passes; i-- > 0;) {
+        if (passes[i].number == number) {
+            return passes[i].graph;
+        }
+    }
+    return TT_NONE;
+}
+
+static const struct compute * compute_of(uint64_t number) {
+    static size_t last; /* a thread runs one after the other */
+    for (size_t i = 0; i < n_computes; i++, last++) {
+        last = last < n_computes ? last : 0;
+        if (computes[last].number == number) {
+            return &computes[last];
+        }
+    }
+    return NULL;
+}
+
+void print_node(uint64_t compute, uint32_t node) {
+    const struct compute * of    = compute_of(compute);
+    const struct graph *   graph = of ? graph_of(of->graph) : NULL;
+    printf(" node=%" PRIu32, node);
+    if (!graph || node >= of->n_nodes) {
+        return; /* a segment alone, without its main segment */
+    }
+    uint64_t place = (uint64_t) of->first_node + node;
+    if (of->map) {
+        uint32_t mapped;
+        memcpy(&mapped, of->map + (size_t) node * sizeof mapped, sizeof mapped);
+        place = mapped;
+    }
+    if (place < graph->n) {
+        struct tt_node it;
+        memcpy(&it, graph->nodes + place * sizeof it, sizeof it);
+        printf(" graph_node=%" PRIu64, place);
+        print_string("op", it.op, 0);
+        print_string("name", it.name, 0);
+    }
+}
+
+/* ---- main segment: one function per shape of record ---- */
+
+static void dump_string(struct bytes * in, size_t at) {
+    TAKE(in, uint32_t, number);
+    TAKE(in, uint32_t, size);
+    const uint8_t * text = take(in, size);
+    if (number != n_strings) {
+        stop(at, "string %" PRIu32 " where %" PRIu32 " is expected", number, n_strings);
+    }
+    strings                   = grown(strings, (size_t) n_strings + 1, sizeof *strings);
+    strings[n_strings].text   = text;
+    strings[n_strings++].size = size;
+    print_string("text", number, at);
+}
+
+static void dump_info(struct bytes * in, size_t at) {
+    TAKE(in, uint32_t, key);
+    TAKE(in, uint32_t, value);
+    print_string("key", key, at);
+    print_string("value", value, at);
+}
+
+static void dump_file_map(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_file_map, map);
+    printf(" address=%#" PRIx64 " size_bytes=%" PRIu64 " inode=%" PRIu64, map.address, map.size_bytes, map.inode);
+    print_string("path", map.path, at);
+}
+
+static void print_usage(const struct tt_usage * usage) {
+    printf(" minor_faults=%" PRIu64 " major_faults=%" PRIu64 " voluntary_switches=%" PRIu64
+           " involuntary_switches=%" PRIu64 " read_bytes=%" PRIu64,
+           usage->minor_faults, usage->major_faults, usage->voluntary_switches, usage->involuntary_switches,
+           usage->read_bytes);
+}
+
+static void dump_load(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_load, load);
+    print_number("load", load.load);
+    print_string("path", load.path, at);
+    print_usage(&load.usage);
+}
+
+static void dump_weight(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_weight, weight);
+    print_number("load", weight.load);
+    print_string("name", weight.name, at);
+    printf(" split_index=%" PRIu32 " mapped=%" PRIu32 " file_offset=%" PRIu64 " size_bytes=%" PRIu64
+           " address=%#" PRIx64,
+           weight.split_index, weight.mapped, weight.file_offset, weight.size_bytes, weight.address);
+}
+
+static void dump_context(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_context, context);
+    print_number("context", context.context);
+    print_number("load", context.load);
+    printf(" n_ctx=%" PRIu32 " n_batch=%" PRIu32 " n_ubatch=%" PRIu32 " n_threads=%" PRIu32, context.n_ctx,
+           context.n_batch, context.n_ubatch, context.n_threads);
+    print_string("type_k", context.type_k, at);
+    print_string("type_v", context.type_v, at);
+}
+
+static void dump_buffer(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_buffer, buffer);
+    print_number("buffer", buffer.buffer);
+    printf(" usage=%" PRIu32 " address=%#" PRIx64 " size_bytes=%" PRIu64, buffer.usage, buffer.address,
+           buffer.size_bytes);
+    print_string("name", buffer.name, at);
+    print_string("backend", buffer.backend, at);
+}
+
+static void dump_graph(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_graph, head);
+    const uint64_t  n     = (uint64_t) head.n_nodes + head.n_leafs;
+    const uint8_t * nodes = take(in, (size_t) n * sizeof(struct tt_node));
+    if (n > UINT32_MAX) {
+        stop(at, "%" PRIu64 " nodes", n);
+    }
+    graphs             = grown(graphs, n_graphs + 1, sizeof *graphs);
+    graphs[n_graphs++] = (struct graph) { head.graph, (uint32_t) n, head.n_nodes, nodes };
+    printf(" graph=%" PRIu32 " hash=%016" PRIx64 " n_nodes=%" PRIu32 " n_leafs=%" PRIu32, head.graph, head.hash,
+           head.n_nodes, head.n_leafs);
+    for (uint32_t i = 0; i < n; i++) {
+        struct tt_node node;
+        memcpy(&node, nodes + i * sizeof node, sizeof node);
+        printf("\n    %s %" PRIu32, i < head.n_nodes ? "node" : "leaf", i);
+        print_string("op", node.op, at);
+        print_string("name", node.name, at);
+        print_string("dtype", node.dtype, at);
+        printf(" flags=%#" PRIx32 " computes=%" PRIu32, node.flags, node.computes);
+        print_number("view_of", node.view_of);
+        printf(" view_offset=%" PRIu64 " size_bytes=%" PRIu64, node.view_offset, node.size_bytes);
+        printf(" ne=%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, node.ne[0], node.ne[1], node.ne[2], node.ne[3]);
+        printf(" nb=%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, node.nb[0], node.nb[1], node.nb[2], node.nb[3]);
+        for (int j = 0; j < 10; j++) {
+            if (node.src[j] != TT_NONE) {
+                printf(" src%d=%" PRIu32, j, node.src[j]);
+            }
+        }
+        printf(" op_params=");
+        for (int j = 0; j < 16; j++) {
+            printf(j ? ",%" PRIx32 : "%" PRIx32, node.op_params[j]);
+        }
+    }
+}
+
+static void dump_placement(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_placement, head);
+    const uint8_t * places = take(in, (size_t) head.n * sizeof(struct tt_place));
+    printf(" placement=%" PRIu32 " graph=%" PRIu32 " hash=%016" PRIx64 " n=%" PRIu32, head.placement, head.graph,
+           head.hash, head.n);
+    for (uint32_t i = 0; i < head.n; i++) {
+        struct tt_place place;
+        memcpy(&place, places + i * sizeof place, sizeof place);
+        printf("\n    place %" PRIu32 " address=%#" PRIx64, i, place.address);
+        print_number("buffer", place.buffer);
+    }
+}
+
+static void dump_pair(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, uint32_t, context);
+    TAKE(in, int32_t, value);
+    print_number("context", context);
+    printf(" value=%" PRId32, value);
+}
+
+static void dump_pass(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_pass, pass);
+    const uint8_t * tokens = take(in, (size_t) pass.n_tokens * sizeof(struct tt_token));
+
+    passes             = grown(passes, n_passes + 1, sizeof *passes);
+    passes[n_passes++] = (struct pass) { pass.pass, pass.graph };
+    print_number("pass", pass.pass);
+    print_number("context", pass.context);
+    print_number("graph", pass.graph);
+    print_number("placement", pass.placement);
+    printf(" flags=%s%s%s status=%" PRId32 " n_tokens=%" PRIu32 " n_sequences=%" PRIu32,
+           pass.flags & TT_PASS_WARMUP ? "w" : "", pass.flags & TT_PASS_ENCODER ? "e" : "",
+           pass.flags & TT_PASS_OUTSIDE ? "o" : "", pass.status, pass.n_tokens, pass.n_sequences);
+    print_usage(&pass.usage);
+    for (uint32_t i = 0; i < pass.n_tokens; i++) {
+        struct tt_token token;
+        memcpy(&token, tokens + i * sizeof token, sizeof token);
+        printf("\n    row %" PRIu32 " token=%" PRId32 " position=%" PRId32 " sequence=%" PRId32 " output=%" PRIu32, i,
+               token.token, token.position, token.sequence, token.output);
+    }
+}
+
+static void print_map(const uint8_t * map, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t node;
+        memcpy(&node, map + i * sizeof node, sizeof node);
+        printf(node == TT_NONE ? "\n    map %" PRIu32 " -" : "\n    map %" PRIu32 " %" PRIu32, i, node);
+    }
+}
+
+static void dump_compute(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_compute, it);
+    const uint8_t * map = it.n_map ? take(in, (size_t) it.n_map * sizeof(uint32_t)) : NULL;
+    if (it.n_map && it.n_map != it.n_nodes) {
+        stop(at, "map of %" PRIu32 " for %" PRIu32 " nodes", it.n_map, it.n_nodes);
+    }
+    computes               = grown(computes, n_computes + 1, sizeof *computes);
+    computes[n_computes++] = (struct compute) { it.compute, graph_of_pass(it.pass), it.n_nodes, it.first_node, map };
+    printf(" compute=%" PRIu64 " pass=%" PRIu32 " split=%" PRIu32, it.compute, it.pass, it.split);
+    print_string("backend", it.backend, at);
+    printf(" n_nodes=%" PRIu32, it.n_nodes);
+    print_number("first_node", it.first_node);
+    printf(" n_map=%" PRIu32, it.n_map);
+    print_map(map, it.n_map);
+}
+
+static void dump_split(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_split, it);
+    const uint8_t * map = take(in, it.n_map * sizeof(uint32_t));
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64, it.pass, it.split, it.begin_ns);
+    print_string("backend", it.backend, at);
+    printf(" by_op=%" PRIu32 " n_nodes=%" PRIu32, it.by_op, it.n_nodes);
+    print_number("first_node", it.first_node);
+    printf(" n_map=%" PRIu32, it.n_map);
+    print_map(map, it.n_map);
+}
+
+static void dump_copy(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_copy, it);
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " size_bytes=%" PRIu64, it.pass, it.split,
+           it.begin_ns, it.size_bytes);
+    print_string("tensor", it.tensor, at);
+    print_string("from", it.from, at);
+    print_string("to", it.to, at);
+}
+
+static void dump_hooks(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_hooks, it);
+    print_number("pass", it.pass);
+    printf(" ticks=%" PRIu64 " inside=%" PRIu32, it.ticks, it.inside);
+}
+
+static void print_known(const char * name, uint64_t value) {
+    if (value == TT_UNKNOWN) {
+        printf(" %s=unknown", name);
+    } else {
+        printf(" %s=%" PRIu64, name, value);
+    }
+}
+
+static void dump_schedule(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_schedule, it);
+    print_number("pass", it.pass);
+    print_known("run_delay_ns", it.run_delay_ns);
+    print_known("cpu_ns", it.cpu_ns);
+    print_known("blocked_ns", it.blocked_ns);
+    printf(" counted_ns=%" PRIu64, it.counted_ns);
+    printf(" n_threads=%" PRIu32, it.n_threads);
+}
+
+static void dump_residency(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_residency, it);
+    print_number("pass", it.pass);
+    print_number("load", it.load);
+    printf(" address=%#" PRIx64 " size_bytes=%" PRIu64 " page_bytes=%" PRIu32, it.address, it.size_bytes,
+           it.page_bytes);
+    print_number("n_runs", it.n_runs);
+    const size_t    n    = it.n_runs == TT_NONE ? 0 : it.n_runs;
+    const uint8_t * runs = take(in, n * 8);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t run[2];
+        memcpy(run, runs + 8 * i, sizeof run);
+        printf("\n    pages first=%" PRIu32 " n=%" PRIu32, run[0], run[1]);
+    }
+}
+
+static void dump_end(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_end, end);
+    printf(" wall_ns=%" PRIu64 " n_passes=%" PRIu64 " n_segments=%" PRIu64, end.wall_ns, end.n_passes, end.n_segments);
+}
+
+static void dump_clock(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, uint64_t, ticks);
+    printf(" ticks=%" PRIu64, ticks);
+}
+
+static const struct {
+    const char * name;
+    void (*dump)(struct bytes *, size_t);
+} kinds[] = {
+    [TT_INFO]       = { "info", dump_info },
+    [TT_STRING]     = { "string", dump_string },
+    [TT_FILE_MAP]   = { "file_map", dump_file_map },
+    [TT_FILE_UNMAP] = { "file_unmap", dump_file_map },
+    [TT_LOAD_BEGIN] = { "load_begin", dump_load },
+    [TT_LOAD_END]   = { "load_end", dump_load },
+    [TT_WEIGHT]     = { "weight", dump_weight },
+    [TT_CONTEXT]    = { "context", dump_context },
+    [TT_BUFFER]     = { "buffer", dump_buffer },
+    [TT_BUFFER_IS]  = { "buffer_is", dump_buffer },
+    [TT_BUFFER_END] = { "buffer_end", dump_buffer },
+    [TT_GRAPH]      = { "graph", dump_graph },
+    [TT_PLACEMENT]  = { "placement", dump_placement },
+    [TT_CALL]       = { "call", dump_pair },
+    [TT_PASS_BEGIN] = { "pass_begin", dump_pass },
+    [TT_PASS_END]   = { "pass_end", dump_pass },
+    [TT_COMPUTE]    = { "compute", dump_compute },
+    [TT_LOGITS]     = { "logits", dump_pair },
+    [TT_SAMPLED]    = { "sampled", dump_pair },
+    [TT_END]        = { "end", dump_end },
+    [TT_CLOCK]      = { "clock", dump_clock },
+    [TT_RESIDENCY]  = { "residency", dump_residency },
+    [TT_WARMUP]     = { "warmup", dump_pair },
+    [TT_SPLIT]      = { "split", dump_split },
+    [TT_COPY]       = { "copy", dump_copy },
+    [TT_HOOKS]      = { "hooks", dump_hooks },
+    [TT_SCHEDULE]   = { "schedule", dump_schedule },
+};
+
+void dump_records(struct bytes chunk) {
+    while (chunk.at < chunk.end) {
+        const size_t at = chunk.at;
+        TAKE(&chunk, struct tt_record, record);
+        if (record.length < sizeof record || record.length % 8 || record.length > chunk.end - at) {
+            stop(at, "record of %" PRIu32 " bytes, %zu are left", record.length, chunk.end - at);
+        }
+        if (record.type >= sizeof kinds / sizeof *kinds || !kinds[record.type].name) {
+            stop(at, "record type %" PRIu32 " is unknown", record.type);
+        }
+        struct bytes payload = { chunk.data, chunk.at, at + record.length };
+        printf("  %s time_ns=%" PRIu64, kinds[record.type].name, record.time_ns);
+        kinds[record.type].dump(&payload, at);
+        putchar('\n');
+        chunk.at = at + record.length;
+    }
+}
