@@ -373,21 +373,21 @@ struct residencies {
 };
 
 static void collect_residency(const uint8_t * payload, size_t size, void * state) {
-    struct residencies * found = state;
+    struct residencies * records = state;
     struct tt_record     record;
     for (size_t at = 0; at < size; at += record.length) {
         struct tt_residency it;
         memcpy(&record, payload + at, sizeof record);
-        if (record.type != TT_RESIDENCY || found->n == 4) {
+        if (record.type != TT_RESIDENCY || records->n == 4) {
             continue;
         }
         memcpy(&it, payload + at + sizeof record, sizeof it);
-        found->size[found->n]   = it.size_bytes;
-        found->n_runs[found->n] = it.n_runs;
+        records->size[records->n]   = it.size_bytes;
+        records->n_runs[records->n] = it.n_runs;
         if (it.n_runs <= 4) {
-            memcpy(found->runs[found->n], payload + at + sizeof record + sizeof it, 8 * it.n_runs);
+            memcpy(records->runs[records->n], payload + at + sizeof record + sizeof it, 8 * it.n_runs);
         }
-        found->n++;
+        records->n++;
     }
 }
 
@@ -410,14 +410,14 @@ static void pages_in_memory_are_written_if_they_changed(void) {
     tt_residency_write(trace, 3, TT_NONE); /* nothing is left */
     tt_close(trace);
     munmap(map, 16 * page);
-    struct residencies  found  = { 0 };
-    struct file         file   = file_of(folder, 0);
-    const struct chunks chunks = chunks_of(&file, collect_residency, &found);
+    struct residencies  records = { 0 };
+    struct file         file    = file_of(folder, 0);
+    const struct chunks chunks  = chunks_of(&file, collect_residency, &records);
     free(file.data);
-    CHECK(chunks.valid && found.n == 4 && found.size[0] == 16 * page && found.size[3] == 13 * page);
-    CHECK(found.n_runs[0] == 1 && found.runs[0][0] == 2 && found.runs[0][1] == 3 && found.n_runs[1] == TT_NONE);
-    CHECK(found.n_runs[2] == 2 && found.runs[2][2] == 9 && found.runs[2][3] == 1);
-    CHECK(found.n_runs[3] == 2 && found.runs[3][0] == 0 && found.runs[3][1] == 2 && found.runs[3][2] == 6);
+    CHECK(chunks.valid && records.n == 4 && records.size[0] == 16 * page && records.size[3] == 13 * page);
+    CHECK(records.n_runs[0] == 1 && records.runs[0][0] == 2 && records.runs[0][1] == 3 && records.n_runs[1] == TT_NONE);
+    CHECK(records.n_runs[2] == 2 && records.runs[2][2] == 9 && records.runs[2][3] == 1);
+    CHECK(records.n_runs[3] == 2 && records.runs[3][0] == 0 && records.runs[3][1] == 2 && records.runs[3][2] == 6);
     folder_remove(folder);
 }
 

@@ -1,4 +1,4 @@
-/* Reads files, checks bytes, prints text and numbers. */
+/* Reads files, takes bytes, reports errors, prints text and numbers. */
 #include "tt_dump.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@ void stop(size_t at, const char * format, ...) {
     exit(2);
 }
 
-void * grown(void * old, size_t n, size_t each) {
-    void * made = n > SIZE_MAX / each ? NULL : realloc(old, n * each);
-    if (!made) {
+void * resized(void * old, size_t n, size_t each) {
+    void * memory = n > SIZE_MAX / each ? NULL : realloc(old, n * each);
+    if (!memory) {
         fprintf(stderr, "tt_dump: out of memory\n");
         exit(2);
     }
-    return made;
+    return memory;
 }
 
 const void * take(struct bytes * from, size_t size) {
@@ -54,7 +54,7 @@ struct bytes read_file(const char * path) {
         stop(0, "%s", strerror(errno));
     }
     do {
-        data = grown(data, size + (1 << 20), 1);
+        data = resized(data, size + (1 << 20), 1);
         got  = fread(data + size, 1, 1 << 20, stream);
         size += got;
     } while (got > 0);
@@ -62,7 +62,7 @@ struct bytes read_file(const char * path) {
         stop(size, "cannot be read");
     }
     fclose(stream);
-    file.data = data; /* kept: names and nodes point into it */
+    file.data = data; /* never freed: strings and nodes point into it */
     file.end  = size;
     return file;
 }

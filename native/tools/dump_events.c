@@ -1,7 +1,7 @@
 /* Prints the events of a thread segment. */
 #include "tt_dump.h"
 
-struct op {                /* of either length, in ticks */
+struct op { /* a TT_OP or a TT_LONG_OP, in ticks */
     uint64_t begin, end, barrier;
     uint32_t node;
     uint16_t n_fused;
@@ -27,12 +27,12 @@ static void print_index(const struct tt_index * index, const uint8_t * data, uin
     }
 }
 
-static void dump_op(const struct op * op, uint64_t compute, bool show, struct thread_count * count) {
+static void dump_op(const struct op * op, uint64_t compute, bool show_events, struct thread_count * count) {
     count->ops++;
     count->fused += op->n_fused;
     count->work += op->end - op->begin - op->barrier;
     count->barrier += op->barrier;
-    if (show) {
+    if (show_events) {
         printf("  op compute=%" PRIu64, compute);
         print_node(compute, op->node);
         printf(" begin=%" PRIu64 " end=%" PRIu64 " barrier=%" PRIu64 " n_fused=%" PRIu16 "\n", op->begin, op->end,
@@ -40,14 +40,14 @@ static void dump_op(const struct op * op, uint64_t compute, bool show, struct th
     }
 }
 
-static void dump_index(const struct tt_index * index, struct bytes * chunk, uint64_t compute, bool show) {
+static void dump_index(const struct tt_index * index, struct bytes * chunk, uint64_t compute, bool show_events) {
     const uint64_t n = (uint64_t) index->ne0 * index->ne1, left = chunk->end - chunk->at;
     if ((index->bytes != 4 && index->bytes != 8) || n > left / index->bytes) {
         stop(chunk->at, "index of %" PRIu32 " x %" PRIu32 " numbers of %u bytes, %" PRIu64 " bytes are left",
              index->ne0, index->ne1, index->bytes, left);
     }
     const uint8_t * data = take(chunk, ((size_t) n * index->bytes + TT_UNIT - 1) / TT_UNIT * TT_UNIT);
-    if (show) {
+    if (show_events) {
         printf("  index time=%" PRIu64 " compute=%" PRIu64, index->time, compute);
         print_node(compute, index->node);
         print_index(index, data, n);
@@ -55,29 +55,29 @@ static void dump_index(const struct tt_index * index, struct bytes * chunk, uint
     }
 }
 
-void dump_events(struct bytes chunk, bool show, struct thread_count * count) {
+void dump_events(struct bytes chunk, bool show_events, struct thread_count * count) {
     static uint64_t compute, last;
     while (chunk.at < chunk.end) {
         const size_t at    = chunk.at;
-        struct bytes again = chunk;
-        TAKE(&again, struct tt_op, op);
+        struct bytes after = chunk; /* where the chunk goes on if this is a TT_OP */
+        TAKE(&after, struct tt_op, op);
         switch (op.type) {
             case TT_OP: {
                 const uint64_t  begin    = last + op.gap;
                 const struct op short_op = { begin, begin + op.took, op.barrier, op.node, op.n_fused };
 
                 last     = short_op.end;
-                chunk.at = again.at;
-                dump_op(&short_op, compute, show, count);
+                chunk.at = after.at;
+                dump_op(&short_op, compute, show_events, count);
                 break;
             }
             case TT_LONG_OP: {
-                TAKE(&chunk, struct tt_long_op, found);
-                const uint64_t  barrier = found.barrier | (uint64_t) found.barrier_high << 32;
-                const struct op long_op = { found.begin, found.begin + found.took, barrier, found.node, found.n_fused };
+                TAKE(&chunk, struct tt_long_op, units);
+                const uint64_t  barrier = units.barrier | (uint64_t) units.barrier_high << 32;
+                const struct op long_op = { units.begin, units.begin + units.took, barrier, units.node, units.n_fused };
 
                 last = long_op.end;
-                dump_op(&long_op, compute, show, count);
+                dump_op(&long_op, compute, show_events, count);
                 break;
             }
             case TT_THREAD_BEGIN: {
@@ -86,7 +86,7 @@ void dump_events(struct bytes chunk, bool show, struct thread_count * count) {
                 last    = begin.time;
                 count->computes++;
                 count->open++;
-                if (show) {
+                if (show_events) {
                     printf("  thread_begin time=%" PRIu64 " compute=%" PRIu64 " thread=%" PRIu32 " pool=%" PRIu16
                            " os_thread=%" PRIu32 "\n",
                            begin.time, compute, begin.thread, begin.n_threads, begin.os_thread);
@@ -97,7 +97,7 @@ void dump_events(struct bytes chunk, bool show, struct thread_count * count) {
                 TAKE(&chunk, struct tt_thread_end, end);
                 last = end.time;
                 count->open--;
-                if (show) {
+                if (show_events) {
                     printf("  thread_end time=%" PRIu64 " compute=%" PRIu64 " thread=%" PRIu32 "\n", end.time, compute,
                            end.thread);
                 }
@@ -107,7 +107,7 @@ void dump_events(struct bytes chunk, bool show, struct thread_count * count) {
                 TAKE(&chunk, struct tt_index, index);
                 last = index.time;
                 count->indexes++;
-                dump_index(&index, &chunk, compute, show);
+                dump_index(&index, &chunk, compute, show_events);
                 break;
             }
             default: stop(at, "unit type %u is unknown", op.type);

@@ -15,7 +15,7 @@ static void print_string(const char * label, uint32_t number, size_t at) {
     print_text(strings[number].text, strings[number].size);
 }
 
-/* ---- what the thread segments point to: compute -> nodes of a graph ---- */
+/* ---- what events refer to: a node of a compute, which is a node of a graph ---- */
 
 struct graph {
     uint32_t        number, n, n_nodes;
@@ -54,7 +54,7 @@ static uint32_t graph_of_pass(uint32_t number) {
 }
 
 static const struct compute * compute_of(uint64_t number) {
-    static size_t last; /* a thread runs one after the other */
+    static size_t last; /* begin there: a thread runs one compute after the other */
     for (size_t i = 0; i < n_computes; i++, last++) {
         last = last < n_computes ? last : 0;
         if (computes[last].number == number) {
@@ -64,29 +64,29 @@ static const struct compute * compute_of(uint64_t number) {
     return NULL;
 }
 
-void print_node(uint64_t compute, uint32_t node) {
-    const struct compute * of    = compute_of(compute);
-    const struct graph *   graph = of ? graph_of(of->graph) : NULL;
+void print_node(uint64_t compute_number, uint32_t node) {
+    const struct compute * compute = compute_of(compute_number);
+    const struct graph *   graph   = compute ? graph_of(compute->graph) : NULL;
     printf(" node=%" PRIu32, node);
-    if (!graph || node >= of->n_nodes) {
-        return; /* a segment alone, without its main segment */
+    if (!graph || node >= compute->n_nodes) {
+        return; /* the main segment was not dumped before */
     }
-    uint64_t place = (uint64_t) of->first_node + node;
-    if (of->map) {
+    uint64_t place = (uint64_t) compute->first_node + node;
+    if (compute->map) {
         uint32_t mapped;
-        memcpy(&mapped, of->map + (size_t) node * sizeof mapped, sizeof mapped);
+        memcpy(&mapped, compute->map + (size_t) node * sizeof mapped, sizeof mapped);
         place = mapped;
     }
     if (place < graph->n) {
-        struct tt_node it;
-        memcpy(&it, graph->nodes + place * sizeof it, sizeof it);
+        struct tt_node graph_node;
+        memcpy(&graph_node, graph->nodes + place * sizeof graph_node, sizeof graph_node);
         printf(" graph_node=%" PRIu64, place);
-        print_string("op", it.op, 0);
-        print_string("name", it.name, 0);
+        print_string("op", graph_node.op, 0);
+        print_string("name", graph_node.name, 0);
     }
 }
 
-/* ---- main segment: one function per shape of record ---- */
+/* ---- one function for each struct of a record; `at` is the byte of the record in the file ---- */
 
 static void dump_string(struct bytes * in, size_t at) {
     TAKE(in, uint32_t, number);
@@ -95,7 +95,7 @@ static void dump_string(struct bytes * in, size_t at) {
     if (number != n_strings) {
         stop(at, "string %" PRIu32 " where %" PRIu32 " is expected", number, n_strings);
     }
-    strings                   = grown(strings, (size_t) n_strings + 1, sizeof *strings);
+    strings                   = resized(strings, (size_t) n_strings + 1, sizeof *strings);
     strings[n_strings].text   = text;
     strings[n_strings++].size = size;
     print_string("text", number, at);
@@ -161,9 +161,9 @@ static void dump_graph(struct bytes * in, size_t at) {
     const uint64_t  n     = (uint64_t) head.n_nodes + head.n_leafs;
     const uint8_t * nodes = take(in, (size_t) n * sizeof(struct tt_node));
     if (n > UINT32_MAX) {
-        stop(at, "%" PRIu64 " nodes", n);
+        stop(at, "graph of %" PRIu64 " nodes", n);
     }
-    graphs             = grown(graphs, n_graphs + 1, sizeof *graphs);
+    graphs             = resized(graphs, n_graphs + 1, sizeof *graphs);
     graphs[n_graphs++] = (struct graph) { head.graph, (uint32_t) n, head.n_nodes, nodes };
     printf(" graph=%" PRIu32 " hash=%016" PRIx64 " n_nodes=%" PRIu32 " n_leafs=%" PRIu32, head.graph, head.hash,
            head.n_nodes, head.n_leafs);
@@ -218,7 +218,7 @@ static void dump_pass(struct bytes * in, size_t at) {
     TAKE(in, struct tt_pass, pass);
     const uint8_t * tokens = take(in, (size_t) pass.n_tokens * sizeof(struct tt_token));
 
-    passes             = grown(passes, n_passes + 1, sizeof *passes);
+    passes             = resized(passes, n_passes + 1, sizeof *passes);
     passes[n_passes++] = (struct pass) { pass.pass, pass.graph };
     print_number("pass", pass.pass);
     print_number("context", pass.context);
@@ -245,49 +245,50 @@ static void print_map(const uint8_t * map, uint32_t n) {
 }
 
 static void dump_compute(struct bytes * in, size_t at) {
-    TAKE(in, struct tt_compute, it);
-    const uint8_t * map = it.n_map ? take(in, (size_t) it.n_map * sizeof(uint32_t)) : NULL;
-    if (it.n_map && it.n_map != it.n_nodes) {
-        stop(at, "map of %" PRIu32 " for %" PRIu32 " nodes", it.n_map, it.n_nodes);
+    TAKE(in, struct tt_compute, compute);
+    const uint8_t * map = compute.n_map ? take(in, (size_t) compute.n_map * sizeof(uint32_t)) : NULL;
+    if (compute.n_map && compute.n_map != compute.n_nodes) {
+        stop(at, "map of %" PRIu32 " for %" PRIu32 " nodes", compute.n_map, compute.n_nodes);
     }
-    computes               = grown(computes, n_computes + 1, sizeof *computes);
-    computes[n_computes++] = (struct compute) { it.compute, graph_of_pass(it.pass), it.n_nodes, it.first_node, map };
-    printf(" compute=%" PRIu64 " pass=%" PRIu32 " split=%" PRIu32, it.compute, it.pass, it.split);
-    print_string("backend", it.backend, at);
-    printf(" n_nodes=%" PRIu32, it.n_nodes);
-    print_number("first_node", it.first_node);
-    printf(" n_map=%" PRIu32, it.n_map);
-    print_map(map, it.n_map);
+    computes = resized(computes, n_computes + 1, sizeof *computes);
+    computes[n_computes++] =
+        (struct compute) { compute.compute, graph_of_pass(compute.pass), compute.n_nodes, compute.first_node, map };
+    printf(" compute=%" PRIu64 " pass=%" PRIu32 " split=%" PRIu32, compute.compute, compute.pass, compute.split);
+    print_string("backend", compute.backend, at);
+    printf(" n_nodes=%" PRIu32, compute.n_nodes);
+    print_number("first_node", compute.first_node);
+    printf(" n_map=%" PRIu32, compute.n_map);
+    print_map(map, compute.n_map);
 }
 
 static void dump_split(struct bytes * in, size_t at) {
-    TAKE(in, struct tt_split, it);
-    const uint8_t * map = take(in, it.n_map * sizeof(uint32_t));
-    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64, it.pass, it.split, it.begin_ns);
-    print_string("backend", it.backend, at);
-    printf(" by_op=%" PRIu32 " n_nodes=%" PRIu32, it.by_op, it.n_nodes);
-    print_number("first_node", it.first_node);
-    printf(" n_map=%" PRIu32, it.n_map);
-    print_map(map, it.n_map);
+    TAKE(in, struct tt_split, split);
+    const uint8_t * map = take(in, split.n_map * sizeof(uint32_t));
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64, split.pass, split.split, split.begin_ns);
+    print_string("backend", split.backend, at);
+    printf(" by_op=%" PRIu32 " n_nodes=%" PRIu32, split.by_op, split.n_nodes);
+    print_number("first_node", split.first_node);
+    printf(" n_map=%" PRIu32, split.n_map);
+    print_map(map, split.n_map);
 }
 
 static void dump_copy(struct bytes * in, size_t at) {
-    TAKE(in, struct tt_copy, it);
-    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " size_bytes=%" PRIu64, it.pass, it.split,
-           it.begin_ns, it.size_bytes);
-    print_string("tensor", it.tensor, at);
-    print_string("from", it.from, at);
-    print_string("to", it.to, at);
+    TAKE(in, struct tt_copy, copy);
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " size_bytes=%" PRIu64, copy.pass, copy.split,
+           copy.begin_ns, copy.size_bytes);
+    print_string("tensor", copy.tensor, at);
+    print_string("from", copy.from, at);
+    print_string("to", copy.to, at);
 }
 
 static void dump_hooks(struct bytes * in, size_t at) {
     (void) at;
-    TAKE(in, struct tt_hooks, it);
-    print_number("pass", it.pass);
-    printf(" ticks=%" PRIu64 " inside=%" PRIu32, it.ticks, it.inside);
+    TAKE(in, struct tt_hooks, hooks);
+    print_number("pass", hooks.pass);
+    printf(" ticks=%" PRIu64 " inside=%" PRIu32, hooks.ticks, hooks.inside);
 }
 
-static void print_known(const char * name, uint64_t value) {
+static void print_if_known(const char * name, uint64_t value) {
     if (value == TT_UNKNOWN) {
         printf(" %s=unknown", name);
     } else {
@@ -297,24 +298,24 @@ static void print_known(const char * name, uint64_t value) {
 
 static void dump_schedule(struct bytes * in, size_t at) {
     (void) at;
-    TAKE(in, struct tt_schedule, it);
-    print_number("pass", it.pass);
-    print_known("run_delay_ns", it.run_delay_ns);
-    print_known("cpu_ns", it.cpu_ns);
-    print_known("blocked_ns", it.blocked_ns);
-    printf(" counted_ns=%" PRIu64, it.counted_ns);
-    printf(" n_threads=%" PRIu32, it.n_threads);
+    TAKE(in, struct tt_schedule, schedule);
+    print_number("pass", schedule.pass);
+    print_if_known("run_delay_ns", schedule.run_delay_ns);
+    print_if_known("cpu_ns", schedule.cpu_ns);
+    print_if_known("blocked_ns", schedule.blocked_ns);
+    printf(" counted_ns=%" PRIu64, schedule.counted_ns);
+    printf(" n_threads=%" PRIu32, schedule.n_threads);
 }
 
 static void dump_residency(struct bytes * in, size_t at) {
     (void) at;
-    TAKE(in, struct tt_residency, it);
-    print_number("pass", it.pass);
-    print_number("load", it.load);
-    printf(" address=%#" PRIx64 " size_bytes=%" PRIu64 " page_bytes=%" PRIu32, it.address, it.size_bytes,
-           it.page_bytes);
-    print_number("n_runs", it.n_runs);
-    const size_t    n    = it.n_runs == TT_NONE ? 0 : it.n_runs;
+    TAKE(in, struct tt_residency, residency);
+    print_number("pass", residency.pass);
+    print_number("load", residency.load);
+    printf(" address=%#" PRIx64 " size_bytes=%" PRIu64 " page_bytes=%" PRIu32, residency.address, residency.size_bytes,
+           residency.page_bytes);
+    print_number("n_runs", residency.n_runs);
+    const size_t    n    = residency.n_runs == TT_NONE ? 0 : residency.n_runs;
     const uint8_t * runs = take(in, n * 8);
     for (size_t i = 0; i < n; i++) {
         uint32_t run[2];
@@ -338,7 +339,7 @@ static void dump_clock(struct bytes * in, size_t at) {
 static const struct {
     const char * name;
     void (*dump)(struct bytes *, size_t);
-} kinds[] = {
+} record_types[] = {
     [TT_INFO]       = { "info", dump_info },
     [TT_STRING]     = { "string", dump_string },
     [TT_FILE_MAP]   = { "file_map", dump_file_map },
@@ -375,12 +376,12 @@ void dump_records(struct bytes chunk) {
         if (record.length < sizeof record || record.length % 8 || record.length > chunk.end - at) {
             stop(at, "record of %" PRIu32 " bytes, %zu are left", record.length, chunk.end - at);
         }
-        if (record.type >= sizeof kinds / sizeof *kinds || !kinds[record.type].name) {
+        if (record.type >= sizeof record_types / sizeof *record_types || !record_types[record.type].name) {
             stop(at, "record type %" PRIu32 " is unknown", record.type);
         }
         struct bytes payload = { chunk.data, chunk.at, at + record.length };
-        printf("  %s time_ns=%" PRIu64, kinds[record.type].name, record.time_ns);
-        kinds[record.type].dump(&payload, at);
+        printf("  %s time_ns=%" PRIu64, record_types[record.type].name, record.time_ns);
+        record_types[record.type].dump(&payload, at);
         putchar('\n');
         chunk.at = at + record.length;
     }

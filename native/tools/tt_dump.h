@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* dump_bytes.c: the bytes of a file, and the end of the program where they are wrong */
-extern const char * file_name; /* of the file that is read, for error messages */
-/* Print an error at this byte of the file, and exit with code 2. */
+/* dump_bytes.c: the bytes of a file, and errors about them */
+extern const char * file_name; /* the current file, for error messages */
+/* Prints an error at this byte of the current file and exits with code 2. */
 _Noreturn void stop(size_t at, const char * format, ...);
-/* Reallocate to `n` elements of `each` bytes; exit with code 2 when there is no memory. */
-void * grown(void * old, size_t n, size_t each);
+/* Reallocates to `n` elements of `each` bytes; if there is no memory, exits with code 2. */
+void * resized(void * old, size_t n, size_t each);
 
-/* Bytes of a segment that were read but not yet taken. */
+/* Bytes of a segment: those from `at` to `end` are not yet taken. */
 struct bytes {
     const uint8_t * data;
     size_t          at, end;
 };
 struct bytes read_file(const char * path);
-/* The next `size` bytes; stops where fewer are left. */
+/* Takes the next `size` bytes; calls stop if fewer are left. */
 const void * take(struct bytes * from, size_t size);
 /* Declares `name` and copies the next bytes into it. */
 #define TAKE(from, type, name) \
@@ -36,15 +36,15 @@ void     print_number(const char * label, uint32_t number);
 /* dump_layout.c */
 void print_layout(void);
 
-/* dump_records.c: a chunk of the main segment; keeps its strings, graphs, passes and computes */
+/* dump_records.c: prints the records of a chunk of the main segment, and keeps strings, graphs, passes and computes */
 void dump_records(struct bytes chunk);
-/* Prints a node of a compute: op and name too, where the main segment was dumped before. */
-void print_node(uint64_t compute, uint32_t node);
+/* Prints a node of a compute; with its op and name if the main segment was dumped before. */
+void print_node(uint64_t compute_number, uint32_t node);
 
-/* dump_events.c: a chunk of a thread segment; prints its events if `show`, and adds them to `count` */
+/* dump_events.c: counts the events of a chunk of a thread segment, and prints them if show_events is set */
 struct thread_count {
     uint64_t computes, open, ops, fused, indexes, work, barrier;
 };
-void dump_events(struct bytes chunk, bool show, struct thread_count * count);
+void dump_events(struct bytes chunk, bool show_events, struct thread_count * count);
 
 #endif
