@@ -1,4 +1,4 @@
-"""The tracer's C programs, built once, and a small trace that they wrote."""
+"""Fixtures: the tracer's C programs, built once, and a small trace that they wrote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Build = Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """`make TARGET` in native/: the folder with `asan/`, `tsan/` and `plain/`."""
+    """A function that runs `make TARGET` in native/ and returns the folder with `asan/`, `tsan/` and `plain/`."""
     compiler = next(filter(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")), None)
     if compiler is None or shutil.which("make") is None:
         pytest.skip("no C compiler or no make")
@@ -29,12 +29,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
     def make(target: str) -> Path:
         command = ["make", "-C", str(NATIVE), f"BUILD={folder}", f"CC={compiler}", target]
-        with held(folder):  # another process that needs the same finds it made
-            made = subprocess.run(
+        with held(folder):  # another test process that needs the same target waits, and finds it built
+            ended = subprocess.run(
                 command, capture_output=True, text=True, timeout=300, env={**os.environ, "TMPDIR": str(folder)}
             )
-            assert made.returncode == 0, made.stdout + made.stderr
-            (folder / f"{target}.log").write_text(made.stdout)
+            assert ended.returncode == 0, ended.stdout + ended.stderr
+            (folder / f"{target}.log").write_text(ended.stdout)
         return folder
 
     return make
@@ -48,24 +48,24 @@ def tools(build: Build) -> Path:
 
 @pytest.fixture(scope="session")
 def written(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small trace, closed in order."""
+    """The folder of a small trace that was closed in order."""
     return write(tools, tmp_path_factory.mktemp("written"))
 
 
 @pytest.fixture(scope="session")
 def killed(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, of a process that ended in the middle of the last pass."""
+    """The folder of such a trace, by a process that ended in the middle of the last pass."""
     return write(tools, tmp_path_factory.mktemp("killed"), "killed")
 
 
 @pytest.fixture(scope="session")
 def files(written: Path) -> Files:
-    """The bytes of `written`."""
+    """The files of `written`: name -> bytes."""
     return {name: bytes(data) for name, data in segment_files(written).items()}
 
 
 def write(tools: Path, folder: Path, *how: str, clock: str = "monotonic") -> Path:
-    """Run write_trace, its events timed by `clock` where that is possible."""
+    """Run write_trace into `folder`, and return it. `clock` times the events, if the machine has it."""
     environment = os.environ | {"TENSOR_TRACE_CLOCK": clock}
     subprocess.run([tools / "write_trace", folder, *how], check=True, timeout=60, env=environment)
     return folder

@@ -1,4 +1,4 @@
-"""Broken traces by name: each is a TraceFormatError that says file, place and fault."""
+"""Broken traces by name: the reader raises a TraceFormatError with file, place and fault for each."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_the_trace_is_good_before_it_is_broken() -> None:
 
 
 def test_ticks_become_nanoseconds_along_a_straight_line_between_moments() -> None:
-    """Two ticks a nanosecond at first, then half of one; what lies beyond goes on at the rate of the whole."""
+    """Two ticks a nanosecond at first, then half a tick; outside the moments the mean rate counts."""
     before = [clock(7_000, 8_000), *GOOD_BEFORE, clock(3_000, 2_000), clock(5_000, 3_000)]  # in any order
     events = [thread_begin(time=4_000), short_op(took=2_000, barrier=500), thread_end(time=8_000)]
     trace = read(Trace(clock=1, before=before, events=events).files())
@@ -240,15 +240,15 @@ def test_a_trace_without_events_needs_no_moments() -> None:
 
 
 def test_a_long_op_is_read_as_a_short_one() -> None:
-    """An op that took hours, most of them in a barrier: more than 32 bits count."""
+    """An op of nine hours, most of them in a barrier: its numbers need more than 32 bits."""
     hours = 9 * 3600 * 10**9
-    one = op(begin=10_000, took=hours, barrier=hours - 7)
-    trace = read(Trace(events=[thread_begin(), one, thread_end(time=hours + 10_005)]).files())
+    long_op = op(begin=10_000, took=hours, barrier=hours - 7)
+    trace = read(Trace(events=[thread_begin(), long_op, thread_end(time=hours + 10_005)]).files())
     spans = trace.tables["spans"][["begin_ns", "work_ns", "barrier_ns", "wait_ns"]]
     assert spans.values.tolist() == [[10_000, 7, hours - 7, 5]]
 
 
-def test_a_chunk_that_a_killed_process_had_just_taken_is_no_fault() -> None:
+def test_an_unused_chunk_of_a_killed_process_is_no_fault() -> None:
     trace = read(GOOD | {THREAD: GOOD[THREAD] + bytes(8192)})
     assert len(trace.tables["spans"]) == 1
 

@@ -1,4 +1,4 @@
-"""What an op event costs, in instructions: callgrind counts the same on every run, whatever else the machine does."""
+"""What an op event costs, in instructions: callgrind counts the same in every run, on a busy machine too."""
 
 from __future__ import annotations
 

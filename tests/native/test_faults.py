@@ -1,4 +1,4 @@
-"""Bad days of the tracer (native/tests/write_faults.c): what it wrote is read, and the verdict says what is missing."""
+"""Traces of unusual and failing runs (native/tests/write_faults.c) are read; the verdict says what is missing."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def programs(build: Build) -> Path:
 
 
 def recorded(programs: Path, kind: str, folder: Path, case: str) -> NativeTrace:
-    """What write_faults, built in this way, makes of a case; a sanitizer that objects fails the test."""
-    # Threads that end badly leave their writer to the process: no leak that anyone could mend.
+    """The trace that write_faults, in its build `kind`, writes for a case. A report of a sanitizer fails the test."""
+    # A thread that dies in a compute leaves its writer allocated: a leak that cannot be avoided.
     environment = os.environ | {
         "TENSOR_TRACE_CLOCK": "monotonic",
         "ASAN_OPTIONS": f"detect_leaks={int(case != 'dies')}",
@@ -41,16 +41,16 @@ def recorded(programs: Path, kind: str, folder: Path, case: str) -> NativeTrace:
     return read_trace(segment_files(folder))
 
 
-OF_THE_TRACE = (
+WITHOUT_A_MODEL = (
     "trace_complete", "dropped_events", "one_run_id", "zero_records", "monotone_time", "even_clock",
     "nodes_accounted", "threads_accounted",
 )  # fmt: skip
 
 
 def complaints(trace: NativeTrace) -> set[str]:
-    """The checks of the verdict that did not pass, of those that ask no model."""
+    """The keys of the checks that did not pass, of those that need no model."""
     checks = checks_of(Evidence(trace.tables, trace.facts, timings_in("")))
-    return {check.key for check in checks if check.key in OF_THE_TRACE and check.state != "passed"}
+    return {check.key for check in checks if check.key in WITHOUT_A_MODEL and check.state != "passed"}
 
 
 @pytest.mark.parametrize("kind", ["tsan", "asan"])
@@ -73,7 +73,7 @@ def test_ten_thousand_graphs(programs: Path, tmp_path: Path) -> None:
 
 
 def test_sizes_and_offsets_beyond_4_gib(programs: Path, tmp_path: Path) -> None:
-    """Nothing of it is allocated; the trace file itself has its second chunk behind a hole of 5 GiB."""
+    """Only numbers are large, nothing is allocated; but the trace file has a hole of 5 GiB before its second chunk."""
     trace = recorded(programs, "asan", tmp_path, "large")
     (cache, weight) = trace.tables["graph_nodes"].to_dict("records")
     assert (cache["ne0"], cache["nb1"], cache["size_bytes"]) == (2 * GIB, 8 * GIB, 8 * GIB)
@@ -102,14 +102,14 @@ def test_a_day_of_passes_and_counters_past_2_to_the_32(programs: Path, tmp_path:
     passes = trace.tables["passes"]
     assert (passes["begin_ns"].diff()[1:] // HOUR).tolist() == [1] * 24
     assert passes["minor_faults"].tolist() == [6 * GIB] * 25
-    assert trace.tables["spans"].groupby("pass_id").size().tolist() == [2] * 25, "computes are told apart"
+    assert trace.tables["spans"].groupby("pass_id").size().tolist() == [2] * 25, "computes are distinguished"
     assert (trace.facts["dropped"], trace.facts["dropped_bytes"]) == (7 * GIB, 8 * GIB)
     assert complaints(trace) == {"dropped_events"}
 
 
 @pytest.mark.parametrize("kind", ["tsan", "asan"])
 def test_a_thread_that_dies_in_a_compute(programs: Path, tmp_path: Path, kind: str) -> None:
-    """What it had done is there, the thread that takes its place has a file of its own, and the verdict says so."""
+    """Its ops are in the trace, the thread after it has its own file, and the verdict says that ops are missing."""
     trace = recorded(programs, kind, tmp_path, "dies")
     spans = trace.tables["spans"].groupby(["pass_id", "thread"]).size().to_dict()
     assert spans == {(p, t): DIES_AT if (p, t) == (1, 1) else N_NODES for p in range(N_PASSES) for t in range(2)}
@@ -120,9 +120,9 @@ def test_a_thread_that_dies_in_a_compute(programs: Path, tmp_path: Path, kind: s
 
 
 def test_killed_at_every_system_call(programs: Path, tmp_path: Path) -> None:
-    """Before the main segment has begun there is nothing to read; from then on every prefix is tables."""
+    """Until the main segment has begun there is nothing to read; from then on every prefix can be read."""
     began, n_spans = False, 0
-    for stop in range(1, 1000, 2):  # the first is the begin; then each call stops it on its way in and out
+    for stop in range(1, 1000, 2):  # stop 0 is the start; then each system call has two stops, at its begin and its end
         folder = tmp_path / str(stop)
         folder.mkdir()
         command = [programs / "plain" / "write_faults", folder, "killed", str(stop)]
@@ -145,7 +145,7 @@ def test_killed_at_every_system_call(programs: Path, tmp_path: Path) -> None:
 
 
 def test_two_tracers_in_one_directory(tools: Path, tmp_path: Path) -> None:
-    """Both traces are whole; together they are refused by name, and the message says what to do."""
+    """Each trace is complete. The folder with both is refused; the message names the file and says what to do."""
     commands = [[tools / "write_trace", tmp_path]] * 2
     children = [subprocess.Popen(command) for command in commands]
     assert [child.wait(timeout=60) for child in children] == [0, 0]
@@ -160,7 +160,7 @@ def test_two_tracers_in_one_directory(tools: Path, tmp_path: Path) -> None:
 
 
 def test_a_machine_that_sleeps_while_its_counter_runs_on() -> None:
-    """CLOCK_MONOTONIC stands still in sleep, the time stamp counter may not: the verdict says that times are wrong."""
+    """CLOCK_MONOTONIC stops in sleep, the time stamp counter may run on: then the verdict says that times are wrong."""
     second = 10**9
     for asleep in (0, HOUR):
         moments = [clock(i * second, i * second) for i in range(1, 5)]
@@ -171,7 +171,7 @@ def test_a_machine_that_sleeps_while_its_counter_runs_on() -> None:
         assert complaints(trace) == ({"even_clock"} if asleep else set())
 
 
-def test_a_counter_that_begins_anew_after_sleep() -> None:
+def test_a_counter_that_restarts_after_sleep() -> None:
     moments = [clock(8 * HOUR, 8 * HOUR), clock(9 * HOUR, 9 * HOUR), clock(1_000, 10 * HOUR), clock(HOUR, 11 * HOUR)]
     with pytest.raises(TraceFormatError, match="ran backwards while time ran on; record again"):
         read(Trace(clock=1, before=[*moments, *Trace().before]).files())

@@ -1,4 +1,4 @@
-"""Layout agreement: what C says of its structs, and what the reader unpacks."""
+"""The structs of the C headers and the formats that the reader unpacks have the same layout."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]
 @pytest.fixture(scope="module")
 def layout(tools: Path) -> Layout:
     """Struct -> (size, field -> (offset, size))."""
-    made: Layout = {}
+    structs: Layout = {}
     for line in subprocess.run(
         [tools / "tt_dump", "--layout"], capture_output=True, text=True, check=True
     ).stdout.splitlines():
         name, offset, size = line.split()
         whole, _, field = name.partition(".")
         if field:
-            made[whole][1][field] = int(offset), int(size)
+            structs[whole][1][field] = int(offset), int(size)
         else:
-            made[whole] = int(size), {}
-    return made
+            structs[whole] = int(size), {}
+    return structs
 
 
 def _fields(form: str) -> list[tuple[int, int]]:
     """(offset, bytes) of each field of a struct format without padding between them."""
-    made, at = [], 0
+    fields, at = [], 0
     for count, code in re.findall(r"(\d*)([a-zA-Z])", form):
         sizes = [int(count)] if code == "s" else [] if code == "x" else [FIELD_BYTES[code]] * int(count or 1)
         for size in sizes:
-            made.append((at, size))
+            fields.append((at, size))
             at += size
-    return made
+    return fields
 
 
 @pytest.mark.parametrize("name", STRUCTS)
@@ -100,7 +100,7 @@ def test_every_struct_is_compared(layout: Layout) -> None:
     assert set(layout) == {*STRUCTS, *ARRAYS, "tt_usage"}
 
 
-def test_the_header_lists_what_the_reader_knows() -> None:
+def test_the_header_and_the_reader_have_the_same_numbers() -> None:
     """Numbers of record types, event types and index kinds, from the enums of the C header."""
     text = (Path(__file__).parents[2] / "native/include/tensor_trace_format.h").read_text(encoding="utf-8")
     named = {name: int(number) for name, number in re.findall(r"\b(TT_\w+) *= *(\d+)", text)}

@@ -1,4 +1,4 @@
-"""With the option off the hooks leave nothing behind: no symbol of ours in the objects of hooked sources."""
+"""With the option off the objects of hooked sources contain no symbol of ours."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ HOOKED = sorted({hook.file for hook in parse_hooks(LIST) if hook.file.endswith((
 
 
 def _symbols(command: str, build: Build, directory: str, target: Path, leave_out: str) -> set[str]:
-    """Symbols of ours in the object that `command` makes without the argument `leave_out`.
+    """Our symbols in the object that `command` compiles without the argument `leave_out`.
 
-    The compiler's cache, where there is one, knows an object by its sources and all arguments.
+    The environment lets a compiler cache, if there is one, find objects that were compiled in other folders.
     """
     arguments = [a for a in shlex.split(command) if a != leave_out]
     arguments[arguments.index("-o") + 1] = str(target)

@@ -1,4 +1,4 @@
-"""Small traces, cut at every byte and with every byte changed: tables and a verdict or TraceFormatError, no more."""
+"""Small traces, cut at every byte and with every byte changed, give tables and a verdict, or a TraceFormatError."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ N_FLIPS = 250
 
 @pytest.fixture(autouse=True)
 def _one_empty_set_of_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made anew for each trace they take a fifth of the time; nothing writes into them."""
+    """Reuse the empty tables, which nothing writes to: creating them for each trace takes a fifth of the time."""
     nothing = tables.empty()
     monkeypatch.setattr(tables, "empty", lambda: dict(nothing))
 
 
 def _survives(files: Files) -> bool:
-    """Whether the files gave tables; any other error than TraceFormatError fails the test."""
+    """Whether the files give tables and a verdict; an error that is no TraceFormatError fails the test."""
     try:
         trace = read(files)
     except TraceFormatError:
@@ -43,7 +43,7 @@ def _survives(files: Files) -> bool:
 
 
 def _unsealed(data: bytes, payload: bytes) -> bytes:
-    """The segment with another payload and no checksum over it: the records must defend themselves."""
+    """The segment with another payload and no checksum, so that only the checks of its records can refuse it."""
     return data[:4096] + chunk(payload, sealed=0)
 
 
@@ -58,7 +58,7 @@ def _flipped(data: bytes, bit: int) -> bytes:
 def test_a_file_cut_at_every_byte(files: Files) -> None:
     for name, data in files.items():
         whole = [n for n in range(len(data)) if _survives({**files, name: data[:n]})]
-        assert whole == ([] if "main" in name else [4096])  # of a thread nothing: its spans are missing, and counted
+        assert whole == ([] if "main" in name else [4096])  # a thread without chunks: its spans are counted as missing
 
 
 def test_a_thread_without_events_is_counted(files: Files) -> None:
@@ -79,7 +79,7 @@ def test_flipped_bits_in_the_headers(files: Files) -> None:
     for name, data in files.items():
         for byte in (*range(80), *range(4096, 4160)):
             survived = _survives({**files, name: _flipped(data, 8 * byte + chosen.randrange(8))})
-            # What may change unseen: the counters of drops, and bytes that mean nothing yet.
+            # No checksum covers the counters of drops, and the reserved bytes.
             assert survived == (64 <= byte < 80 or byte >= 4128), f"{name}: byte {byte}"
 
 
@@ -103,7 +103,7 @@ def _bits(files: Files, n: int) -> Iterator[tuple[str, int]]:
 
 
 def test_every_byte_of_a_sealed_trace(files: Files) -> None:
-    """The checksums see each change."""
+    """The checksums detect each change."""
     chosen = random.Random(SEED)
     for name, data in files.items():
         for byte in range(len(_payload(data))):
@@ -112,7 +112,7 @@ def test_every_byte_of_a_sealed_trace(files: Files) -> None:
 
 
 def _read_events(files: Files) -> None:
-    """What comes before the tables: most of what can go wrong, in a hundredth of the time."""
+    """Reads a trace without making tables: that finds most faults in a hundredth of the time."""
     main, *threads = read_segments({name: np.frombuffer(data, np.uint8) for name, data in files.items()})
     records = read_records(main.name, main.payload)
     pass_ids = {number: pass_id for pass_id, number in enumerate(records.passes)}
@@ -120,9 +120,9 @@ def _read_events(files: Files) -> None:
 
 
 def test_every_byte_of_an_unsealed_trace() -> None:
-    """Each byte of the smallest trace that has an op, in four ways: most are numbers that could be so.
+    """Each byte of the smallest trace that has an op, changed in four ways; most changes give valid numbers.
 
-    Tables and verdict are made of every seventh change, and with TRACEGEN_LARGE=1 of all.
+    Tables and a verdict are made for every seventh byte, with TRACEGEN_LARGE=1 for every byte.
     """
     chosen, trace = random.Random(SEED), Trace(sealed=0).files()
     step = 1 if os.environ.get("TRACEGEN_LARGE") == "1" else 7

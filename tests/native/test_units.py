@@ -1,4 +1,4 @@
-"""The units of thread segments against a decoder that goes one by one, and the clock against exact fractions."""
+"""The units of thread segments compared with what was encoded, and the clock compared with exact fractions."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ def _units(payload: bytes) -> Units:
 
 
 def _encoded(computes: list[tuple[int, int, list[tuple]]]) -> tuple[bytes, list[Row], list[Row]]:
-    """The bytes, and what they mean: ops (opening, node, fused, begin, end, barrier), numbers copied."""
-    made, ops, copies = [], [], []
+    """The bytes of computes, their ops (opening, node, n_fused, begin, end, barrier), copies (opening, *numbers)."""
+    encoded, ops, copies = [], [], []
     now = 1
     for opening, (number, pause, steps) in enumerate(computes):
         now += pause
-        made.append(thread_begin(number, time=now))
+        encoded.append(thread_begin(number, time=now))
         for kind, gap, value, node, fused in steps:
             now += gap
             if kind == "index":
                 data = index(struct.pack(f"<{len(value)}I", *value), ne0=len(value), node=node)
-                made.append(struct.pack("<Q", now) + data[8:])
+                encoded.append(struct.pack("<Q", now) + data[8:])
                 copies.append((opening, *value))
                 continue
             barrier = value // 3
             if kind == "short":
-                made.append(short_op(gap=gap, took=value, barrier=barrier, node=node, n_fused=fused))
+                encoded.append(short_op(gap=gap, took=value, barrier=barrier, node=node, n_fused=fused))
             else:
-                made.append(op(begin=now, took=value, barrier=barrier, node=node, n_fused=fused))
+                encoded.append(op(begin=now, took=value, barrier=barrier, node=node, n_fused=fused))
             ops.append((opening, node, fused, now, now + value, barrier))
             now += value
         now += 5
-        made.append(thread_end(time=now))
-    return b"".join(made), ops, copies
+        encoded.append(thread_end(time=now))
+    return b"".join(encoded), ops, copies
 
 
 @pytest.mark.slow
@@ -65,16 +65,23 @@ def _encoded(computes: list[tuple[int, int, list[tuple]]]) -> tuple[bytes, list[
 @given(st.lists(COMPUTE, max_size=5))
 def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list[tuple]]]) -> None:
     payload, ops, copies = _encoded(computes)
-    found = _units(payload)
-    columns = (found.ops.opening, found.ops.node, found.ops.n_fused, found.ops.begin, found.ops.end, found.ops.barrier)
+    parsed = _units(payload)
+    columns = (
+        parsed.ops.opening,
+        parsed.ops.node,
+        parsed.ops.n_fused,
+        parsed.ops.begin,
+        parsed.ops.end,
+        parsed.ops.barrier,
+    )
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == ops
-    assert found.openings.compute.tolist() == [number for number, _, _ in computes]
-    ends = np.cumsum(found.copies.n)[:-1]
-    values = np.split(found.copies.values, ends) if len(found.copies.n) else []
-    pairs = zip(found.copies.opening.tolist(), values, strict=True)
+    assert parsed.openings.compute.tolist() == [number for number, _, _ in computes]
+    ends = np.cumsum(parsed.copies.n)[:-1]
+    values = np.split(parsed.copies.values, ends) if len(parsed.copies.n) else []
+    pairs = zip(parsed.copies.opening.tolist(), values, strict=True)
     assert [(opening, *map(int, numbers)) for opening, numbers in pairs] == copies
-    assert (np.diff(found.moments) >= 0).all() and found.n_open == 0
-    assert set(found.ops.following.tolist()) <= set(found.moments.tolist()[1:])
+    assert (np.diff(parsed.moments) >= 0).all() and parsed.n_open == 0
+    assert set(parsed.ops.following.tolist()) <= set(parsed.moments.tolist()[1:])
 
 
 @pytest.mark.slow
@@ -87,10 +94,10 @@ def test_what_is_read_does_not_depend_on_how_much_is_read_at_a_time(
     whole = _units(payload)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(units, "WINDOW", window)
-        found = _units(payload)
-    assert found.moments.tolist() == whole.moments.tolist()
+        in_windows = _units(payload)
+    assert in_windows.moments.tolist() == whole.moments.tolist()
     for column, values in vars(whole.ops).items():
-        assert getattr(found.ops, column).tolist() == values.tolist(), column
+        assert getattr(in_windows.ops, column).tolist() == values.tolist(), column
 
 
 @pytest.mark.slow
@@ -99,32 +106,32 @@ def test_what_is_read_does_not_depend_on_how_much_is_read_at_a_time(
     st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 10**6)), min_size=1, max_size=20),
     st.lists(st.integers(0, 2 * 10**7), min_size=1, max_size=50),
 )
-def test_the_clock_is_a_straight_line_between_its_moments(steps: list[tuple[int, int]], asked: list[int]) -> None:
+def test_the_clock_is_a_straight_line_between_its_moments(steps: list[tuple[int, int]], queries: list[int]) -> None:
     ticks, ns = [10**6], [10**9]
     for d_ticks, d_ns in [*steps, (1, 1)]:
         ticks.append(ticks[-1] + d_ticks)
         ns.append(ns[-1] + d_ns)
-    found = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.array(asked))
+    times = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.array(queries))
     whole = Fraction(ns[-1] - ns[0], ticks[-1] - ticks[0])
-    for at, got in zip(asked, found.tolist(), strict=True):
+    for at, time in zip(queries, times.tolist(), strict=True):
         if at < ticks[0] or at >= ticks[-1]:
             edge = 0 if at < ticks[0] else -1
             exact = ns[edge] + (at - ticks[edge]) * whole
         else:
             i = max(i for i, t in enumerate(ticks) if t <= at)
             exact = ns[i] + (at - ticks[i]) * Fraction(ns[i + 1] - ns[i], ticks[i + 1] - ticks[i])
-        assert got == floor(exact)
-    ordered = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.sort(np.array(asked)))
+        assert time == floor(exact)
+    ordered = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.sort(np.array(queries)))
     assert (np.diff(ordered) >= 0).all()
 
 
-def test_a_year_of_ticks_is_told_to_the_nanosecond() -> None:
+def test_a_year_of_ticks_is_converted_to_the_nanosecond() -> None:
     year = 365 * 86_400 * 10**9
     clock = clock_of(TSC, [(0, 0), (5 * year // 2, year)])
     near = clock_of(TSC, [(0, 0), (5 * year // 2, year), (5 * year // 2 + 5_000, year + 2_000)])
-    asked = np.array([5 * year // 2 - 5, 5 * year // 2 + 2_500])
-    assert near.ns_of(asked).tolist() == [year - 2, year + 1_000]
-    assert clock.ns_of(asked[:1]).tolist() == [year - 2]
+    queries = np.array([5 * year // 2 - 5, 5 * year // 2 + 2_500])
+    assert near.ns_of(queries).tolist() == [year - 2, year + 1_000]
+    assert clock.ns_of(queries[:1]).tolist() == [year - 2]
 
 
 DAY = 86_400 * 10**9
@@ -137,22 +144,22 @@ FAR = st.integers(1, 300 * DAY)
 def test_times_between_far_moments_are_rounded_down_from_the_exact_fraction(
     steps: list[tuple[int, int]], parts: list[float]
 ) -> None:
-    """Products of ticks and ns do not fit 64 bits, nor do their quotients a float64."""
+    """The products of ticks and ns do not fit into 64 bits, and their quotients not into a float64."""
     ticks, ns = [7 * DAY], [11 * DAY]
     for d_ticks, d_ns in steps:
         if sum((d_ticks, ticks[-1] - ticks[0])) < 1 << 57 and d_ns + ns[-1] - ns[0] < 400 * DAY:
             ticks.append(ticks[-1] + d_ticks)
             ns.append(ns[-1] + d_ns)
     whole = Fraction(ns[-1] - ns[0], ticks[-1] - ticks[0])
-    asked = sorted(ticks[0] + int(part * (ticks[-1] - ticks[0])) for part in parts)
-    asked = [one for one in asked if abs(one - ticks[0]) * whole < 1 << 54]
-    found = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.array(asked, np.int64)).tolist()
-    for at, got in zip(asked, found, strict=True):
+    queries = sorted(ticks[0] + int(part * (ticks[-1] - ticks[0])) for part in parts)
+    queries = [query for query in queries if abs(query - ticks[0]) * whole < 1 << 54]
+    times = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.array(queries, np.int64)).tolist()
+    for at, time in zip(queries, times, strict=True):
         i = max((i for i, t in enumerate(ticks) if t <= at), default=0)
         inside = ticks[0] <= at < ticks[-1]
         rate = Fraction(ns[i + 1] - ns[i], ticks[i + 1] - ticks[i]) if inside else whole
-        assert got == ns[i] + floor((at - ticks[i]) * rate)
-    assert found == sorted(found)
+        assert time == ns[i] + floor((at - ticks[i]) * rate)
+    assert times == sorted(times)
 
 
 def test_moments_further_apart_than_a_run_can_be_are_refused() -> None:
@@ -165,7 +172,7 @@ def test_moments_further_apart_than_a_run_can_be_are_refused() -> None:
 
 
 def test_the_length_of_ticks_after_a_long_run() -> None:
-    """Ticks and ns are whole numbers of 64 bits, their product is not: ten seconds of 3 GHz were enough."""
+    """Ticks and ns fit into 64 bits, but not their product: at 3 GHz ten seconds are too many."""
     week = 7 * DAY
     clock = clock_of(TSC, [(10**15, 2 * 10**15), (10**15 + 3 * week, 2 * 10**15 + week)])
     for ticks in (0, 1, 3 * 10**10, 3 * week, 10**16):

@@ -1,4 +1,4 @@
-"""What a tracer could not see is null in the tables, never 0; what it learned later counts for what came before."""
+"""What a tracer could not record is null in the tables, never 0; a warm-up may be recorded after its passes."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ def info(number: int, key: str, value: str) -> list[bytes]:
 
 
 def attached_pass(number: int, *, sequences: int = 0, token: int = 7, place: int = -1, output: int = NONE) -> bytes:
-    """A pass of context 0 with one row."""
+    """A pass of context 0 with one token row, as attached tracing records it."""
     head = struct.pack("<5Q5IiII", 1, 2, 3, 4, 512, number, 0, 0, 0, 0, 0, 1, sequences)
     return record(15, head + struct.pack("<iiiI", token, place, -1, output), 3_000 + number)
 
 
 def trace(*run: bytes, before: tuple[bytes, ...] = (), events: bool = False) -> NativeTrace:
-    made = Trace(run=list(run))
-    made.before = [*before, *made.before]
-    made.after = []
-    return read((made if events else Trace(made.strings, made.before, made.run, [], [])).files())
+    parts = Trace(run=list(run))
+    parts.before = [*before, *parts.before]
+    parts.after = []
+    return read((parts if events else Trace(parts.strings, parts.before, parts.run, [], [])).files())
 
 
-def test_sequences_positions_and_outputs_that_nobody_saw() -> None:
-    made = trace(attached_pass(0), pass_end(0), before=(CONTEXT,))
-    (row,) = made.tables["passes"].to_dict("records")
+def test_unknown_sequences_positions_and_outputs() -> None:
+    recorded = trace(attached_pass(0), pass_end(0), before=(CONTEXT,))
+    (row,) = recorded.tables["passes"].to_dict("records")
     assert all(pd.isna(row[name]) for name in ("n_sequences", "n_outputs", "position_begin"))
     assert row["n_tokens"] == 1
     assert row["kind"] == "mixed"  # there may be several sequences
-    (token,) = made.tables["tokens"].to_dict("records")
+    (token,) = recorded.tables["tokens"].to_dict("records")
     assert token["token_id"] == 7
     assert all(pd.isna(token[name]) for name in ("position", "sequence", "output"))
 
 
-def test_types_of_a_cache_that_nobody_told() -> None:
+def test_unknown_types_of_a_cache() -> None:
     contexts = trace(before=(CONTEXT,)).tables["contexts"]
     assert contexts[["type_k", "type_v"]].isna().all(axis=None)
     assert contexts["n_ctx"].tolist() == [64]
@@ -52,12 +52,12 @@ def test_types_of_a_cache_that_nobody_told() -> None:
 def test_a_kernel_that_does_not_count_what_is_read() -> None:
     passes = (pass_begin(), pass_end())
     assert trace(*passes).tables["passes"]["read_bytes"].tolist() == [0]
-    made = trace(*passes, before=tuple(info(20, "counters.read_bytes", "no"))).tables["passes"]
-    assert made["read_bytes"].isna().all()
-    assert made["minor_faults"].tolist() == [0]
+    uncounted = trace(*passes, before=tuple(info(20, "counters.read_bytes", "no"))).tables["passes"]
+    assert uncounted["read_bytes"].isna().all()
+    assert uncounted["minor_faults"].tolist() == [0]
 
 
-def test_passes_are_a_warm_up_when_that_is_told_after_them() -> None:
+def test_a_warm_up_that_is_recorded_after_its_passes() -> None:
     known = dict(sequences=1, place=0, output=1)
     call, warmup = record(14, struct.pack("<II", 0, 0)), record(23, struct.pack("<II", 0, 0))
     run = [call, attached_pass(0, **known), pass_end(0), warmup, call, attached_pass(1, **known), pass_end(1)]
@@ -67,7 +67,7 @@ def test_passes_are_a_warm_up_when_that_is_told_after_them() -> None:
 
 @pytest.mark.parametrize("backend, state, basis", [("GPU", "executed", "split"), ("CPU", None, "graph only")])
 def test_an_op_without_events_ran_where_its_split_says(backend: str, state: str | None, basis: str) -> None:
-    """Of a split of the CPU that told no op nothing is made up."""
+    """A split of the CPU without recorded ops says nothing about its ops."""
     name = string(20, backend)
     (row,) = trace(pass_begin(), split(backend=20), pass_end(), before=(name,)).tables["ops"].to_dict("records")
     assert row["time_basis"] == basis
@@ -76,6 +76,6 @@ def test_an_op_without_events_ran_where_its_split_says(backend: str, state: str 
 
 
 def test_the_cpus_own_split_leaves_its_ops_as_they_are() -> None:
-    made = trace(pass_begin(), compute(), split(by_op=1), pass_end(), events=True).tables
-    assert made["ops"]["time_basis"].astype(str).tolist() == ["measured"]
-    assert made["splits"]["by_op"].tolist() == [True]
+    tables = trace(pass_begin(), compute(), split(by_op=1), pass_end(), events=True).tables
+    assert tables["ops"]["time_basis"].astype(str).tolist() == ["measured"]
+    assert tables["splits"]["by_op"].tolist() == [True]

@@ -1,4 +1,4 @@
-"""What the C writer wrote, seen by the reader and by tt_dump: two programs, one truth."""
+"""A trace of the C writer: the reader and tt_dump, two independent programs, find the same in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def dump(tools: Path, written: Path) -> list[str]:
 
 
 def _rows(dump: list[str], kind: str) -> list[dict[str, str]]:
-    """The `name=value` pairs of the lines of one kind; quotes removed."""
+    """The `name=value` pairs of each line of a kind, without quotes."""
     lines = [line.strip() for line in dump if re.match(rf" *{kind}\b", line)]
     return [{k: v.strip('"') for k, v in re.findall(r'(\w+)=("[^"]*"|\S*)', line)} for line in lines]
 
@@ -81,20 +81,20 @@ def test_what_passes_cost_beside_their_ops(trace: NativeTrace, dump: list[str]) 
 
 
 def test_how_the_threads_of_a_pass_got_processors(trace: NativeTrace, dump: list[str]) -> None:
-    passes, told = trace.tables["passes"].iloc[1:], _rows(dump, "schedule")
+    passes, rows = trace.tables["passes"].iloc[1:], _rows(dump, "schedule")
     for name in ("run_delay_ns", "cpu_ns", "blocked_ns", "counted_ns"):
-        known = [pd.NA if row[name] == "unknown" else int(row[name]) for row in told]
+        known = [pd.NA if row[name] == "unknown" else int(row[name]) for row in rows]
         assert passes[name].tolist() == known
     assert passes["run_delay_ns"].tolist() == [pd.NA, 500, 1000] and passes["blocked_ns"].tolist() == [pd.NA, pd.NA, 0]
-    assert trace.tables["passes"]["run_delay_ns"].isna()[0]  # of a load nobody asked
+    assert trace.tables["passes"]["run_delay_ns"].isna()[0]  # not recorded for a load
     assert trace.facts["hooks_inside"] is True
 
 
-def test_ticks_of_the_processor_tell_the_same_time(tools: Path, tmp_path: Path) -> None:
-    """Where the time stamp counter is a clock: every span lies in its pass, as noted by CLOCK_MONOTONIC."""
+def test_ticks_of_the_processor_give_the_same_times(tools: Path, tmp_path: Path) -> None:
+    """With events timed by the time stamp counter, every span lies in its pass, which CLOCK_MONOTONIC times."""
     trace = read_trace(segment_files(write(tools, tmp_path, clock="tsc")))
     if trace.facts["clock"] != "tsc":
-        pytest.skip("this machine's time stamp counter is no clock")
+        pytest.skip("this machine's time stamp counter cannot time events")
     spans, passes = trace.tables["spans"], trace.tables["passes"].set_index("pass_id")
     assert len(spans) == 36
     assert (spans["begin_ns"] >= spans["pass_id"].map(passes["begin_ns"])).all()
@@ -148,7 +148,7 @@ def test_touches_and_routing(trace: NativeTrace) -> None:
 
 
 def test_splits_and_copies(trace: NativeTrace) -> None:
-    """An op of another backend has its split's name and no time; what is off stays off whoever holds it."""
+    """An op that is switched off stays off, also in a split of another backend."""
     splits, copies = trace.tables["splits"], trace.tables["copies"]
     columns = ["pass_id", "split", "backend", "n_nodes", "by_op"]
     assert splits[columns].values.tolist() == [[1, 1, "GPU", 2, False], [2, 1, "GPU", 2, False]]
@@ -163,11 +163,11 @@ def test_splits_and_copies(trace: NativeTrace) -> None:
 
 
 def test_residency(written: Path, trace: NativeTrace) -> None:
-    """The mapping begins at page 1 of the file, after its first page was unmapped; the passes change nothing."""
+    """The first page of the file was unmapped, so the mapping begins at page 1; the passes change no residency."""
     file = dict(file=0, model=0, split_index=0, path="small.gguf", size_bytes=1 << 18, axis_begin=0)
     model = ModelTables(frame("files", [file]), frame("tensors"))
     rows = read_trace(segment_files(written), model).tables["residency"].values.tolist()
-    assert trace.tables["residency"].empty  # nobody knows the file
+    assert trace.tables["residency"].empty  # without tables of the model the file is unknown
     assert rows == [[pass_id, 0, first, n] for pass_id in range(4) for first, n in ((1, 2), (11, 1))]
 
 
@@ -176,7 +176,7 @@ def test_buffers(trace: NativeTrace) -> None:
     assert buffers == [["alloc", 0, "CPU"], ["alloc", 1, "CPU_REPACK"], ["free", 0, "CPU"], ["free", 1, "CPU_REPACK"]]
 
 
-def test_a_killed_process_is_read_as_far_as_it_came(tools: Path, killed: Path) -> None:
+def test_the_trace_of_a_killed_process_is_read_to_its_end(tools: Path, killed: Path) -> None:
     trace = read_trace(segment_files(killed))
     assert trace.facts["ended"] is False
     assert trace.facts["unsealed_chunks"] == 3
@@ -188,7 +188,7 @@ def test_a_killed_process_is_read_as_far_as_it_came(tools: Path, killed: Path) -
     assert "open=1 ops=15" in ended.stdout
 
 
-def test_tt_dump_refuses_what_is_no_trace(build: Build, written: Path, tmp_path: Path) -> None:
+def test_tt_dump_refuses_invalid_files(build: Build, written: Path, tmp_path: Path) -> None:
     program = build("tools") / "asan" / "tt_dump"
     main = next(written.glob("*.main.tt"))
     for size in (0, 50, 4096 + 3, 4096 + 70):
@@ -204,19 +204,19 @@ def test_tt_dump_refuses_what_is_no_trace(build: Build, written: Path, tmp_path:
 
 
 def _empty(folder: Path) -> Path:
-    made = folder / "empty"
-    made.mkdir()
-    return made
+    empty = folder / "empty"
+    empty.mkdir()
+    return empty
 
 
 def _refused(program: Path, *arguments: Path) -> str:
-    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # what was read stays until the end
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # tt_dump does not free what it has read
     ended = subprocess.run([program, "--events", *arguments], capture_output=True, text=True, env=environment)
     assert ended.returncode == 2, ended.stderr
     return ended.stderr
 
 
-def test_the_plain_and_the_checked_tt_dump_agree(build: Build, dump: list[str], written: Path) -> None:
+def test_the_plain_and_the_sanitized_tt_dump_agree(build: Build, dump: list[str], written: Path) -> None:
     program = build("tools") / "asan" / "tt_dump"
     assert shutil.which(str(program))
     ended = subprocess.run(

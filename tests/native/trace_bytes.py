@@ -1,4 +1,4 @@
-"""A trace byte by byte, from the prose of tensor_trace_format.h and without the writer: one pass, one thread."""
+"""Builds the bytes of a trace of one pass on one thread, from tensor_trace_format.h and without the C writer."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def node(
 
 
 def graph(number: int = 0, *, n_nodes: int = 1, n_leafs: int = 2, nodes: bytes | None = None) -> bytes:
-    made = node(1, 2, computes=1, sources=(1, 2)) + node(4, 5) + node(4, 7)
-    return record(12, struct.pack("<QIIII", 99, number, n_nodes, n_leafs, 0) + (made if nodes is None else nodes))
+    usual = node(1, 2, computes=1, sources=(1, 2)) + node(4, 5) + node(4, 7)
+    return record(12, struct.pack("<QIIII", 99, number, n_nodes, n_leafs, 0) + (usual if nodes is None else nodes))
 
 
 def placement(number: int = 0, *, graph: int = 0, buffer: int = 0, n: int = 3) -> bytes:
@@ -167,7 +167,7 @@ ROW = index(struct.pack("<i", 3), ne0=1)
 
 @dataclass
 class Trace:
-    """The parts of a good trace; a test replaces one and asks what the reader says."""
+    """The parts of a valid trace; a test replaces one of them and checks what the reader says."""
 
     strings: list[bytes] = field(default_factory=lambda: [string(i, text) for i, text in enumerate(STRINGS)])
     before: list[bytes] = field(default_factory=lambda: [buffer(), graph(), placement()])
@@ -188,7 +188,7 @@ class Trace:
         }
 
 
-# Segments whose checksums are right and whose contents are not: what tt_dump must refuse without a wrong read.
+# Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
     header() + chunk(record(22, b"")),
     header() + chunk(record(23, b"")),
