@@ -14,7 +14,7 @@ struct batch {
     int8_t *   output;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct {
     const void * model;
     uint32_t     load;

@@ -15,7 +15,7 @@ struct mapping { /* a mapped model file, or a part of it that is still mapped */
     uintptr_t base;  /* address of the first byte of the file */
     uint32_t  split; /* which file of its model: they are mapped in order */
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct mapping  mappings[MAX_MAPPINGS];
 static atomic_uint     n_mappings;
 

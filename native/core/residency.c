@@ -14,7 +14,7 @@ struct range {
     uint64_t  last_hash; /* of its pages when they were last written; 0: never */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct range    ranges[MOST_RANGES];
 static size_t          n_ranges, pages_size;
 static uint8_t *       pages;

@@ -84,7 +84,7 @@ static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) 
     __atomic_store_n(&segment->chunk->committed, (uint64_t) segment->used, __ATOMIC_RELEASE);
 }
 
-/* window.c: which passes are recorded */
+/* window.c: decides which passes are recorded */
 struct tt_window {
     uint64_t begin_ns, end_ns; /* of CLOCK_MONOTONIC */
     uint64_t first, last;      /* numbers of passes, both recorded */
@@ -95,7 +95,7 @@ bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256])
 /* Whether the pass with this number, which begins now, is recorded when `n_recorded` passes were recorded before it. */
 bool tt_window_holds(const struct tt_window * window, uint64_t now_ns, uint64_t number, uint64_t n_recorded);
 
-/* trace.c: the run as a whole, and its main segment */
+/* trace.c: the trace as a whole, and its main segment */
 struct tt_writer;
 struct tt_trace;
 /* Begin a trace in an existing folder; NULL: `error` says why not. */

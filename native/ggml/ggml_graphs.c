@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t        lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t        lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct tt_graph_plan * plans;
 static uint32_t               plans_size;
 

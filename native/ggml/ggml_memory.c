@@ -13,7 +13,7 @@ struct live_buffer {
     bool         described; /* TT_BUFFER_IS was written */
 };
 
-static pthread_mutex_t      lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t      lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct live_buffer * buffers;
 static size_t               n_buffers, buffers_size;
 static uint32_t             next_buffer, next_load;

@@ -267,7 +267,7 @@ struct tt_current tt_current(void) {
 
 void tt_in_split(uint32_t split) { current.split = split; }
 
-/* A graph that no ubatch asked for (a shift of the KV cache, say) is a pass of its own. */
+/* A graph that is computed for no ubatch (for example, to shift the KV cache) is a pass of its own. */
 static void begin_outside_pass(struct ggml_cgraph * graph) {
     const struct tensor_trace_ubatch nothing = { .graph = graph };
 

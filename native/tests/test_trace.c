@@ -295,7 +295,7 @@ static void a_full_main_segment_stays_consistent(void) {
     struct file                 file   = file_of(folder, 0);
     const struct tt_file_header header = header_of(&file);
     CHECK(counts.valid && counts.next_string == 2 && counts.types[TT_GRAPH] == 0 && counts.types[TT_END] == 1);
-    CHECK(header.dropped_records == 1 + 1 + 1 + 3 * 3 + (tt_tsc ? 1 : 0)); /* the clock of the end */
+    CHECK(header.dropped_records == 1 + 1 + 1 + 3 * 3 + (tt_tsc ? 1 : 0)); /* the last: TT_CLOCK at the end */
     free(file.data);
     folder_remove(folder);
 }
