@@ -1,4 +1,4 @@
-"""Which bytes each operand of each op covered, and which of them it used."""
+"""Which bytes each operand of each op covered, and which of them the op touched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracegen.tables import SLOTS
 
 Tables = Mapping[str, pd.DataFrame]
 
-# Operands of which an op uses selected units only: rows of a table, experts of a stack, what a mask lets through.
+# Operands of which an op touches selected units only: rows of a table, experts of a stack, unmasked rows.
 SELECTING: Mapping[tuple[str, str], str] = {
     ("GET_ROWS", "src0"): "row",
     ("MUL_MAT_ID", "src0"): "expert",
@@ -20,7 +20,7 @@ SELECTING: Mapping[tuple[str, str], str] = {
     ("FLASH_ATTN_EXT", "src1"): "row",
     ("FLASH_ATTN_EXT", "src2"): "row",
 }
-# The dimensions that one unit spans: a row has all heads of a position, an expert's bias is a row.
+# The dimensions that a unit spans, if not dimension 0 alone. A row of attention has all heads of a position.
 _UNIT_SPANS: Mapping[str, tuple[int, ...]] = {"FLASH_ATTN_EXT": (0, 2), "MUL_MAT_ID": (0, 1)}
 
 # Operands that only say where the result goes: the bytes written are the dst's, nothing is read.
@@ -35,16 +35,16 @@ ACCESS_COLUMNS = (
 
 
 def operands(tables: Tables) -> pd.DataFrame:
-    """One row per operand of every computing node: what is static about an access.
+    """What each operand of each computing node is in every pass of its graph; one row per operand.
 
-    Columns: graph, node, slot, source (the node or leaf read or written), op, name,
-    layer, component, source_name, selects (unit name or null), unit_bytes (of the elements of
-    one unit), used_bytes (of the elements that the op uses by its shapes alone; null when it selects,
-    or when a type is not known), else_bytes (what counts in a buffer where nobody recorded the units: for a
-    GET_ROWS a row for each of its results, for FLASH_ATTN_EXT all rows, those that its mask hides too).
-    A GET_ROWS, MUL_MAT_ID or FLASH_ATTN_EXT with a mask uses the units that `touches` names; SET_ROWS writes as
-    many elements as its src0 holds; an operand that only names the destination is not
-    used at all; every other operand is used whole: its elements, not the holes that its strides leave.
+    Columns: graph, node, slot, source (the node or leaf read or written), op, name, layer, component, source_name,
+    size_bytes (extent), selects (unit name or null), unit_bytes (elements of one unit), used_bytes (elements that
+    the op touches, as its shapes say; null when it selects units, or when the type is not known), else_bytes (what
+    counts for a buffer if the touched units were not recorded: for GET_ROWS one row per result, for FLASH_ATTN_EXT
+    all rows, masked ones too).
+    GET_ROWS, MUL_MAT_ID, ADD_ID, and FLASH_ATTN_EXT with a mask touch the units that the table `touches` lists.
+    SET_ROWS writes as many elements as its src0 holds. An operand that only names the destination counts 0 bytes.
+    Every other operand is touched whole: its elements, without the holes between its strides.
     """
     nodes = tables["graph_nodes"]
     op = nodes.loc[nodes["kind"] == "op", ["graph", "node", "op", "name", "layer", "component"]]
@@ -75,19 +75,19 @@ def operands(tables: Tables) -> pd.DataFrame:
 
 
 def _unmasked(rows: pd.DataFrame, edges: pd.DataFrame) -> np.ndarray:
-    """The operands of attention that has no mask: it uses every row."""
+    """Which operands belong to attention without a mask, which touches every row: one bool per row."""
     masked = edges.loc[edges["slot"] == "src3", ["graph", "node"]].assign(masked=True)
-    found = rows[["graph", "node"]].merge(masked, on=["graph", "node"], how="left")["masked"]
-    return ((rows["op"] == "FLASH_ATTN_EXT") & found.isna().to_numpy()).to_numpy()
+    mask = rows[["graph", "node"]].merge(masked, on=["graph", "node"], how="left")["masked"]
+    return ((rows["op"] == "FLASH_ATTN_EXT") & mask.isna().to_numpy()).to_numpy()
 
 
 def _set_rows_writes(rows: pd.DataFrame) -> None:
-    """SET_ROWS writes the rows of src0 into dst: rows(src0) x one row of dst."""
+    """Set the used_bytes of what SET_ROWS writes: the number of rows of src0, times the bytes of a row of dst."""
     setting = rows["op"] == "SET_ROWS"
-    given = rows[setting & (rows["slot"] == "src0")]
-    given = given[["graph", "node"]].assign(written=given["ne1"] * given["ne2"] * given["ne3"])
+    sources = rows[setting & (rows["slot"] == "src0")]
+    sources = sources[["graph", "node"]].assign(written=sources["ne1"] * sources["ne2"] * sources["ne3"])
     taking = setting & (rows["slot"] == "dst")
-    n_rows = rows.loc[taking, ["graph", "node"]].merge(given, on=["graph", "node"], how="left")["written"].fillna(0)
+    n_rows = rows.loc[taking, ["graph", "node"]].merge(sources, on=["graph", "node"], how="left")["written"].fillna(0)
     rows.loc[taking, "used_bytes"] = (n_rows.astype("Int64") * rows.loc[taking, "unit_bytes"].array).array
 
 
@@ -96,13 +96,12 @@ def accesses(
 ) -> pd.DataFrame:
     """One row per operand of every executed or fused op.
 
-    Columns as in ACCESS_COLUMNS: `name` is the op's result, `source_name` the tensor
-    accessed; `offset` counts in the file (disk, copied: where the bytes came from) or
-    in the buffer; `size_bytes` is the container's extent, `touched_bytes` the bytes of the elements
-    that were used of it, null when the op selects units that the trace does not hold. Which rows of a
-    runtime buffer a GET_ROWS read is never recorded, but how many it read follows from its shapes. What a
-    fused kernel hands on inside itself was never in memory: 0.
-    `rows` saves working out `placed` again.
+    Columns as in ACCESS_COLUMNS. `name` is the op's result, `source_name` the accessed tensor. `offset` counts from
+    the begin of the file (disk; copied: where the bytes came from) or of the buffer. `size_bytes` is the extent of
+    the tensor, `touched_bytes` the bytes of its elements that the op touched: null when the op selects units and
+    the trace does not hold which; 0 for a result that a fused kernel passes on without storing it. Which rows of a
+    buffer a GET_ROWS read is never recorded, but its shapes say how many.
+    `rows`: the result of `placed`, if the caller has it already.
     """
     rows = placed(tables, pass_ids) if rows is None else rows
     keys = ["pass_id", "node", "slot"]
@@ -112,20 +111,20 @@ def accesses(
     touched = rows["used_bytes"].copy()
     touched[selecting] = (part["n_units"].astype("Int64") * part["unit_bytes"].astype("Int64")).array
     touched = touched.fillna(rows["else_bytes"].where(rows["memory"] == "buffer"))
-    made = rows[[column for column in ACCESS_COLUMNS if column != "touched_bytes"]].assign(touched_bytes=touched)
-    order = np.lexsort((made["slot"].cat.codes.to_numpy(), made["node"].to_numpy(), made["pass_id"].to_numpy()))
-    if (order == np.arange(len(order))).all():  # as they usually come: no copy
-        return made.reset_index(drop=True)
-    return made.iloc[order].reset_index(drop=True)
+    table = rows[[column for column in ACCESS_COLUMNS if column != "touched_bytes"]].assign(touched_bytes=touched)
+    order = np.lexsort((table["slot"].cat.codes.to_numpy(), table["node"].to_numpy(), table["pass_id"].to_numpy()))
+    if (order == np.arange(len(order))).all():  # the usual case needs no copy
+        return table.reset_index(drop=True)
+    return table.iloc[order].reset_index(drop=True)
 
 
 def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The contiguous byte ranges of model files that ops used, disk and copied.
+    """The contiguous byte ranges of model files that ops touched, disk and copied.
 
-    Columns: pass_id, node, slot, source_name, layer, component, tensor, memory, file, begin, end
-    (absolute offsets in the file, end exclusive). For copied bytes the offsets say
-    where they came from: reading them reads no disk. What an op used of rows or experts
-    that nobody recorded is in no range: see `unseen`. `rows` saves working out `placed` again.
+    Columns: pass_id, node, slot, source_name, layer, component, tensor, memory, file, begin, end (absolute offsets
+    in the file, end exclusive). For copied bytes the offsets say where they came from; reading them reads no disk.
+    Rows and experts that were not recorded are in no range: see `unseen`. `rows`: the result of `placed`, if the
+    caller has it already.
     """
     rows = placed(tables, pass_ids) if rows is None else rows
     rows = rows[rows["file"].notna() & rows["offset"].notna()]
@@ -145,14 +144,14 @@ def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
 
 
 def _unit_strides(rows: pd.DataFrame, nodes: pd.DataFrame) -> np.ndarray:
-    """How far apart the units of each operand lie, bytes: experts in dimension 2, rows in dimension 1."""
+    """Distance between neighbouring units of each operand, bytes: experts lie along dimension 2, rows along 1."""
     known = nodes[["graph", "node", "nb1", "nb2"]].rename(columns={"node": "source"})
     strides = rows[["graph", "source"]].merge(known, on=["graph", "source"], how="left")
     return np.where(rows["op"] == "MUL_MAT_ID", strides["nb2"], strides["nb1"])
 
 
 def _units_apart(rows: pd.DataFrame) -> pd.DataFrame:
-    """Runs of units with room between them as one row for each unit."""
+    """`rows` with each run of units split into single units where there is room between the units."""
     apart = (rows["stride"] != rows["unit_bytes"]).to_numpy(bool) & (rows["n_units"] > 1).to_numpy(bool)
     if not apart.any():
         return rows
@@ -164,46 +163,45 @@ def _units_apart(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_holes(rows: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """Operands that are used whole, those whose strides leave holes as one row for each of their stretches."""
+    """`rows` of operands that are touched whole; one with holes becomes one row for each of its stretches."""
     nodes = tables["graph_nodes"].rename(columns={"node": "source"})
     holed = nodes[(content_bytes(nodes) < nodes["size_bytes"]).fillna(False).to_numpy(bool)]
     known = holed[["graph", "source", "dtype", *DIMENSIONS]]
-    found = rows[["graph", "source"]].reset_index(names="row").merge(known, on=["graph", "source"])
-    found = found[(rows.loc[found["row"], "used_bytes"] > 0).to_numpy(bool)]
-    if found.empty:
+    matches = rows[["graph", "source"]].reset_index(names="row").merge(known, on=["graph", "source"])
+    matches = matches[(rows.loc[matches["row"], "used_bytes"] > 0).to_numpy(bool)]
+    if matches.empty:
         return rows
-    parts: list[pd.DataFrame] = [rows.drop(index=found["row"])]
-    for shape, same in found.groupby(["dtype", *DIMENSIONS], observed=True):
+    parts: list[pd.DataFrame] = [rows.drop(index=matches["row"])]
+    for shape, same in matches.groupby(["dtype", *DIMENSIONS], observed=True):
         dtype, sizes = shape[0], [int(value) for value in shape[1:]]
-        made = stretches(str(dtype), sizes[:4], sizes[4:])
-        assert made is not None  # else used_bytes is null, and it is not among these
-        offsets, length = made
-        one = rows.loc[np.repeat(same["row"].to_numpy(), len(offsets))]
-        begin = one["offset"].to_numpy("int64") + np.tile(offsets, len(same))
-        parts.append(one.assign(begin=begin, end=begin + length))
+        layout = stretches(str(dtype), sizes[:4], sizes[4:])
+        assert layout is not None  # an unknown type has null used_bytes and was left out above
+        offsets, length = layout
+        pieces = rows.loc[np.repeat(same["row"].to_numpy(), len(offsets))]
+        begin = pieces["offset"].to_numpy("int64") + np.tile(offsets, len(same))
+        parts.append(pieces.assign(begin=begin, end=begin + length))
     return pd.concat(parts, ignore_index=True)
 
 
 def unseen(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The operands in model files of which an op used rows or experts, and the trace does not hold which.
+    """The operands in model files that an op touched, where the trace does not say which bytes.
 
-    One whose type is not known, so that nobody can say which bytes its elements are, is among them. Columns:
-    pass_id, node, slot, source_name, tensor, memory. That the tensor was used is known, how much of it is not.
-    `rows` saves working out `placed` again.
+    The touched rows or experts were not recorded, or the type of the tensor is not known. Columns: pass_id, node,
+    slot, source_name, tensor, memory. `rows`: the result of `placed`, if the caller has it already.
     """
     rows = placed(tables, pass_ids) if rows is None else rows
     rows = rows[rows["file"].notna() & rows["used_bytes"].isna()]
     keys = ["pass_id", "node", "slot"]
-    seen = tables["touches"][keys].astype({"slot": _SLOT}).drop_duplicates().assign(seen=True)
-    rows = rows.merge(seen, on=keys, how="left")
+    recorded = tables["touches"][keys].astype({"slot": _SLOT}).drop_duplicates().assign(seen=True)
+    rows = rows.merge(recorded, on=keys, how="left")
     return rows.loc[rows["seen"].isna(), [*keys, "source_name", "tensor", "memory"]].reset_index(drop=True)
 
 
 def placed(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:
-    """The operands of the ops that ran in each pass, with the place of what they access.
+    """The operands of all executed or fused ops, with the place in memory of each.
 
-    Columns: pass_id, those of `operands`, and placement, tensor, memory, file, origin_offset,
-    buffer_id, buffer_offset, offset (in the file, else in the buffer).
+    Columns: pass_id, those of `operands`, and placement, tensor, memory, file, origin_offset, buffer_id,
+    buffer_offset, offset (in the file if there is one, else in the buffer).
     """
     passes = tables["passes"]
     if pass_ids is not None:
@@ -226,9 +224,9 @@ def placed(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFram
 
 
 def _fused_until(ops: pd.DataFrame) -> pd.DataFrame:
-    """`ops` with the first and the last node of what one kernel computed together: the node itself where it was alone.
+    """`ops` with the first and the last node of the group that one kernel computed together.
 
-    Columns: pass_id, node, fused_from, fused_until (int32).
+    Columns: pass_id, node, fused_from, fused_until (int32). Both are the node itself where nothing was fused.
     """
     begin = ops["fused_into"].fillna(ops["node"]).astype("int32")
     grouped = ops["node"].groupby([ops["pass_id"], begin])
@@ -237,6 +235,6 @@ def _fused_until(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def _handed_on(rows: pd.DataFrame) -> np.ndarray:
-    """Operands that a fused kernel hands on inside itself: results of all its nodes but the last."""
+    """Which operands never reach memory: results of all nodes of a fused kernel but the last. One bool per row."""
     source = rows["source"]
     return ((source >= rows["fused_from"]) & (source < rows["fused_until"])).to_numpy(bool)

@@ -1,4 +1,4 @@
-"""A graph folded into blocks: input, layers (equal ones together), output."""
+"""Fold a graph into blocks: input, layers (neighbouring equal layers are one block), output."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from tracegen.analysis.accesses import Tables
 
 @dataclass(frozen=True)
 class Block:
-    """A run of layers with the same operations, or what stands before or after all layers (`kind`).
+    """Neighbouring layers with the same operations, or the nodes before or after all layers.
 
-    `members` holds one tuple of nodes per layer, in the same order in each: the i-th
-    node of every member does the same. Leaves are not members: they belong to readers.
+    `kind` is layer, input, output or graph. `members` holds one tuple of nodes per layer: the i-th node of every
+    tuple does the same. Leaves (weights and inputs) are no members. `signature` describes the operations of one layer
+    and what they read; equal signatures mean equal layers.
     """
 
     kind: str
@@ -36,8 +37,8 @@ class Block:
 def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
     """The graph's blocks in order of execution; neighbouring layers with equal signature are one block.
 
-    A node whose name tells no layer (`node_12` does not) belongs to the input when nothing of a layer leads to it,
-    to the output when it follows the last layer, else to the layer executed around it.
+    A node whose name contains no layer (such as `node_12`) belongs to the input when it reads no result of a layer,
+    to the output when it follows the last layer, else to the last layer before it.
     A graph in which no node names a layer is one block of kind `graph`.
     """
     nodes = tables["graph_nodes"]
@@ -58,7 +59,7 @@ def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
 
 
 def _places(nodes: pd.DataFrame, sources: dict[int, list[int]]) -> dict[int, int | str]:
-    """Where each computing node and view belongs: a layer's number, `input`, `output` or `graph`."""
+    """The block of each node that is no leaf: a layer's number, `input`, `output` or `graph`."""
     ops = nodes[(nodes["kind"] != "leaf").to_numpy()]
     unnamed = ops["name"].str.fullmatch(r"node_\d+").to_numpy(bool)
     named = {
@@ -88,12 +89,12 @@ def _places(nodes: pd.DataFrame, sources: dict[int, list[int]]) -> dict[int, int
 
 def _texts(nodes: pd.DataFrame) -> dict[int, str]:
     """What a node does, without sizes, dtypes and its layer's number."""
-    made = {}
+    texts = {}
     columns = (nodes[column] for column in ("node", "kind", "op", "component", "name"))
     for node, kind, op, component, name in zip(*columns, strict=True):
         plain = re.sub(r"(?<=blk\.)\d+|(?<=_l)\d+|-\d+|(?<=node_)\d+|(?<=leaf_)\d+", "#", str(name))
-        made[int(node)] = f"{kind}|{op}|{component}|{plain}"
-    return made
+        texts[int(node)] = f"{kind}|{op}|{component}|{plain}"
+    return texts
 
 
 def _joined(
@@ -102,18 +103,22 @@ def _joined(
     place: dict[int, int | str],
     text: dict[int, str],
 ) -> tuple[Block, ...]:
-    """Blocks, with runs of equal layers joined; what one layer alone reads from outside it is `before`."""
+    """The blocks, with neighbouring equal layers joined.
+
+    In a signature a source outside the layer stands as its text if it is a leaf or other blocks read it too, else as
+    `before`.
+    """
     readers: dict[int, set[int | str]] = {}
     for target, where in place.items():
         for source in sources.get(target, ()):
             readers.setdefault(source, set()).add(where)
     blocks: list[Block] = []
     for where, nodes in parts:
-        own = {node: position for position, node in enumerate(nodes)}
+        positions = {node: position for position, node in enumerate(nodes)}
         lines = []
         for node in nodes:
             reads = [
-                f"@{own[s]}" if s in own else text[s] if s not in place or len(readers[s]) > 1 else "before"
+                f"@{positions[s]}" if s in positions else text[s] if s not in place or len(readers[s]) > 1 else "before"
                 for s in sources.get(node, ())
             ]
             lines.append(f"{text[node]} <- {'; '.join(reads)}")

@@ -10,7 +10,7 @@ GROUPS = ("KV cache", "compute", "copied weights", "weights", "work", "other")
 
 
 def allocations(tables: Tables) -> pd.DataFrame:
-    """The buffers table without what allocates nothing: views of a file mapping, and buffers of no size."""
+    """The rows of the table `buffers` that allocate memory: no views of a file mapping, no buffers of 0 bytes."""
     buffers = tables["buffers"]
     return buffers[~(buffers["usage"] == "mapped").to_numpy(bool) & (buffers["size_bytes"] > 0).to_numpy(bool)]
 
@@ -18,24 +18,24 @@ def allocations(tables: Tables) -> pd.DataFrame:
 def buffer_groups(tables: Tables) -> dict[int, str]:
     """What each buffer holds: KV cache, compute, copied weights, weights, work, other.
 
-    A buffer in which a tensor named cache_k… or cache_v… lies is KV cache; one in
-    which bytes of the file were put is copied weights; else its recorded usage decides.
+    A buffer with copied bytes of the file is copied weights; one with a tensor named cache_k… or cache_v… is KV
+    cache; else its recorded usage decides. Returns buffer_id -> group.
     """
     place = tables["placements"].dropna(subset=["buffer_id"])
     nodes = tables["graph_nodes"][["graph", "node", "name"]]
     named = place[["graph", "node", "buffer_id"]].merge(nodes, on=["graph", "node"])
     cache = set(named.loc[named["name"].str.startswith(("cache_k", "cache_v")), "buffer_id"])
     copied = set(place.loc[place["memory"] == "copied", "buffer_id"])
-    made = {}
+    groups = {}
     for row in tables["buffers"].drop_duplicates("buffer_id").to_dict("records"):
         number, usage = int(row["buffer_id"]), row["usage"]
         if number in copied:
-            made[number] = "copied weights"
+            groups[number] = "copied weights"
         elif number in cache:
-            made[number] = "KV cache"
+            groups[number] = "KV cache"
         else:
-            made[number] = str(usage) if usage in ("compute", "weights", "work") else "other"
-    return made
+            groups[number] = str(usage) if usage in ("compute", "weights", "work") else "other"
+    return groups
 
 
 def occupancy(tables: Tables) -> pd.DataFrame:
@@ -60,9 +60,9 @@ def peaks(tables: Tables) -> pd.DataFrame:
     allocated = buffers[buffers["event"] == "alloc"]
     count = allocated["buffer_id"].map(buffer_groups(tables)).value_counts()
     level = occupancy(tables)
-    made = level.groupby("group")["size_bytes"].max().rename("peak_bytes").reset_index()
-    made["n_buffers"] = made["group"].map(count).fillna(0).astype("int64")
-    return made.sort_values(["peak_bytes", "group"], ascending=[False, True], ignore_index=True)
+    table = level.groupby("group")["size_bytes"].max().rename("peak_bytes").reset_index()
+    table["n_buffers"] = table["group"].map(count).fillna(0).astype("int64")
+    return table.sort_values(["peak_bytes", "group"], ascending=[False, True], ignore_index=True)
 
 
 def total_peak(tables: Tables) -> int | None:

@@ -1,4 +1,4 @@
-"""Which bytes of the model files were ever used: unions of ranges, per tensor."""
+"""Which bytes of the model files any pass touched: unions of ranges, per tensor."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tracegen.analysis.passes import measured
 
 
 def union(used: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Disjoint ranges: `key`, begin, end (bytes in the file, end exclusive), touching ones joined.
+    """Disjoint ranges per value of `key`: `key`, begin, end (bytes in the file, end exclusive).
 
-    `used` has the columns of `accesses.ranges`; overlaps count once per value of `key`.
+    `used` has the columns of `accesses.ranges`. Ranges that overlap or adjoin are joined.
     """
     rows = used.loc[used["end"] > used["begin"], [key, "begin", "end"]].dropna().drop_duplicates()
     rows = rows.sort_values([key, "begin", "end"], ignore_index=True)
@@ -23,13 +23,13 @@ def union(used: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.DataFrame:
-    """Every tensor of the files with what measured passes used of it.
+    """Every tensor of the files with the bytes of it that passes touched.
 
-    `used` and `unseen` are as `accesses.ranges` and `accesses.unseen` give them, for these passes.
-    Columns: those of `tensors`, and touched_bytes (union over all passes; null when the trace
-    does not hold which rows or experts an op used), mapped_bytes and copied_bytes (of these in a mapping of the
-    file, and in copies: a tensor may be used in both, as tied embeddings are), n_passes (passes that used it), memory
-    (disk, copied, both joined by ` + `; null when never used). A byte used twice counts once.
+    `used` and `unseen` are the results of `accesses.ranges` and `accesses.unseen` for the passes to count.
+    Columns: those of `tensors`, and touched_bytes (union over all passes; null when the trace does not hold which
+    rows or experts an op touched), mapped_bytes and copied_bytes (the touched bytes in the mapping and in copies; tied
+    embeddings are touched in both), n_passes (passes that touched it), memory (disk, copied, or `copied + disk`;
+    null when never touched). A byte touched twice counts once.
     """
     tensors = tables["tensors"]
     number = tensors["tensor"]
@@ -50,7 +50,7 @@ _NAMES = (("disk", "mapped"), ("copied", "copied"))
 
 
 def _of_each(number: pd.Series, used: pd.DataFrame) -> pd.Series:
-    """Bytes used of each tensor, each once, Int64."""
+    """Touched bytes of each tensor, each byte once, Int64."""
     pieces = union(used, "tensor")
     return number.map((pieces["end"] - pieces["begin"]).groupby(pieces["tensor"]).sum()).fillna(0).astype("Int64")
 
@@ -62,23 +62,23 @@ def measured_use(tables: Tables) -> pd.DataFrame:
 
 
 def group_use(use: pd.DataFrame, group_of: Mapping[str, str]) -> pd.DataFrame:
-    """`tensor_use` by group of components, in the order of `group_of` (component -> group).
+    """`tensor_use` summed by group of components, in the order of `group_of` (component -> group).
 
-    Columns: group, n_tensors, size_bytes, touched_bytes, and of these mapped_bytes and copied_bytes, which may have
-    bytes in common; a group is unknown where one of its tensors is. Groups without tensors have no row.
+    Columns: group, n_tensors, size_bytes, touched_bytes, mapped_bytes and copied_bytes (these two may count the same
+    byte). A value is null where it is null for one tensor of the group. Groups without tensors have no row.
     """
     group = use["component"].astype("object").map(group_of).rename("group")
     grouped = use.groupby(group)
-    made = grouped[["size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"]].sum(skipna=False)
-    made.insert(0, "n_tensors", grouped.size())
-    return made.reindex([name for name in dict.fromkeys(group_of.values()) if name in made.index]).reset_index()
+    table = grouped[["size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"]].sum(skipna=False)
+    table.insert(0, "n_tensors", grouped.size())
+    return table.reindex([name for name in dict.fromkeys(group_of.values()) if name in table.index]).reset_index()
 
 
 def tensors_read(tables: Tables, pass_ids: Iterable[int]) -> tuple[set[int], set[int]]:
-    """Numbers of the tensors of which the passes used bytes, and of those of which nobody recorded which they used.
+    """Two sets of tensor numbers: tensors of which passes touched known bytes, and of which they touched unknown ones.
 
-    The same as from `ranges` and `unseen` of all ops. An operand that is used whole is the same in every pass of
-    its graph and placement, of which one is looked at; only those of which units are selected differ by pass.
+    The result is that of `ranges` and `unseen` over all ops, but faster: an operand that is touched whole is the same
+    in every pass of its graph and placement, so that one pass is read; only selecting operands differ by pass.
     """
     passes, nodes, ops = tables["passes"], tables["graph_nodes"], tables["ops"]
     where = passes.loc[passes["pass_id"].isin(list(pass_ids)), ["pass_id", "graph", "placement"]].dropna()

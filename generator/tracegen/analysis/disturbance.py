@@ -1,4 +1,4 @@
-"""What held threads up that could have run: other programs, too many threads of one's own, a stop."""
+"""What delayed the threads of a run: other programs, more threads than processors, a stop of the program."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured
 
-STOOD_SHARE, STOOD_NS = 0.1, 20_000_000  # of a pass and at least: shorter is how threads of a pool wake
+# A pass stood still if its threads were blocked for this share of it and this long; waking threads takes less.
+STOOD_SHARE, STOOD_NS = 0.1, 20_000_000
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Over the measured passes whose run delay is known; times in ns, None: nothing is known.
+    """What delayed the threads; times in ns, None: not recorded.
 
-    `run_delay_ns` is thread time that was runnable and had no processor, of `thread_ns` in all (threads times the
-    stretches over which it was counted: each pass, and the moments just before and after it);
-    `worst_share` that of the pass with the largest share. `n_blocked` passes stood still for a tenth of their time
-    or more (and 20 ms), no thread running or waiting for a processor, `blocked_ns` together: in `n_stopped` of them
-    (`stopped_ns`) nothing was read and no page fault began a read, so that no disk explains it.
+    The first five values are of the measured passes whose run delay was recorded: `run_delay_ns` is thread time spent
+    runnable without a processor, `thread_ns` all thread time (threads times the time over which the kernel counted:
+    the pass and the moments just before and after it), `worst_share` their ratio in the worst pass.
+    `n_blocked` measured passes stood still (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor, for
+    `blocked_ns` in total. In `n_stopped` of them (`stopped_ns`) nothing was read and no page fault began a read: they
+    did not wait for the disk.
     """
 
     n_passes: int
@@ -65,7 +67,7 @@ def disturbance(tables: Tables) -> Disturbance:
 
 
 def token_skew(tables: Tables) -> tuple[float, int] | None:
-    """Mean over median of the generate passes' durations, and how many there are; None below three of them."""
+    """The mean duration of generate passes divided by the median, and their number; None for fewer than three."""
     passes: pd.DataFrame = measured(tables)
     times = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna().astype("float64")
     if len(times) < 3 or not times.median():

@@ -1,6 +1,6 @@
 """Which experts the tokens chose: how often each was chosen, layer by layer.
 
-The row that holds a token chooses its experts: see `held.held`.
+A token's experts are those that the row holding it chose: see `held.held`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tracegen.analysis.passes import measured
 
 @dataclass(frozen=True)
 class Choice:
-    """How the tokens of the generate passes chose. `counts`: layer, expert, n_tokens; experts never chosen have 0.
+    """Which experts the tokens of generate passes chose. `counts`: layer, expert, n_tokens (0 if never chosen).
 
-    `n_experts` and `n_chosen` (experts a token row chose in a layer) are null where layers
-    differ; `n_rows` is the number of token rows that chose in some layer.
+    `n_experts` (of a layer) and `n_chosen` (by a token row in a layer) are None where layers or rows differ;
+    `n_rows` is the number of token rows that chose in some layer.
     """
 
     counts: pd.DataFrame
@@ -52,7 +52,7 @@ def choice(tables: Tables) -> Choice:
 def generated(tables: Tables) -> pd.DataFrame:
     """The choices of the token rows of generate passes, in order of layer, pass, row and rank.
 
-    Columns of the table routing, and generated_token: the one that the row holds (null: not known).
+    Columns: those of the table `routing`, and generated_token, the token that the row holds (null: not known).
     """
     passes = measured(tables)
     generate = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]

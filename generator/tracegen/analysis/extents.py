@@ -1,4 +1,4 @@
-"""How many bytes the elements of a tensor take, and which stretches of memory they lie in: strides leave holes."""
+"""How many bytes the elements of a tensor take and where they lie: strides may leave holes between them."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ def block_bytes(dtype: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def content_bytes(rows: pd.DataFrame, dimensions: Iterable[int] = range(4)) -> pd.Series:
-    """Bytes of the elements along some dimensions (all of them: of the tensor), Int64.
+    """Bytes of the elements along `dimensions` (by default of the whole tensor), one Int64 per row.
 
-    `rows` has dtype, ne0 … ne3, nb0 … nb3 and size_bytes (the extent, from the first byte to the last). What lies in
-    one piece takes its extent. Null where a type is not known and the tensor does not lie in one piece.
+    `rows` has dtype, ne0 … ne3, nb0 … nb3 and size_bytes (the extent, from the first byte to the last). Null where the
+    type is not known; but a whole contiguous tensor of unknown type takes its extent.
     """
     chosen = tuple(dimensions)
     block, size = block_bytes(rows["dtype"])
     elements = np.prod([rows[f"ne{i}"].to_numpy("int64") for i in chosen], axis=0)
     known = ~np.isnan(size)
-    made = elements // np.where(known, block, 1).astype("int64") * np.where(known, size, 0).astype("int64")
+    sizes = elements // np.where(known, block, 1).astype("int64") * np.where(known, size, 0).astype("int64")
     if chosen == (0, 1, 2, 3):
         whole = ~known & (rows["nb3"] * rows["ne3"] == rows["size_bytes"]).to_numpy()
         whole &= (rows["nb2"] * rows["ne2"] == rows["nb3"]).to_numpy()
         whole &= (rows["nb1"] * rows["ne1"] == rows["nb2"]).to_numpy()
-        made, known = np.where(whole, rows["size_bytes"], made), known | whole
-    return pd.Series(pd.arrays.IntegerArray(made.astype("int64"), ~known), index=rows.index)
+        sizes, known = np.where(whole, rows["size_bytes"], sizes), known | whole
+    return pd.Series(pd.arrays.IntegerArray(sizes.astype("int64"), ~known), index=rows.index)
 
 
 def stretches(dtype: str, elements: Sequence[int], strides: Sequence[int]) -> tuple[np.ndarray, int] | None:
-    """Where a tensor lies: offsets of its stretches from its first byte, ascending, and the bytes of each.
+    """The contiguous stretches of a tensor: ascending offsets from its first byte, and the bytes of each stretch.
 
-    `elements` and `strides` (bytes) are those of its dimensions, in any order but the first, whose rows hold whole
-    blocks. None for a type that is not known.
+    `elements` and `strides` (bytes) are those of its dimensions; the first dimension holds whole blocks, the others
+    may come in any order. None for a type that is not known.
     """
     block = block_of(dtype)
     if block is None:

@@ -18,8 +18,8 @@ def file_cells(
 
     The axis lays the run's files end to end and is cut into `n_bins` stretches of
     equal length (the last may be shorter). Columns: pass_id, memory, bin, begin, end
-    (of the stretch, on the axis), touched_bytes. A byte used by two ops counts twice.
-    Stretches that a pass did not touch have no row. `used` saves working out `ranges` again.
+    (of the stretch, on the axis), touched_bytes. A byte that two ops touch counts twice.
+    Stretches that a pass did not touch have no row. `used`: the result of `ranges`, if the caller has it already.
     """
     files = tables["files"]
     names = ["pass_id", "memory", "bin", "begin", "end", "touched_bytes"]
@@ -50,11 +50,10 @@ def file_cells(
 
 
 def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
-    """Which row of the picture each pass belongs to: one each, or several when there are too many.
+    """The row of the heatmap for each pass that evaluates a graph.
 
-    Columns: pass_id, row (0 is the top), label, outside (load and warm-up), n_passes of the row.
-    Only passes that evaluate a graph have a row. Passes outside the statistics and the
-    prompt keep rows of their own; generate passes share rows evenly, in order.
+    Columns: pass_id, row (0 is the top), label, outside (load and warm-up), n_passes of the row. Every pass has a
+    row for itself if there are few; else neighbouring generate passes share rows, equally many in each.
     """
     passes = tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", ignore_index=True)
     name = labels(tables)
@@ -64,13 +63,13 @@ def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     step = np.where(alone, 0, np.cumsum(~alone) - 1) // per_row
     keys = np.stack([np.cumsum(alone), alone, step])
     begins = (np.diff(keys, prepend=-1) != 0).any(axis=0)
-    made = pd.DataFrame({"pass_id": passes["pass_id"], "row": np.cumsum(begins) - 1})
-    made["outside"] = passes["kind"].isin(OUTSIDE).to_numpy()
-    first = [name[p] for p in made.groupby("row")["pass_id"].transform("first")]
-    last = [name[p] for p in made.groupby("row")["pass_id"].transform("last")]
-    made["label"] = [a if a == b else f"{a}–{b.removeprefix('token ')}" for a, b in zip(first, last, strict=True)]
-    made["n_passes"] = made.groupby("row")["pass_id"].transform("size")
-    return made
+    table = pd.DataFrame({"pass_id": passes["pass_id"], "row": np.cumsum(begins) - 1})
+    table["outside"] = passes["kind"].isin(OUTSIDE).to_numpy()
+    first = [name[p] for p in table.groupby("row")["pass_id"].transform("first")]
+    last = [name[p] for p in table.groupby("row")["pass_id"].transform("last")]
+    table["label"] = [a if a == b else f"{a}–{b.removeprefix('token ')}" for a, b in zip(first, last, strict=True)]
+    table["n_passes"] = table.groupby("row")["pass_id"].transform("size")
+    return table
 
 
 def row_means(cells: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -82,10 +81,10 @@ def row_means(cells: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined_cells(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
-    """Cells averaged over the passes of a row, put on `n_steps` equal steps, equal neighbours joined.
+    """Cells averaged over the passes of a row, rounded to `n_steps` equal steps; neighbours of one step are joined.
 
-    Columns: row, memory, step (0 … n_steps-1), begin, end (bytes on the disk axis),
-    touched_bytes (mean per cell and pass). Step s holds values in (s, s+1] / n_steps of the run's largest cell.
+    Columns: row, memory, step (0 … n_steps-1), begin, end (bytes on the disk axis), touched_bytes (mean per cell
+    and pass). Step s holds the values in (s, s+1] / n_steps of the largest cell.
     """
     mean = row_means(cells, rows).rename(columns={"touched_bytes": "value"})
     if mean.empty:
@@ -103,7 +102,7 @@ def joined_cells(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.Da
 
 
 def bands(tables: Tables, key: str) -> pd.DataFrame:
-    """What lies where on the disk axis: neighbouring tensors with equal `key` (layer, component) joined.
+    """Where layers or components lie on the disk axis: neighbouring tensors with equal `key` are joined.
 
     Columns: `key` (null where tensors have none), begin, end (bytes on the axis), n_tensors.
     """
@@ -115,6 +114,6 @@ def bands(tables: Tables, key: str) -> pd.DataFrame:
     shown = value.map(str)
     change = (shown != shown.shift()) | (rows["file"] != rows["file"].shift())
     grouped = rows.assign(value=value).groupby(change.cumsum())
-    made = grouped.agg(begin=("begin", "min"), end=("end", "max"), n_tensors=("tensor", "size"))
-    made.insert(0, key, grouped["value"].first())
-    return made.reset_index(drop=True)
+    table = grouped.agg(begin=("begin", "min"), end=("end", "max"), n_tensors=("tensor", "size"))
+    table.insert(0, key, grouped["value"].first())
+    return table.reset_index(drop=True)

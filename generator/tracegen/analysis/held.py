@@ -9,10 +9,10 @@ from tracegen.held_tokens import held_tokens, of_sequences
 
 
 def held(tables: Tables) -> pd.DataFrame:
-    """The generated token that each token row holds: it is what the row stands for, and what chose the row's experts.
+    """The generated token that each token row holds.
 
-    Columns: pass_id, row, generated_token (null: a token of the prompt, or not known). Of a run that was stored
-    before the table of tokens said so it follows from the passes.
+    Columns: pass_id, row, generated_token (null: a token of the prompt, or not known). For a run stored before the
+    table `tokens` had this column it is derived from the passes.
     """
     tokens = tables["tokens"]
     if tokens["generated_token"].isna().all():
@@ -21,9 +21,9 @@ def held(tables: Tables) -> pd.DataFrame:
 
 
 def last_given(tables: Tables) -> int | None:
-    """The last generated token, where no pass of its context came after the one that gave it: no row holds it.
+    """The number of the last generated token, which no row holds if its context ran no later pass.
 
-    None where nothing was generated, or later passes of its context may hold it.
+    None where nothing was generated, or a later pass of the context may hold it.
     """
     passes = tables["passes"]
     passes = passes[of_sequences(passes)].sort_values("pass_id")

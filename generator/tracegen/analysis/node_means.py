@@ -14,7 +14,7 @@ from tracegen.tables import MEMORY_KINDS
 
 @dataclass(frozen=True)
 class Population:
-    """The passes that a mean is taken over, all of graphs of one topology; `generate`: each gave a token."""
+    """The passes that a mean is taken over, all of one topology; `generate`: they are generate passes."""
 
     passes: tuple[int, ...]
     generate: bool
@@ -22,20 +22,20 @@ class Population:
 
 @dataclass(frozen=True)
 class Costs:
-    """The means of a topology's nodes as `node_means` gives them, and over which passes they are."""
+    """The result of `node_means` for the nodes of a topology, and the passes that it is taken over."""
 
     over: Population
     means: pd.DataFrame
 
 
 def costs(tables: Tables, ops: pd.DataFrame, graphs: Sequence[int]) -> Costs:
-    """What the nodes of a topology cost, which is that of `graphs`."""
+    """What the nodes of the topology of `graphs` cost."""
     over = population(tables, graphs)
     return Costs(over, node_means(ops, over.passes))
 
 
 def population(tables: Tables, graphs: Sequence[int]) -> Population:
-    """The measured generate passes that ran one of `graphs`; where there is none, all measured ones that did."""
+    """The measured generate passes that ran one of `graphs`; if there is none, all measured passes that did."""
     users = measured(tables)
     users = users[users["graph"].isin(list(graphs)).to_numpy(bool)]
     generate = users[(users["kind"] == "generate").fillna(False).to_numpy(bool)]
@@ -44,12 +44,13 @@ def population(tables: Tables, graphs: Sequence[int]) -> Population:
 
 
 def node_means(ops: pd.DataFrame, passes: Sequence[int]) -> pd.DataFrame:
-    """The mean cost of each node over those of `passes` in which it had one; `ops` are as `op_rows` gives them.
+    """The mean cost of each node over `passes`; `ops` is the result of `op_rows`.
 
-    Columns: node (sorted, each once), duration_ns (mean wall time where it was executed; null when it never was, or
-    a time is missing), n_timed (passes of that mean), touched_bytes (mean over the passes in which it was executed
-    or fused, all kinds of memory together; null when one of them is not recorded), n_touched, state (of its first
-    pass in which it was executed, else of its first) and fused_into (of the first pass in which it was).
+    Columns: node (sorted, each once), duration_ns (mean wall time over the passes that executed the node; null when
+    none did, or a time is missing), n_timed (number of these passes), touched_bytes (mean over the passes that
+    executed or fused the node, all kinds of memory together; null when one value is not recorded), n_touched (number
+    of these passes), state (executed if any pass executed the node, else that of the first pass) and fused_into (of
+    the first pass that fused it).
     """
     rows = ops[ops["pass_id"].isin(list(passes))].sort_values(["node", "pass_id"])
     touched = rows[[f"{memory}_bytes" for memory in MEMORY_KINDS]].sum(axis=1, skipna=False)
@@ -57,17 +58,17 @@ def node_means(ops: pd.DataFrame, passes: Sequence[int]) -> pd.DataFrame:
     executed = rows[(rows["state"] == "executed").to_numpy(bool)]
     used = rows[rows["state"].isin(["executed", "fused"]).to_numpy(bool)]
     fused = rows[(rows["state"] == "fused").to_numpy(bool)]
-    made = rows.drop_duplicates("node").set_index("node")[["state"]]
-    made.loc[executed["node"].unique(), "state"] = "executed"
-    made["duration_ns"], made["n_timed"] = _mean(executed, "duration_ns", made.index)
-    made["touched_bytes"], made["n_touched"] = _mean(used, "touched_bytes", made.index)
-    made["fused_into"] = fused.drop_duplicates("node").set_index("node")["fused_into"].reindex(made.index)
+    means = rows.drop_duplicates("node").set_index("node")[["state"]]
+    means.loc[executed["node"].unique(), "state"] = "executed"
+    means["duration_ns"], means["n_timed"] = _mean(executed, "duration_ns", means.index)
+    means["touched_bytes"], means["n_touched"] = _mean(used, "touched_bytes", means.index)
+    means["fused_into"] = fused.drop_duplicates("node").set_index("node")["fused_into"].reindex(means.index)
     wanted = ["node", "duration_ns", "n_timed", "touched_bytes", "n_touched", "state", "fused_into"]
-    return made.reset_index()[wanted]
+    return means.reset_index()[wanted]
 
 
 def _mean(rows: pd.DataFrame, column: str, nodes: pd.Index) -> tuple[pd.Series, pd.Series]:
-    """The mean of a column by node and of how many rows; null where one of them is."""
+    """By node: the mean of a column (null where one value is null) and the number of rows."""
     grouped = rows.groupby("node")[column]
     count, known = grouped.size(), grouped.count()
     mean = grouped.mean().astype("Float64").where(count == known)
@@ -75,9 +76,9 @@ def _mean(rows: pd.DataFrame, column: str, nodes: pd.Index) -> tuple[pd.Series, 
 
 
 def bounds(values: pd.Series, n_steps: int, factor: int) -> list[float]:
-    """The upper ends of `n_steps` steps of a scale up to the largest value, each `factor` times the one before.
+    """The upper ends of `n_steps` steps of a scale; the last is the largest value, each is `factor` times the previous.
 
-    Empty when no value is above zero. What lies below the first step belongs to it.
+    Empty when no value is above zero. Values below the first end belong to the first step.
     """
     top = values.max()
     if pd.isna(top) or top <= 0:

@@ -19,7 +19,7 @@ def op_rows(
     begin_ns (since the pass began), duration_ns (first begin to last end over all
     threads), work_ns, barrier_ns, wait_ns (sums over threads), n_threads, and
     disk_bytes, copied_bytes, buffer_bytes: what it touched in each kind of memory
-    (null when the trace does not say). `accessed` saves working out `accesses` again.
+    (null when the trace does not say). `accessed`: the result of `accesses`, if the caller has it already.
     """
     passes = tables["passes"][["pass_id", "graph", "begin_ns"]].dropna(subset=["graph"])
     if pass_ids is not None:
@@ -46,7 +46,7 @@ def op_rows(
 
 
 def touched_by_memory(accessed: pd.DataFrame) -> pd.DataFrame:
-    """Bytes each op touched, one column per kind of memory; null where one operand is unknown."""
+    """Bytes that each op touched, one column per kind of memory; null where those of one operand are not known."""
     rows = accessed[accessed["memory"].notna()]
     keys = ["pass_id", "node", "memory"]
     grouped = rows.groupby(keys, observed=True)["touched_bytes"]

@@ -1,4 +1,4 @@
-"""A pass from its begin to its end: what lies in operations, and what before, between and after them."""
+"""How the duration of a pass is made up: time in operations, and time before, between and after them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PARTS = ("ops_ns", *OUTSIDE_OPS)
 def pass_parts(tables: Tables) -> pd.DataFrame:
     """The parts of each pass that has an end and at least one timed operation: wall time, ns.
 
-    Columns: pass_id, duration_ns, ops_ns (executed operations, each from its first thread's begin to its last
-    thread's end), before_ns (until the first operation or split begins: llama.cpp prepares the graph, threads wake),
-    between_ns (from the end of one to the begin of the next: the barrier, and nodes without elements),
-    between_splits_ns (the same where the next belongs to another split of the scheduler), after_ns (from the last
-    end to the end of the pass), elsewhere_ns (splits that other backends ran, from hand-over to finish), and
-    apart_ns: how far the sum of all parts lies from the duration. It is 0 where operations follow one another within
-    their pass; what overlaps or lies outside the pass adds to it.
+    Columns: pass_id, duration_ns, ops_ns (executed operations, each from the begin of its first thread to the end of
+    its last thread), before_ns (until the first operation or split begins: llama.cpp prepares the graph, threads
+    wake), between_ns (from the end of an operation to the begin of the next: the barrier, and nodes without
+    elements), between_splits_ns (the same, where the next operation belongs to another split), after_ns (from the end
+    of the last operation to the end of the pass), elsewhere_ns (splits that other backends ran, from hand-over to
+    finish), and apart_ns (time in which operations overlap or lie outside the pass; 0 in a sound trace, where the
+    parts add up to the duration).
     """
     passes = with_duration(tables).dropna(subset=["graph", "duration_ns"])
     items = _items(tables, passes["pass_id"])
@@ -49,15 +49,15 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
             "overlap_ns": (-gap).clip(0),
         }
     )
-    made = sums.groupby("pass_id").sum()
+    table = sums.groupby("pass_id").sum()
     ends = items.groupby("pass_id").agg(first=("begin_ns", "min"), last=("end_ns", "max"))
-    made = passes.set_index("pass_id")[["begin_ns", "end_ns", "duration_ns"]].join(made.join(ends), how="inner")
-    before_ns, after_ns = made["first"] - made["begin_ns"], made["end_ns"] - made["last"]
+    table = passes.set_index("pass_id")[["begin_ns", "end_ns", "duration_ns"]].join(table.join(ends), how="inner")
+    before_ns, after_ns = table["first"] - table["begin_ns"], table["end_ns"] - table["last"]
     outside = (-before_ns).clip(0) + (-after_ns).clip(0)
-    made = made.assign(before_ns=before_ns.clip(0), after_ns=after_ns.clip(0))
-    made["apart_ns"] = made.pop("overlap_ns") + outside
+    table = table.assign(before_ns=before_ns.clip(0), after_ns=after_ns.clip(0))
+    table["apart_ns"] = table.pop("overlap_ns") + outside
     wanted = ["duration_ns", *PARTS, "apart_ns"]
-    return made[wanted].astype("int64").reset_index()
+    return table[wanted].astype("int64").reset_index()
 
 
 def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Which passes a statistic may count: load and warm-up stand outside all of them."""
+"""Which passes statistics count: all but load and warm-up."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def measured(tables: Tables) -> pd.DataFrame:
 
 
 def labels(tables: Tables) -> dict[int, str]:
-    """What pages call each pass: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`; no two of a run alike."""
+    """The name of each pass on pages: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`; unique within a run."""
     passes = tables["passes"]
     known = (passes[name].astype("object") for name in ("pass_id", "kind", "produced_token", "ubatch"))
     columns = (column.where(column.notna(), None) for column in known)
-    made = {number: _label(number, kind, token, ubatch) for number, kind, token, ubatch in zip(*columns, strict=True)}
-    often = {label for label, n in Counter(made.values()).items() if n > 1}
-    return {number: f"{label} (pass {number})" if label in often else label for number, label in made.items()}
+    names = {number: _label(number, kind, token, ubatch) for number, kind, token, ubatch in zip(*columns, strict=True)}
+    often = {label for label, n in Counter(names.values()).items() if n > 1}
+    return {number: f"{label} (pass {number})" if label in often else label for number, label in names.items()}
 
 
 def _label(number: int, kind: str | None, token: int | None, ubatch: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The model files cut into pieces, a tensor or one expert of it each, and what passes used of every piece."""
+"""The model files cut into pieces (a tensor, or one expert of a tensor), and what passes touched of each piece."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tracegen.analysis.accesses import Tables, placed
 
 
 def pieces(tables: Tables) -> pd.DataFrame:
-    """One row per piece in order of the disk axis: tensor, expert (null: the tensor whole), begin, end (on the axis).
+    """One row per piece in order of the disk axis: tensor, expert (null: whole tensor), begin, end (bytes on the axis).
 
-    A tensor of stacked experts, of which MUL_MAT_ID or ADD_ID selects, is a piece per expert; every other is one. What
-    no tensor covers (header, padding) is no piece.
+    A tensor of stacked experts, from which MUL_MAT_ID or ADD_ID selects, has one piece per expert; any other tensor is
+    one piece. Bytes outside all tensors (header, padding) belong to no piece.
     """
     tensors = tables["tensors"]
     axis = tensors["file"].map(tables["files"].set_index("file")["axis_begin"]).fillna(0).astype("int64")
@@ -23,7 +23,7 @@ def pieces(tables: Tables) -> pd.DataFrame:
     number = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
     start = begin[row] + number * each[row]
     last = number == n[row] - 1
-    made = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "tensor": tensors["tensor"].to_numpy("int64")[row],
             "expert": pd.array(np.where(each[row] > 0, number, -1), dtype="Int64"),
@@ -31,12 +31,12 @@ def pieces(tables: Tables) -> pd.DataFrame:
             "end": np.where(last, begin[row] + size[row], start + each[row]),
         }
     )
-    made["expert"] = made["expert"].mask(made["expert"] < 0)
-    return made.sort_values(["begin", "end"], kind="stable", ignore_index=True)
+    table["expert"] = table["expert"].mask(table["expert"] < 0)
+    return table.sort_values(["begin", "end"], kind="stable", ignore_index=True)
 
 
 def _expert_bytes(tables: Tables) -> dict[int, int]:
-    """Bytes of one expert, by tensor, as the graphs say it."""
+    """Bytes of one expert of each tensor of stacked experts, taken from the graphs."""
     passes = tables["passes"].dropna(subset=["graph", "placement"])
     first = passes.drop_duplicates(["graph", "placement"])["pass_id"]
     rows = placed(tables, first)
@@ -46,11 +46,11 @@ def _expert_bytes(tables: Tables) -> dict[int, int]:
 
 
 def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataFrame:
-    """What each pass used of each piece: pass_id, piece, memory, n_uses, touched_bytes, work_ns.
+    """What each pass touched of each piece: pass_id, piece, memory, n_uses, touched_bytes, work_ns.
 
-    `used` is as `accesses.ranges` gives it, `cut` as `pieces`. n_uses counts operands of ops that used at least one
-    byte of the piece, touched_bytes what they used (a byte used twice counts twice), work_ns the work of these ops
-    over all threads (null where one has no time): an op that uses several pieces counts in each of them whole.
+    `used` is the result of `accesses.ranges`, `cut` that of `pieces`. n_uses counts the operands that touched at least
+    one byte of the piece; touched_bytes sums over them, so that a byte may count twice; work_ns is the work of their
+    ops over all threads (null where a time is missing). An op that touches several pieces counts fully in each.
     """
     names = ["pass_id", "piece", "memory", "n_uses", "touched_bytes", "work_ns"]
     used = used[used["end"] > used["begin"]]
@@ -80,7 +80,7 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
     spans["work_ns"] = spans["work_ns"].astype("Int64")
     operand = operand.merge(spans, on=["pass_id", "node"], how="left")
     grouped = operand.groupby(keys, observed=True)
-    made = grouped.agg(n_uses=("slot", "size"), touched_bytes=("touched_bytes", "sum")).reset_index()
+    table = grouped.agg(n_uses=("slot", "size"), touched_bytes=("touched_bytes", "sum")).reset_index()
     work = grouped["work_ns"].sum().mask(grouped["work_ns"].count() < grouped.size())
-    made["work_ns"] = work.to_numpy()
-    return made[names]
+    table["work_ns"] = work.to_numpy()
+    return table[names]

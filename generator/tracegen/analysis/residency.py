@@ -13,28 +13,28 @@ from tracegen.analysis.passes import labels
 def resident_rows(tables: Tables) -> pd.DataFrame:
     """The rows of the picture: those of the heatmap, with each load as a row of its own, in the order of the run.
 
-    Columns: pass_id, row (0 is the top), label, n_passes of the row. The tracer looks at the end of each: what
-    has not ended has no row, and one without pages in the table had none in memory.
+    Columns: pass_id, row (0 is the top), label, n_passes of the row. The tracer records residency at the end of a
+    pass: an unfinished pass has no row; a pass without pages in the table had no page of the files in memory.
     """
     ended = tables["passes"][tables["passes"]["end_ns"].notna()]
     tables = {**tables, "passes": ended}
     loads = ended.loc[ended["kind"] == "load", ["pass_id"]]
     name = labels(tables)
     shared = display_rows(tables)[["pass_id", "row", "label"]]
-    own = loads.assign(row=-1, label=[name[p] for p in loads["pass_id"]])
-    made = pd.concat([own, shared]).sort_values("pass_id", ignore_index=True)
-    new = (made["row"] != made["row"].shift()) | (made["row"] == -1)
-    made["row"] = new.cumsum() - 1
-    made["n_passes"] = made.groupby("row")["pass_id"].transform("size")
-    return made
+    load_rows = loads.assign(row=-1, label=[name[p] for p in loads["pass_id"]])
+    table = pd.concat([load_rows, shared]).sort_values("pass_id", ignore_index=True)
+    new = (table["row"] != table["row"].shift()) | (table["row"] == -1)
+    table["row"] = new.cumsum() - 1
+    table["n_passes"] = table.groupby("row")["pass_id"].transform("size")
+    return table
 
 
 def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame:
     """The share of each stretch of the disk axis that was in memory when a load or pass had ended.
 
     The axis is cut into `n_bins` stretches of equal length (the last may be shorter). Columns: pass_id, bin,
-    begin, end (of the stretch, bytes on the axis), resident_bytes. A pass after which nothing was in memory has
-    no row, a stretch of another one has.
+    begin, end (of the stretch, bytes on the axis), resident_bytes. A pass after which nothing was in memory has no
+    rows; any other pass has a row for every stretch.
     """
     files, runs = tables["files"].set_index("file"), tables["residency"]
     names = ["pass_id", "bin", "begin", "end", "resident_bytes"]
@@ -60,18 +60,19 @@ def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame
 
 
 def _bytes_between(edges: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Bytes of the runs, which are in order and apart, between each of `edges` and the next: int64."""
-    before = np.concatenate([[0], np.cumsum(end - begin)])  # bytes in the runs before each
-    run = np.searchsorted(begin, edges, "right")  # those that begin at an edge or before it
-    beyond = np.where(run > 0, np.maximum(end[run - 1] - edges, 0), 0)  # of the last of them
-    made: np.ndarray = np.diff(before[run] - beyond)
-    return made
+    """Bytes of the runs between each of `edges` and the next, int64; the runs are sorted and do not overlap."""
+    before = np.concatenate([[0], np.cumsum(end - begin)])  # bytes in all runs before each run
+    run = np.searchsorted(begin, edges, "right")  # number of runs that begin at an edge or before it
+    beyond = np.where(run > 0, np.maximum(end[run - 1] - edges, 0), 0)  # bytes of the last of them after the edge
+    between: np.ndarray = np.diff(before[run] - beyond)
+    return between
 
 
 def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
-    """Cells averaged over the passes of a row, put on `n_steps` equal steps of their share, equal neighbours joined.
+    """Cells averaged over the passes of a row, their share rounded up to `n_steps` equal steps.
 
-    Columns: row, step (0 … n_steps-1), begin, end. A stretch of which nothing was in memory has none.
+    Columns: row, step (0 … n_steps-1), begin, end; neighbours of one step are joined. A stretch of which nothing was
+    in memory has no row.
     """
     merged = cells.merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
     mean = merged.groupby(["row", "n_passes", "bin", "begin", "end"])["resident_bytes"].sum().reset_index()
@@ -86,6 +87,6 @@ def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.D
 
 
 def read_per_row(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
-    """Bytes that the process made the kernel read from storage, mean of the passes of each row: row, read_bytes."""
+    """Bytes that the process made the kernel read from storage, mean over the passes of a row: row, read_bytes."""
     read = rows.merge(tables["passes"][["pass_id", "read_bytes"]].dropna(), on="pass_id")
     return read.groupby("row")["read_bytes"].mean().astype(float).reset_index()

@@ -1,4 +1,4 @@
-"""How fast a run was, and how far repetitions of it lie apart; load and warm-up passes are outside."""
+"""How fast a run was, and how much repeated runs differ; load and warm-up passes are left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Spread:
 
 
 def speed_of(passes: pd.DataFrame) -> Speed:
-    """The speed of the passes that `passes.measured` gives."""
+    """The speed of `passes`, the result of `passes.measured`."""
     prompt, generate = passes[passes["kind"] == "prompt"], passes[passes["kind"] == "generate"]
     prompt_ns, generate_ns = total(prompt["duration_ns"]), total(generate["duration_ns"])
     prompt_tokens = total(prompt["n_tokens"])
@@ -48,7 +48,7 @@ def speed_of(passes: pd.DataFrame) -> Speed:
 
 
 def spread_of(values: Sequence[float | None]) -> Spread | None:
-    """Median and range of a value of several runs; None when there is none, or one run does not tell it."""
+    """Median and range of a value over several runs; None without runs, or when the value of one is not known."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None

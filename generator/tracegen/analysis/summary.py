@@ -1,4 +1,4 @@
-"""The key figures of a run; load and warm-up passes are outside all of them."""
+"""The key figures of a run; all of them leave out load and warm-up passes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from tracegen.tables import MEMORY_KINDS
 
 @dataclass(frozen=True)
 class Summary:
-    """Key figures; None where the trace does not say. Times in ns, sizes in bytes, rates per second.
+    """Key figures; None where the trace does not say. Times in ns, sizes in bytes, rates in tokens per second.
 
-    Of a generate pass, the median: bytes in each kind of memory, of weights (mapped and copied), and touched in all.
+    `…_token_bytes` are medians over generate passes of the bytes touched: in each kind of memory, of weights (mapped
+    and copied), and in all. `…_outside` counts load and warm-up passes.
     """
 
     n_prompt_passes: int
@@ -48,7 +49,7 @@ class Summary:
 
     @property
     def touched_share(self) -> float | None:
-        """Share of the files' bytes that any measured pass used, mapped or copied."""
+        """Share of the files' bytes that any measured pass touched, mapped or copied."""
         if self.touched_bytes is None or not self.file_bytes:
             return None
         return self.touched_bytes / self.file_bytes
@@ -57,7 +58,7 @@ class Summary:
 def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     """Bytes touched per pass: pass_id and one nullable column per kind of memory.
 
-    `ops` has the columns of `operations.op_rows`. A pass in which one op is unknown is unknown.
+    `ops` is the result of `operations.op_rows`. A pass is null where one of its ops is.
     """
     wanted = [f"{memory}_bytes" for memory in MEMORY_KINDS]
     ran = ops[ops["state"].isin(["executed", "fused"])]
@@ -67,10 +68,7 @@ def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.DataFrame) -> Summary:
-    """Key figures from the tables, the op rows, and what measured passes used of the files.
-
-    `ops`, `used` and `unseen` are as `op_rows`, `ranges` and `unseen` give them.
-    """
+    """The key figures; `ops`, `used` and `unseen` are the results of `op_rows`, `ranges` and `unseen`."""
     passes, every = measured(tables), tables["passes"]
     outside = every[~every["pass_id"].isin(passes["pass_id"])]
     prompt, generate = passes[passes["kind"] == "prompt"], passes[passes["kind"] == "generate"]
@@ -110,9 +108,9 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
 
 
 def _several_tokens(passes: pd.DataFrame) -> bool:
-    """Whether a pass may have given several tokens, or some that were thrown away: nobody knows how many.
+    """Whether the number of generated tokens is unknown: a pass may have given several, or some that were discarded.
 
-    Nor does anybody where no pass has a kind: graphs of ggml without llama.cpp.
+    It is unknown too where no pass has a kind: graphs of ggml without llama.cpp.
     """
     if len(passes) and passes["kind"].isna().all():
         return True
@@ -121,6 +119,6 @@ def _several_tokens(passes: pd.DataFrame) -> bool:
 
 
 def _median(sizes: pd.DataFrame, kinds: Sequence[str], passes: pd.DataFrame) -> int | None:
-    """The median over passes of what each touched in some kinds of memory together; None where one is unknown."""
+    """The median over passes of the bytes touched in `kinds` of memory together; None where one is not known."""
     values = sizes.loc[passes["pass_id"], [f"{memory}_bytes" for memory in kinds]].sum(axis=1, skipna=False)
     return None if values.empty or bool(values.isna().any()) else int(values.astype("float64").median())

@@ -15,12 +15,13 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
     """What each thread did during a pass, and the width of a bin in ns (0: not binned).
 
     Columns: thread, begin_ns, end_ns (since the pass began), state (work, waiting inside,
-    waiting after; the last is `ALONE` where one thread computes), node, component (null once binned and mixed). A span
-    is its work, then the waiting inside, then the wait after it: where inside the op a barrier lay is not recorded.
-    More than `max_segments` are cut into `n_bins` equal bins; each shows what took most of it.
+    waiting after; `ALONE` instead of waiting after where one thread computes), node (null in bins), component. A span
+    is work, then waiting inside, then waiting after: the trace does not say where inside the op a barrier lay. More
+    than `max_segments` segments are cut into `n_bins` equal bins; each bin has the state and component that took most
+    of its time.
     """
-    found = tables["passes"][tables["passes"]["pass_id"] == pass_id].to_dict("records")[0]
-    graph, begin = found["graph"], int(found["begin_ns"])
+    record = tables["passes"][tables["passes"]["pass_id"] == pass_id].to_dict("records")[0]
+    graph, begin = record["graph"], int(record["begin_ns"])
     spans = tables["spans"][tables["spans"]["pass_id"] == pass_id].sort_values(["thread", "begin_ns"])
     nodes = tables["graph_nodes"]
     component = nodes[nodes["graph"] == graph].set_index("node")["component"].astype("object")
@@ -28,7 +29,7 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
     length = spans[["work_ns", "barrier_ns", "wait_ns"]].to_numpy("int64").T
     stop = start + np.cumsum(length, axis=0)
     first = np.vstack([start, stop[:-1]])
-    made = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "thread": np.tile(spans["thread"].to_numpy(), 3),
             "begin_ns": first.ravel(),
@@ -38,14 +39,14 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
             "component": np.tile(spans["node"].map(component).to_numpy(object), 3),
         }
     )
-    made = made[made["end_ns"] > made["begin_ns"]].sort_values(["thread", "begin_ns"], ignore_index=True)
-    if len(made) <= max_segments:
-        return made, 0
-    return _binned(made, n_bins)
+    table = table[table["end_ns"] > table["begin_ns"]].sort_values(["thread", "begin_ns"], ignore_index=True)
+    if len(table) <= max_segments:
+        return table, 0
+    return _binned(table, n_bins)
 
 
 def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:
-    """Equal bins, each given to the (state, component) that took most of it; equal neighbours joined."""
+    """Equal bins with the (state, component) that took most time in each, neighbours joined; and their width in ns."""
     width = -(-int(rows["end_ns"].max()) // n_bins)
     begin, end = rows["begin_ns"].to_numpy("int64"), rows["end_ns"].to_numpy("int64")
     first, last = begin // width, (end - 1) // width
@@ -57,8 +58,8 @@ def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:
     sums = parts.groupby(["thread", "bin", "state", "component"], dropna=False)["share"].sum().reset_index()
     best = sums.sort_values(["thread", "bin", "share"], kind="stable").groupby(["thread", "bin"], as_index=False).last()
     same = ["thread", "state", "component"]
-    kept = best[same].astype("object").fillna("")
-    change = (kept != kept.shift()).any(axis=1) | (best["bin"] != best["bin"].shift() + 1)
+    values = best[same].astype("object").fillna("")
+    change = (values != values.shift()).any(axis=1) | (best["bin"] != best["bin"].shift() + 1)
     joined = best.groupby(change.cumsum()).agg(
         thread=("thread", "first"), state=("state", "first"), component=("component", "first"),
         begin_ns=("bin", "min"), end_ns=("bin", "max"),

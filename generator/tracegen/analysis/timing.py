@@ -1,4 +1,4 @@
-"""Where the time of the measured passes went: by component, layer, kind of op, single op."""
+"""What took the time of the measured passes: by component, layer, kind of op, single op."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def timed_ops(tables: Tables, ops: pd.DataFrame) -> pd.DataFrame:
 def outside(tables: Tables, parts: pd.DataFrame | None = None) -> pd.DataFrame:
     """Wall time of prompt and generate passes that lies in no executed operation: phase, part, duration_ns.
 
-    One row for each phase and part that takes any time; `part` as pages call it. With the operations they are the
-    whole of these passes, to the nanosecond. `parts` saves working out `pass_parts` again.
+    One row for each phase and part that takes any time; `part` is its name on pages. These parts and the operations
+    add up to the duration of the passes. `parts`: the result of `pass_parts`, if the caller has it already.
     """
     rows = pass_parts(tables) if parts is None else parts
     passes = measured(tables)
     phase = passes.loc[passes["kind"].isin(PHASES)].set_index("pass_id")["kind"].astype("object")
     rows = rows[rows["pass_id"].isin(phase.index)]
     sums = rows.groupby(rows["pass_id"].map(phase).rename("phase"))[list(OUTSIDE_OPS)].sum()
-    made = sums.rename(columns=OUTSIDE_OPS).melt(var_name="part", value_name="duration_ns", ignore_index=False)
-    return made[made["duration_ns"] > 0].reset_index()
+    table = sums.rename(columns=OUTSIDE_OPS).melt(var_name="part", value_name="duration_ns", ignore_index=False)
+    return table[table["duration_ns"] > 0].reset_index()
 
 
 def by(timed: pd.DataFrame, key: str, tokens: dict[str, int], rest: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -46,27 +46,27 @@ def by(timed: pd.DataFrame, key: str, tokens: dict[str, int], rest: pd.DataFrame
 
     Columns: phase, key, n_ops, duration_ns, work_ns, barrier_ns, wait_ns (sums), share (of all
     rows of the phase), ns_per_token (`tokens`: token rows per phase).
-    Sorted by phase, longest first. A null key is kept. `rest` is what `outside` gives: its parts are rows like any
-    other, without operations and thread times, and a share is then one of the passes' whole time.
+    Sorted by phase, longest first. A null key is kept. `rest` is the result of `outside`: its parts become rows
+    without operations and thread times, and shares are then of the whole time of the passes.
     """
     rows = timed.dropna(subset=["duration_ns"])
     grouped = rows.groupby(["phase", key], observed=True, dropna=False)
     sums = grouped[list(SUMS)].sum()
     sums["n_ops"] = grouped.size()
-    made = sums.reset_index()
+    table = sums.reset_index()
     if rest is not None:
-        other = rest.rename(columns={"part": key}).assign(n_ops=0)
-        made = pd.concat([made.astype({key: "object"}), other], ignore_index=True)
-        made = made.astype(dict.fromkeys((*SUMS, "n_ops"), "Int64"))
-    total = made.groupby("phase")["duration_ns"].transform("sum").astype("float64")
-    made["share"] = made["duration_ns"].astype("float64") / total.where(total > 0)
-    count = made["phase"].map({phase: n for phase, n in tokens.items() if n}).astype("float64")
-    made["ns_per_token"] = made["duration_ns"].astype("float64") / count
-    return made.sort_values(["phase", "duration_ns"], ascending=[True, False], ignore_index=True, kind="stable")
+        outside_rows = rest.rename(columns={"part": key}).assign(n_ops=0)
+        table = pd.concat([table.astype({key: "object"}), outside_rows], ignore_index=True)
+        table = table.astype(dict.fromkeys((*SUMS, "n_ops"), "Int64"))
+    total = table.groupby("phase")["duration_ns"].transform("sum").astype("float64")
+    table["share"] = table["duration_ns"].astype("float64") / total.where(total > 0)
+    count = table["phase"].map({phase: n for phase, n in tokens.items() if n}).astype("float64")
+    table["ns_per_token"] = table["duration_ns"].astype("float64") / count
+    return table.sort_values(["phase", "duration_ns"], ascending=[True, False], ignore_index=True, kind="stable")
 
 
 def top_ops(timed: pd.DataFrame, phase: str, limit: int = 15) -> pd.DataFrame:
-    """The graph's nodes that took most wall time in a phase, summed over its passes.
+    """The operations that took most wall time in a phase, summed over its passes; equal name, op and layer are one.
 
     Columns: name, op, layer, component, n_ops, duration_ns, work_ns, barrier_ns, wait_ns,
     share (of the phase's op wall time), node and pass_id of its longest execution.
@@ -77,19 +77,19 @@ def top_ops(timed: pd.DataFrame, phase: str, limit: int = 15) -> pd.DataFrame:
     total = float(rows["duration_ns"].sum())
     ordered = rows.sort_values("duration_ns", ascending=False, kind="stable")
     grouped = ordered.groupby(keys, dropna=False, sort=False)
-    made = grouped[list(SUMS)].sum()
-    made["n_ops"] = grouped.size()
-    made[["pass_id", "node"]] = grouped[["pass_id", "node"]].first()
-    made = made.reset_index().sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")
-    made["share"] = made["duration_ns"].astype("float64") / total if total else None
-    return made.head(limit)
+    table = grouped[list(SUMS)].sum()
+    table["n_ops"] = grouped.size()
+    table[["pass_id", "node"]] = grouped[["pass_id", "node"]].first()
+    table = table.reset_index().sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")
+    table["share"] = table["duration_ns"].astype("float64") / total if total else None
+    return table.head(limit)
 
 
 def by_layer(timed: pd.DataFrame, phase: str, tokens: Mapping[str, int], group_of: Mapping[str, str]) -> pd.DataFrame:
     """Wall time per layer and group of components in the passes of a phase, in ns.
 
     Columns: layer (null: outside all layers), group, duration_ns, ns_per_token (`tokens`: token rows per phase).
-    `group_of` names the group of each component; the group of one that it lacks is null.
+    `group_of` maps a component to its group; a component that it lacks has a null group.
     """
     rows = timed[timed["phase"] == phase].dropna(subset=["duration_ns"])
     group = rows["component"].astype("object").map(group_of).rename("group")

@@ -12,9 +12,9 @@ NODE = ("node", "name", "op", "layer", "component")
 
 
 def thread_time(ops: pd.DataFrame, measured: pd.DataFrame) -> tuple[int, int]:
-    """Duration times threads of the passes that `ops` belong to, ns, and the most threads that one of them had.
+    """The thread time (duration times threads) of the passes of `ops`, ns, and the largest number of threads.
 
-    `ops` as `operations.op_rows` gives them, `measured` with the durations of passes. Passes without an end, or
+    `ops` is the result of `operations.op_rows`, `measured` that of `passes.measured`. Passes without an end, or
     without an op whose threads were recorded, are left out.
     """
     threads = ops.dropna(subset=["n_threads"]).groupby("pass_id")["n_threads"].max()
@@ -26,11 +26,10 @@ def thread_time(ops: pd.DataFrame, measured: pd.DataFrame) -> tuple[int, int]:
 def by(ops: pd.DataFrame, measured: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Thread time per value of `keys`, most waiting first.
 
-    `ops` as `operations.op_rows` gives them, `measured` the passes that count. Columns: the keys, n_ops,
-    work_ns, barrier_ns, wait_ns (sums over threads), waiting_ns (barrier_ns + wait_ns where several threads ran the op;
-    one alone waits for nobody), share (of the thread time of these passes, see `thread_time`; null when there is
-    none), pass_id and node of the op that waited most. Executed ops count; those without times of their threads, and
-    those without elements, are left out.
+    `ops` is the result of `operations.op_rows`, `measured` the passes that count. Columns: the keys, n_ops,
+    work_ns, barrier_ns, wait_ns (sums over threads), waiting_ns (barrier_ns + wait_ns of ops that several threads ran;
+    a single thread waits for no other), share (of the thread time of these passes, see `thread_time`; null when there
+    is none), pass_id and at_node of the op that waited most. Only executed ops with thread times count.
     """
     executed = (ops["state"] == "executed").to_numpy(bool)
     rows = ops[executed & ops["pass_id"].isin(measured["pass_id"]) & ops["work_ns"].notna()]
@@ -39,10 +38,10 @@ def by(ops: pd.DataFrame, measured: pd.DataFrame, keys: Sequence[str]) -> pd.Dat
     rows = rows.assign(waiting_ns=waited, at=rows["node"])
     rows = rows.sort_values("waiting_ns", ascending=False, kind="stable")  # passes and nodes are in order
     grouped = rows.groupby(list(keys), dropna=False, sort=False, observed=True)
-    made = grouped[[*TIMES, "waiting_ns"]].sum()
-    made.insert(0, "n_ops", grouped.size())
+    table = grouped[[*TIMES, "waiting_ns"]].sum()
+    table.insert(0, "n_ops", grouped.size())
     whole, _ = thread_time(rows, measured)
-    made["share"] = made["waiting_ns"].astype("float64") / whole if whole else None
-    made[["pass_id", "at_node"]] = grouped[["pass_id", "at"]].first()
-    ordered = made.reset_index().astype({key: "object" for key in ("op", "component") if key in keys})
+    table["share"] = table["waiting_ns"].astype("float64") / whole if whole else None
+    table[["pass_id", "at_node"]] = grouped[["pass_id", "at"]].first()
+    ordered = table.reset_index().astype({key: "object" for key in ("op", "component") if key in keys})
     return ordered.sort_values(["waiting_ns", *keys], ascending=[False] + [True] * len(keys), ignore_index=True)
