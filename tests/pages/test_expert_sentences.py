@@ -137,9 +137,17 @@ def test_the_last_token_chose_nothing() -> None:
     ],
 )
 def test_in_which_order_the_experts_of_a_token_stand(given: dict[str, int], said: str) -> None:
-    made = say.of_tokens_caption(**given)
-    assert said in made and say.HELD in made
-    assert ("the CSV has all" in made) == (given["n_shown"] < given["n_tokens"])
+    caption = say.of_tokens_caption(**given, last="")
+    assert said in caption and say.HELD in caption
+    assert ("the CSV has all" in caption) == (given["n_shown"] < given["n_tokens"])
+
+
+def test_captions_name_the_token_that_no_row_holds_once() -> None:
+    last = say.last_token(7, windowed=False)
+    of_tokens = say.of_tokens_caption(n_ordered=7, n_tokens=7, n_shown=7, last=last)
+    for caption in (of_tokens, tokens_caption(last=last)):
+        assert caption.lower().count("no row holds") == 1 and last in caption
+    assert "no row holds" not in tokens_caption().lower(), "a later row may hold it"
 
 
 def test_the_table_of_a_layer() -> None:

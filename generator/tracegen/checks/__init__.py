@@ -1,1 +1,1 @@
-"""The verdict: what each check of a run found, and its limit."""
+"""The verdict of a run: its checks, each with finding and limit."""

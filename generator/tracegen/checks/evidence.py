@@ -1,4 +1,4 @@
-"""What the checks of a run look at, and how each of them states what it found."""
+"""The input of the checks of a run, and helpers that state a finding."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ Tables = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the checks look at: the tables, what the trace says of itself, llama.cpp's counters, the model.
+    """The input of all checks.
 
-    `n_layers_ahead` of the `n_layers` predict further tokens: llama.cpp runs them only to draft. `data_begin` is
-    where the tensors of each file begin, `alignment` the bytes to which they are aligned.
+    `tables` are those of the run, `trace` is the reader's description of the trace, `timings` are llama.cpp's own
+    counters. Of the model: `n_layers`, of which the last `n_layers_ahead` only draft tokens; for each file
+    `data_begin`, where its tensors begin, and `alignment`, both in bytes. `tokens_asked` and `warmup` are settings;
+    None: not known. `exit_status` is negative for a signal; `stopped`: tracegen ended the recording.
     """
 
     tables: Tables
@@ -36,16 +38,16 @@ class Evidence:
     stopped: bool = False
 
 
-def check(key: Key, title: str, state: CheckState | bool, found: object, limit: str, detail: str = "") -> Check:
-    """A check with its figure and limit; True passed, False failed."""
+def check(key: Key, title: str, state: CheckState | bool, finding: object, limit: str, detail: str = "") -> Check:
+    """A check with its finding and limit; the state True means passed, False failed."""
     if isinstance(state, bool):
         state = "passed" if state else "failed"
-    return Check(key.value, title, state, str(found), limit, detail)
+    return Check(key.value, title, state, str(finding), limit, detail)
 
 
-def counted(number: int, one: str, several: str) -> str:
+def counted(number: int, singular: str, plural: str) -> str:
     """`1 pass`, `3 passes`."""
-    return f"{count(number)} {one if number == 1 else several}"
+    return f"{count(number)} {singular if number == 1 else plural}"
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Key(StrEnum):
-    """The key of a check, as run.json and the pages have it."""
+    """The key of a check in run.json and on pages."""
 
     DROPPED_EVENTS = "dropped_events"
     TRACE_COMPLETE = "trace_complete"

@@ -1,4 +1,4 @@
-"""The checks of times: whether they add up, what tracing cost, what delayed the threads."""
+"""The checks of times: whether parts add up, what tracing cost, what delayed threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
 
 WARN_COST, FAIL_COST = 0.01, 0.10
-WARN_DELAY = 0.02  # of thread time: a pass of 0.2 ms is as long as a twentieth of a kernel's time slice
+WARN_DELAY = 0.02  # of thread time
 WARN_SKEW = 1.2
 
 
@@ -24,15 +24,15 @@ def parts(e: Evidence) -> Check:
     if rows.empty:
         return check(Key.TIME_ACCOUNTED, title, "not checked", "no pass with timed operations", limit)
     apart = int(rows["apart_ns"].sum())
-    found = f"{counted(len(rows), 'pass', 'passes')}, {count(apart)} ns apart"
+    finding = f"{counted(len(rows), 'pass', 'passes')}, {count(apart)} ns apart"
     worst = rows.sort_values("apart_ns").iloc[-1]
     where = f"most in pass {worst['pass_id']}, {count(worst['apart_ns'])} ns"
     detail = f"operations overlap or lie outside their pass: {where}"
-    return check(Key.TIME_ACCOUNTED, title, apart == 0, found, limit, detail if apart else "")
+    return check(Key.TIME_ACCOUNTED, title, apart == 0, finding, limit, detail if apart else "")
 
 
 def cost(e: Evidence) -> Check:
-    """The worst phase decides; the median pass stands for a phase."""
+    """The cost of tracing as a share of pass time: the median pass of each phase; the worst phase decides."""
     limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
     title = "Tracing costs little of the passes' time"
     costs = pass_costs(e.tables, e.trace)
@@ -41,7 +41,7 @@ def cost(e: Evidence) -> Check:
         return check(Key.TRACING_COST, title, "not checked", "not measured", limit)
     worst = max(shares.values())
     state: CheckState = "passed" if worst <= WARN_COST else "warning" if worst <= FAIL_COST else "failed"
-    found = ", ".join(f"{phase} {percent(share, 2)}" for phase, share in sorted(shares.items()))
+    finding = ", ".join(f"{phase} {percent(share, 2)}" for phase, share in sorted(shares.items()))
     hooks = {p: ns for p, ns in e.trace["hook_ns"].items() if p in set(costs["pass_id"])}
     per_pass = sorted(hooks.values())[len(hooks) // 2] / 1e3 if hooks else math.nan
     detail = (
@@ -50,33 +50,33 @@ def cost(e: Evidence) -> Check:
     )
     if not e.trace["hooks_inside"]:
         detail += "; this includes what was recorded between passes, which these hooks could not tell apart"
-    return check(Key.TRACING_COST, title, state, found, limit, detail)
+    return check(Key.TRACING_COST, title, state, finding, limit, detail)
 
 
 def interference(e: Evidence) -> Check:
-    """Runnable threads without a processor; waits for the disk do not count."""
+    """The share of thread time spent runnable without a processor; waits for the disk do not count."""
     title, limit = "Threads hardly waited for a processor", f"\u2264 {percent(WARN_DELAY)} of thread time"
-    found = disturbance(e.tables)
-    if found.share is None:
+    delays = disturbance(e.tables)
+    if delays.share is None:
         return check(Key.INTERFERENCE, title, "not checked", "not recorded", limit)
-    state: CheckState = "passed" if found.share <= WARN_DELAY else "warning"
-    text = f"{percent(found.share, 1)} of thread time"
-    if found.n_passes > 1:
-        text += f", {percent(found.worst_share or 0)} in the worst of {count(found.n_passes)} passes"
-    return check(Key.INTERFERENCE, title, state, text, limit, _whose(e, found) if state == "warning" else "")
+    state: CheckState = "passed" if delays.share <= WARN_DELAY else "warning"
+    text = f"{percent(delays.share, 1)} of thread time"
+    if delays.n_passes > 1:
+        text += f", {percent(delays.worst_share or 0)} in the worst of {count(delays.n_passes)} passes"
+    return check(Key.INTERFERENCE, title, state, text, limit, _whose(e, delays) if state == "warning" else "")
 
 
-def _whose(e: Evidence, found: Disturbance) -> str:
-    """Who had the processors: threads of the run, if it has more than processors it may use, else other programs."""
+def _whose(e: Evidence, delays: Disturbance) -> str:
+    """Why threads had no processor: the run has more threads than it may use processors, or other programs ran."""
     allowed = e.trace["processors_allowed"]
-    if allowed is not None and found.n_threads > allowed:
+    if allowed is not None and delays.n_threads > allowed:
         processors = counted(allowed, "processor", "processors")
-        return f"{found.n_threads} threads on {processors} take them from each other; set fewer `threads`"
+        return f"{delays.n_threads} threads on {processors} take them from each other; set fewer `threads`"
     return "other programs had the processors, or threads of this program that compute nothing"
 
 
 def stopped(e: Evidence) -> Check:
-    """No thread ran or waited for a processor; a pass in which the disk was read waited for that."""
+    """Passes in which no thread ran or waited for a processor, though nothing was read from the disk."""
     title = "No pass stood still"
     limit = (
         f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, waits for the disk left out"
@@ -84,20 +84,20 @@ def stopped(e: Evidence) -> Check:
     passes = e.tables["passes"]
     if passes.loc[~passes["kind"].isin(OUTSIDE).to_numpy(bool), "blocked_ns"].isna().all():
         return check(Key.NOT_STOPPED, title, "not checked", "not recorded", limit)
-    found = disturbance(e.tables)
-    text = f"{counted(found.n_stopped, 'pass', 'passes')}, {found.stopped_ns / 1e9:,.2f} s together"
-    if found.n_blocked > found.n_stopped:
-        text += f"; {count(found.n_blocked - found.n_stopped)} more waited while files were read"
+    delays = disturbance(e.tables)
+    text = f"{counted(delays.n_stopped, 'pass', 'passes')}, {delays.stopped_ns / 1e9:,.2f} s together"
+    if delays.n_blocked > delays.n_stopped:
+        text += f"; {count(delays.n_blocked - delays.n_stopped)} more waited while files were read"
     detail = (
         "no thread ran or waited for a processor, nothing was read, and no page fault began a read: the program was "
         "stopped (SIGSTOP, a debugger), the machine was suspended, or it waited for something other than the disk"
     )
-    state: CheckState = "passed" if found.n_stopped == 0 else "warning"
-    return check(Key.NOT_STOPPED, title, state, text, limit, detail if found.n_stopped else "")
+    state: CheckState = "passed" if delays.n_stopped == 0 else "warning"
+    return check(Key.NOT_STOPPED, title, state, text, limit, detail if delays.n_stopped else "")
 
 
 def skew(e: Evidence) -> Check:
-    """Where a few passes are long, the mean says little about the other tokens."""
+    """The mean of the token times over their median: a few long passes make the mean misleading."""
     title = "Mean and median of the token times agree"
     limit = f"mean within a factor of {WARN_SKEW} of the median"
     measured = token_skew(e.tables)
@@ -106,5 +106,5 @@ def skew(e: Evidence) -> Check:
     ratio, n = measured
     state: CheckState = "passed" if 1 / WARN_SKEW <= ratio <= WARN_SKEW else "warning"
     detail = "some passes took much longer than most and dominate sums and rates; the figure of token times shows which"
-    found = f"mean {ratio:.2f} times the median of {count(n)} generate passes"
-    return check(Key.EVEN_TOKENS, title, state, found, limit, detail if state == "warning" else "")
+    finding = f"mean {ratio:.2f} times the median of {count(n)} generate passes"
+    return check(Key.EVEN_TOKENS, title, state, finding, limit, detail if state == "warning" else "")

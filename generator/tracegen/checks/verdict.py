@@ -1,4 +1,4 @@
-"""The checks that decide what a run may be used for. Each can fail; each states figure and limit."""
+"""The checks that decide the verdict of a run. Each states its finding and its limit."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
 from tracegen.tables import empty
 
-PADDING = 4096  # bytes: a gap below it is padding in any file, for some programs pad tensors to pages
+PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some programs pad to pages
 
 
 def checks_of(evidence: Evidence) -> tuple[Check, ...]:
-    """All checks, in the order of DESIGN: evidence, accounting, agreement, model, time."""
+    """All checks, in this order: evidence, accounting, agreement, model, time."""
     return tuple(run_check(evidence) for run_check in _CHECKS)
 
 
 def all_checks() -> tuple[Check, ...]:
-    """Every check as it stands for a run of which nothing was recorded: for its key, title and limit."""
+    """All checks of a run without any record: the reference page takes their keys, titles and limits."""
     counts = (
         "dropped",
         "skipped_passes",
@@ -47,9 +47,9 @@ def _dropped(e: Evidence) -> Check:
 
 
 def _complete(e: Evidence) -> Check:
-    """A killed process leaves a readable prefix, and a page made of it must say so."""
+    """Whether the trace was closed in order: a killed process leaves a readable prefix, and its pages must say so."""
     whole = bool(e.trace["ended"]) and e.trace["unsealed_chunks"] == 0 and e.trace["open_computes"] == 0
-    found = (
+    finding = (
         "closed in order"
         if whole
         else f"ends early: {e.trace['unsealed_chunks']} chunks unsealed, {e.trace['open_computes']} graphs unfinished"
@@ -58,8 +58,8 @@ def _complete(e: Evidence) -> Check:
     if whole and e.exit_status and not e.stopped:
         state = "warning" if e.exit_status > 0 else "failed"
         how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
-        found += f"; the program ended {how}"
-    return check(Key.TRACE_COMPLETE, "The trace was closed in order", state, found, "closed in order")
+        finding += f"; the program ended {how}"
+    return check(Key.TRACE_COMPLETE, "The trace was closed in order", state, finding, "closed in order")
 
 
 def _nodes(e: Evidence) -> Check:
@@ -87,14 +87,14 @@ def _threads(e: Evidence) -> Check:
 
 
 def _windowed(e: Evidence) -> bool:
-    """Whether passes were left out because they lay outside the window that was asked for."""
+    """Whether passes were left out because they lay outside the recorded window."""
     return bool(e.trace["skipped_passes"])
 
 
 def _only_ggml(e: Evidence) -> bool:
-    """Whether graphs ran and nothing of llama.cpp: nothing is known of what the program computed."""
-    seen = e.tables["contexts"].empty and e.tables["files"].empty and e.warmup is None
-    return seen and not e.tables["passes"].empty and bool(e.tables["passes"]["kind"].isna().all())
+    """Whether the program ran graphs of ggml without llama.cpp: the trace names no model and no kind of pass."""
+    no_model = e.tables["contexts"].empty and e.tables["files"].empty and e.warmup is None
+    return no_model and not e.tables["passes"].empty and bool(e.tables["passes"]["kind"].isna().all())
 
 
 _ONLY_GGML = "a program that uses ggml without llama.cpp: each graph is a pass"
@@ -127,14 +127,14 @@ def _tokens(e: Evidence) -> Check:
 
 
 def _asked(e: Evidence) -> Check:
-    """llama.cpp stops early when the context is full: what was measured is true, but less than was asked."""
+    """Whether the run gave as many tokens as the setting says; llama.cpp stops early when the context is full."""
     passes = e.tables["passes"]
     n = int(passes["produced_token"].notna().sum())
     title = "As many tokens were generated as asked for"
     if e.tokens_asked is None:
         several = passes["kind"].isin(["mixed", "draft", "verify"]).any()  # one pass may give more than one, or none
-        found = "not known" if several or _only_ggml(e) else count(n)
-        return check(Key.TOKENS_ASKED, title, "not checked", found, "the setting `tokens`")
+        finding = "not known" if several or _only_ggml(e) else count(n)
+        return check(Key.TOKENS_ASKED, title, "not checked", finding, "the setting `tokens`")
     state: CheckState = "passed" if n == e.tokens_asked else "warning"
     detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
     return check(Key.TOKENS_ASKED, title, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
@@ -142,13 +142,13 @@ def _asked(e: Evidence) -> Check:
 
 def _layers(e: Evidence) -> Check:
     nodes = e.tables["graph_nodes"]
-    found = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
+    n_layers = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
     title = "Layers agree with the model's metadata"
     if e.n_layers is None or nodes.empty:
-        return check(Key.LAYERS_AGREE, title, "not checked", count(found), "block_count")
-    agree = e.n_layers - e.n_layers_ahead <= found <= e.n_layers
+        return check(Key.LAYERS_AGREE, title, "not checked", count(n_layers), "block_count")
+    agree = e.n_layers - e.n_layers_ahead <= n_layers <= e.n_layers
     ahead = f", of which the last {e.n_layers_ahead} only draft" if e.n_layers_ahead else ""
-    return check(Key.LAYERS_AGREE, title, agree, count(found), f"block_count = {e.n_layers}{ahead}")
+    return check(Key.LAYERS_AGREE, title, agree, count(n_layers), f"block_count = {e.n_layers}{ahead}")
 
 
 def _first_op(e: Evidence) -> Check:
@@ -161,15 +161,15 @@ def _first_op(e: Evidence) -> Check:
         )  # fmt: skip
     ops = e.tables["graph_nodes"]
     first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
-    found = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
+    first_ops = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
     return check(
-        Key.FIRST_OP, "Each pass begins with the embedding lookup", found == ["GET_ROWS"], ", ".join(found) or "none",
-        "GET_ROWS",
+        Key.FIRST_OP, "Each pass begins with the embedding lookup", first_ops == ["GET_ROWS"],
+        ", ".join(first_ops) or "none", "GET_ROWS",
     )  # fmt: skip
 
 
 def _op_mix(e: Evidence) -> Check:
-    """An attention model multiplies, normalises and rotates; a MoE also routes."""
+    """A language model multiplies and normalises; one with experts also selects experts."""
     if e.tables["graph_nodes"].empty:
         limit = "MUL_MAT and a norm; with experts their routing"
         return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "no graph", limit)
@@ -206,7 +206,7 @@ def _offsets(e: Evidence) -> Check:
 
 
 def _tiles(e: Evidence) -> Check:
-    """Between tensors lies padding alone: less than the file aligns them to, or than a page."""
+    """Tensors do not overlap, and gaps between them are padding: smaller than the file's alignment, or than a page."""
     title = "Tensors tile their file"
     tensors, files = e.tables["tensors"], e.tables["files"]
     if tensors.empty or not e.data_begin:
@@ -218,7 +218,7 @@ def _tiles(e: Evidence) -> Check:
         gaps = _gaps(tensors[tensors["file"] == number], data_begin, size)
         overlaps += int((gaps < 0).sum())
         allowed = max(PADDING, alignment)
-        if gaps.max() / allowed > largest / limit_bytes:  # of several files the one that comes closest to its limit
+        if gaps.max() / allowed > largest / limit_bytes:  # report the file whose gap comes closest to its limit
             largest, limit_bytes = int(gaps.max()), allowed
             why = f"general.alignment of {path} is {count(alignment)} B" if alignment > PADDING else ""
     return check(
@@ -228,9 +228,9 @@ def _tiles(e: Evidence) -> Check:
 
 
 def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
-    """Bytes before, between and behind the tensors of a file; below zero where they overlap or reach beyond it.
+    """Bytes before, between and after the tensors of a file, int64; negative where they overlap or exceed the file.
 
-    A file without tensors need not reach its data section: that is no gap.
+    A file without tensors may end before its data section: that is no gap.
     """
     placed = tensors.sort_values(["offset", "size_bytes"])
     begin = placed["offset"].to_numpy("int64")
@@ -247,7 +247,7 @@ def _monotone(e: Evidence) -> Check:
 
 
 def _even(e: Evidence) -> Check:
-    """Times of operations in a pass during which the machine slept are not known."""
+    """If the machine sleeps during a pass, the clock of the events stops and the times in that pass are wrong."""
     apart = int(e.trace["clock_uneven_ns"])
     return check(
         Key.EVEN_CLOCK, "The clock of the events kept pace with the system clock", apart == 0,
@@ -262,7 +262,7 @@ def _zero(e: Evidence) -> Check:
 
 
 def _untouched(e: Evidence) -> Check:
-    """Weights that no token touched are a finding; an op that read unknown rows or experts of one is a gap."""
+    """Weights that no token touched; a warning where the trace does not say which rows or experts an op read."""
     title = "Weights that no token touched are listed"
     tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
     if tensors.empty or ids.empty:
@@ -270,12 +270,12 @@ def _untouched(e: Evidence) -> Check:
     used, read = tensors_read(e.tables, ids)
     never = tensors[~tensors["tensor"].isin(used | read)]
     gaps = tensors[tensors["tensor"].isin(read)]
-    found = f"{len(never)} of {len(tensors)} tensors, {count(never['size_bytes'].sum())} B"
+    finding = f"{len(never)} of {len(tensors)} tensors, {count(never['size_bytes'].sum())} B"
     if len(gaps):
         detail = f"operations read these; which rows or experts was not recorded: {_some(gaps['name'])}"
-        found += f"; {count(len(gaps))} more were read, which part was not recorded"
-        return check(Key.NEVER_TOUCHED, title, "warning", found, "a list, and no gap", detail)
-    return check(Key.NEVER_TOUCHED, title, "passed", found, "a list, and no gap", _some(never["name"]))
+        finding += f"; {count(len(gaps))} more were read, which part was not recorded"
+        return check(Key.NEVER_TOUCHED, title, "warning", finding, "a list, and no gap", detail)
+    return check(Key.NEVER_TOUCHED, title, "passed", finding, "a list, and no gap", _some(never["name"]))
 
 
 def _some(names: pd.Series) -> str:
@@ -292,18 +292,18 @@ def _buffers(e: Evidence) -> Check:
     when = {event: buffers[events == event].set_index("buffer_id")["time_ns"] for event in ("alloc", "free")}
     allocated = when["alloc"].reindex(when["free"].index)
     wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
-    found = f"{count(begun)} allocated, {count(ended)} freed"
+    finding = f"{count(begun)} allocated, {count(ended)} freed"
     if wrong:
         return check(
-            Key.BUFFERS_BALANCE, title, "failed", f"{found}, {count(wrong)} of them while not allocated", limit
+            Key.BUFFERS_BALANCE, title, "failed", f"{finding}, {count(wrong)} of them while not allocated", limit
         )
-    if e.stopped:  # its trace was closed while it held them
-        return check(Key.BUFFERS_BALANCE, title, "not checked", f"{found} until the trace was closed", limit)
-    return check(Key.BUFFERS_BALANCE, title, "passed" if begun == ended else "warning", found, limit)
+    if e.stopped:  # the trace was closed while buffers were still allocated
+        return check(Key.BUFFERS_BALANCE, title, "not checked", f"{finding} until the trace was closed", limit)
+    return check(Key.BUFFERS_BALANCE, title, "passed" if begun == ended else "warning", finding, limit)
 
 
 def _one_run(e: Evidence) -> Check:
-    """The reader refuses segments whose headers differ; a file may still have been given another run's name."""
+    """All headers and file names carry one run id; the reader compares the headers, so names are compared here."""
     misnamed = int(e.trace["n_misnamed"])
     return check(
         Key.ONE_RUN_ID, "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
@@ -313,24 +313,24 @@ def _one_run(e: Evidence) -> Check:
 
 
 def _kinds(e: Evidence) -> Check:
-    """A warm-up is there if it was asked for, and only then; passes of no known kind are counted.
+    """A warm-up pass exists if and only if the setting asks for one; passes of unknown kind are counted.
 
-    Where it is not known whether there should be one, or a window left it out, only the unknown kinds count.
+    The warm-up is not compared if the setting is not known, or if a window may have left the pass out.
     """
     kinds = e.tables["passes"]["kind"]
     title = "Load and warm-up are told apart from other passes"
     if _only_ggml(e):
-        found = f"no loads and no contexts, {count(len(kinds))} graphs"
-        return check(Key.PASS_KINDS, title, "not checked", found, "0 unknown", _ONLY_GGML)
+        finding = f"no loads and no contexts, {count(len(kinds))} graphs"
+        return check(Key.PASS_KINDS, title, "not checked", finding, "0 unknown", _ONLY_GGML)
     n = int((kinds == "warmup").sum())
     unknown = int(kinds.isna().sum())
-    asked = None if _windowed(e) else e.warmup
-    wrong = asked is not None and (n > 0) != asked
+    expected = None if _windowed(e) else e.warmup
+    wrong = expected is not None and (n > 0) != expected
     state: CheckState = "failed" if wrong else "warning" if unknown else "passed"
     return check(
         Key.PASS_KINDS, title, state,
         f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
-        "0 unknown" if asked is None else "warm-up on" if asked else "warm-up off",
+        "0 unknown" if expected is None else "warm-up on" if expected else "warm-up off",
         "a graph that evaluates no tokens, for example a shift of the KV cache, has no known kind" if unknown else "",
     )  # fmt: skip
 

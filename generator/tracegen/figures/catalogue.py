@@ -1,4 +1,4 @@
-"""Every figure, table and explorer of the pages, in their order: pages, notebook, reference and downloads follow it."""
+"""Every figure, table and explorer in their order on pages; notebook, reference page and downloads read this list."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
 CHARTS: Mapping[str, Figure] = {part.key: part for part in FIGURES if isinstance(part, Figure)}
 _BY_KEY: Mapping[str, Part] = {part.key: part for part in FIGURES}
 
-# What is refused by the key under which the reference page lists it: key figures first.
+# Key of a key figure, figure, table or explorer -> the checks that it needs.
 NEEDS: Mapping[str, tuple[Need, ...]] = {
     **needs.KEY_FIGURES,
     **{part.key: part.needs for part in FIGURES if part.needs},
@@ -87,7 +87,7 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
 
 
 def part_of(key: str) -> Part | None:
-    """The figure, table or explorer with this key; graphs and their blocks are numbered and share one each."""
+    """The figure, table or explorer with this key, None if unknown; graph-3 and graph-3-block-1 lose their numbers."""
     return _BY_KEY.get(re.sub(r"^graph-\d+(-block)?(-\d+)?$", r"graph\1", key))
 
 
@@ -107,7 +107,7 @@ def figures_of(check: str) -> tuple[str, ...]:
 
 
 def why(check: str) -> str:
-    """What a failed check makes of the figures that need it; empty when none does."""
+    """Why figures that need a check are false if it failed; empty when no figure needs it."""
     return next((need.why for of in NEEDS.values() for need in of if check in need.checks), "")
 
 

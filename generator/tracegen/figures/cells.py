@@ -1,4 +1,4 @@
-"""The cells and heads of tables, as values: all text still unescaped."""
+"""The cells and heads of tables; their text is not escaped yet."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from tracegen.words import quantities as q
 
-LONGEST = 120  # letters of a name that a cell shows
+LONGEST = 120  # characters: a longer name is shortened in its cell
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: `bar` (0 … 1) draws a thin bar, `href` a link, `exact` is the title on hover.
+    """A table cell: `bar` (0 … 1) draws a thin bar, `href` a link, `dot` the colour of a group; `exact` is the title.
 
-    A name in code that is longer than a line or two is shown by its ends, and whole in the title and the CSV.
+    A cell shows only both ends of a name (`code`) that is longer than LONGEST; its title and the CSV have all of it.
     """
 
     text: str
@@ -27,19 +27,19 @@ class Cell:
 
     @property
     def shown(self) -> str:
-        """The text as it stands in the cell."""
+        """The text in the cell, shortened if it is a long name."""
         long = self.code and len(self.text) > LONGEST
         return f"{self.text[: LONGEST - 30]} … {self.text[-24:]}" if long else self.text
 
     @property
     def title(self) -> str:
-        """What is told on hover: the exact value, or the whole of a name that is not shown whole."""
+        """The text that appears on hover: the exact value, or the full text of a shortened name."""
         return self.exact or (self.text if self.shown != self.text else "")
 
 
 @dataclass(frozen=True)
 class Head:
-    """A column's head: label, unit, and whether numbers stand below it."""
+    """A column's head: label, unit, and whether the column holds numbers."""
 
     label: str
     unit: str = ""
@@ -64,8 +64,8 @@ def size(value: Any) -> Cell:
     return Cell(q.decimal(mib, 3 if 0 < mib < 1 else 2), number=True, exact=f"{q.count(value)} bytes")
 
 
-def share(used: Any, whole: float) -> Cell:
-    """Which part of a whole was used, with its bar; none where that is unknown."""
-    if not q.known(used) or not whole:
+def share(part: Any, whole: float) -> Cell:
+    """`part` as a percentage of `whole`, with its bar; no bar where it is not known."""
+    if not q.known(part) or not whole:
         return Cell(q.UNKNOWN, number=True)
-    return Cell(q.percent(used / whole), number=True, bar=used / whole)
+    return Cell(q.percent(part / whole), number=True, bar=part / whole)

@@ -1,4 +1,4 @@
-"""What all figures of a run share: its tables, its facts, and the analyses made once."""
+"""What all figures of a run share: tables, facts, and analyses."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ OUTSIDE = "Load and warm-up are left out of every statistic."
 
 @dataclass
 class Context:
-    """A run under report, and the analyses of it that several figures need: each is made once, when it is asked for.
+    """A run and the analyses that several figures need; each analysis is computed once, on first use.
 
-    `tables` are the contract's.
+    `tables` has every table of `tracegen.tables`, by name.
     """
 
     run: Run
@@ -48,12 +48,12 @@ class Context:
 
     @cached_property
     def labels(self) -> dict[int, str]:
-        """What each pass is called."""
+        """The name of each pass."""
         return passes.labels(self.tables)
 
     @cached_property
     def held(self) -> dict[int, int]:
-        """The generated token that the row of a pass holds, by pass; those of which it is known."""
+        """Pass -> the generated token that a row of it holds, where that is known."""
         rows = held.held(self.tables).dropna(subset=["generated_token"])
         return {int(p): int(k) for p, k in zip(rows["pass_id"], rows["generated_token"], strict=True)}
 
@@ -64,10 +64,10 @@ class Context:
 
     @cached_property
     def _accesses(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Accesses, ranges and what is unseen of all passes; the operands they are made from are large and not kept."""
-        rows, given = accesses.placed(self.tables), self.tables
-        ranges, unseen = accesses.ranges(given, rows=rows), accesses.unseen(given, rows=rows)
-        return accesses.accesses(given, rows=rows), ranges, unseen
+        """The results of `accesses`, `ranges` and `unseen` for all passes; the large table of operands is not kept."""
+        rows, tables = accesses.placed(self.tables), self.tables
+        ranges, unseen = accesses.ranges(tables, rows=rows), accesses.unseen(tables, rows=rows)
+        return accesses.accesses(tables, rows=rows), ranges, unseen
 
     @property
     def accessed(self) -> pd.DataFrame:
@@ -81,7 +81,7 @@ class Context:
 
     @cached_property
     def display_rows(self) -> pd.DataFrame:
-        """Which row of a picture of all passes each of them belongs to."""
+        """The row of the heatmap for each pass."""
         return heatmap.display_rows(self.tables)
 
     @cached_property
@@ -96,7 +96,7 @@ class Context:
 
     @property
     def unseen(self) -> pd.DataFrame:
-        """Tensors that measured passes touched in rows or experts that the trace does not hold."""
+        """Operands of measured passes whose touched rows or experts the trace does not hold."""
         rows = self._accesses[2]
         return rows[rows["pass_id"].isin(self.measured["pass_id"])]
 
@@ -112,7 +112,7 @@ class Context:
 
     @cached_property
     def pass_parts(self) -> pd.DataFrame:
-        """What each pass consists of: operations, and what lies before, between and after them."""
+        """The time of each pass in operations, and before, between and after them."""
         return pass_parts.pass_parts(self.tables)
 
     @cached_property
@@ -138,7 +138,7 @@ class Context:
 
     @property
     def phase(self) -> str:
-        """The passes that stand for a token: generate, or prompt where the run generated nothing more."""
+        """The phase that figures of one token show: generate, or prompt if there is no generate pass."""
         return "generate" if self.summary.n_generate_passes else "prompt"
 
     @cached_property
@@ -170,14 +170,14 @@ class Context:
         return routing.layers(self.choice.counts)
 
     def fact(self, *path: str) -> Any:
-        """A fact by its path, or None when any step is absent."""
-        found: Any = self.run.facts
+        """The fact at a path of keys, or None when a key is absent."""
+        value: Any = self.run.facts
         for step in path:
-            found = found.get(step) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(step) if isinstance(value, Mapping) else None
+        return value
 
     def flag(self, *path: str) -> bool:
-        """Whether a fact is true; absent is not."""
+        """Whether the fact at a path of keys is true; False when it is absent."""
         return self.fact(*path) is True
 
     @property
@@ -187,13 +187,13 @@ class Context:
 
     @property
     def time_note(self) -> str:
-        """What must stand above every figure of times when a check of times did not pass; else empty."""
+        """The note above figures of times if a check of times did not pass; else empty."""
         warned = {c.key: c for c in self.run.checks if c.state in ("warning", "failed")}
         return sentences.times_with_care([warned[key] for key in NOTED_ABOVE_TIMES if key in warned])
 
     @property
     def gaps(self) -> str:
-        """What must stand beside every figure of touched bytes when some of them are unknown; else empty."""
+        """The note in captions of touched bytes if the rows or experts of some tensors are not known; else empty."""
         names = [printable(name) for name in self.unseen["source_name"].drop_duplicates()]
         if not names:
             return ""
@@ -203,21 +203,21 @@ class Context:
 
     @cached_property
     def padded(self) -> str:
-        """What must stand beside bytes of the KV cache when nobody recorded which rows masks let through; or empty.
+        """The note beside bytes of the KV cache if the rows that masks let through were not recorded; else empty.
 
-        Runs of before tracegen 0.2.0 are so, and attention that another backend ran.
+        They are missing in runs of tracegen before 0.2.0, and for attention on another backend.
         """
         rows = self.accessed
         masked = rows[(rows["op"] == "FLASH_ATTN_EXT").to_numpy(bool) & (rows["slot"] == "src3").to_numpy(bool)]
-        seen = self.tables["touches"]
-        seen = seen[(seen["slot"] == "src1").to_numpy(bool)][["pass_id", "node"]].drop_duplicates()
-        if len(masked) == 0 or len(masked[["pass_id", "node"]].merge(seen)) == len(masked):
+        recorded = self.tables["touches"]
+        recorded = recorded[(recorded["slot"] == "src1").to_numpy(bool)][["pass_id", "node"]].drop_duplicates()
+        if len(masked) == 0 or len(masked[["pass_id", "node"]].merge(recorded)) == len(masked):
             return ""
         return "Which rows of the KV cache the attention masks let through was not recorded: all reserved rows count."
 
     @cached_property
     def untimed(self) -> str:
-        """Names of the backends whose operations have no times of their own; empty: there are none."""
+        """Names of the backends whose operations have no times of their own; empty without any."""
         splits = self.tables["splits"]
         return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
 
@@ -230,7 +230,7 @@ class Context:
         return " ".join([*refused, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
 
     def noted(self, needed: Sequence[Need]) -> str:
-        """What a caption says of checks that only warned; empty when none concerns its figure."""
+        """The sentences of a caption about checks that warned; empty when none concerns the figure."""
         of = {key for key, concerned in NOTED_IN_CAPTIONS.items() if any(need in needed for need in concerned)}
         warned = [c for c in self.run.checks if c.state == "warning" and c.key in of]
         return "".join(f" {c.title}: {c.found} (limit: {c.limit})." for c in warned)

@@ -1,4 +1,4 @@
-"""Whether a run can show anything about the disk."""
+"""Whether measured passes of a run could read from the disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracegen.figures.figure import Rows, Table
 from tracegen.words import quantities as q
 from tracegen.words import sentences
 
-# Setting -> what it is called, what it means when it is on, and when it is off.
+# Setting -> its label, its meaning when it is on, its meaning when it is off.
 MEANING: Mapping[str, tuple[str, str, str]] = {
     "mmap": (
         "Memory mapping",
@@ -40,13 +40,13 @@ MEANING: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-def _counted(what: str, found: str, meaning: str, refused: str) -> tuple[Cell, ...]:
-    """A row of a counter of passes; not shown where a failed check makes the passes meaningless."""
-    return cells(what, "not shown", refused) if refused else cells(what, found, meaning)
+def _counted(what: str, value: str, meaning: str, refused: str) -> tuple[Cell, ...]:
+    """The row of a counter; `refused` says why a failed check hides the value, empty: shown."""
+    return cells(what, "not shown", refused) if refused else cells(what, value, meaning)
 
 
 def _room(context: Context, memory: int | None) -> int | None:
-    """Bytes of memory that the run could have at most: RAM without what was locked beside it, or its own limit."""
+    """Bytes of memory that the run could use: RAM (`memory`) without locked memory, or the run's own limit if less."""
     if memory is None:
         return None
     limit = context.fact("conditions", "memory_limit", "limit_bytes")
@@ -55,7 +55,7 @@ def _room(context: Context, memory: int | None) -> int | None:
 
 
 def _pressed(context: Context) -> str:
-    """How the run's memory was limited, in words; empty: it was not."""
+    """How the run's memory was limited, in words; empty if it was not."""
     locked = context.fact("conditions", "mlock", "locked_bytes")
     limit = context.fact("conditions", "memory_limit", "limit_bytes")
     taken = [
@@ -66,7 +66,7 @@ def _pressed(context: Context) -> str:
 
 
 def _settings(context: Context) -> list[tuple[Cell, ...]]:
-    """The settings that decide, and what they mean."""
+    """The rows of settings that decide whether passes can reach the disk."""
     setting = {name: context.fact("settings", name) for name in MEANING}
     rows = []
     for name, (label, on, off) in MEANING.items():
@@ -79,7 +79,7 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
 
 
 def _reads(context: Context) -> list[tuple[Cell, ...]]:
-    """Bytes that the kernel read from storage."""
+    """The rows of bytes that the kernel read from storage."""
     s, refused = context.summary, context.refusal(needs.STORAGE)
     means = "What {} made the kernel read from storage, read-ahead included; 0 if everything was in memory."
     return [
@@ -96,7 +96,7 @@ def _reads(context: Context) -> list[tuple[Cell, ...]]:
 
 
 def _memory(context: Context) -> list[tuple[Cell, ...]]:
-    """What of the file was in memory, and whether all of it could be."""
+    """The rows of the page cache: how much of the file was in memory, and whether all of it fits."""
     file = context.summary.file_bytes or context.fact("model", "size_bytes")
     rows = []
     for when, words in (("before", "before the run"), ("after", "after the run")):
@@ -112,7 +112,7 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
 
 
 def _faults(context: Context) -> list[tuple[Cell, ...]]:
-    """Page faults that waited for a read of their own."""
+    """The rows of page faults that waited for a read of their own (major faults)."""
     passes, refused = context.tables["passes"], context.refusal(needs.STORAGE)
     load = passes[(passes["kind"] == "load").to_numpy()]["major_faults"].sum(min_count=1)
     return [
@@ -133,7 +133,7 @@ def _faults(context: Context) -> list[tuple[Cell, ...]]:
 
 
 def disk_panel(context: Context) -> Rows:
-    """The settings that decide, what was read, what memory could hold, and faults."""
+    """Settings, bytes read from storage, page cache, and page faults."""
     rows = [*_settings(context), *_reads(context), *_memory(context), *_faults(context)]
     return Rows(
         caption=f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",

@@ -45,6 +45,7 @@ def _content(context: Context) -> Rows:
             n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
             n_tokens=len(tokens),
             n_shown=len(cells_of),
+            last=shared_experts.last_token(context),
         ),
         head=(Head("Token", number=True), Head("Pass", number=True), Head("Experts"), Head("Weights")),
         rows=cells_of,

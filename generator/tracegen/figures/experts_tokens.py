@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.analysis import held, routing
+from tracegen.analysis import routing
 from tracegen.charts import expert_tokens as expert_tokens_chart
 from tracegen.figures import needs, shared_experts
 from tracegen.figures.context import Context
@@ -18,11 +18,11 @@ from tracegen.analysis import experts
 chosen = experts.generated(run.tables)
 data = chosen[chosen["layer"] == $layer]
 """
-LINES = 48  # at most; of more tokens, neighbours share one
+LINES = 48  # at most; with more tokens, neighbouring tokens share a line
 
 
 def _labels(rows: pd.DataFrame) -> list[str]:
-    """What each line is called; no two alike."""
+    """The name of each line; all are different."""
     lines = rows.drop_duplicates("line").sort_values("line")
     ends = lines[["first_token", "last_token", "first_pass", "last_pass"]].itertuples(index=False)
     return [say.line_name((shared_experts.token(a), shared_experts.token(b)), (int(c), int(d))) for a, b, c, d in ends]
@@ -39,7 +39,6 @@ def _content(context: Context) -> Content:
     tied = int((per_layer["unevenness"] >= float(per_layer["unevenness"].max()) - 1e-9).sum())
     most_uneven = len(per_layer) > 1 and tied == 1
     title = say.tokens_title(layer=layer, n_tokens=n_tokens, most_uneven=most_uneven)
-    windowed = bool(context.fact("trace", "skipped_passes")) or context.flag("stopped")
     return Content(
         title=title,
         caption=say.tokens_caption(
@@ -47,7 +46,7 @@ def _content(context: Context) -> Content:
             several=several,
             n_layers=len(per_layer),
             most_uneven=most_uneven,
-            last=say.last_token(held.last_given(context.tables), windowed=windowed),
+            last=shared_experts.last_token(context),
         ),
         alt=f"Tokens by experts of one layer. {title}",
         chart=lambda: expert_tokens_chart.chart(rows, _labels(rows), int(sizes[layer or 0]), several),

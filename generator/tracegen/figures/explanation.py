@@ -1,4 +1,4 @@
-"""An explanation, as it is written and as a page prints it."""
+"""The explanation of a figure or table: as the figure holds it, and as a page prints it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from string import Template
 class Explanation:
     """What a figure or table shows, what it counts and leaves out, and how to read it.
 
-    `code` makes its data again: it stands below `run = tracegen.load(…)`, ends with `data = …`, and names as
-    `$NAME` what the page chose (`Content.numbers`). Where no few lines do, `made_by` names the function
-    that made the data.
+    `code` computes the data of the CSV: it follows `run = tracegen.load(…)`, ends with `data = …`, and contains
+    `$NAME` for a value that depends on the run (`Content.numbers`). Where a few lines do not suffice, `made_by` names
+    the function that computes the data.
     """
 
     shows: str
@@ -25,7 +25,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Explained:
-    """An explanation beside its figure or table: `code` is whole and runs as it stands; `csv` is what it makes."""
+    """The explanation on a page: `code` is a complete program that computes the data of the file `csv`."""
 
     shows: str
     counts: str
@@ -35,15 +35,15 @@ class Explained:
     csv: str
 
 
-def explained(found: Explanation, address: str, csv: str, numbers: Mapping[str, object]) -> Explained:
-    """`found` for a page of the run or version at `address`; without `csv` there is no data to make again."""
-    code = _whole(found.code, address, numbers) if found.code and csv else ""
-    made_by = found.made_by if csv else ""
-    return Explained(found.shows, found.counts, found.read, code, made_by, csv)
+def explained(explanation: Explanation, address: str, csv: str, numbers: Mapping[str, object]) -> Explained:
+    """`explanation` for a page of the run or version at `address`; without `csv` it has no code."""
+    code = _whole(explanation.code, address, numbers) if explanation.code and csv else ""
+    made_by = explanation.made_by if csv else ""
+    return Explained(explanation.shows, explanation.counts, explanation.read, code, made_by, csv)
 
 
 def _whole(code: str, address: str, numbers: Mapping[str, object]) -> str:
-    """The lines as a program: imports, the run, the rest."""
+    """The program: imports, the line that loads the run, the other lines of `code`."""
     lines = Template(code).substitute(numbers).strip().splitlines()
     imports = sorted(line for line in lines if line.startswith("from "))
     rest = [line for line in lines if line not in imports and line]

@@ -1,4 +1,4 @@
-"""What pages draw by scripts and templates of their own: their words and needs."""
+"""The explorers, which templates and scripts draw: their words and the checks that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure, a table and an explorer of the pages are: objects that hold all that is said of them anywhere."""
+"""The objects that describe figures, tables and explorers: words, needs, and the function that makes the content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracegen.figures.needs import Need
 
 @dataclass(frozen=True)
 class When:
-    """Which runs have a figure: in words, and as a question to a run."""
+    """Which runs have a figure: in words, and as a test of a run."""
 
     words: str
     holds: Callable[[Context], bool]
@@ -27,11 +27,10 @@ ALWAYS = When("every run", lambda _: True)
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What stands on a page under an anchor of its own.
+    """A part of a page with an anchor of its own.
 
-    `section` is the place on the page, as its template names it; parts of a section stand in the order of the
-    catalogue. `title` is a question: it stands alone where the answer is refused, because a check that `needs` names
-    failed.
+    `section` is a place on the page that its template names; parts of a section follow the order of the catalogue.
+    `title` is a question; it is shown without a figure if a check that `needs` names failed.
     """
 
     key: str
@@ -45,11 +44,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Content:
-    """What a figure of a run shows.
+    """The content of a figure for one run.
 
-    `data` is its CSV, `chart` draws it (an altair chart). `title`, where the data answer the figure's question.
-    `empty` says why there is nothing to draw. `numbers` are what the lines of its explanation call `$NAME`;
-    `values` are published under their names: exact value, unit, text.
+    `data` becomes the CSV; `chart` returns an altair chart. `title` answers the figure's question (empty: the question
+    stays). `empty` says why there is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the
+    explanation's code. `values` are published under their names: exact value, unit, text.
     """
 
     caption: str
@@ -64,10 +63,10 @@ class Content:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a table of a run shows.
+    """The content of a table for one run; `title`, `empty` and `numbers` as in `Content`.
 
-    `data` is its CSV, named by the table's key or by `file`; None: it has none. `empty` says why there are no rows.
-    `files` lie beside the CSV: path in the bundle -> content.
+    `data` becomes the CSV, named by the table's key or by `file`; None: no CSV. `files` are further files of the
+    bundle: path -> content.
     """
 
     caption: str
@@ -83,7 +82,7 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure(Part):
-    """A chart with anchor `fig-KEY`. `content` takes a run, and by name what a notebook may choose (a pass)."""
+    """A chart with anchor `fig-KEY`; `content` takes a context, and keyword arguments that a notebook may set."""
 
     content: Callable[..., Content]
 
@@ -97,4 +96,4 @@ class Table(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Explorer(Part):
-    """What a page's own template and script draw: it has words and needs here, and its data in `pages/explorers`."""
+    """A part that a template and a script of its page draw; `pages/explorers` makes its data."""

@@ -17,25 +17,25 @@ NOT_RECORDED = "Which tokens were sampled was not recorded; the table tokens has
 
 
 def _holder(pass_id: int | None, is_last: bool) -> Cell:
-    """The pass whose row holds a token; empty where none does."""
+    """A link to the pass that holds a token; empty for the last token, if no pass holds it."""
     if pass_id is None:
         return Cell("" if is_last else q.UNKNOWN, number=True)
     return Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}")
 
 
 def tokens_table(context: Context) -> Rows:
-    """Each generated token with its id, the pass that gave it, and the pass that then held it."""
+    """Each generated token with its id, the pass that gave it, and the later pass that held it."""
     ids = [] if context.private else context.fact("text", "token_ids") or []
     holder, last = {k: pass_id for pass_id, k in context.held.items()}, held.last_given(context.tables)
     m = context.measured.dropna(subset=["produced_token"]).set_index("produced_token")
     rows, frame = [], []
     for k, token in enumerate(ids):
-        found = m.loc[k] if k in m.index else None
-        if isinstance(found, pd.DataFrame):
-            found = found.iloc[0]
-        pass_id = None if found is None else int(found["pass_id"])
+        giving = m.loc[k] if k in m.index else None
+        if isinstance(giving, pd.DataFrame):
+            giving = giving.iloc[0]
+        pass_id = None if giving is None else int(giving["pass_id"])
         link = "" if pass_id is None else f"../operations/index.html#pass={pass_id}"
-        length = None if found is None else found["duration_ns"]
+        length = None if giving is None else giving["duration_ns"]
         holds = holder.get(k)
         frame.append((k, token, pass_id, holds))
         if k < 500:

@@ -1,6 +1,6 @@
-"""Which checks each figure needs: if one of them failed, the figure would be false and a reason replaces it.
+"""Which checks each figure needs: if one of them failed, the figure would be false, and a reason replaces it.
 
-Each group of checks has its reason, which the reference page prints beside the figures that need it.
+Checks with the same reason form a group (`Need`). The reference page prints the reason beside the figures.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ TIMES = (EVIDENCE, NODES, CLOCK, COST, KINDS)
 BYTES = (EVIDENCE, NODES, PLACES, NAMES, KINDS)
 CHOICES = (EVIDENCE, NODES, NAMES, LAYERS, KINDS, WHOLE)
 
-# Key figures of the overview and the findings made of them: tokens per second and operations; bytes per token; what the
-# whole run used of the file; what was read from storage.
+# Needs of the key figures and findings of the overview: tokens per second and operations; bytes per token; bytes of the
+# file that the whole run touched; bytes read from storage.
 RATES = (*TIMES, ROWS)
 FILE_USE = (*BYTES, WHOLE)
 STORAGE = (EVIDENCE, KINDS, WHOLE)
@@ -47,8 +47,7 @@ KEY_FIGURES: Mapping[str, tuple[Need, ...]] = {
     "rates": RATES, "bytes": BYTES, "file-use": FILE_USE, "storage": STORAGE,
 }  # fmt: skip
 
-# The figures of a check that only warned are shown with the warning: above all times of a page, or in the caption of
-# each figure or table.
+# If a check only warned, its figures are shown with the warning: above the times of a page, or in their captions.
 NOTED_ABOVE_TIMES = (Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_TOKENS, Key.TRACING_COST)
 NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),

@@ -15,7 +15,7 @@ from tracegen.figures.figure import Content, Figure, When
 from tracegen.words import quantities as q
 from tracegen.words import sentences
 
-MARKS = 4_500  # at most, so that it stays one light SVG
+MARKS = 4_500  # at most, to keep the SVG small
 
 
 def _looked(context: Context) -> bool:
@@ -29,7 +29,7 @@ def _content(context: Context) -> Content:
     """Which part of the model file was in memory after each load and pass."""
     tables = context.tables
     page = context.fact("host", "page_bytes")
-    if page is None:  # runs of before it was kept: pages could not be placed in the file
+    if page is None:  # an older run without the size of a page: its pages have no place in the file
         return Content("", "", lambda: None, pd.DataFrame(), empty="The size of the machine’s pages was not recorded.")
     rows = residency.resident_rows(tables)
     files = tables["files"]

@@ -1,9 +1,10 @@
-"""What the figures of experts share: which runs have them, and why there may be no choice to show."""
+"""What the figures of experts share: which runs have them, and sentences of several captions."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tracegen.analysis import held
 from tracegen.figures.context import Context
 from tracegen.figures.figure import When
 from tracegen.words import expert_sentences as say
@@ -38,6 +39,12 @@ def no_choice(context: Context) -> str:
         has_generate=bool((passes["kind"] == "generate").any()),
         kinds=[str(kind) for kind in passes.loc[passes["pass_id"].isin(routed), "kind"].dropna().unique()],
     )
+
+
+def last_token(context: Context) -> str:
+    """That no row holds the last generated token; empty if one may hold it."""
+    windowed = bool(context.fact("trace", "skipped_passes")) or context.flag("stopped")
+    return say.last_token(held.last_given(context.tables), windowed=windowed)
 
 
 def layers(context: Context) -> list[int]:

@@ -1,4 +1,4 @@
-"""What the figures of times share: what a wall time is, which passes count, what stands when there are none."""
+"""What the figures of times share: what a wall time is, which passes count, and the text when there are none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tracegen.charts import theme
 from tracegen.figures.context import Context
 from tracegen.words import quantities as q
 
-# What `duration_ns` of an op is, said wherever it is shown.
+# The meaning of an op's `duration_ns`, for every caption that shows it.
 WALL = "Wall time of executed operations: from the begin of an operation's first thread to the end of its last."
 WHOLE = (
     "Time outside operations has bars of its own: before the first operation (llama.cpp prepares the graph, threads "
@@ -17,7 +17,7 @@ WHOLE = (
 )
 NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
 
-# Of the explanations.
+# Texts of explanations.
 EXPLAINED = (
     "The wall time of an operation runs from the moment its first thread begins to the moment its last thread ends. "
     "Work and waiting are sums over threads and may exceed it."
@@ -35,7 +35,7 @@ timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))
 
 
 def phases(context: Context, only: str = "") -> str:
-    """How many passes and token rows a figure counts; `only` of one phase."""
+    """How many passes and token rows a figure counts; `only`: of this phase alone."""
     s = context.summary
     rows = q.counted(context.tokens["prompt"], "token row")
     of = {
@@ -47,7 +47,7 @@ def phases(context: Context, only: str = "") -> str:
 
 
 def alt(what: str, rows: pd.DataFrame, key: str) -> str:
-    """What a screen reader reads instead of bars: the three largest."""
+    """The text alternative of a bar chart: the three largest values of its first phase."""
     best = [
         f"{row[key]} {q.percent(row['share'])}"
         for _, row in rows[rows["phase"] == (rows["phase"].iloc[0] if len(rows) else "")].head(3).iterrows()

@@ -1,4 +1,4 @@
-"""What the tables of waiting share: their columns of times, and what they count."""
+"""What the tables of waiting share: columns of times, and sentences about what they count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ops = operations.op_rows(run.tables)
 
 
 def counted(context: Context) -> str:
-    """What is summed."""
+    """The sentences of a caption about what is summed."""
     return (
         f"Sums over all threads and {q.counted(len(context.measured), 'measured pass')}. Waiting inside: at barriers "
         "of the operation itself; waiting after: from the end of the thread’s part to its next operation (a single "
@@ -45,7 +45,7 @@ def empty(context: Context) -> str:
 
 
 def times(row: Any) -> tuple[Cell, ...]:
-    """The cells of times of a row."""
+    """The time cells of a row."""
     share = row["share"]
     return (
         Cell(q.count(row["n_ops"]), number=True),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import pandas as pd
 
 from tracegen.analysis import timeline
@@ -17,44 +20,59 @@ NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no times of threads in a measured pass."
 
 
+@dataclass(frozen=True)
+class _Shares:
+    """What the threads did in a pass, as shares of its thread time."""
+
+    work: float
+    inside: float
+    after: float
+
+
+def _nothing(reason: str) -> Content:
+    return Content(caption="", alt="", chart=lambda: None, data=pd.DataFrame(), empty=reason)
+
+
+def _unknown(context: Context, pass_id: int | None) -> str:
+    """Why a pass cannot be drawn; `pass_id` is None where nobody chose one."""
+    if pass_id is not None:
+        return f"Pass {pass_id} is not a measured pass with times of threads in the trace."
+    return NO_PASS if context.measured.empty else NO_SPANS
+
+
+def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> _Shares:
+    """Sums of the spans of a pass; if its duration is not known, the sums together are the whole."""
+    sums = spans[["work_ns", "barrier_ns", "wait_ns"]].sum()
+    whole = float(duration_ns) * n_threads if q.known(duration_ns) else float(sums.sum())
+    work, inside, after = (float(ns) / whole if whole else 0.0 for ns in sums)
+    return _Shares(work, inside, after)
+
+
 def _content(context: Context, pass_id: int | None = None) -> Content:
-    """The threads during a measured pass, or one typical token."""
-    asked, pass_id = pass_id, context.typical_pass if pass_id is None else pass_id
-    known = set(context.measured["pass_id"]) & set(context.tables["spans"]["pass_id"])
-    if pass_id is None or pass_id not in known:
-        return Content(
-            caption="",
-            alt="",
-            chart=lambda: None,
-            data=pd.DataFrame(),
-            empty=f"Pass {asked} is not a measured pass with times of threads in the trace."
-            if asked is not None
-            else NO_PASS
-            if context.measured.empty
-            else NO_SPANS,
-        )
-    rows, width = timeline.segments(context.tables, pass_id)
+    """The threads during the measured pass `pass_id`, by default the typical pass."""
     spans = context.tables["spans"]
-    sums = spans.loc[spans["pass_id"] == pass_id, ["work_ns", "barrier_ns", "wait_ns"]].sum()
-    label, n = context.labels[pass_id], int(rows["thread"].nunique())
-    lasted = context.measured.set_index("pass_id")["duration_ns"].get(pass_id)
-    whole = float(sums.sum()) if lasted is None or pd.isna(lasted) else float(lasted) * n
-    work, inside, after = (float(sums[name]) / whole if whole else 0.0 for name in ("work_ns", "barrier_ns", "wait_ns"))
+    drawn = context.typical_pass if pass_id is None else pass_id
+    if drawn is None or drawn not in set(context.measured["pass_id"]) & set(spans["pass_id"]):
+        return _nothing(_unknown(context, pass_id))
+    rows, width = timeline.segments(context.tables, drawn)
+    label, n = context.labels[drawn], int(rows["thread"].nunique())
+    duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
+    shares = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
     binned = f" Binned to {q.duration(width)}: each bin shows what took most of its time." if width else ""
     return Content(
-        title=sentences.threads_during(label, work, n),
-        caption=f"Pass {pass_id}, {q.counted(n, 'thread')}, {q.duration(lasted)}; the generate pass of median length "
-        f"if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: outside "
-        f"operations. Work includes waiting for the disk; work and waiting include time without a processor. Waiting "
-        f"inside an operation is drawn after its work; where in it is not recorded.{binned} Load and warm-up are "
-        f"never chosen.",
-        alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(work)} work, "
-        f"{q.percent(inside)} waiting inside operations, {q.percent(after)} "
+        title=sentences.threads_during(label, shares.work, n),
+        caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
+        f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
+        f"outside operations. Work includes waiting for the disk; work and waiting include time without a processor. "
+        f"Waiting inside an operation is drawn after its work; where in it is not recorded.{binned} Load and warm-up "
+        f"are never chosen.",
+        alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
+        f"{q.percent(shares.inside)} waiting inside operations, {q.percent(shares.after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",
         chart=lambda: timeline_chart.chart(rows),
         data=rows,
         empty="" if len(rows) else NO_SPANS,
-        numbers={"pass_id": pass_id},
+        numbers={"pass_id": drawn},
     )
 
 

@@ -15,13 +15,13 @@ from tracegen.words import quantities as q
 from tracegen.words import sentences
 
 
-def _title(context: Context, made: pd.DataFrame) -> str:
-    if made.empty or not made["share"].notna().any():
+def _title(context: Context, table: pd.DataFrame) -> str:
+    if table.empty or not table["share"].notna().any():
         return sentences.waiting_title(None, "", 0, 0)
-    top, together = made.iloc[0], float(made["waiting_ns"].sum())
+    top, together = table.iloc[0], float(table["waiting_ns"].sum())
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     return sentences.waiting_title(
-        float(made["share"].sum()),
+        float(table["share"].sum()),
         f"{q.printable(top['op'])}, component {top['component']}",
         float(top["waiting_ns"]) / together if together else 0.0,
         n_threads,
@@ -30,7 +30,7 @@ def _title(context: Context, made: pd.DataFrame) -> str:
 
 def _content(context: Context) -> Rows:
     """Waiting per kind of operation and component."""
-    made = waiting.by(context.ops, context.measured, waiting.KIND)
+    table = waiting.by(context.ops, context.measured, waiting.KIND)
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = shared_waiting.ALONE if n_threads == 1 else ""
     head = (Head("Operation"), Head("Component"), *shared_waiting.TIMES)
@@ -40,19 +40,19 @@ def _content(context: Context) -> Rows:
             Cell(str(r["component"]), dot=theme.group(r["component"])),
             *shared_waiting.times(r),
         )
-        for r in ([] if alone else made.head(shared_waiting.MOST_KINDS).to_dict("records"))
+        for r in ([] if alone else table.head(shared_waiting.MOST_KINDS).to_dict("records"))
     ]
     cut = (
-        f" The first {shared_waiting.MOST_KINDS} of {len(made)} rows; the CSV has all."
-        if len(made) > shared_waiting.MOST_KINDS
+        f" The first {shared_waiting.MOST_KINDS} of {len(table)} rows; the CSV has all."
+        if len(table) > shared_waiting.MOST_KINDS
         else ""
     )
     return Rows(
-        title="" if alone else _title(context, made),
+        title="" if alone else _title(context, table),
         caption=f"{shared_waiting.counted(context)} One row per kind of operation and component.{cut}",
         head=head,
         rows=rows,
-        data=made.drop(columns=["pass_id", "at_node"]),
+        data=table.drop(columns=["pass_id", "at_node"]),
         empty=alone or shared_waiting.empty(context),
     )
 
@@ -74,8 +74,8 @@ WAITING_KINDS = Table(
         "the next.",
         code=shared_waiting.OPS
         + """
-made = waiting.by(ops, passes.measured(run.tables), waiting.KIND)
-data = made.drop(columns=["pass_id", "at_node"])
+waited = waiting.by(ops, passes.measured(run.tables), waiting.KIND)
+data = waited.drop(columns=["pass_id", "at_node"])
 """,
     ),
 )

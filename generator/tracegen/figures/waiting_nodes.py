@@ -15,8 +15,8 @@ from tracegen.words import quantities as q
 
 
 def _content(context: Context) -> Rows:
-    """The nodes of the graph where threads waited most; a link leads to the op that waited most of each."""
-    made = waiting.by(context.ops, context.measured, waiting.NODE)
+    """The nodes of the graph where threads waited most, each with a link to the execution that waited most."""
+    table = waiting.by(context.ops, context.measured, waiting.NODE)
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = shared_waiting.ALONE if n_threads == 1 else ""
     head = (Head("Result"), Head("Operation"), Head("Layer", number=True), Head("Component"), *shared_waiting.TIMES)
@@ -32,14 +32,14 @@ def _content(context: Context) -> Rows:
             Cell(str(r["component"]), dot=theme.group(r["component"])),
             *shared_waiting.times(r),
         )
-        for r in ([] if alone else made.head(shared_waiting.MOST_NODES).to_dict("records"))
+        for r in ([] if alone else table.head(shared_waiting.MOST_NODES).to_dict("records"))
     ]
     return Rows(
         caption=f"{shared_waiting.counted(context)} One row per node of the graph: the {len(rows)} nodes with most "
-        f"waiting of {len(made)}; the CSV has all. A name leads to the execution of the node that waited longest.",
+        f"waiting of {len(table)}; the CSV has all. A name leads to the execution of the node that waited longest.",
         head=head,
         rows=rows,
-        data=made,
+        data=table,
         empty=alone or shared_waiting.empty(context),
     )
 

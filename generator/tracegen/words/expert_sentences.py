@@ -1,7 +1,7 @@
-"""The sentences of the experts page, and what the overview says of experts: values in, text out.
+"""The sentences about experts on the experts page and the overview: values in, text out.
 
-A token row chooses the experts of the token that it holds: a row is named by that token. A pair of layer and
-expert is called so; "8 experts" are those of one layer.
+A row is named by the token that it holds, for which it chooses the experts. A number of experts is always of one
+layer; over several layers, pairs of layer and expert are counted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tracegen.words import quantities as q
 LEFT_OUT = "Prompt and warm-up are left out."
 HELD = (
     "Each row is named by the token that it holds: the one that its pass takes in. A later row holds the token that "
-    "the pass gives; no row holds the last token."
+    "the pass gives."
 )
 
 
@@ -21,10 +21,7 @@ HELD = (
 
 
 def line_name(tokens: tuple[int | None, int | None], passes: tuple[int, int]) -> str:
-    """What a line is called, from its first row and its last.
-
-    By the generated tokens that they hold, or, where these are not known, by their passes.
-    """
+    """The name of a line: the tokens that its first and last row hold, or their passes if a token is not known."""
     known = None not in tokens
     first, last = tokens if known else passes
     noun = "token" if known else "pass"
@@ -35,7 +32,7 @@ def line_name(tokens: tuple[int | None, int | None], passes: tuple[int, int]) ->
 
 
 def no_choice(*, has_routing: bool, has_generate: bool, kinds: Sequence[str]) -> str:
-    """Why no row of a generate pass chose an expert; `kinds` are those of the passes whose rows did."""
+    """Why no row of a generate pass chose an expert; `kinds` are the kinds of pass whose rows did."""
     if not has_routing:
         return "The trace holds no routing: it does not say which experts the tokens chose."
     if has_generate:
@@ -60,9 +57,10 @@ def no_weight(*, private: bool) -> str:
 def choice_title(
     *, n_never: int, n_pairs: int, layers: Sequence[int], best: tuple[int, int], most: int, n_best: int, n_rows: int
 ) -> str:
-    """What stands above the counts of all pairs of layer and expert.
+    """The title of the grid of layers by experts.
 
-    `best` is (layer, expert) of a pair that most rows chose, `most` how many did, `n_best` how many such pairs are.
+    `best` is the (layer, expert) that most rows chose, `most` the number of these rows, `n_best` the number of pairs
+    chosen by as many.
     """
     if n_never:
         return never_chosen(n_never, n_pairs, layers, "choose")
@@ -79,7 +77,7 @@ def choice_title(
 
 
 def choice_caption(*, n_rows: int, n_experts: int | None, n_chosen: int | None, even: float | None) -> str:
-    """What a cell of that grid is, and what an even choice would give it. None: layers or rows differ in it."""
+    """The caption of the grid; `n_experts` and `n_chosen` are None where layers or rows differ in them."""
     caption = (
         "Each cell: how many token rows of generate passes chose the expert in that layer; one row of cells per layer."
     )
@@ -99,14 +97,14 @@ def choice_caption(*, n_rows: int, n_experts: int | None, n_chosen: int | None, 
 
 
 def never_chosen(n_never: int, n_pairs: int, layers: Sequence[int], verb: str) -> str:
-    """How many experts nobody chose, some of them at least; `verb` in the present or the past."""
+    """How many experts no token chose (at least one); `verb` is `choose` or `chose`."""
     what = f"of layer {layers[0]}" if len(layers) == 1 else "of layer and expert"
     noun = "expert" if len(layers) == 1 else "pair"
     return f"Generated tokens never {verb} {q.count(n_never)} of {q.counted(n_pairs, noun)} {what}"
 
 
 def generate_rows(n_rows: int) -> str:
-    """How many rows were counted, if any."""
+    """The number of counted rows, if any, and what is left out."""
     if not n_rows:
         return LEFT_OUT
     return f"n = {q.counted(n_rows, 'token row')} of generate passes; prompt and warm-up are left out."
@@ -116,7 +114,7 @@ def generate_rows(n_rows: int) -> str:
 
 
 def tokens_title(*, layer: int | None, n_tokens: int, most_uneven: bool) -> str:
-    """`most_uneven`: its choice is more uneven than that of each other layer, and there are others."""
+    """The title of the tokens of one layer; `most_uneven`: no other layer is as uneven, and there are others."""
     if layer is None:
         return "Which experts does each token choose?"
     who = "the one token" if n_tokens == 1 else "each token"
@@ -126,7 +124,7 @@ def tokens_title(*, layer: int | None, n_tokens: int, most_uneven: bool) -> str:
 
 
 def tokens_caption(*, n_tokens: int, several: int, n_layers: int, most_uneven: bool, last: str) -> str:
-    """`several` tokens stand in a line; `last` is what is to say of the last token, or empty."""
+    """The caption of the tokens of one layer; `several` tokens share a line, `last` is the result of `last_token`."""
     parts = ["Each mark: an expert that a generated token chose in the layer.", _joined(n_tokens, several)]
     if n_layers > 1:
         parts.append(
@@ -150,7 +148,7 @@ def _joined(n_tokens: int, several: int) -> str:
 
 
 def last_token(last: int | None, *, windowed: bool) -> str:
-    """What became of the last generated token, where no row of the trace holds it; None where that is not known."""
+    """That no row holds the last generated token; empty for None: not known, or a row may hold it."""
     if last is None:
         return ""
     if windowed:
@@ -159,13 +157,16 @@ def last_token(last: int | None, *, windowed: bool) -> str:
 
 
 def of_tokens_title(layer: int | None) -> str:
-    """Above the table of the same."""
+    """The title of the table of tokens."""
     where = "" if layer is None else f" in layer {layer}"
     return f"Which experts did each token choose{where}, with which weights?"
 
 
-def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int) -> str:
-    """`n_ordered` of the tokens have all their weights, by which their experts are ordered."""
+def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int, last: str) -> str:
+    """The caption of the table of tokens; the weights of `n_ordered` tokens are all known and order their experts.
+
+    `last` is the result of `last_token`.
+    """
     if n_tokens and n_ordered == n_tokens:
         order = ", the strongest first, and their routing weights."
     elif n_ordered:
@@ -175,22 +176,23 @@ def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int) -> str:
     else:
         order = ", in llama.cpp’s order."
     cut = f" The first {n_shown} of {q.count(n_tokens)}; the CSV has all." if n_tokens > n_shown else ""
-    return f"The experts that each generated token chose{order} {HELD}{cut}"
+    return " ".join(filter(None, (f"The experts that each generated token chose{order} {HELD}", last))) + cut
 
 
 # How evenly.
 
 
 def load_title(*, share: float, even: float | None, layers: Sequence[int], chance: float | None = None) -> str:
-    """`share` is what the most chosen expert of a layer gets, the median over layers; `even` null: layers differ.
+    """The title of the shares of choices.
 
-    `chance` is what so few rows give it that choose at random, null where they are many.
+    `share` is that of the most chosen expert of a layer (median over layers), `even` the share of an even choice
+    (None: layers differ), `chance` the share of the most chosen expert if rows choose at random (None: many rows).
     """
     return f"{_most_chosen(share, layers, 'gets')}{_even(even, 'it ')}{_chance(chance)}"
 
 
 def load_caption(*, n_layers: int, n_rows: int, sizes_differ: bool) -> str:
-    """What bars and ticks are."""
+    """The caption of the shares of choices."""
     if n_layers == 1:
         marks = "tick: the share of each"
     else:
@@ -205,9 +207,10 @@ def load_caption(*, n_layers: int, n_rows: int, sizes_differ: bool) -> str:
 
 
 def cover_title(*, needed: Sequence[int], sizes: Sequence[int], layers: Sequence[int]) -> str:
-    """How few experts make up 80 % of the choices; one entry per layer: experts needed, experts, number of the layer.
+    """How few experts make up 80 % of the choices.
 
-    At least half of the layers need as many as the lower median, or fewer.
+    One entry per layer: `needed` experts, all experts (`sizes`), number of the layer. The title names the lower median
+    of `needed`: at least half of the layers need no more.
     """
     half = sorted(needed)[(len(needed) - 1) // 2]
     size = sizes[0] if len(set(sizes)) == 1 else None
@@ -223,7 +226,7 @@ def cover_title(*, needed: Sequence[int], sizes: Sequence[int], layers: Sequence
 
 
 def cover_caption(*, n_layers: int, n_rows: int) -> str:
-    """What the lines are."""
+    """The caption of the experts that are needed."""
     differ = " Which they are may differ from layer to layer." if n_layers > 1 else ""
     return (
         "The fewest experts of a layer that together make up at least 50, 80 and 95 % of its choices, the most chosen "
@@ -240,7 +243,7 @@ def overview(
     layers: Sequence[int],
     chance: float | None = None,
 ) -> str:
-    """The finding of the overview."""
+    """The finding about experts on the overview; the values are those of `never_chosen` and `load_title`."""
     first = (
         never_chosen(n_never, n_pairs, layers, "chose")
         if n_never
@@ -274,7 +277,7 @@ def _lower(sentence: str) -> str:
 
 
 def _n(numbers: Collection[int], what: str) -> str:
-    """How many rows were counted, layer by layer; empty where there are none."""
+    """` n = 3 to 5 token rows …` from the number of rows of each layer; empty without layers."""
     if not numbers:
         return ""
     low, high = min(numbers), max(numbers)
@@ -289,7 +292,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def reuse_title(*, share: float, even: float, n_tokens: int) -> str:
-    """`share` of the choices of the `n_tokens` that have one before them."""
+    """The title of repeated choices: their `share` of all choices of the `n_tokens` that have a token before them."""
     if share in (0, 1):
         who = "The one token with a token before it" if n_tokens == 1 else "Every token" if share else "No token"
         what = "the experts" if share else "no expert" if n_tokens == 1 else "an expert"
@@ -298,7 +301,7 @@ def reuse_title(*, share: float, even: float, n_tokens: int) -> str:
 
 
 def reuse_caption(n_tokens: Collection[int]) -> str:
-    """`n_tokens` of each layer have one before them."""
+    """The caption of repeated choices; `n_tokens` has for each layer the tokens that have a token before them."""
     them = "it" if max(n_tokens, default=0) == 1 else "them"
     return (
         "Share of a generated token’s experts that the generated token before it in the same sequence also chose in "
@@ -312,14 +315,14 @@ def reuse_caption(n_tokens: Collection[int]) -> str:
 
 
 def weights_title(*, mean: float, places: int, layers: Sequence[int]) -> str:
-    """`mean` is the weight of the strongest of the `places` experts that a row chooses."""
+    """The title of the weights: the `mean` weight of the strongest of the `places` experts that a row chooses."""
     where = f"in layer {layers[0]}" if len(layers) == 1 else "in a layer"
     what = "The one expert that a token chooses" if places == 1 else "A token’s strongest expert"
     return f"{what} {where} gets a weight of {q.three(mean)} on average"
 
 
 def weights_caption(*, n_rows: Collection[int], places: int, shown: int) -> str:
-    """`n_rows` of each layer and place; `shown` of the places are drawn."""
+    """The caption of the weights; `n_rows` has the rows of each layer and place; `shown` places are drawn."""
     cut = f" Drawn: the {shown} strongest of {places}; the table has all." if shown < places else ""
     return (
         "Mean weight of the chosen experts per layer, by their place in order of weight. The router gives the weights; "

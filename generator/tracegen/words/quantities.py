@@ -1,4 +1,4 @@
-"""Numbers as pages write them: thin spaces, IEC units, three significant digits; unknown is said so."""
+"""Numbers as pages write them: thin spaces, IEC units, three significant digits, `not recorded` for unknown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 UNKNOWN = "not recorded"
 NONE = "none"
 THIN = "\u202f"
-# unit, its ns, and from how many on it is used
+# Unit, its length in ns, and the smallest duration in ns that is written in it.
 _TIMES = (("h", 3600e9, 7200e9), ("min", 60e9, 120e9), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("µs", 1e3, 1e3))
 
 
@@ -36,7 +36,7 @@ def known(value: Any) -> bool:
 
 
 def ended(sentence: str) -> str:
-    """The sentence with a full stop, unless it asks."""
+    """The sentence with a full stop, unless it ends in a question mark."""
     return sentence if sentence.endswith("?") else f"{sentence}."
 
 
@@ -84,7 +84,7 @@ def rate(value: Any, unit: str = "tokens/s") -> str:
 
 
 def percent(value: Any) -> str:
-    """`12.3 %` from a share; small and nearly-whole shares are not rounded away."""
+    """`12.3 %` from a share; `< 0.1 %` and `> 99.9 %` keep tiny shares from becoming 0 % and large ones 100 %."""
     if not known(value):
         return UNKNOWN
     share = float(value) * 100

@@ -1,6 +1,6 @@
-"""The sentences of a report that depend on what was measured: values in, one sentence out, literally true of them.
+"""The sentences of a report that depend on measured values: values in, text out; none of them reads a table.
 
-Those of experts are in `expert_sentences.py`. None of them looks at tables.
+The sentences about experts are in `expert_sentences.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from statistics import fmean, median
 from tracegen.model import Check
 from tracegen.words import quantities as q
 
-EVEN = 1.2  # token times whose largest is below this many times the median are called about the same
+EVEN = 1.2  # token times within this factor of their median are called about the same
 
 
 def read_and_wrote(
@@ -25,14 +25,14 @@ def read_and_wrote(
         return f"{q.counted(n_other, 'pass')}, {none}."
     read = "a prompt of unknown length" if prompt_tokens is None else q.counted(prompt_tokens, "prompt token")
     wrote = "tokens of unknown number" if generated is None else q.counted(generated, "token")
-    other = f"; {q.counted(n_other, 'pass')} {'is' if n_other == 1 else 'are'} of other kinds" if n_other else ""
+    others = f"; {q.counted(n_other, 'pass')} {'is' if n_other == 1 else 'are'} of other kinds" if n_other else ""
     of_prompt = f"It read {read} in {q.counted(n_prompt, 'pass')}" if n_prompt else "No prompt pass was recorded; it"
     joint = " and" if n_prompt else ""
-    return f"{of_prompt}{joint} wrote {wrote}, with {q.counted(n_generate, 'generate pass')}{other}."
+    return f"{of_prompt}{joint} wrote {wrote}, with {q.counted(n_generate, 'generate pass')}{others}."
 
 
 def heatmap_title(share: float | None) -> str:
-    """`share` of the file that measured passes touched; None: not known, or nothing was measured."""
+    """The title of the heatmap; `share` of the file that measured passes touched, None: not known, or no pass."""
     if share is None or share >= 0.999:
         return "Which bytes of the file does each token touch?"
     return f"No token touches {q.percent(1 - share)} of the file"
@@ -47,7 +47,11 @@ def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
 
 
 def residency_title(begun: float, ended: float, after: str, n: int) -> str:
-    """Shares of the file in memory when the load or the first pass had ended (`after`), and the last of `n`."""
+    """The title of the residency figure.
+
+    `begun` is the share of the file in memory after the first of `n` loads and passes, which `after` names (load or
+    first pass); `ended` is the share after the last.
+    """
     first = f"{q.percent(begun)} of the file is in memory after the {after}"
     return first if n == 1 else f"{first}, {q.percent(ended)} at the end"
 
@@ -61,7 +65,7 @@ def unused_of_file(unused_bytes: int, file_bytes: int, n_passes: int) -> str:
 
 
 def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
-    """Where the weights of a token lie; empty when it touched none."""
+    """In which kind of memory a token touched weights; empty when it touched none."""
     if not disk_bytes + copied_bytes:
         return ""
     if not copied_bytes:
@@ -76,14 +80,14 @@ def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
 
 
 def time_goes_to(phase: str, group: str, share: float, outside: float) -> str:
-    """Which component group takes most of the time of a phase's passes, and how much lies outside operations."""
+    """The component group that takes most time of a phase, and the share of time outside operations."""
     name = {"generate": "generation", "prompt": "the prompt"}[phase]
     rest = f"; {q.percent(outside)} lies before, between and after operations" if outside else ""
     return f"Operations of {group} take {q.percent(share)} of the time of {name}{rest}."
 
 
 def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str:
-    """What threads did in the passes of a phase, as shares of thread time; empty for one: it waits for nobody."""
+    """Work and waiting in the passes of a phase, as shares of thread time; empty for a single thread."""
     if n_threads == 1:
         return ""
     name = {"generate": "generation", "prompt": "the prompt"}[phase]
@@ -94,7 +98,7 @@ def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str
 
 
 def threads_during(label: str, work: float, n_threads: int) -> str:
-    """The title of the figure of threads: the share of the thread time of one pass that was work in operations."""
+    """The title of the figure of threads; `work` is the share of the pass's thread time spent in operations."""
     if n_threads == 1:
         return f"During {label}, the one thread is in operations for {q.percent(work)} of the pass"
     return f"During {label}, threads work in operations for {q.percent(work)} of the pass"
@@ -109,7 +113,7 @@ CARE = {
 
 
 def times_with_care(checks: Sequence[Check]) -> str:
-    """What stands above figures of times for each check of times that did not pass; empty when all did."""
+    """The note above figures of times; `checks` are the checks of times that did not pass. Empty without any."""
     notes = []
     for c in checks:
         notes.append(f"{CARE[c.key]}: {c.found} (limit: {c.limit}).")
@@ -121,7 +125,11 @@ def times_with_care(checks: Sequence[Check]) -> str:
 def read_from_storage(
     other_bytes: int | None, generate: Sequence[int], file_bytes: int, others: str = "the prompt"
 ) -> str:
-    """How much the passes made the kernel read: generate passes singly, `others` (by default the prompt) together."""
+    """How much the passes made the kernel read from storage.
+
+    `generate` has the bytes of each generate pass, `other_bytes` the sum of the passes that `others` names (None:
+    there is none).
+    """
     together = (other_bytes or 0) + sum(generate)
     if together == 0:
         return "No measured pass made the kernel read from storage."
@@ -137,7 +145,7 @@ def read_from_storage(
 
 
 def page_faults(major: int, minor: int) -> str:
-    """Faults that waited for a read of their own, and those that did not but may have waited for another."""
+    """Major faults waited for a read that they began; minor faults waited for none, or for one under way."""
     others = (
         "" if not minor else f"; {q.counted(minor, 'minor fault')} waited for no read, or for one already under way"
     )
@@ -148,7 +156,7 @@ def page_faults(major: int, minor: int) -> str:
 
 
 def token_times(times_ns: Sequence[float]) -> str:
-    """The title of the figure of token times: how far the slowest and the fastest lie from the median."""
+    """The title of the figure of token times: how far the slowest or fastest token lies from the median."""
     if not times_ns:
         return "How long does each token take?"
     usual = median(times_ns)
@@ -169,7 +177,7 @@ def token_times(times_ns: Sequence[float]) -> str:
 
 
 def waiting_title(share: float | None, top: str, top_share: float, n_threads: int) -> str:
-    """The title of the table of waiting: `share` of thread time, of which `top_share` at `top`."""
+    """The title of the table of waiting: `share` of thread time was waiting, and `top_share` of that was at `top`."""
     if share is None:
         return "Where do threads wait?"
     if n_threads == 1:
@@ -180,20 +188,23 @@ def waiting_title(share: float | None, top: str, top_share: float, n_threads: in
 
 
 def heatmap_rows(n_measured: int, n_warmup: int, n_rows: int) -> str:
-    """Which passes stand in the rows of the heatmap."""
+    """How many passes of each kind the rows of the heatmap show."""
     warmup = f" and {q.counted(n_warmup, 'warm-up pass', 'warm-up passes')}" if n_warmup else ""
     return f"{q.counted(n_measured, 'measured pass')}{warmup} in {q.counted(n_rows, 'row')}"
 
 
 def outside_statistics(kinds: Mapping[str, int]) -> str:
-    """Loads and warm-up passes that no statistic counts; empty when there is none. `kinds`: how many of each."""
+    """The loads and warm-up passes that statistics leave out; `kinds` has the number of each. Empty without any."""
     named = {"load": ("load", "loads"), "warmup": ("warm-up pass", "warm-up passes")}
     left_out = [q.counted(n, *named[kind]) for kind, n in kinds.items() if n]
     return f"Statistics leave out {' and '.join(left_out)}." if left_out else ""
 
 
 def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_bytes: int | None) -> str:
-    """Whether the file can stay in what is left of memory beside the buffers of the run."""
+    """Whether the file fits into memory beside the buffers of the run; empty if a size is not known.
+
+    `room_bytes` is the memory that the run may use.
+    """
     if not file_bytes or not room_bytes:
         return ""
     if buffer_bytes is None:
@@ -207,7 +218,7 @@ def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_byte
 
 
 def even_rate(rate: float | None, median_ns: float | None) -> str:
-    """What the median pass would give, where the mean says something else; empty where they agree."""
+    """The rate of the median pass, where it differs from the mean `rate`; empty where they agree."""
     if not rate or not median_ns:
         return ""
     usual = 1e9 / median_ns

@@ -1,4 +1,4 @@
-"""What the words of pages and tables mean: read by the reading guide of each report and by the reference page."""
+"""What the words of pages and tables mean; the reading guide of a report and the reference page print them."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ VERDICTS = {
 
 
 def memory_name(kind: object) -> str:
-    """What pages call a kind of memory: `disk` of the tables is the mapped model file."""
+    """The name of a kind of memory on pages: `disk` of the tables is called `mapped`."""
     return {"disk": "mapped"}.get(str(kind), str(kind))
