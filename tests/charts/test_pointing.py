@@ -42,7 +42,7 @@ def test_every_drawn_figure_has_a_script_that_hands_its_marks_over(report: Repor
 
 
 def test_a_field_is_called_what_its_axis_is_called() -> None:
-    part = pointing.told(a_chart("bar", 2))
+    part = pointing.with_tooltips(a_chart("bar", 2))
     assert part["encoding"]["tooltip"] == [
         {"field": "time", "title": "ms", "type": "quantitative", "format": ",.4~r"},
         {"field": "token", "title": "token"},
@@ -50,7 +50,7 @@ def test_a_field_is_called_what_its_axis_is_called() -> None:
 
 
 def test_both_ends_of_a_stretch_are_told(report: Report) -> None:
-    document = pointing.told(dict(documents(report))["heatmap"])
+    document = pointing.with_tooltips(dict(documents(report))["heatmap"])
     told = [part["encoding"].get("tooltip", []) for part, _ in pointing._parts(document, document)]
     cells = next(fields for fields in told if any(field["field"] == "touched_bytes" for field in fields))
     titles = {field["field"]: field["title"] for field in cells}
@@ -61,7 +61,9 @@ def test_both_ends_of_a_stretch_are_told(report: Report) -> None:
 def test_a_legend_tells_nothing(report: Report) -> None:
     document = dict(documents(report))["heatmap"]
     legend = next(view for view in document["vconcat"] if view.get("name") == pointing.LEGEND)
-    assert "tooltip" in json.dumps(pointing.told(document)) and "tooltip" not in json.dumps(pointing.told(legend))
+    assert "tooltip" in json.dumps(pointing.with_tooltips(document)) and "tooltip" not in json.dumps(
+        pointing.with_tooltips(legend)
+    )
 
 
 def test_a_line_is_pointed_at_place_by_place() -> None:

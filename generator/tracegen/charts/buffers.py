@@ -20,7 +20,7 @@ COLOURS = {
 
 
 def chart(rows: pd.DataFrame, end_ns: int) -> Any:
-    """`rows` as `buffers.occupancy` gives them, times from the run's begin; stacked, one step per event."""
+    """Stacked areas, one step per event; `rows`: `buffers.occupancy` with times from the run's begin."""
     order = [name for name in COLOURS if name in set(rows["group"])]
     wide = rows.pivot_table(index="time_ns", columns="group", values="size_bytes", fill_value=0)[order]
     wide.loc[max(end_ns, int(wide.index.max()) + 1)] = wide.iloc[-1]

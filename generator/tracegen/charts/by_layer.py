@@ -9,8 +9,8 @@ import pandas as pd
 
 from tracegen.charts import theme
 
-LETTER, GAP = 7, 8  # room at the right: for each letter of a name, and before it
-WIDEST = 64  # of a bar: few layers have no wider ones
+LETTER, GAP = 7, 8  # px at the right: for each letter of a name, and before it
+WIDEST = 64  # px: the largest width of a bar
 HEIGHT, LINE = 220, 15
 COLOURS = tuple(theme.INK["bar"][1] if i == 0 else theme.SEQUENTIAL_LIGHT[6 - i] for i in range(6))
 
@@ -50,7 +50,7 @@ def lines(rows: pd.DataFrame, order: list[str], title: str) -> Any:
 
 
 def _apart(rows: pd.DataFrame, top: float) -> pd.DataFrame:
-    """Names at the right end, `at` their values or so much below that no two lie on each other."""
+    """`rows` with `at`, the height of the name at the right end: the value, or lower if names would overlap."""
     rows = rows.sort_values("value", ascending=False, kind="stable")
     places: list[float] = []
     for value in rows["value"].astype(float):

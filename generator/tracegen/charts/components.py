@@ -12,11 +12,11 @@ from tracegen.charts import theme
 from tracegen.charts.text import printable, three, whole_percent
 
 MOST = 18  # bars of a panel
-BETWEEN = 24
+BETWEEN = 24  # px between panels
 
 
 def chart(rows: pd.DataFrame, key: str = "component") -> Any:
-    """Bars of `timing.by(…, key, …)`: one panel per phase on one scale, longest first, time outside operations last."""
+    """Bars of `timing.by(…, key, …)`, longest first: one panel per phase, all on one scale."""
     rows = rows.dropna(subset=["ns_per_token"])
     longest = rows.groupby(key, observed=True)["ns_per_token"].max().sort_values(ascending=False)
     order = [printable(name) for name in longest.index[:MOST]]
@@ -43,7 +43,7 @@ def chart(rows: pd.DataFrame, key: str = "component") -> Any:
 
 
 def _colour(value: object, key: str) -> str:
-    """Time outside operations is pale; a component has the colour of its group."""
+    """Pale for time outside operations; the colour of its group for a component."""
     if value in OUTSIDE_OPS.values():
         return theme.INK["after"][1]
     return theme.colour(value) if key == "component" else theme.INK["bar"][1]
@@ -51,7 +51,7 @@ def _colour(value: object, key: str) -> str:
 
 def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, unit: str, width: int, labelled: bool) -> Any:
     room = theme.NAMES if labelled else 0
-    words_room = 1 + 130 / max(width - 130, 1)  # so that the longest bar leaves 130 px for its label
+    words_room = 1 + 130 / max(width - 130, 1)  # leaves 130 px for the label of the longest bar
     base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
         y=alt.Y("name:N", sort=order, title=None, scale=dict(domain=order),
                 axis=theme.y_axis(room, ticks=False, domain=False, labels=labelled)),

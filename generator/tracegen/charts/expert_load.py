@@ -11,7 +11,7 @@ from tracegen.charts import theme
 
 
 def chart(ranked: pd.DataFrame) -> Any:
-    """`ranked` as `routing.ranked` gives it: per place the range over layers, the median layer, and the even choice."""
+    """Per place the range over layers, the median, and the even choice; `ranked`: see `routing.ranked`."""
     grouped = ranked.assign(share=ranked["share"] * 100).groupby("place")["share"]
     data = grouped.agg(low="min", middle="median", high="max").reset_index()
     n = len(data)

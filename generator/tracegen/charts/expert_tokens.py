@@ -10,12 +10,15 @@ import pandas as pd
 
 from tracegen.charts import theme
 
-ROW = 14  # height of a line
-FEW = 40  # lines that carry a label each
+ROW = 14  # px: height of a line
+FEW = 40  # labels at most
 
 
 def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int) -> Any:
-    """`rows` as `routing.grid` gives them; `labels` name the lines, no two alike; `several`: tokens in a line."""
+    """Tokens by experts; `rows` and `several` (tokens of a line) are the result of `routing.grid`.
+
+    `labels` are the names of the lines; all must differ.
+    """
     share = rows["n_tokens"].to_numpy("float64") / several
     step = np.clip(np.ceil(share * theme.N_STEPS).astype(int) - 1, 0, theme.N_STEPS - 1)
     data = pd.DataFrame(

@@ -11,12 +11,12 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.pointing import LEGEND
 
-ROW, KEY, DIGIT = 24, 40, 8  # height of a layer's row, width of a step in the key at least, and of a digit in it
-READABLE = 26  # pixels a cell must have to carry its number
+ROW, KEY, DIGIT = 24, 40, 8  # px: height of a row, least width of a step in the key, width of a digit in it
+READABLE = 26  # px: narrower cells show no number
 
 
 def chart(counts: pd.DataFrame) -> Any:
-    """`counts` as `experts.choice` gives them: layer, expert, n_tokens. Zero is the ground, more is stronger."""
+    """Layers by experts; `counts` has layer, expert, n_tokens. A count of 0 has the colour of the ground."""
     top = max(int(counts["n_tokens"].max()), 1)
     edges = _edges(top)
     data = counts.assign(step=np.searchsorted(edges, counts["n_tokens"].to_numpy(), side="left"))
@@ -54,12 +54,12 @@ def chart(counts: pd.DataFrame) -> Any:
 
 
 def _edges(top: int) -> list[int]:
-    """The largest count of each step: whole numbers, equal steps as far as whole numbers allow."""
+    """The largest count of each step: whole numbers that divide `top` as evenly as possible."""
     return [max(i + 1, -(-top * (i + 1) // theme.N_STEPS)) for i in range(theme.N_STEPS)]
 
 
 def _key(edges: list[int]) -> Any:
-    """The steps with their largest count."""
+    """The key of the colours: the steps with their largest counts."""
     shown = pd.DataFrame(
         {
             "begin": range(len(edges) + 1),

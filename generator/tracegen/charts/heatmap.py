@@ -1,4 +1,4 @@
-"""The dual-track heatmap: the model file from first to last byte, the buffers beside it, token by token."""
+"""The heatmap: the model file from first to last byte, buffers beside it, one row for each pass or several passes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tracegen.charts.pointing import LEGEND
 from tracegen.charts.text import three
 
 BUFFERS, BETWEEN = 150, 28
-LANES = {"disk": "mapped", "copied": "copied"}  # kinds of memory, as the figure calls them
+LANES = {"disk": "mapped", "copied": "copied"}  # kind of memory -> its name in the figure
 TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
-NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # heights: names of parts, their colours, layers, a pass
-GLYPH = 6.6  # width of a character at 12 px, generously
+NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # px: heights of names of parts, their colours, layers, a pass
+GLYPH = 6.6  # px: upper estimate of a character's width in a text of 12 px
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ def chart(
     axis: Axis,
     top_bytes: float,
 ) -> Any:
-    """All frames as `analysis.heatmap` and `analysis.buffers` give them; `top_bytes`: the run's largest cell.
+    """Draw the heatmap; disk cells are solid, copied ones hatched.
 
-    `buffers`: row, group, touched_bytes (mean per pass). Disk cells are solid, copied ones hatched.
+    `cells` is the result of `heatmap.joined_cells`, `rows` of `heatmap.display_rows`, `layers` and `components` of
+    `heatmap.bands`. `buffers` has row, group, touched_bytes (mean per pass); `top_bytes` is the largest cell.
     """
     names = rows.drop_duplicates("row").sort_values("row")
     shown = [*names.loc[names["outside"], "label"], "", *names.loc[~names["outside"], "label"]]
@@ -104,14 +105,14 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, height: int) -> Any:
 
 
 def _gaps(axis: Axis) -> Any:
-    """The seams between split files, as strokes in the colour of the ground."""
+    """Lines in the colour of the ground between the files of a split model."""
     size, _ = axis.unit
     data = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
     return alt.Chart(data).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=_x(axis))
 
 
 def _ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
-    """What lies where: component groups as names and colours, and layers; named where there is room."""
+    """Two strips above the heatmap: component groups and layers of the file, named where there is room."""
     parts = _bands(_joined(components.assign(value=components["component"].map(theme.group))), axis)
     rows = _bands(
         _joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis
@@ -166,7 +167,7 @@ def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
             "value": frame["value"].astype(object),
             "begin": begin / size,
             "end": end.clip(lower=begin + pixel) / size,
-            "true_end": end / size,  # what a reader who points at it is told
+            "true_end": end / size,  # the end in the tooltip
             "middle": (begin + end) / 2 / size,
             "width": (end - begin) / pixel,
         }
@@ -174,7 +175,7 @@ def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
 
 
 def _lane(name: str) -> Any:
-    """A band of its own for every mark of a view, its name at the left."""
+    """A y channel with a single lane, its name at the left."""
     axis = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
     return alt.Y(datum=name, type="nominal", title=None, scale=dict(domain=[name]), axis=axis)
 
@@ -238,7 +239,7 @@ def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
 
 
 def size_text(count: int) -> str:
-    """`96.2 KiB of file`: what a cell stands for."""
+    """The size of a cell, such as `96.2 KiB of file`."""
     for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if count >= size:
             return f"{count / size:.3g} {unit} of file"

@@ -9,11 +9,11 @@ import pandas as pd
 
 from tracegen.charts import theme
 
-FEW = 14  # layers up to which the bars lie, one row each; more stand side by side
+FEW = 14  # up to so many layers, bars are horizontal; else vertical
 
 
 def chart(rows: pd.DataFrame) -> Any:
-    """`rows`: layer (null: of no layer), group, ns_per_token of one phase. One bar per layer."""
+    """One bar per layer; `rows`: layer (null: outside all layers), group, ns_per_token of one phase."""
     top = float(rows.groupby("layer", dropna=False)["ns_per_token"].sum().max())
     scale, unit = (1e6, "ms") if top >= 1e6 else (1e3, "µs")
     numbers = sorted(int(layer) for layer in rows["layer"].dropna().unique())
@@ -29,7 +29,7 @@ def chart(rows: pd.DataFrame) -> Any:
     )
     present = list(data["group"].unique())
     lying = len(numbers) <= FEW
-    legend = dict(offset=12 if lying else 26)  # above the title of the axis, which stands there when bars stand
+    legend = dict(offset=12 if lying else 26)  # vertical bars have the title of the y axis below the legend
     base = alt.Chart(data).encode(
         color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=legend),
         order=alt.Order("rank:Q"),

@@ -1,4 +1,4 @@
-"""PNG files packed well: the renderer packs them for speed, three times larger than need be."""
+"""Compress PNG files again: the renderer compresses for speed, and its files are three times as large."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def packed(image: bytes) -> bytes:
-    """The same picture with its pixels deflated anew; every other chunk as it was. Raises ValueError for no PNG."""
+    """The PNG with its pixels compressed better and other chunks unchanged; ValueError for anything but a PNG."""
     if not image.startswith(_SIGNATURE):
         raise ValueError("not a PNG")
     chunks, at = [], len(_SIGNATURE)

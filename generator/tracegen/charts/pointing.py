@@ -1,7 +1,7 @@
-"""What a figure tells of the mark under the pointer: its row of data, in the words of its axes and legend.
+"""Tooltips of figures: the row of data of the mark under the pointer, named as on axes and legend.
 
-A page shows the drawing as it is and lays `targets` over it, invisible: the same chart as a Vega document, in which
-each mark has its text. So what is pointed at never changes how the picture looks.
+A page shows the drawing and lays `targets` over it, invisible: the same chart as a Vega document whose marks have
+tooltips. The drawing itself does not change.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 import vl_convert
 
-# Columns of a chart's data that say how a mark looks, not what it is.
+# Columns of a chart's data that set the look of a mark; tooltips leave them out.
 LOOKS = {"colour", "ink", "step", "rank", "text", "at", "width"}
 WORDS = {
     "label": "pass", "line": "token", "even": "even choice", "n_tokens": "tokens", "touched_bytes": "touched bytes",
     "middle": "layer in the middle", "value": "part", "share": "share of the phase",
 }  # fmt: skip
-ENDS = ("end", "high", "true_end")  # said after where they begin
-LEGEND = "legend"  # the name of a view that shows what colours mean: nothing in it is data
-MOST = 5000  # marks; more are too small to point at, and slow a page down
+ENDS = ("end", "high", "true_end")  # columns that follow the begin of a stretch
+LEGEND = "legend"  # the name of a view that explains colours and holds no data
+MOST = 5000  # marks: more are too small to point at, and slow a page down
 TOGETHER = ("layer", "hconcat", "vconcat")
 
 
-def told(document: dict[str, Any]) -> dict[str, Any]:
-    """A Vega-Lite document in which each mark tells its row of data, as far as it stands for one."""
+def with_tooltips(document: dict[str, Any]) -> dict[str, Any]:
+    """The Vega-Lite document with a tooltip on each mark that stands for a row of data."""
     document = copy.deepcopy(document)
     titles = _titles(document)
     for part, rows in _parts(document, document):
@@ -44,20 +44,20 @@ def is_pointable(document: dict[str, Any]) -> bool:
 
 
 def targets(document: dict[str, Any]) -> dict[str, Any]:
-    """`told` as a Vega document for pages: of a single line its points are what is pointed at."""
-    document = told(document)
+    """`with_tooltips` as a Vega document for pages; a line has its tooltips on its points."""
+    document = with_tooltips(document)
     for part, rows in list(_parts(document, document)):
         if _kind(part) == "line" and "color" in part["encoding"]:
-            part["encoding"].pop("tooltip")  # its points tell
+            part["encoding"].pop("tooltip")  # a layer of points has them
         elif _kind(part) == "line":
             _by_place(part, len(rows))
-    made: dict[str, Any] = vl_convert.vegalite_to_vega(document)
-    del made["$schema"]  # an address, and pages load nothing from outside
-    return made
+    vega: dict[str, Any] = vl_convert.vegalite_to_vega(document)
+    del vega["$schema"]  # an address, and pages load nothing from outside
+    return vega
 
 
 def _by_place(part: dict[str, Any], n: int) -> None:
-    """A line as two layers: itself, and a bar as high as the plot for each of its points."""
+    """Turn a line into two layers: the line, and for each point a bar as high as the plot, with the tooltip."""
     encoding = part.pop("encoding")
     mark, tooltip = part.pop("mark"), encoding.pop("tooltip")
     bar = {"type": "rule", "strokeWidth": max(1, 1000 // max(n, 1))}
@@ -66,27 +66,27 @@ def _by_place(part: dict[str, Any], n: int) -> None:
 
 
 def _field(name: str, rows: list[Mapping[str, Any]], titles: Mapping[str, str]) -> dict[str, Any]:
-    made: dict[str, Any] = {"field": name, "title": titles.get(name) or name.replace("_", " ")}
+    field: dict[str, Any] = {"field": name, "title": titles.get(name) or name.replace("_", " ")}
     if name == "share":
-        return made | {"type": "quantitative", "format": ".1%"}
+        return field | {"type": "quantitative", "format": ".1%"}
     values = [row[name] for row in rows if isinstance(row.get(name), (int, float))]
     if any(isinstance(value, float) for value in values):
-        made |= {"type": "quantitative", "format": ",.0f" if max(map(abs, values)) >= 1000 else ",.4~r"}
-    return made
+        field |= {"type": "quantitative", "format": ",.0f" if max(map(abs, values)) >= 1000 else ",.4~r"}
+    return field
 
 
 def _titles(document: dict[str, Any]) -> dict[str, str]:
-    """Titles of the axes by the field they show; a stretch has two fields and one title."""
+    """Field -> title of its axis; the two fields of a stretch get `…, from` and `…, to`."""
     shown, stretches = dict(WORDS), dict[str, str]()
     for part, _ in _parts(document, document):
         encoding = part["encoding"]
         for name, channel in encoding.items():
-            title, other = channel.get("title") if isinstance(channel, dict) else None, encoding.get(f"{name}2")
+            title, second = channel.get("title") if isinstance(channel, dict) else None, encoding.get(f"{name}2")
             if title and channel.get("field"):
                 shown[channel["field"]] = title
-                if other and other.get("field"):
-                    stretches |= {channel["field"]: f"{title}, from", other["field"]: f"{title}, to"}
-                    stretches |= {f"true_{other['field']}": f"{title}, to"}  # what was widened to be seen
+                if second and second.get("field"):
+                    stretches |= {channel["field"]: f"{title}, from", second["field"]: f"{title}, to"}
+                    stretches |= {f"true_{second['field']}": f"{title}, to"}  # of marks widened to be visible
     return shown | stretches
 
 
@@ -98,7 +98,7 @@ def _kind(part: Mapping[str, Any]) -> str:
 def _parts(
     part: Any, document: Mapping[str, Any], data: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[dict[str, Any], list[Mapping[str, Any]]]]:
-    """Every part of a document that draws marks, with the rows it reads, its own or those of what holds it."""
+    """Every part of a document that draws marks, with its rows: its own, or those of an enclosing part."""
     data = part.get("data", data or {})
     if part.get("name") == LEGEND:
         return

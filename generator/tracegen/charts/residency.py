@@ -1,4 +1,4 @@
-"""What of the model file is in memory, pass by pass, and what was read from storage beside it."""
+"""How much of each stretch of the model file is in memory after each pass; beside it the bytes read from storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ READ = theme.plot(theme.NAMES) - TRACK - BETWEEN
 
 
 def chart(shares: pd.DataFrame, read: pd.DataFrame, rows: pd.DataFrame, axis: Axis) -> Any:
-    """All frames as `analysis.residency` gives them. Left: stretches by the share in memory; right: bytes read."""
+    """Left: stretches by their share in memory; right: bytes read.
+
+    `shares`, `read` and `rows` are the results of `joined_shares`, `read_per_row` and `resident_rows`.
+    """
     names = rows.drop_duplicates("row").sort_values("row")
     order, label = list(names["label"]), names.set_index("row")["label"]
     step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))

@@ -1,7 +1,7 @@
-"""A chart drawn: standalone SVG and PDF with fixed colours, inline SVG that follows the page.
+"""Draw charts: SVG, PDF and PNG files with fixed colours, and inline SVG with the colours of the page.
 
-Vega's JavaScript takes a second to start and a third of the time of drawing, and holds Python up
-meanwhile: where an executor is given, another process draws, and is waited for when a drawing is asked for.
+Vega's JavaScript takes a second to start, and Python waits while it draws. With an executor another process draws,
+and Python waits only when it needs the drawing.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from markupsafe import escape
 
 from tracegen.charts import png, pointing, theme
 
-# A file of its own has the light colours and may be shown on a dark page: it brings its ground.
+# A file has the light colours and may be shown on a dark page, so it contains a ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One figure in the forms pages need; `spec` is the Vega-Lite document with its data, if a chart made it.
+    """One figure in all its forms.
 
-    `finished` gives the file and what stands in a page; it is called once, when one of them is asked for.
-    `targets` gives the Vega document that lies over it for the pointer; None: nothing does.
+    `finished` returns the SVG file and the inline SVG; it is called once, on first use. `spec` is the Vega-Lite
+    document with its data (None: not from a chart). `targets` returns the Vega document for the pointer; None: there
+    are too many marks, or no chart.
     """
 
     finished: Callable[[], tuple[str, str]]
@@ -46,22 +47,22 @@ class Drawing:
 
     @property
     def inline(self) -> str:
-        """The figure as it stands in a page."""
+        """The figure as SVG inside a page."""
         return self._forms[1]
 
     @cached_property
     def pdf(self) -> bytes:
-        """The figure for paper, without a ground; made when it is asked for."""
+        """The figure for paper, without a ground; computed on first use."""
         return to_pdf(self.svg.replace(GROUND, "", 1))
 
     @cached_property
     def png(self) -> bytes:
-        """The figure for slides, light, two pixels for one of the SVG; made when it is asked for."""
+        """The figure for slides: light, at twice the size of the SVG; computed on first use."""
         return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
 
 
 def draw(chart: Any, key: str, alt: str, executor: Executor | None = None) -> Drawing:
-    """Draw a chart; `key` makes ids unique on a page, `alt` is what is read out instead of it."""
+    """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative."""
     document = theme.themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     pointable = pointing.is_pointable(document)
@@ -69,12 +70,12 @@ def draw(chart: Any, key: str, alt: str, executor: Executor | None = None) -> Dr
         targets = partial(pointing.targets, document) if pointable else None
         return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt), spec, targets)
     raw = executor.submit(vl_convert.vegalite_to_svg, document)
-    made = executor.submit(pointing.targets, document).result if pointable else None
-    return Drawing(lambda: finish(raw.result(), key, alt), spec, made)
+    overlay = executor.submit(pointing.targets, document).result if pointable else None
+    return Drawing(lambda: finish(raw.result(), key, alt), spec, overlay)
 
 
 def finish(raw: str, key: str, alt: str) -> tuple[str, str]:
-    """A raw SVG with its hatching, its ids and its text alternative: as a file, and inline."""
+    """The SVG file and the inline SVG: a raw SVG with hatching, unique ids and text alternative."""
     body = _flattened(re.sub(r'\s(role|class|aria-[a-z]+)="[^"]*"', "", raw))
     body, hatches = _hatched(_merged(_unique_ids(body, key)), key)
     head = re.match(r"<svg([^>]*)>", body)
@@ -89,32 +90,32 @@ def finish(raw: str, key: str, alt: str) -> tuple[str, str]:
 
 
 def to_pdf(svg: str) -> bytes:
-    """A standalone SVG as PDF, the entries of its dictionaries sorted: the writer leaves them in hash order."""
+    """A standalone SVG as PDF; dictionary entries are sorted, because the writer leaves them in a random order."""
     pdf = vl_convert.svg_to_pdf(svg)
     lines = rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n){2,}"
     return re.sub(lines, lambda m: b"".join(sorted(m.group(0).splitlines(keepends=True))), pdf, flags=re.MULTILINE)
 
 
 def _flattened(svg: str) -> str:
-    """Without groups that carry nothing: the PDF writer allows 28 nested ones, concatenated charts have more."""
-    kept: list[bool] = []
-    made = []
+    """The SVG without groups that have no effect: the PDF writer allows 28 nested groups, charts have more."""
+    keeps: list[bool] = []
+    pieces = []
     for piece in re.split(r"(<g\b[^>]*>|</g>)", re.sub(r"<g\b[^>]*/>", "", svg)):
         if piece.startswith("<g"):
-            kept.append(piece not in ("<g>", '<g transform="translate(0,0)">'))
-            made.append(piece if kept[-1] else "")
+            keeps.append(piece not in ("<g>", '<g transform="translate(0,0)">'))
+            pieces.append(piece if keeps[-1] else "")
         elif piece == "</g>":
-            made.append(piece if kept.pop() else "")
+            pieces.append(piece if keeps.pop() else "")
         else:
-            made.append(piece)
-    return "".join(made)
+            pieces.append(piece)
+    return "".join(pieces)
 
 
 _RECT = re.compile(r'<path d="M([-\d.e]+),([-\d.e]+)h([-\d.e]+)v([-\d.e]+)h[-\d.e]+Z" fill="([^"]+)"/>')
 
 
 def _merged(svg: str) -> str:
-    """Neighbouring rectangles of one fill as one path, in tenths of a pixel: a tenth of the bytes."""
+    """The SVG with neighbouring rectangles of one fill joined into one path: a tenth of the bytes."""
 
     def group(match: re.Match[str]) -> str:
         paths: dict[str, list[str]] = {}
@@ -131,7 +132,7 @@ def _n(value: float) -> str:
 
 
 def _unique_ids(svg: str, key: str) -> str:
-    """Ids numbered by first appearance behind the figure's key, links to them too."""
+    """The SVG with each id replaced by `KEY-NUMBER`, in links too."""
     names = {name: f"{key}-{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'\bid="([^"]+)"', svg)))}
     if not names:
         return svg
@@ -141,7 +142,7 @@ def _unique_ids(svg: str, key: str) -> str:
 
 
 def _hatched(svg: str, key: str) -> tuple[str, str]:
-    """Fills that mean `copied` get stripes laid over them; returns the SVG and the stripes' definition."""
+    """The SVG with stripes over fills that mean `copied`, and the definition of the stripes."""
     shown = dict(zip(theme.SEQUENTIAL_COPIED, theme.SEQUENTIAL_LIGHT, strict=True))
     marks = "|".join(shown)
 
@@ -160,7 +161,7 @@ def _hatched(svg: str, key: str) -> tuple[str, str]:
 
 
 def _variables(svg: str) -> str:
-    """Colours of the theme as CSS variables with the light value to fall back on."""
+    """The SVG with colours of the theme as CSS variables that fall back to the light value."""
     light, _ = theme.variables()
     names = {value: name for name, value in light.items()}
     return re.sub(

@@ -1,11 +1,11 @@
-"""Text in drawings: untrusted names made fit to be shown, and numbers with three significant digits."""
+"""Text in drawings: untrusted names without unsafe characters, and numbers with three significant digits."""
 
 from __future__ import annotations
 
 import math
 import re
 
-# Control characters (XML forbids most), lone surrogates, and what turns the direction of writing.
+# Control characters (XML forbids most), lone surrogates, and characters that change the direction of writing.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -25,5 +25,5 @@ def three(value: float) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """`12 %`; a share that is not nothing is never shown as 0 %."""
+    """`12 %`; a share above 0 is never shown as 0 %."""
     return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"

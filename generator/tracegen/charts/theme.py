@@ -1,13 +1,13 @@
-"""One look for every chart: what each colour means, on light and on dark ground.
+"""The common look of all charts: what each colour means, on light and on dark ground.
 
 Charts name colours by their light value; `svg.py` turns them into CSS variables, so
 that one drawing follows the page's scheme. Hues follow Okabe and Ito, darkened until
 they reach 3:1 on white; the sequential scale is mako, light to dark and back, a little
 adjusted so that ink or ground is readable on every step.
 
-Charts give channels as altair's classes, and axes, scales and legends as plain dicts: altair
-looks through its whole schema for the class of a channel written as a string, and copies
-each of an axis' eighty keys, set or not, at every step. Both cost a tenth of the time of drawing.
+Charts write channels as altair classes, and axes, scales and legends as plain dicts. The other
+forms are slower: altair searches its schema for a channel written as a string, and copies all
+eighty keys of an axis object at every step. Each costs a tenth of the time of drawing.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 import altair as alt
 
-WIDTH = 1160  # of every figure: the content column at a desktop; pages scale it a little up or down
-NAMES, NUMBERS = 128, 52  # room at the left for names or for numbers
-RIGHT = 22  # room at the right: half a tick's label and the padding
-FONT = "Arial, Liberation Sans, sans-serif"  # widths that the renderer measures as browsers do
+WIDTH = 1160  # px: the width of every figure, that of the content column on a desktop
+NAMES, NUMBERS = 128, 52  # px at the left for names or for numbers
+RIGHT = 22  # px at the right: half a tick's label and the padding
+FONT = "Arial, Liberation Sans, sans-serif"  # the renderer and browsers agree on its widths
 
 GROUP_OF: Mapping[str, str] = {
     "embedding": "embedding",
@@ -79,7 +79,7 @@ STATE_COLOURS = {
 
 
 def colour(component: object) -> str:
-    """The light colour of a component or component group; what is unknown looks like `other`."""
+    """The light colour of a component or component group; an unknown one has the colour of `other`."""
     group = GROUP_OF.get(str(component), str(component))
     return GROUPS.get(group, GROUPS["other"])[1]
 
@@ -98,7 +98,7 @@ def variables() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def stylesheet() -> str:
-    """The colours as CSS; `color-scheme` of what surrounds a page chooses the side, and print is light."""
+    """The colours as CSS; the surrounding `color-scheme` selects light or dark, and print is light."""
     light, dark = variables()
     plain = "".join(f"{name}:{value};" for name, value in light.items())
     pairs = {name: f"light-dark({value},{dark[name]})" for name, value in light.items()}
@@ -140,18 +140,18 @@ def config() -> dict[str, Any]:
 
 
 def plot(room: int) -> int:
-    """Width of what is plotted beside axis labels that take `room`, so that the figure is WIDTH wide."""
+    """The width of the plot, px, in a figure that is WIDTH wide with axis labels `room` wide."""
     return WIDTH - room - RIGHT
 
 
 def y_axis(room: int, **more: Any) -> dict[str, Any]:
-    """An axis at the left that takes exactly `room`; its title stands above it and reads from left to right."""
+    """A left axis exactly `room` px wide; its title is horizontal and stands above it."""
     above = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left", "titleX": -room, "titleY": -14}
     return {"minExtent": room, "maxExtent": room, "labelPadding": 8} | above | more
 
 
 def step_colours(steps: Iterable[int], copied: Iterable[bool] | None = None) -> list[str]:
-    """The colour of each step of the sequential scale; `copied` ones get the hatched twin."""
+    """The colour of each step of the sequential scale; where `copied` is true, the hatched one."""
     numbers = [int(step) for step in steps]
     which = [False] * len(numbers) if copied is None else list(copied)
     return [(SEQUENTIAL_COPIED if c else SEQUENTIAL_LIGHT)[n] for n, c in zip(numbers, which, strict=True)]
@@ -160,9 +160,9 @@ def step_colours(steps: Iterable[int], copied: Iterable[bool] | None = None) -> 
 def themed(chart: Any) -> dict[str, Any]:
     """The chart as a Vega-Lite document that carries the theme and its data.
 
-    It is not held against the Vega-Lite schema here, which takes half as long as drawing it: the tests do that.
+    Tests compare it with the Vega-Lite schema; here that would take half as long as drawing.
     """
-    with alt.data_transformers.disable_max_rows():  # else altair refuses more than 5,000: many threads have more spans
+    with alt.data_transformers.disable_max_rows():  # altair's limit is 5,000 rows; runs of many threads have more
         document: dict[str, Any] = chart.to_dict(validate=False)
     document["config"] = config()
     return document

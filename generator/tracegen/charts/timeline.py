@@ -1,4 +1,4 @@
-"""One token on its threads: work by component, waiting inside ops and after them."""
+"""The threads during one pass: work by component, waiting inside ops and after them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracegen.charts import theme
 
 
 def chart(rows: pd.DataFrame) -> Any:
-    """`rows` as `timeline.segments` gives them: one lane per thread, time from the pass's begin."""
+    """One lane per thread, time since the pass began; `rows` is the result of `timeline.segments`."""
     longest = float(rows["end_ns"].max())
     scale, unit = (1e6, "ms") if longest >= 1e6 else (1e3, "µs")
     kind = [

@@ -1,4 +1,4 @@
-"""Latency per generated token."""
+"""Duration of the pass of each generated token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEDIAN = 90  # room for the median's label at the right
 
 
 def chart(rows: pd.DataFrame) -> Any:
-    """`rows`: produced_token, duration_ns of the generate passes; the median as a line."""
+    """Bars, or a line for many tokens, and the median; `rows`: produced_token, duration_ns of generate passes."""
     middle = float(rows["duration_ns"].astype(float).median())
     scale, unit = (1e6, "ms") if middle >= 1e6 else (1e3, "µs")
     data = pd.DataFrame(

@@ -12,7 +12,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.pointing import told
+from tracegen.charts.pointing import with_tooltips
 from tracegen.errors import FigureError
 from tracegen.figures.catalogue import CHARTS, part_of
 from tracegen.model import Run
@@ -104,6 +104,9 @@ def _shown(key: str, view: FigureView) -> FigureView:
 
 def _with_tooltips(document: dict[str, Any], title: str) -> dict[str, Any]:
     """A chart's document with the title of its figure, on a ground of its own; each mark tells its row of data."""
-    document = {**told(document), "title": {"text": title, "anchor": "start", "fontSize": 16, "fontWeight": 600}}
+    document = {
+        **with_tooltips(document),
+        "title": {"text": title, "anchor": "start", "fontSize": 16, "fontWeight": 600},
+    }
     document["config"] = {**document["config"], "background": theme.INK["ground"][1]}
     return document

@@ -1,10 +1,11 @@
-"""Where the boxes of a graph drawing stand, and how the lines between them run.
+"""The positions of the boxes of a graph drawing, and the paths of the lines between them.
 
-Boxes stand in ranks, sources above their readers. Graphviz orders each rank; it sees
-numbers and sizes only. graph_straight.py then gives the places along x. The lines are run here: down, and
-sideways only in the channel between two ranks, each on a track of its own, so that no
-line turns up or passes through a box. All lines that leave a box share one trunk, which
-has a place in every rank it passes. What is on the spine stands in one column.
+Boxes stand in ranks, sources above their readers. Graphviz orders the boxes of each rank;
+it gets numbers and sizes only. straight.py then sets the x positions. This module draws the
+lines: they run down, and sideways only in the channel between two ranks, each on its own
+track, so that no line runs up or crosses a box. All lines that leave a box share one trunk,
+which has a position in every rank it passes. The boxes of the spine, the main path of the
+activations, stand in one column.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ import pygraphviz
 
 from tracegen.charts.graph.straight import straightened
 
-CHANNEL, TRACK, RADIUS = 24.0, 9.0, 6.0  # least height of a channel, distance of tracks, radius of a bend
-PASSING, ENTRY = 8, 9.0  # room of a trunk that passes a rank, distance of lines that enter one box
-SPINE, LONG = 100, 20  # how much more than a common line the spine and long trunks are kept straight
-MANY = 200  # boxes up to which Graphviz may take its time
+CHANNEL, TRACK, RADIUS = 24.0, 9.0, 6.0  # px: least height of a channel, distance of tracks, radius of a bend
+PASSING, ENTRY = 8, 9.0  # px: room of a trunk that passes a rank, distance of lines that enter one box
+SPINE, LONG = 100, 20  # Graphviz weights that keep lines straight; an ordinary line has 1
+MANY = 200  # boxes: for more, Graphviz gets less time
 
 Edge = tuple[str, str]
 Places = Mapping[tuple[int, str], float]  # (rank, box) -> x of the box, or of its trunk in a later rank
@@ -28,7 +29,7 @@ Places = Mapping[tuple[int, str], float]  # (rank, box) -> x of the box, or of i
 
 @dataclass(frozen=True)
 class Box:
-    """Room to the left and right of the port, half the width that lines may enter, and the height."""
+    """The size of a box, px: width left and right of its port, half the width that lines may enter, height."""
 
     left: float
     right: float
@@ -38,7 +39,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Layout:
-    """Port x and middle y of each box; lines as (path, whether it ends at a box); the size of it all."""
+    """Port x and middle y of each box; lines as (SVG path, whether it ends at a box); the size of the drawing."""
 
     places: Mapping[str, tuple[float, float]]
     lines: tuple[tuple[str, bool], ...]
@@ -48,7 +49,10 @@ class Layout:
 
 @dataclass
 class _Run:
-    """A trunk in one channel: its source, where it comes from, and where it goes on (None: past the next rank)."""
+    """A trunk in one channel: its source, its x above the channel, and its ends below it.
+
+    An end is (x, reader); the reader is None where the trunk passes the next rank.
+    """
 
     source: str
     x: float
@@ -66,20 +70,20 @@ class _Run:
 
 
 def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge], spine: Sequence[str]) -> Layout:
-    """Place the boxes, which come in order of execution; `edges` are (source, reader)."""
+    """Place `boxes`, which are in order of execution, and run the lines of `edges`, (source, reader)."""
     position = {name: i for i, name in enumerate(boxes)}
-    # ggml executes sources first; in a foreign graph that does not, the drawing must still end somewhere
+    # ggml executes sources first. A foreign graph may not: its edges are turned so that ranks exist.
     down = [edge if position[edge[0]] < position[edge[1]] else edge[::-1] for edge in edges if edge[0] != edge[1]]
     ranks = _ranks(list(boxes), down)
     reach = dict(ranks)
     for a, b in down:
         reach[a] = max(reach[a], ranks[b])
-    # Graphviz begins with the order it is given: where that is cheap, the better of two beginnings is taken
+    # The result of Graphviz depends on the order of its input: small graphs try two orders and take the better one.
     orders = [list(boxes), [*spine, *(name for name in boxes if name not in set(spine))]]
     tried = orders if len(boxes) <= MANY else orders[:1]
-    made = [straightened(_across(order, boxes, down, ranks, reach, spine), boxes, down, ranks, reach, spine)
+    layouts = [straightened(_across(order, boxes, down, ranks, reach, spine), boxes, down, ranks, reach, spine)
             for order in tried]  # fmt: skip
-    x, width = min(made, key=lambda one: one[1])
+    x, width = min(layouts, key=lambda layout: layout[1])
     depth = max(ranks.values(), default=-1) + 1
     channels = _channels(boxes, down, ranks, reach, x, spine, depth)
     heights = [max(boxes[name].height for name in boxes if ranks[name] == rank) for rank in range(depth)]
@@ -96,7 +100,7 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge], spine: Sequence[str
 
 
 def _ranks(names: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
-    """Each box below its sources; what more lines leave than enter is drawn down to its readers."""
+    """The rank of each box: below its sources; just above its readers if at least as many lines leave as enter it."""
     sources: dict[str, list[str]] = {name: [] for name in names}
     readers: dict[str, list[str]] = {name: [] for name in names}
     for a, b in edges:
@@ -119,7 +123,10 @@ def _across(
     reach: Mapping[str, int],
     spine: Sequence[str],
 ) -> dict[str, float]:
-    """Let Graphviz order the ranks; every line is cut at the ranks it passes, so that ranks are as given."""
+    """The x of each box as Graphviz places it.
+
+    Each line gets a point in every rank that it passes, so that Graphviz cannot change the ranks.
+    """
     follows = dict(pairwise(spine))
     column = set(spine)
     points = [(rank, name) for name in order for rank in range(ranks[name], max(reach[name], ranks[name] + 1))]
@@ -137,18 +144,18 @@ def _across(
     for a, b in edges:
         weight = SPINE if follows.get(a) == b else 1
         text.append(f"{number[ranks[b] - 1, a]}:p:s -> {number[ranks[b], b]}:p:n [weight={weight}];")
-    made = pygraphviz.AGraph(string="\n".join([*text, "}"]))
-    made.layout(prog="dot")
-    found = {}
-    for node in made.nodes():
+    drawing = pygraphviz.AGraph(string="\n".join([*text, "}"]))
+    drawing.layout(prog="dot")
+    centres = {}
+    for node in drawing.nodes():
         rank, name = points[int(node)]
         if rank == ranks[name]:
-            found[name] = float(node.attr["pos"].split(",")[0]) + (boxes[name].left - boxes[name].right) / 2
-    return found
+            centres[name] = float(node.attr["pos"].split(",")[0]) + (boxes[name].left - boxes[name].right) / 2
+    return centres
 
 
 def _table(widths: Sequence[float]) -> str:
-    """Graphviz's table for a box: its room to the left, the port, its room to the right."""
+    """A box as a Graphviz table of three cells: the left part, the port, the right part."""
     cells = "".join(
         f'<TD FIXEDSIZE="TRUE" WIDTH="{max(width, 1):.0f}" HEIGHT="8"{port}></TD>'
         for width, port in zip(widths, ("", ' PORT="p"', ""), strict=True)
@@ -191,21 +198,24 @@ def _channels(
 
 
 def _entries(above: Mapping[str, float], main: str, port: float, half: float) -> dict[str, float]:
-    """Where each line enters a box: the straightest at the port, the others beside it on their own side."""
+    """The x at which each line enters a box: `main` at the port, the others beside it, on the side they come from."""
     others = [a for a in above if a != main]
     sides = (
         sorted((a for a in others if above[a] < above[main]), key=lambda a: -above[a]),
         sorted((a for a in others if above[a] >= above[main]), key=lambda a: above[a]),
     )
     step = min(ENTRY, (half - 6) / max(1, *(len(side) for side in sides)))
-    made = {main: port}
+    entries = {main: port}
     for side, sign in zip(sides, (-1, 1), strict=True):
-        made |= {a: port + sign * step * (i + 1) for i, a in enumerate(side)}
-    return made
+        entries |= {a: port + sign * step * (i + 1) for i, a in enumerate(side)}
+    return entries
 
 
 def _assign_tracks(runs: list[_Run]) -> None:
-    """Tracks from the top: runs that overlap differ, and who leaves a column lies above who enters it."""
+    """Set the track of each run, from the top; overlapping runs get different tracks.
+
+    A run that leaves a column lies above a run that enters the same column.
+    """
     above = {
         id(run): [o for o in runs if o is not run and any(abs(o.x - x) < ENTRY / 2 for x, _ in run.ends)]
         for run in runs
@@ -213,7 +223,7 @@ def _assign_tracks(runs: list[_Run]) -> None:
     waiting, placed = sorted(runs, key=lambda run: run.span), list[_Run]()
     while waiting:
         free = (run for run in waiting if all(o in placed for o in above[id(run)]))
-        run = next(free, waiting[0])  # a ring of such wishes cannot be met: the leftmost goes first
+        run = next(free, waiting[0])  # a cycle cannot be ordered: the leftmost run goes first
         waiting.remove(run)
         run.track = max((o.track + 1 for o in above[id(run)] if o in placed), default=0)
         low, high = run.span
@@ -231,11 +241,11 @@ def _lines(
     tops: Sequence[float],
     heights: Sequence[float],
 ) -> list[tuple[str, bool]]:
-    """The paths of a run, through the rank it passes on its way."""
+    """The SVG paths of a run, each with whether it ends at a box."""
     source = run.source
     begin = places[source][1] + boxes[source].height / 2 if ranks[source] == rank else tops[rank]
     level = tops[rank] + heights[rank] + (run.track + 1) * TRACK + 2
-    made = []
+    paths = []
     for x, target in run.ends:
         end = tops[rank + 1] if target is None else places[target][1] - boxes[target].height / 2
         path = f"M{run.x:.1f},{begin:.1f}"
@@ -244,5 +254,5 @@ def _lines(
             side = bend if x > run.x else -bend
             path += f"V{level - bend:.1f}q0,{bend:.1f} {side:.1f},{bend:.1f}"
             path += f"H{x - side:.1f}q{side:.1f},0 {side:.1f},{bend:.1f}"
-        made.append((f"{path}V{end:.1f}", target is not None))
-    return made
+        paths.append((f"{path}V{end:.1f}", target is not None))
+    return paths

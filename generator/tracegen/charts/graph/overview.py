@@ -19,7 +19,7 @@ def draw_overview(
     sources: Mapping[int, list[int]],
     keys: Mapping[str, str],
 ) -> str:
-    """The blocks as a column, each linked to its detail (`keys`: signature -> id), with its operations by group."""
+    """A column of blocks with their operations by group, each linked to its details (`keys`: signature -> id)."""
     width, box, gap = 322.0, 58.0, 26.0
     band, line = theme.INK["band"][1], theme.INK["hairline"][1]
     parts = []

@@ -1,4 +1,4 @@
-"""The boxes of a graph drawing as SVG: operations, and what stands beside them."""
+"""The boxes of a graph drawing as SVG: operations, with their weights and state beside them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from markupsafe import escape
 
 from tracegen.charts import theme
 
-LINE, PAD, GAP, SIDE = 14.0, 8.0, 16.0, 6.0  # height of a line at 11 px, margins, space beside an op
+LINE, PAD, GAP, SIDE = 14.0, 8.0, 16.0, 6.0  # px: line height, margin, gap beside an op, gap between side boxes
 SUB = ' class="tg-sub"'
 
 
 @dataclass
 class Shape:
-    """Something to draw: lines of text, its look (op, noop, leaf, state, from, enter), the nodes it stands for."""
+    """A box: lines of text, its look (op, noop, leaf, state, from, enter), the nodes that it represents.
+
+    `left` and `right` are the boxes beside it.
+    """
 
     lines: tuple[str, ...]
     look: str
@@ -32,37 +35,37 @@ class Shape:
 
     @property
     def height(self) -> float:
-        """Height of the box, which is as tall as what stands beside it."""
+        """Height of the box, at least that of the boxes beside it."""
         beside = max((len(side) * (2 * LINE + 8 + SIDE) - SIDE for side in (self.left, self.right)), default=0)
         return max(len(self.lines) * LINE + 8, beside)
 
     def beside(self, side: list[Shape]) -> float:
-        """The width that a side takes, its gap included."""
+        """The width of the boxes on one side, with the gap."""
         return max(shape.width for shape in side) + GAP if side else 0.0
 
 
 def _advance(character: str) -> float:
-    """Width of a character at 11 px, generously: no font is asked."""
+    """An upper estimate of the width of a character at 11 px, in px."""
     return 7.7 if character.isupper() or character in "mwMW" else 5.9 if character.isascii() else 11.0
 
 
 def group(graph: int, shape: Shape, x: float, y: float, key: str) -> str:
-    """An op with what stands beside it: operands enter from the left, state leaves to the right."""
-    made = [drawn(graph, shape, x, y)]
+    """An op with the boxes beside it: operands enter from the left, state leaves to the right."""
+    parts = [drawn(graph, shape, x, y)]
     for side, sign in ((shape.left, -1), (shape.right, 1)):
         step = 2 * LINE + 8 + SIDE
-        for i, other in enumerate(side):
+        for i, neighbour in enumerate(side):
             at = y + (i - (len(side) - 1) / 2) * step
             edge = x + sign * shape.width / 2
             near = edge + sign * GAP
             begin, end = (near, edge - 1) if sign < 0 else (edge, near - 1)
-            made.append(f'<path class="tg-edge" d="M{begin:.1f},{at:.1f}H{end:.1f}" marker-end="url(#{key}-arrow)"/>')
-            made.append(drawn(graph, other, near + sign * other.width / 2, at))
-    return "".join(made)
+            parts.append(f'<path class="tg-edge" d="M{begin:.1f},{at:.1f}H{end:.1f}" marker-end="url(#{key}-arrow)"/>')
+            parts.append(drawn(graph, neighbour, near + sign * neighbour.width / 2, at))
+    return "".join(parts)
 
 
 def drawn(graph: int, shape: Shape, x: float, y: float) -> str:
-    """A rounded rectangle around (x, y) with its lines of text, all its ids, and the link when it has one."""
+    """A rounded rectangle around (x, y) with its text, the ids of all its nodes, and its link."""
     width, height = shape.width, shape.height
     radius = {"op": 6, "noop": 6, "leaf": 2, "state": 2, "from": height / 2, "enter": height / 2}[shape.look]
     ids = [f"g{graph}-n{node}" for node in shape.nodes] if shape.look in ("op", "noop") else []
@@ -75,7 +78,7 @@ def drawn(graph: int, shape: Shape, x: float, y: float) -> str:
     box = rect(x - width / 2, y - height / 2, width, height, radius, f"{paint} {stroke}")
     bar = rect(x - width / 2, y - height / 2, 4, height, 2, fill(shape.colour))
     inner = f"<title>{escape(shape.title)}</title>{box}{bar if shape.look not in ('from', 'enter') else ''}{words}"
-    inner += "".join(f'<g id="{other}"/>' for other in ids[1:])
+    inner += "".join(f'<g id="{further}"/>' for further in ids[1:])
     if shape.link:
         inner = f'<a href="{escape(shape.link)}">{inner}</a>'
     name = f' id="{ids[0]}"' if ids else f' data-node="{shape.nodes[0]}"' if shape.nodes else ""
@@ -83,7 +86,7 @@ def drawn(graph: int, shape: Shape, x: float, y: float) -> str:
 
 
 def rect(x: float, y: float, width: float, height: float, radius: float, paint: str) -> str:
-    """A rectangle, in tenths of a pixel."""
+    """An SVG rectangle, rounded to tenths of a pixel."""
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}" {paint}/>'
 
 
@@ -95,13 +98,13 @@ def _paint(shape: Shape) -> tuple[str, str]:
 
 
 def fill(colour: str, what: str = "fill") -> str:
-    """A paint attribute: the theme's variable, its light value to fall back on."""
+    """A paint attribute: the theme's CSS variable with its light value as fallback."""
     names = {light: variable for variable, light, _ in (*theme.GROUPS.values(), *theme.INK.values())}
     return f'{what}="var({names[colour]},{colour})"'
 
 
 def whole(key: str, width: float, height: float, body: str, label: str) -> str:
-    """The drawing around its parts, with the head of its arrows."""
+    """The complete SVG of a drawing: `body`, and the definition of arrow heads."""
     arrow = (
         f'<defs><marker id="{key}-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         f'orient="auto">'

@@ -1,4 +1,4 @@
-"""Straight lines in a graph drawing: boxes move below what they read, and trunks run in one column."""
+"""Make lines of a graph drawing straight: move boxes below their sources, and keep each trunk in one column."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
-APART, CLEAR = 12.0, 7.0  # distance of two boxes, and of a trunk from what it passes
-SAME = 4.0  # columns nearer than this are one
+APART, CLEAR = 12.0, 7.0  # px: least distance of two boxes, and of a trunk from boxes
+SAME = 4.0  # px: columns closer than this become one
 
 Span = tuple[float, float]  # left and right end of what a rank already holds
 
@@ -34,20 +34,20 @@ def straightened(
     Another box moves below the nearest of its sources when its neighbours leave room. A trunk takes the free
     column nearest to its two ends; the margins are always free.
     """
-    found = dict(x)
+    centres = dict(x)
     for name, after in pairwise(spine):
-        if abs(found[after] - found[name]) < SAME:
-            found[after] = found[name]
+        if abs(centres[after] - centres[name]) < SAME:
+            centres[after] = centres[name]
     taken: dict[int, dict[str, Span]] = {}
     for name, rank in ranks.items():
-        taken.setdefault(rank, {})[name] = (found[name] - boxes[name].left, found[name] + boxes[name].right)
-    direct = {a for a, b in pairwise(spine) if reach[a] == ranks[b]}  # their trunks are of the column
+        taken.setdefault(rank, {})[name] = (centres[name] - boxes[name].left, centres[name] + boxes[name].right)
+    direct = {a for a, b in pairwise(spine) if reach[a] == ranks[b]}  # their trunks stay in the column
     for name in direct:
         for rank in range(ranks[name] + 1, reach[name]):
-            taken[rank][f"{name} passing"] = (found[name], found[name])
-    _move_below([edge for edge in edges if edge[1] not in spine], found, boxes, ranks, taken)
-    trunks = _run_trunks(edges, found, ranks, reach, taken, direct)
-    places = {(ranks[name], name): at for name, at in found.items()} | trunks
+            taken[rank][f"{name} passing"] = (centres[name], centres[name])
+    _move_below([edge for edge in edges if edge[1] not in spine], centres, boxes, ranks, taken)
+    trunks = _run_trunks(edges, centres, ranks, reach, taken, direct)
+    places = {(ranks[name], name): at for name, at in centres.items()} | trunks
     low = min((span[0] for row in taken.values() for span in row.values()), default=0.0)
     high = max((span[1] for row in taken.values() for span in row.values()), default=0.0)
     return {point: at - low for point, at in places.items()}, high - low
@@ -55,7 +55,7 @@ def straightened(
 
 def _move_below(
     edges: Sequence[tuple[str, str]],
-    found: dict[str, float],
+    centres: dict[str, float],
     boxes: Mapping[str, Wide],
     ranks: Mapping[str, int],
     taken: Mapping[int, dict[str, Span]],
@@ -66,16 +66,16 @@ def _move_below(
         sources.setdefault(b, []).append(a)
     for name in sorted(sources, key=lambda n: ranks[n]):
         row = taken[ranks[name]]
-        want = min((found[s] for s in sources[name]), key=lambda at: abs(at - found[name]))
+        want = min((centres[s] for s in sources[name]), key=lambda at: abs(at - centres[name]))
         low, high = want - boxes[name].left, want + boxes[name].right
-        others = [span for other, span in row.items() if other != name]
-        if all(end + APART <= low if begin < found[name] else high + APART <= begin for begin, end in others):
-            found[name], row[name] = want, (low, high)
+        others = [span for neighbour, span in row.items() if neighbour != name]
+        if all(end + APART <= low if begin < centres[name] else high + APART <= begin for begin, end in others):
+            centres[name], row[name] = want, (low, high)
 
 
 def _run_trunks(
     edges: Sequence[tuple[str, str]],
-    found: Mapping[str, float],
+    centres: Mapping[str, float],
     ranks: Mapping[str, int],
     reach: Mapping[str, int],
     taken: Mapping[int, dict[str, Span]],
@@ -89,7 +89,7 @@ def _run_trunks(
     for name in sorted(last, key=lambda n: (ranks[n] - reach[n], ranks[n])):
         passed = range(ranks[name] + 1, reach[name])
         spans = [span for rank in passed for span in taken[rank].values()]
-        at = found[name] if name in direct else _free(spans, found[name], found[last[name]])
+        at = centres[name] if name in direct else _free(spans, centres[name], centres[last[name]])
         for rank in passed:
             places[rank, name] = at
             taken[rank][f"{name} passing"] = (at, at)
@@ -97,7 +97,7 @@ def _run_trunks(
 
 
 def _free(spans: Sequence[Span], begin: float, end: float) -> float:
-    """The place clear of all spans from which the ways to `begin` and `end` are shortest together."""
+    """The x outside all spans whose distances to `begin` and `end` have the smallest sum."""
     candidates = [begin, end]
     reached = float("-inf")
     blocked: list[Span] = []

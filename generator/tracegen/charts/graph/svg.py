@@ -1,8 +1,7 @@
-"""A graph as SVG: its blocks from first to last, and each distinct block in detail.
+"""A graph as SVG: the diagram of its blocks, and each distinct block in detail.
 
-One block at a time is placed (charts/graph_layout.py) and written (charts/graph_shapes.py).
-What many nodes read (positions, mask) is drawn once per reader, because one shared copy
-would tie the whole block together.
+layout.py places the boxes of a block, shapes.py writes them. A tensor that many nodes read
+(positions, mask) is drawn once per reader: lines from a single box would cross the drawing.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from tracegen.charts.graph.shapes import Shape, group, whole
 from tracegen.charts.svg import GROUND
 from tracegen.charts.text import printable
 
-LONGEST = 30  # characters of a label; the whole name is in the node's title
+LONGEST = 30  # characters of a label; the node's title has the full name
 MARGIN = 4.0
-HUB = 6  # more readers than this inside a block: drawn once per reader
+HUB = 6  # a result with more readers inside a block is drawn once per reader
 
 
 @dataclass(frozen=True)
 class BlockDrawing:
-    """One distinct block: its title, the layers it stands for, and its SVG (to stand inline in HTML).
+    """One distinct block: its title, the layers that it represents, and its SVG for inline use in HTML.
 
-    `difference` says by which operations a layer differs from the kind of layer before it, if it says anything.
+    `difference` says in which operations a layer differs from the layer before it; it may be empty.
     """
 
     key: str
@@ -57,7 +56,7 @@ class GraphDrawing:
 def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: str) -> GraphDrawing:
     """Draw `graph`; nodes link to `operations#pass=PASS&node=NODE` when a pass is given.
 
-    Every node number of the graph is an element's id, `g0-n125`, whatever was folded.
+    Every node of the graph, folded or not, has an element with an id such as `g0-n125`.
     """
     blocks = fold(tables, graph)
     nodes = tables["graph_nodes"]
@@ -68,7 +67,7 @@ def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: s
     home = {node: (i, k) for i, b in enumerate(blocks) for k, member in enumerate(b.members) for node in member}
     sources: dict[int, list[int]] = {}
     for source, target in zip(edges["source"], edges["target"], strict=True):
-        if int(target) in home:  # a leaf may be what another graph computed, and from what is not drawn here
+        if int(target) in home:  # not for a leaf that another graph computed: its sources are not drawn here
             sources.setdefault(int(target), []).append(int(source))
     link = "" if pass_id is None else f"{operations}#pass={pass_id}&node="
     readers: dict[int, set[tuple[int, int]]] = {}
@@ -81,10 +80,11 @@ def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: s
     for block in blocks:
         if block.signature not in drawn:
             same = [b for b in blocks if b.signature == block.signature]
-            made = _draw_block(graph, same, info, sources, shared, link, len(drawn))
-            drawn[block.signature] = replace(made, difference=_difference(before, block, info))
+            drawing = _draw_block(graph, same, info, sources, shared, link, len(drawn))
+            drawn[block.signature] = replace(drawing, difference=_difference(before, block, info))
         before = block
-    overview = draw_overview(graph, blocks, info, sources, {signature: made.key for signature, made in drawn.items()})
+    keys = {signature: drawing.key for signature, drawing in drawn.items()}
+    overview = draw_overview(graph, blocks, info, sources, keys)
     return GraphDrawing(graph, overview, tuple(drawn.values()))
 
 
@@ -113,7 +113,7 @@ def _draw_block(
 
 
 def _difference(before: Block | None, block: Block, info: Mapping[int, Mapping[Any, Any]]) -> str:
-    """`Like layers 0–2, with GET_ROWS twice more.`: empty when the block before is no layer, or nothing is known."""
+    """`Like layers 0–2, with 2 GET_ROWS more.`; empty unless the block and the one before it are layers."""
     if before is None or not before.kind == block.kind == "layer":
         return ""
     now, then = (Counter(str(info[n]["op"]) for n in b.members[0] if info[n]["kind"] == "op") for b in (block, before))
@@ -134,7 +134,7 @@ def _shapes(
     layered: bool,
     folded: bool,
 ) -> tuple[dict[str, Shape], list[tuple[str, str]]]:
-    """What a block shows, and its edges; what only one op reads stands beside that op."""
+    """The shapes of a block by id, and its edges; weights, inputs and copies stand beside the op that reads them."""
     readers: dict[int, int] = {}
     for node in lead:
         for source in sources.get(node, ()):
@@ -146,7 +146,7 @@ def _shapes(
         row = info[node]
         look = "noop" if row["kind"] == "noop" else "op"
         lines_of = (_short(str(row["op"]), False), _short(str(row["name"]), layered))
-        made = Shape(
+        shape = Shape(
             lines_of[:1] if look == "noop" else lines_of,
             look,
             theme.colour(row["component"]),
@@ -154,17 +154,18 @@ def _shapes(
             twins[node],
             f"{link}{node}" if link and look == "op" else "",
         )
-        shapes[f"n{node}"] = made
+        shapes[f"n{node}"] = shape
         for source in sources.get(node, ()):
             read = info[source]
             if read["kind"] == "leaf":
                 state = str(read["name"]).startswith("cache_")
                 writes = state and row["op"] in ("SET_ROWS", "CPY")
-                (made.right if writes else made.left).append(_leaf(read, source, layered, "state" if state else "leaf"))
+                side = shape.right if writes else shape.left
+                side.append(_leaf(read, source, layered, "state" if state else "leaf"))
             elif source in twins and source not in hubs:
                 lines.append((f"n{source}", f"n{node}"))
             elif source in twins or source in shared:
-                made.left.append(_leaf(read, source, False, "from"))
+                shape.left.append(_leaf(read, source, False, "from"))
             else:
                 text = "from the layer before" if folded else _short(str(read["name"]), False)
                 name = f"x{source}"
@@ -176,17 +177,17 @@ def _shapes(
 
 
 def _spine(lead: tuple[int, ...], info: Mapping[int, Mapping[Any, Any]], sources: Mapping[int, list[int]]) -> list[str]:
-    """The way of the activations through a block: from its last node up by each op's first computed operand.
+    """The main path of the activations through a block, from its last node up along first computed operands.
 
-    Where two ways join in an ADD, the longer one is followed: the shorter is the residual.
+    At an ADD it follows the longer path: the shorter one is the residual.
     """
-    own = set(lead)
+    members = set(lead)
     depth: dict[int, int] = {}
     for node in lead:
         depth[node] = 1 + max((depth.get(s, 0) for s in sources.get(node, ())), default=0)
     way = [lead[-1]] if lead else []
     while way:
-        read = [s for s in sources.get(way[-1], ()) if s in own and depth[s] < depth[way[-1]]]
+        read = [s for s in sources.get(way[-1], ()) if s in members and depth[s] < depth[way[-1]]]
         if not read:
             break
         way.append(max(read, key=lambda s: depth[s]) if info[way[-1]]["op"] == "ADD" else read[0])
@@ -206,7 +207,7 @@ def _layout(
     spine: list[str],
     title: str,
 ) -> str:
-    """Place the shapes, an op and what stands beside it as one box, and draw them with their lines."""
+    """Place the shapes, each op with the boxes beside it as one box, and draw them with their lines."""
     boxes = {
         name: Box(
             shape.beside(shape.left) + shape.width / 2,
@@ -216,17 +217,17 @@ def _layout(
         )
         for name, shape in shapes.items()
     }
-    made = lay_out(boxes, lines, spine)
+    layout = lay_out(boxes, lines, spine)
     arrow = f' marker-end="url(#{key}-arrow)"'
-    paths = "".join(f'<path class="tg-edge" d="{path}"{arrow if ends else ""}/>' for path, ends in made.lines)
-    body = "".join(group(graph, shape, *made.places[name], key) for name, shape in shapes.items())
+    paths = "".join(f'<path class="tg-edge" d="{path}"{arrow if ends else ""}/>' for path, ends in layout.lines)
+    body = "".join(group(graph, shape, *layout.places[name], key) for name, shape in shapes.items())
     inner = f'<g transform="translate({MARGIN:g},{MARGIN:g})">{paths}{body}</g>'
     label = f"Operations of {title}, top to bottom"
-    return whole(key, made.width + 2 * MARGIN, made.height + 2 * MARGIN, inner, label)
+    return whole(key, layout.width + 2 * MARGIN, layout.height + 2 * MARGIN, inner, label)
 
 
 def _short(name: str, layered: bool) -> str:
-    """The name without its layer where the drawing's title says it, and not longer than a label may be."""
+    """The name, cut to LONGEST; without its layer if `layered`, because the drawing's title has it."""
     if layered:
         name = re.sub(r"^blk\.\d+\.", "", re.sub(r"(?<=cache_[kv])_l\d+|-\d+(?=$| \()", "", name))
     name = printable(name)
@@ -248,7 +249,7 @@ def _title(row: Mapping[Any, Any], nodes: tuple[int, ...]) -> str:
 
 
 def standalone(svg: str) -> str:
-    """The drawing as a file of its own: text styled inside, colours of the light scheme."""
+    """The drawing as a separate file: with its own styles and the light colours, without links."""
     style = (
         "text{font:11px Arial,Liberation Sans,sans-serif;text-anchor:middle;fill:#22262c}"
         ".tg-sub{fill:#59616b}.tg-head,.tg-start{text-anchor:start}.tg-head{font-size:14px}"
