@@ -1,1 +1,1 @@
-"""Pages: collector.py draws figures and keeps files, render.py prints them with the templates."""
+"""The pages of a report: collector.py draws figures and collects files, render.py fills the templates."""

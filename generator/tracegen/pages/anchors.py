@@ -1,4 +1,4 @@
-"""The places of a report, listed for those who refer to it: `data/anchors.json`.
+"""The addresses in a report that links may use, listed in `data/anchors.json`.
 
 ids       by page: the ids of its elements, operations and nodes aside
 nodes     lists of nodes as runs (first, how many); `passes`: which of them each pass of the operations page has
@@ -24,7 +24,7 @@ _OF_SCRIPTS = re.compile(r"g[0-9]+-n[0-9]+")
 
 
 def write_anchors(collector: Collector, pages: Iterable[Page], explored: bool) -> None:
-    """File the list of places; `explored`: the memory page has its explorer."""
+    """Add the list of addresses to the files; `explored`: the memory page has its explorer."""
     nodes: dict[tuple[tuple[int, int], ...], int] = {}
     passes = {}
     if not collector.refusal(OPERATIONS.needs):
@@ -42,12 +42,12 @@ def write_anchors(collector: Collector, pages: Iterable[Page], explored: bool) -
 
 
 def ids_of(body: str) -> list[str]:
-    """The ids of the elements of a page of ours, sorted; those that scripts lead to are listed elsewhere."""
-    return sorted({found for found in _ID.findall(body) if not _OF_SCRIPTS.fullmatch(found)})
+    """The ids of the elements of a page, sorted, without those of graph nodes, which are listed as numbers."""
+    return sorted({name for name in _ID.findall(body) if not _OF_SCRIPTS.fullmatch(name)})
 
 
 def runs_of(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Numbers as runs of (first, how many), in order."""
+    """Numbers as sorted runs of (first, how many)."""
     ordered = np.unique(np.asarray(numbers, dtype=np.int64))
     if not len(ordered):
         return ()

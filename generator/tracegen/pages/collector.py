@@ -1,4 +1,4 @@
-"""What the pages of a report are made with: the run's context, and all that has been drawn and filed so far."""
+"""The collector: the context of a run, and the drawings, files and values of its report so far."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tracegen.pages.figure_data import figure_data
 from tracegen.pages.page import PublishedFigure
 from tracegen.pages.views import FigureView, Files, TableView
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass
 class Collector(Context):
-    """A context whose pages are under way: `files`, `figures`, `drawings` and `values` grow.
+    """A context that also collects the `files`, `figures`, `drawings` and `values` of the pages.
 
-    `address` is where the report will stand below the site, `citable` the version that it becomes, or None.
-    `executor` draws charts meanwhile; `finish` waits for the drawings.
+    `address` is the path of the report below the site, `citable` the version that it becomes, or None for a draft.
+    `executor` draws charts in another process; `finish` waits for them.
     """
 
     address: str = ""
@@ -40,24 +40,24 @@ class Collector(Context):
     values: dict[str, dict[str, object]] = field(default_factory=dict)
     _once: dict[str, Any] = field(default_factory=dict)
 
-    def once(self, key: str, make: Callable[[], Made]) -> Made:
-        """What `make` gives, made when it is asked for first: several pages need it."""
+    def once(self, key: str, make: Callable[[], Result]) -> Result:
+        """The result of `make`, which is called only the first time: several pages need it."""
         if key not in self._once:
             self._once[key] = make()
-        made: Made = self._once[key]
-        return made
+        result: Result = self._once[key]
+        return result
 
     def sections(self, page: str) -> dict[str, list[FigureView | TableView]]:
-        """The figures and tables of a page by section, in their order; what this run has none of is left out."""
-        made: dict[str, list[FigureView | TableView]] = {}
+        """The figures and tables of a page that this run has, by section, in their order."""
+        sections: dict[str, list[FigureView | TableView]] = {}
         for part in of_page(page):
-            views = made.setdefault(part.section, [])
+            views = sections.setdefault(part.section, [])
             if part.when.holds(self):
                 views.append(self.figure(part) if isinstance(part, Figure) else self.table(part))
-        return made
+        return sections
 
     def figure(self, figure: Figure, **options: object) -> FigureView:
-        """Draw a figure with all its downloads, or say why it is not drawn; `options` as its content takes them."""
+        """Draw a figure with its downloads, or say why it is not drawn; `options` are arguments of its content."""
         refused = self.refusal(figure.needs)
         if refused:
             return FigureView(figure.key, figure.title, figure.explanation.counts, figure.title, None, refused)
@@ -103,7 +103,7 @@ class Collector(Context):
         data: pd.DataFrame,
         numbers: Mapping[str, object] | None = None,
     ) -> FigureView:
-        """Keep a drawing and describe it; a draft is drawn at every change and goes without PDF and PNG."""
+        """Keep a drawing and describe it; a draft has no PDF and PNG, because it is drawn again at every change."""
         self.drawings[key] = drawing
         path = f"figures/{key}.svg"
         links = [("SVG", path)]

@@ -1,4 +1,4 @@
-"""The experts page: which experts each token chose, layer by layer, for the script that draws any of them."""
+"""The experts page: the experts that each token chose, one file per layer for the script that draws a layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracegen.words import expert_sentences as say
 
 
 def experts(collector: Collector) -> dict[str, Any]:
-    """What the explorer of the experts page needs; writes a chunk for each layer."""
+    """The values of the template of the experts page; writes a chunk for each layer."""
     chosen, per_layer = collector.chosen, collector.expert_layers
     layers = [] if collector.refusal(needs.CHOICES) else [int(n) for n in per_layer["layer"]]
     sizes = dict(zip(per_layer["layer"], per_layer["n_experts"], strict=True))
@@ -35,8 +35,8 @@ def experts(collector: Collector) -> dict[str, Any]:
 def _write(collector: Collector, chosen: pd.DataFrame) -> None:
     """A chunk per layer: `tracegenExperts({"layer": 3, "pass": [4, 5, …], "token": [0, 1, …], …});`.
 
-    `token` is what a row holds, null where that is not known; the experts stand in order of weight if
-    `by_weight`, else in llama.cpp's.
+    `token` is the token that a row holds, null where it is not known. If `by_weight`, the experts are in order of
+    weight, else in llama.cpp's order.
     """
     for layer, rows in routing.by_strength(chosen).groupby("layer"):
         by_weight = bool(rows["place"].notna().all())
@@ -47,6 +47,6 @@ def _write(collector: Collector, chosen: pd.DataFrame) -> None:
             "pass": [int(p) for p in tokens.index.get_level_values("pass_id")],
             "token": [token(k) for k in tokens["held"]],
             "by_weight": by_weight,
-            "experts": [[int(e) for e in one] for one in tokens["experts"]],
+            "experts": [[int(e) for e in numbers] for numbers in tokens["experts"]],
         }
         collector.files.add(f"data/experts/{layer}.js", f"tracegenExperts({script_json(data)});\n")

@@ -1,4 +1,4 @@
-"""Facts of a run as text: what a page prints of settings, machine and model."""
+"""Facts of a run as text: settings, machine and model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracegen.words.quantities import UNKNOWN, printable
 
 
 def text_of(value: object, longest: int = 400) -> str:
-    """A fact as text: units are the name's business, lists are joined, long ones cut and said so."""
+    """A fact as text, without a unit; lists are joined, long texts and lists are cut and state their length."""
     if value is None or value == "":
         return UNKNOWN
     if isinstance(value, bool):
@@ -26,14 +26,14 @@ def text_of(value: object, longest: int = 400) -> str:
 
 
 def group_of(key: str, title: str, facts: object, note: str = "") -> Group:
-    """A mapping of facts as a titled group; an absent one is said to be so."""
+    """A mapping of facts as a titled group; an empty or missing one has the note `Not recorded.`."""
     if not isinstance(facts, Mapping) or not facts:
         return Group(key, title, (), note or "Not recorded.")
     return Group(key, title, tuple(Fact(printable(k), text_of(v)) for k, v in facts.items()), note)
 
 
 def generated_text(context: Context) -> dict[str, str]:
-    """Prompt and answer, or that they are withheld or were not recorded."""
+    """Prompt and generated text, or the reason why they are withheld or were not recorded."""
     if context.private:
         return {
             "prompt": "",

@@ -1,4 +1,4 @@
-"""The data of a figure as a table of a few rows, for those who cannot see the drawing."""
+"""The first rows of a figure's data as a table, for readers who cannot see the drawing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pandas as pd
 
 from tracegen.words import quantities as q
 
-MOST = 40  # rows that a page carries; the CSV has all
+MOST = 40  # rows in the page; the CSV has all
 
 
 @dataclass(frozen=True)
 class FigureData:
-    """Columns as the CSV names them: name, whether numbers stand in it, and the texts of the first rows; all rows."""
+    """Columns as (name in the CSV, whether it holds numbers, texts of the first rows), and the number of all rows."""
 
     columns: tuple[tuple[str, bool, tuple[str, ...]], ...]
     n_rows: int

@@ -1,4 +1,4 @@
-"""What the overview says first: what ran, and the findings in one sentence each."""
+"""The first sentences of the overview: what ran, and one sentence per finding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracegen.words import quantities as q
 
 
 def what_ran(context: Collector) -> str:
-    """What llama.cpp did in this run, and what is left out."""
+    """What llama.cpp did in this run, and what statistics leave out."""
     s = context.summary
     model = context.fact("model", "name") or context.fact("model", "file")
     more = len(context.fact("more_models") or [])
@@ -47,7 +47,7 @@ ATTACHED = (
 
 
 def _other_backends(context: Collector) -> str:
-    """What ran on other backends than the CPU: ops that have no times of their own."""
+    """The operations that ran on other backends than the CPU and have no times of their own; empty without any."""
     ops, splits = context.tables["ops"], context.tables["splits"]
     by_split = ops["time_basis"].eq("split")
     if not by_split.any():
@@ -62,7 +62,7 @@ def _other_backends(context: Collector) -> str:
 
 
 def _shape(context: Collector) -> str:
-    """What is known of the model's shape, as an apposition."""
+    """The model's architecture, layers and experts as an apposition; empty if nothing is known."""
     kind, layers = context.fact("model", "architecture"), context.fact("model", "n_layers")
     experts, used = context.fact("model", "n_experts"), context.fact("model", "n_experts_used")
     parts = [q.counted(layers, "layer")] if isinstance(layers, int) else []
@@ -74,21 +74,21 @@ def _shape(context: Collector) -> str:
 
 def findings(context: Collector, phase: str) -> list[str]:
     """One-sentence findings, each with its number; only what the trace supports."""
-    s, made = context.summary, []
+    s, lines = context.summary, []
     if s.touched_bytes is not None and s.file_bytes and not context.refusal(needs.FILE_USE) and len(context.measured):
-        made.append(sentences.unused_of_file(s.file_bytes - s.touched_bytes, s.file_bytes, len(context.measured)))
+        lines.append(sentences.unused_of_file(s.file_bytes - s.touched_bytes, s.file_bytes, len(context.measured)))
     disk, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
     if disk is not None and copied is not None and not context.refusal(needs.BYTES):
-        made.append(sentences.copied_weights(disk, copied))
-    made += _of_times(context, phase)
-    made += _of_experts(context)
-    made += _of_storage(context)
-    return [sentence for sentence in made if sentence]
+        lines.append(sentences.copied_weights(disk, copied))
+    lines += _of_times(context, phase)
+    lines += _of_experts(context)
+    lines += _of_storage(context)
+    return [sentence for sentence in lines if sentence]
 
 
 def _of_times(context: Collector, phase: str) -> list[str]:
-    """Where the time of a phase went, and what its threads did."""
-    made = []
+    """What took the time of a phase, and how much its threads worked and waited."""
+    lines = []
     by = timing.by(
         context.timed.assign(group=component_groups(context.timed)), "group", context.tokens, context.outside_ops
     )
@@ -97,13 +97,13 @@ def _of_times(context: Collector, phase: str) -> list[str]:
     if len(groups) and not context.refusal(COMPONENTS.needs):
         top, outside = groups.iloc[0], 1 - float(groups["share"].sum())
         outside = 0.0 if by["n_ops"].ne(0).all() else outside
-        made.append(sentences.time_goes_to(phase, str(top["group"]), float(top["share"]), outside))
+        lines.append(sentences.time_goes_to(phase, str(top["group"]), float(top["share"]), outside))
     rows = context.timed[context.timed["phase"] == phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)
     if whole and not context.refusal(needs.TIMES):
         work, inside, after = (float(rows[name].sum()) / whole for name in ("work_ns", "barrier_ns", "wait_ns"))
-        made.append(sentences.threads_work(phase, work, inside + after, n_threads))
-    return made
+        lines.append(sentences.threads_work(phase, work, inside + after, n_threads))
+    return lines
 
 
 def _of_storage(context: Collector) -> list[str]:
@@ -111,19 +111,19 @@ def _of_storage(context: Collector) -> list[str]:
     s, passes = context.summary, context.measured
     if context.refusal(needs.STORAGE):
         return []
-    made = []
+    lines = []
     generate = passes[(passes["kind"] == "generate").to_numpy(bool)]
     if s.read_bytes is not None:
         rest = passes[~passes["pass_id"].isin(generate["pass_id"])]
         others = int(rest["read_bytes"].sum()) if len(rest) else None
         each = [int(read) for read in generate["read_bytes"]]
         only_prompt = bool((rest["kind"] == "prompt").all())
-        made.append(
+        lines.append(
             sentences.read_from_storage(others, each, s.file_bytes, "the prompt" if only_prompt else "other passes")
         )
     if s.major_faults is not None:
-        made.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
-    return made
+        lines.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
+    return lines
 
 
 def _of_experts(context: Collector) -> list[str]:

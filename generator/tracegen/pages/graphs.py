@@ -1,4 +1,4 @@
-"""The graph page: each topology drawn once, blocks first, then one of each kind in detail."""
+"""The graph page: each topology drawn once, first its blocks, then one block of each kind in detail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracegen.words import quantities as q
 
 @dataclass(frozen=True)
 class Topology:
-    """One topology: its drawings and which passes ran it."""
+    """One topology: its drawings, and the passes that ran it (`used_by`)."""
 
     key: str
     title: str
@@ -34,15 +34,15 @@ class Topology:
 
 def graphs(context: Collector) -> dict[str, Any]:
     """Everything the template of the graph page prints."""
-    made: list[Topology] = []
+    topologies: list[Topology] = []
     several = context.tables["graphs"]["topology"].nunique() > 1
     for topology, part in context.tables["graphs"].groupby("topology", sort=False):
-        made.append(_topology(context, len(made), str(topology), [int(g) for g in part["graph"]], several))
-    drawn = [t for t in made if t.overview.drawing is not None]
+        topologies.append(_topology(context, len(topologies), str(topology), [int(g) for g in part["graph"]], several))
+    drawn = [t for t in topologies if t.overview.drawing is not None]
     cost_of = [costs(context.tables, context.ops, t.graphs) for t in drawn]
     room = IN_PAGE_BYTES // max(len(drawn), 1)
     state = {
-        "lead": {str(g): t.graphs[0] for t in made for g in t.graphs},
+        "lead": {str(g): t.graphs[0] for t in topologies for g in t.graphs},
         "topologies": [
             node_facts(context, t.graphs, t.key, cost, room) | {"pass": t.pass_id}
             for t, cost in zip(drawn, cost_of, strict=True)
@@ -50,7 +50,7 @@ def graphs(context: Collector) -> dict[str, Any]:
         "scales": colour_scales(context, cost_of),
         "groups": dict(theme.GROUP_OF),
     }
-    return {"topologies": made, "drawn": bool(drawn), "state": state}
+    return {"topologies": topologies, "drawn": bool(drawn), "state": state}
 
 
 def _topology(context: Collector, number: int, topology: str, members: list[int], several: bool) -> Topology:
@@ -107,7 +107,7 @@ def _figure(context: Collector, key: str, title: str, caption: str, inline: str,
 
 
 def _used_by(users: pd.DataFrame) -> str:
-    """Which passes ran it, by kind."""
+    """Which passes ran a topology, by kind."""
     if users.empty:
         return "No recorded pass ran it."
     kinds = users["kind"].astype("object").fillna("kind not recorded")

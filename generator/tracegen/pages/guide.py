@@ -1,4 +1,4 @@
-"""How to read the pages: what each colour, kind and state means, from the definitions that the code itself uses."""
+"""The reading guide: the meaning of each colour, kind and state, from the definitions that the code uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracegen.charts import theme
 from tracegen.tables import BY_NAME, TABLES, Table
 from tracegen.words import terms as words
 
-# What a thread does -> the column of `spans` that says how long.
+# State of a thread -> the column of `spans` with its duration.
 THREADS = {
     "work": "work_ns",
     "waiting inside": "barrier_ns",
@@ -21,7 +21,7 @@ THREADS = {
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the pages, what it means, and how it is marked there: a colour's dot, a memory's texture."""
+    """A word of the pages and its meaning; `dot` is the group of its colour, `texture` the kind of memory."""
 
     name: str
     meaning: str
@@ -31,7 +31,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Words:
-    """Words of one kind, with what must be said of all of them."""
+    """Words of one kind, with a note about all of them."""
 
     key: str
     title: str
@@ -68,7 +68,7 @@ def _components() -> Words:
 
 
 def _made_of(name: str, members: list[str]) -> str:
-    """The components that the group joins, where it is more than one by its own name."""
+    """The components of a group; empty for a group of one."""
     return "" if len(members) == 1 else f" Components: {', '.join(members)}."
 
 
@@ -79,31 +79,31 @@ def _memory() -> Words:
 
 def _threads() -> Words:
     columns = {column.name: column.meaning for column in BY_NAME["spans"].columns}
-    made = tuple(
+    states = tuple(
         Word(
             state, f"{columns[name][:1].upper()}{columns[name][1:]}.", dot=state if state in theme.STATE_COLOURS else ""
         )
         for state, name in THREADS.items()
     )
     return Words(
-        "threads", "What a thread does", made, "Work has the colour of the part of the model that it belongs to."
+        "threads", "What a thread does", states, "Work has the colour of the part of the model that it belongs to."
     )
 
 
 def _passes() -> Words:
     aside = " Left out of every statistic."
-    made = (Word(kind, f"{text}{aside if kind in OUTSIDE else ''}") for kind, text in words.KINDS.items())
+    kinds = (Word(kind, f"{text}{aside if kind in OUTSIDE else ''}") for kind, text in words.KINDS.items())
     about = f"{BY_NAME['passes'].meaning} The pass whose result gave generated token k is called “token k”. "
     about += "It takes in the token that the pass before it gave; this token chooses the experts of the pass."
-    return Words("passes", "Kinds of pass", tuple(made), about)
+    return Words("passes", "Kinds of pass", tuple(kinds), about)
 
 
 def _states() -> Words:
-    made = tuple(Word(state, text) for state, text in words.STATES.items())
-    return Words("states", "States of an operation", made, BY_NAME["ops"].meaning)
+    states = tuple(Word(state, text) for state, text in words.STATES.items())
+    return Words("states", "States of an operation", states, BY_NAME["ops"].meaning)
 
 
 def _checks() -> Words:
     named: Mapping[str, str] = {**words.VERDICTS, **words.CHECKS}
-    made = tuple(Word(name, text) for name, text in named.items())
-    return Words("checks", "Verdicts and checks", made, "The verdict sums up the checks of a run.")
+    results = tuple(Word(name, text) for name, text in named.items())
+    return Words("checks", "Verdicts and checks", results, "The verdict sums up the checks of a run.")

@@ -1,4 +1,4 @@
-"""The key figures of the overview: each is shown, and published as a value under its key."""
+"""The key figures of the overview; each is also published as a value under its key."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NOT_SHOWN = "not shown"
 
 @dataclass(frozen=True)
 class Value:
-    """A published value: exact, with its unit and its text; where it is shown, what it is and how it was counted.
+    """A published value: exact number, unit and text.
 
-    `per_token`: it is counted over generate passes, and a run without one has none. `needed`: the checks without
-    which it would be false.
+    A shown value also has a `label` and a `note` on how it was counted. `per_token`: it is taken over generate
+    passes, so that a run without them has none. If one of the checks that `needed` names failed, it is not shown.
     """
 
     key: str
@@ -135,7 +135,7 @@ def _others(context: Context) -> list[Value]:
 
 
 def _published_only(context: Context) -> list[Value]:
-    """Values that a journal can quote and the overview does not show."""
+    """Values that the overview does not show but a journal can quote."""
     s = context.summary
     share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
     return [
@@ -150,7 +150,7 @@ def _published_only(context: Context) -> list[Value]:
 
 
 def amount(context: Context, value: int | None) -> str:
-    """A size; what a private run hides is called withheld, not unknown."""
+    """A size as text; an unknown one of a private run is called withheld."""
     return "withheld" if value is None and context.private else q.size(value)
 
 

@@ -1,4 +1,4 @@
-"""The memory page: what lies where in the file, what was used of it, what buffers held."""
+"""The memory page: what lies where in the file, which bytes of it were touched, what buffers held."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracegen.pages.explorers.memory_data import write_memory
 
 
 def memory(collector: Collector) -> dict[str, Any]:
-    """What the explorer of the memory page needs."""
+    """The values of the template of the memory page; writes the data of its explorer."""
     return {
         "explorer": write_memory(collector),
         "state": {

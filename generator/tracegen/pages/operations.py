@@ -1,4 +1,4 @@
-"""The operations page: every op of every pass; the first token's stand in the page, the rest in chunks."""
+"""The operations page: all ops of all passes; one pass is in the page, the others are in chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tracegen.pages.explorers.op_index import write_index
 from tracegen.words import quantities as q
 from tracegen.words.terms import memory_name
 
-# The columns of the table in order, as scripts/op_rows.js calls them, and their widths in pixels.
+# The columns of the table in order: their names in scripts/op_rows.js, and their widths in pixels.
 TABLE = (
     ("node", 52), ("name", 190), ("op", 150), ("layer", 52), ("component", 132), ("begin", 70), ("duration", 72),
     ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
@@ -29,7 +29,7 @@ _TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
 @dataclass(frozen=True)
 class Operand:
-    """What an op reads or writes; its row shows it when opened."""
+    """An operand of an op; the opened row of the op shows it."""
 
     slot: str
     name: str
@@ -43,7 +43,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class OpRow:
-    """A row of the operation table; numbers are formatted in the units of the head."""
+    """A row of the operation table; numbers are texts in the units of the table's head."""
 
     node: int
     op: str
@@ -138,7 +138,7 @@ def _about(context: Collector, row: Any) -> str:
 
 
 def _in_and_out(held: int | None, produced: Any) -> str:
-    """Which generated token a pass takes in, and which it gives, as far as that is known."""
+    """The generated token that a pass holds and the one that it gives, where they are known."""
     takes = "" if held is None else f", holds token {held}"
     return takes + (f", gives token {produced}" if q.known(produced) else "")
 
@@ -172,7 +172,7 @@ def _rows(context: Collector, pass_id: int) -> list[OpRow]:
 
 
 def _units_used(touches: pd.DataFrame, pass_id: int) -> dict[tuple[int, str], str]:
-    """Which rows or experts the operands of a pass used, by node and slot."""
+    """Which rows or experts the operands of a pass touched, by node and slot."""
     rows = touches[touches["pass_id"] == pass_id].sort_values(["node", "slot", "first_unit"])
     runs: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
     for node, slot, unit, first, n in zip(*(rows[c] for c in _TOUCHED), strict=True):

@@ -1,4 +1,4 @@
-"""What a rendered report is made of: pages, figures, values and the files beside them."""
+"""The parts of a rendered report: pages, figures, values and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tracegen.model import Run
 
-ANCHORS = "data/anchors.json"  # the list of its places: see anchors.py
+ANCHORS = "data/anchors.json"  # the addresses in a report: see anchors.py
 # The pages a report may have, in their order: key, title, summary.
 OUTLINE = (
     ("overview", "Overview", "What was run, what was found, and how sure it is."),
@@ -25,15 +25,15 @@ OUTLINE = (
 
 
 def outline(run: Run) -> tuple[tuple[str, str, str], ...]:
-    """The pages that a run's report has, from its facts alone: a draft is announced before its tables are read."""
+    """The pages of a run's report; needs no tables, because a site lists the pages of a draft before it reads them."""
     return tuple(page for page in OUTLINE if page[0] != "experts" or run.has_experts)
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page: `body` is all that stands inside <main>, with relative links only.
+    """One page: `body` is the HTML inside <main>, with relative links only.
 
-    The page `overview` is `index.html` of the bundle; every other one is
+    The page `overview` is `index.html` of the bundle, any other page is
     `KEY/index.html`. `title` and `summary` are plain text, not HTML.
     """
 
@@ -44,17 +44,17 @@ class Page:
 
     @property
     def path(self) -> str:
-        """Where the page lies in its bundle."""
+        """The path of the page in its bundle."""
         return "index.html" if self.key == "overview" else f"{self.key}/index.html"
 
     @property
     def described(self) -> dict[str, str]:
-        """What a bundle says of the page: all but its body."""
+        """The entry of the page in the manifest of its bundle."""
         return {"key": self.key, "title": self.title, "summary": self.summary, "path": self.path}
 
     @property
     def up(self) -> str:
-        """What leads from the page's folder to the bundle's root: empty or `../`."""
+        """The relative path from the page's folder to the bundle's root: empty or `../`."""
         return "" if self.key == "overview" else "../"
 
 
@@ -72,11 +72,11 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole report as values: what `render_report` returns and `publish` writes.
+    """A complete report in memory: `render_report` returns it, `publish` writes it.
 
-    `files` are relative to the bundle's root ("figures/heatmap.svg"); `assets`
-    have logical names ("tracegen.css") and are stored under their hash. A value
-    has `value` (exact), `unit` and `text` (as a sentence quotes it, unit included).
+    Paths of `files` are relative to the bundle's root ("figures/heatmap.svg"). `assets`
+    have logical names ("tracegen.css") and are stored under their hash. Each of `values`
+    has `value` (exact), `unit` and `text` (for a sentence, with its unit).
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The provenance page: where every number comes from, and how to make it again."""
+"""The provenance page: where the numbers come from, and how to repeat the run."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def provenance(context: Collector) -> dict[str, Any]:
 
 
 def _command(context: Collector) -> str:
-    """The command line, quoted for a shell; a private run comes here without its arguments."""
+    """The command line, quoted for a shell; that of a private run has lost its arguments before."""
     words = context.fact("command")
     return shlex.join(map(q.printable, words)) if isinstance(words, (list, tuple)) else ""
 
 
 def _sized(facts: Any) -> Any:
-    """Facts with sizes and times as text, each with its exact number."""
+    """The facts with sizes, shares and whole numbers as text; a size keeps its exact number."""
     if not isinstance(facts, dict):
         return facts
     texts = {}
@@ -99,9 +99,9 @@ def _sized(facts: Any) -> Any:
 
 
 def _when_asked(context: Collector, *wanted: tuple[str, str, tuple[str, ...], str]) -> list[Group]:
-    """Groups (key, title, path of their facts, note) that the page shows only if the run has them."""
-    found = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
-    return [group_of(key, title, _sized(facts), note) for key, title, facts, note in found if facts]
+    """The groups whose facts the run has; `wanted`: key, title, path of the facts, note."""
+    groups = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
+    return [group_of(key, title, _sized(facts), note) for key, title, facts, note in groups if facts]
 
 
 def _model(context: Collector) -> Group:
@@ -113,8 +113,8 @@ def _model(context: Collector) -> Group:
         else ""
     )
     more = context.fact("more_models") or []
-    for number, other in enumerate(more, 2):
-        facts |= {f"model {number}: {key}": value for key, value in other.items() if key != "metadata"}
+    for number, model in enumerate(more, 2):
+        facts |= {f"model {number}: {key}": value for key, value in model.items() if key != "metadata"}
     return group_of("model", "Models" if more else "Model", _sized(facts), note)
 
 

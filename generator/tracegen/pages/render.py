@@ -1,12 +1,13 @@
-"""A run as pages: values in, a Report out; nothing is read or written but the templates."""
+"""Render the pages of a run: values in, a Report out; only templates are read, nothing is written."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from markupsafe import Markup
@@ -14,6 +15,7 @@ from markupsafe import Markup
 from tracegen import resources
 from tracegen.charts import theme
 from tracegen.figures.catalogue import part_of
+from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explained, explained
 from tracegen.model import Check, Run, Version
 from tracegen.pages.anchors import write_anchors
@@ -28,7 +30,11 @@ from tracegen.pages.overview import overview
 from tracegen.pages.page import Page, Report, outline
 from tracegen.pages.provenance import provenance
 from tracegen.pages.timeline import timeline
+from tracegen.pages.views import FigureView, TableView
 from tracegen.words import quantities as q
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 BUILDERS = {
@@ -36,7 +42,7 @@ BUILDERS = {
     "experts": experts, "provenance": provenance,
 }  # fmt: skip
 STYLES = ("page", "figures", "operations", "memory", "graph", "graph_tools", "timeline", "guide", "print")
-# One after the other: what a file uses stands before it.
+# In this order: a file may use what earlier files define.
 SCRIPTS = (
     "base", "canvas", "packing", "passes",
     "op_window", "op_rows", "op_cells", "op_tools", "op_find", "operations",
@@ -58,69 +64,80 @@ def render_report(
 ) -> Report:
     """All pages of a run with their figures, values and files.
 
-    `address` is where the report will stand below the site (`demo/v3`), `citable`
-    the version it is published as, or None for a draft. `run` and `tables` must be
-    what may become public. The same input gives the same bytes. `executor`, if there is
-    one, draws charts while pages are made.
+    `address` is the path of the report below the site (`demo/v3`), `citable` the version that
+    it is published as, or None for a draft. `run` and `tables` must hold only what may become
+    public. The same input gives the same bytes. `executor`, if given, draws charts in another
+    process meanwhile.
     """
     collector = Collector(run, tables, address, citable, executor)
-    environment = resources.templates("pages")
-    environment.filters["script_json"] = lambda data: Markup(script_json(data))
-    environment.filters["inline"] = Markup  # an SVG of ours, its text escaped where it was made
-    environment.globals["unknown"] = q.UNKNOWN
-    environment.finalize = _shown
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
-    checks = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
-
-    def explain(key: str, csv: str, numbers: Mapping[str, object]) -> Explained | None:
-        found = part_of(key)
-        return None if found is None else explained(found.explanation, name, csv, numbers)
-
-    reading = guide()
-    pages = outline(run)
-    sections = {key: collector.sections(key) for key, *_ in pages}  # all charts are under way before one is waited for
-    views = [BUILDERS[key](collector) for key, *_ in pages]
-    made = []
-    for (key, title, summary), view in zip(pages, views, strict=True):
-        page = Page(key, title, summary, "")
-        body = environment.get_template(f"{key}.html").render(
-            view=view,
-            sections=sections[key],
-            page=page,
-            up=page.up,
-            run=run,
-            name=name,
-            time_note=collector.time_note,
-            checks_csv=checks,
-            explain=explain,
-            guide=reading,
-            citable=citable,
-            random_weights=collector.flag("model", "random_weights"),
-        )
-        made.append(Page(key, title, summary, body))
-    write_anchors(collector, made, explored=any(view.get("explorer") is True for view in views))
+    checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
+    keys = [key for key, *_ in outline(run)]
+    sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
+    views = {key: BUILDERS[key](collector) for key in keys}
+    environment = _environment(name)
+    environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
+    environment.globals |= {"time_note": collector.time_note}
+    environment.globals |= {"random_weights": collector.flag("model", "random_weights")}
+    pages = tuple(
+        _page(environment, key, title, summary, views[key], sections[key]) for key, title, summary in outline(run)
+    )
+    write_anchors(collector, pages, explored=any(view.get("explorer") is True for view in views.values()))
     collector.finish()
     values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
     collector.files.add("data/values.json", values + "\n")
-    question = collector.fact("settings", "question")
-    title = q.printable(question) if isinstance(question, str) and question.strip() else run.experiment
     return Report(
-        title=title,
-        pages=tuple(made),
-        files=collector.files.made,
+        title=_title(collector),
+        pages=pages,
+        files=collector.files.contents,
         assets=_assets(),
         values=collector.values,
         figures=tuple(collector.figures),
     )
 
 
+def _environment(name: str) -> Environment:
+    """The Jinja environment of the pages; `name` is how `tracegen.load` finds the run."""
+
+    def explain(key: str, csv: str, numbers: Mapping[str, object]) -> Explained | None:
+        part = part_of(key)
+        return None if part is None else explained(part.explanation, name, csv, numbers)
+
+    environment = resources.templates("pages")
+    environment.filters["script_json"] = lambda data: Markup(script_json(data))
+    environment.filters["inline"] = Markup  # for SVG made here, whose text is escaped already
+    environment.globals |= {"unknown": q.UNKNOWN, "explain": explain}
+    environment.finalize = _shown
+    return environment
+
+
+def _page(
+    environment: Environment,
+    key: str,
+    title: str,
+    summary: str,
+    view: Mapping[str, object],
+    sections: Mapping[str, list[FigureView | TableView]],
+) -> Page:
+    """One page with its body."""
+    page = Page(key, title, summary, "")
+    body = environment.get_template(f"{key}.html").render(view=view, sections=sections, page=page, up=page.up)
+    return replace(page, body=body)
+
+
+def _title(context: Context) -> str:
+    """The question of the experiment, or its name if it has none."""
+    question = context.fact("settings", "question")
+    return q.printable(question) if isinstance(question, str) and question.strip() else context.run.experiment
+
+
 def _shown(value: object) -> object:
-    """What a template prints: plain text without control characters, markup of ours as it is."""
+    """The value that a template prints: text without control characters, markup made here unchanged."""
     return q.printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _assets() -> dict[str, bytes]:
-    """The pages' own CSS, colours first, and their script: each one file, however many it is written in."""
+    """One CSS file, colours first, and one script, each joined from its parts."""
     folder = resources.folder("templates") / "assets"
     css = theme.stylesheet() + "".join(_text(folder / "styles" / f"{name}.css") for name in STYLES)
     parts = "".join(_text(folder / "scripts" / f"{name}.js") for name in SCRIPTS)

@@ -1,4 +1,4 @@
-"""The timeline page: one token on its threads, any other token by script, and where the waiting is."""
+"""The timeline page: the threads during one pass, other passes by script, and where threads wait."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracegen.words import quantities as q
 
 
 def timeline(context: Collector) -> dict[str, Any]:
-    """What the explorer of the timeline page needs; writes the chunks."""
+    """The values of the template of the timeline page; writes the chunks of its explorer."""
     shown = context.typical_pass
     carried = write_spans(context, [] if shown is None else [shown])
     if shown is None and carried.chunk:
@@ -39,7 +39,7 @@ def timeline(context: Collector) -> dict[str, Any]:
 
 
 def _passes(context: Collector, carried: Carried) -> list[dict[str, Any]]:
-    """Every pass as the strip shows it: kind, duration, and the chunk of its spans where it has one."""
+    """Every pass but loads, for the strip: kind, duration, and the chunk of its spans if it has one."""
     every = context.tables["passes"].sort_values("pass_id")
     return [
         {
@@ -57,7 +57,7 @@ def _passes(context: Collector, carried: Carried) -> list[dict[str, Any]]:
 
 
 def _kinds(context: Collector) -> list[str]:
-    """The kinds of operation that have a colour of their own: those with most work in measured passes."""
+    """The kinds of operation with most work in measured passes; each gets its own colour."""
     ops = context.ops[context.ops["pass_id"].isin(context.measured["pass_id"])].dropna(subset=["work_ns"])
     work = ops.astype({"op": "object"}).groupby("op")["work_ns"].sum().reset_index()
     ordered = work.sort_values(["work_ns", "op"], ascending=[False, True])
@@ -65,7 +65,7 @@ def _kinds(context: Collector) -> list[str]:
 
 
 def _note(context: Collector, carried: Carried) -> str:
-    """How many passes can be looked at, and which were left out."""
+    """How many passes the explorer shows, and how they were chosen if some are left out."""
     n = len(carried.chunk)
     warmup = ", warm-up included" if (context.tables["passes"]["kind"] == "warmup").any() else ""
     text = f"{q.counted(n, 'pass')} with {q.counted(carried.n_spans, 'span')}{warmup}."

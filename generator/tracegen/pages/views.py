@@ -1,4 +1,4 @@
-"""What templates show: figures, tables and their cells, ready to print; all text still unescaped."""
+"""What templates print: figures, tables and facts; their text is not escaped yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracegen.pages.figure_data import FigureData
 
 @dataclass(frozen=True)
 class TableView:
-    """A table with anchor `tab-KEY`; `reason` stands in its place when there are no rows."""
+    """A table with anchor `tab-KEY`; `reason` replaces it when there are no rows."""
 
     key: str
     title: str
@@ -28,8 +28,8 @@ class TableView:
 class FigureView:
     """A figure with anchor `fig-KEY`: drawn, or replaced by `reason`; `downloads` are (label, path), the data first.
 
-    `numbers`, here and in a table, are what the lines of its explanation need to make the data again; `targets`
-    is the script that tells what each mark stands for, empty where none does; `data` are its first rows.
+    `numbers`, here and in a table, are the values of `$NAME` in the code of its explanation. `targets` is the path of
+    the script with its tooltips, empty without any; `data` are its first rows.
     """
 
     key: str
@@ -45,13 +45,13 @@ class FigureView:
 
     @property
     def csv(self) -> str:
-        """Path of its data; empty when it is not drawn."""
+        """Path of the figure's data; empty when it is not drawn."""
         return self.downloads[0][1] if self.downloads else ""
 
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """A published value as a page shows it first: its text, what it is, and how it was counted."""
+    """A key figure: its text, its label, and a note on how it was counted."""
 
     key: str
     text: str
@@ -61,7 +61,7 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Fact:
-    """A named fact; lists and long texts are cut here and whole in the run file."""
+    """A named fact; its text may be cut, and the run file has all of it."""
 
     name: str
     text: str
@@ -79,11 +79,11 @@ class Group:
 
 @dataclass
 class Files:
-    """What lies beside the pages, collected while they are made: path -> bytes."""
+    """The files beside the pages: path -> bytes."""
 
-    made: dict[str, bytes] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, path: str, content: str | bytes) -> str:
         """Keep a file and return its path."""
-        self.made[path] = content.encode() if isinstance(content, str) else content
+        self.contents[path] = content.encode() if isinstance(content, str) else content
         return path

@@ -1,7 +1,7 @@
-"""What the memory page's explorer loads when it is seen: the pieces of the file, and what rows of passes used of them.
+"""The data of the memory page's explorer: the pieces of the file, and what each row of passes touched of them.
 
-`data/memory.js` is a classic script with one call. What one pass used is worked out in the browser from its operations
-(op_chunks.py).
+`data/memory.js` is a classic script with one call; the page loads it when the explorer becomes visible. What a single
+pass touched is computed in the browser from its operations (op_chunks.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
 
 
 def write_memory(context: Collector) -> bool:
-    """Write the data of the explorer; False, and nothing written, when there is nothing to explore."""
+    """Write the data of the explorer; returns False and writes nothing if there is nothing to explore."""
     tables, cut = context.tables, pieces(context.tables)
     rows = context.display_rows
     use = piece_use(tables, context.used, cut)
@@ -70,7 +70,7 @@ def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
 
 
 def _rows(context: Collector, use: pd.DataFrame, rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Per row of the picture: what its passes used together, and how many they are; buffers in bytes per pass."""
+    """Per row of the heatmap: number of passes, and sums over them of what they touched of pieces and buffers."""
     merged = use.merge(rows[["pass_id", "row"]], on="pass_id")
     grouped = merged.groupby(["row", "piece", "memory"], observed=True)
     sums = grouped[list(QUANTITIES)].sum().reset_index()
@@ -85,20 +85,20 @@ def _rows(context: Collector, use: pd.DataFrame, rows: pd.DataFrame) -> list[dic
     gap[begins[begins < ends]] = sums["piece"].to_numpy()[begins[begins < ends]]
     columns = {"piece": packed(gap, ends), "copied": packed((sums["memory"] == "copied").astype(int), ends)}
     columns |= {name: packed(sums[name], ends) for name in QUANTITIES}
-    made = []
+    records = []
     for i, row in enumerate(each.to_dict("records")):
-        own = held[held["row"] == row["row"]]
-        made.append(
+        groups = held[held["row"] == row["row"]]
+        records.append(
             {
                 "label": row["label"],
                 "n": int(row["n_passes"]),
                 "outside": bool(row["outside"]),
                 "first": int(row["pass_id"]),
-                "buffers": {str(g): _whole(b) for g, b in zip(own["group"], own["touched_bytes"], strict=True)},
+                "buffers": {str(g): _whole(b) for g, b in zip(groups["group"], groups["touched_bytes"], strict=True)},
                 **{name: column[i] for name, column in columns.items()},
             }
         )
-    return made
+    return records
 
 
 def _whole(value: Any) -> int | None:

@@ -1,7 +1,8 @@
-"""What the operation table loads when asked: every op of every pass, in chunks that are classic scripts.
+"""The data of the operation table: every op of every pass, in chunks that are classic scripts.
 
-Most of it is the same in every pass that runs one graph at one placement: that is written once (`data/ops/pN.js`). A
-chunk (`data/ops/NNN.js`) holds for each of its passes the times of every op and what is not the same.
+Passes that run one graph at one placement have most data in common: these form a static, which is written once
+(`data/ops/pN.js`). A chunk (`data/ops/NNN.js`) has for each of its passes the times of every op, and the values that
+differ from the static. The page loads a chunk when a reader chooses one of its passes.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tracegen.words import quantities as q
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 400_000
 COLUMNS = ("begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "disk_bytes", "copied_bytes", "buffer_bytes")
-TIMES, STEADY = COLUMNS[1:5], (*COLUMNS[5:], "n_threads")  # steady: usually alike in all passes of a static
+TIMES, STEADY = COLUMNS[1:5], (*COLUMNS[5:], "n_threads")  # steady: usually equal in all passes of a static
 CHUNKS, CHUNK_CALL, STATIC_CALL = "data/ops", "tracegenChunk", "tracegenStatic"
 
 
 @dataclass(frozen=True)
 class Written:
-    """Which chunk and which static of `data/ops` a pass is found in; the passes, their nodes and statics themselves."""
+    """By pass: its chunk and its static in `data/ops`, its data (`passes`) and nodes; and all statics by number."""
 
     chunk: dict[int, str]
     static: dict[int, int]
@@ -35,26 +36,26 @@ class Written:
     statics: dict[int, dict[str, Any]]
 
     def first(self, pass_id: int) -> dict[str, Any]:
-        """A pass as a page carries it: all that is needed to show it."""
+        """The complete data of one pass, for the page itself."""
         whole = self.passes[pass_id] | {"node": self.nodes[pass_id].tolist()}
         return {"static": self.statics[self.static[pass_id]], "pass": whole}
 
 
 def unit_text(unit: str, runs: Iterable[tuple[int, int]]) -> str:
-    """Which rows or experts an operand used, from runs of (first, how many): `experts 0–1, 3`."""
+    """Which rows or experts an operand touched, from runs of (first, how many): `experts 0–1, 3`."""
     texts = [str(first) if n == 1 else f"{first}–{first + n - 1}" for first, n in runs]
     return f"{unit}s {', '.join(texts[:24])}{', …' if len(texts) > 24 else ''}"
 
 
 def note(row: Mapping[Any, Any]) -> str:
-    """What is special about an op: fused, or of another state than executed."""
+    """The state of an op in words; empty for an executed one."""
     if row["state"] == "fused":
         return "fused" if pd.isna(row["fused_into"]) else f"fused into {row['fused_into']}"
     return "" if row["state"] == "executed" else "state not recorded" if pd.isna(row["state"]) else str(row["state"])
 
 
 def written_ops(context: Collector) -> Written:
-    """The chunks of all passes with a graph; written when they are asked for first."""
+    """The chunks of all passes with a graph; the first call writes them."""
     passes = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
     return context.once("operations", lambda: write_chunks(context, passes))
 
@@ -71,38 +72,42 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
     for number, data in statics.items():
         _write(context, f"p{number}", STATIC_CALL, script_json(data))
     selects = {k: {(n, s): i for i, (n, s, *_) in enumerate(data["selects"])} for k, data in statics.items()}
-    ids, found = keys["pass_id"].to_numpy("int64"), ops["pass_id"].to_numpy("int64")
-    begins, ends = np.searchsorted(found, ids, "left"), np.searchsorted(found, ids, "right")
+    ids, pass_of = keys["pass_id"].to_numpy("int64"), ops["pass_id"].to_numpy("int64")
+    begins, ends = np.searchsorted(pass_of, ids, "left"), np.searchsorted(pass_of, ids, "right")
     columns = {"begin": packed(_gaps(ops), ends)} | {c.removesuffix("_ns"): packed(ops[c], ends) for c in TIMES}
     differing, notes = _differing(ops, typical, begins, ends)
     units = _units(context.tables["touches"], ids, of_pass, selects)
     nodes, written, before = ops["node"].to_numpy(), [], None
     for i, pass_id in enumerate(ids.tolist()):
-        made: dict[str, Any] = {"id": pass_id} | {name: column[i] for name, column in columns.items()}
-        made |= {"units": units[i]}
-        made |= {name: column[i] for name, column in differing.items() if column[i]}
+        entry: dict[str, Any] = {"id": pass_id} | {name: column[i] for name, column in columns.items()}
+        entry |= {"units": units[i]}
+        entry |= {name: column[i] for name, column in differing.items() if column[i]}
         if i in notes:
-            made["note"] = notes[i]
-        own = nodes[begins[i] : ends[i]]
-        written.append((pass_id, made, own, before is not None and np.array_equal(own, before)))
-        before = own
-    by_pass = {pass_id: made for pass_id, made, _, _ in written}
-    nodes_of = {pass_id: own for pass_id, _, own, _ in written}
+            entry["note"] = notes[i]
+        numbers = nodes[begins[i] : ends[i]]
+        written.append((pass_id, entry, numbers, before is not None and np.array_equal(numbers, before)))
+        before = numbers
+    by_pass = {pass_id: entry for pass_id, entry, _, _ in written}
+    nodes_of = {pass_id: numbers for pass_id, _, numbers, _ in written}
     return Written(_write_passes(context, written), of_pass, by_pass, nodes_of, statics)
 
 
 def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np.ndarray, bool]]) -> dict[int, str]:
-    """One file after the other; a pass whose nodes are those of the pass before it in its file does not repeat them."""
+    """Write the chunks, and return pass -> chunk.
+
+    A pass is (pass_id, data, nodes, whether the pass before has the same nodes); within a chunk equal nodes are not
+    repeated.
+    """
     where: dict[int, str] = {}
     pending: list[str] = []
     size = number = 0
-    for pass_id, made, nodes, same in passes:
+    for pass_id, entry, nodes, same in passes:
         if pending and (len(pending) >= PASSES_PER_CHUNK or size > BYTES_PER_CHUNK):
             _write(context, f"{number:03d}", CHUNK_CALL, f"[{','.join(pending)}]")
             pending, size, number = [], 0, number + 1
         if not (pending and same):
-            made = made | {"node": nodes.tolist()}
-        pending.append(script_json(made))
+            entry = entry | {"node": nodes.tolist()}
+        pending.append(script_json(entry))
         size += len(pending[-1])
         where[pass_id] = f"{number:03d}"
     if pending:
@@ -124,7 +129,7 @@ def _typical(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gaps(ops: pd.DataFrame) -> pd.Series[Any]:
-    """Begins as the time since the last begin that is known in the pass, the first since the pass began."""
+    """Each begin as the time since the previous known begin of the pass, the first since the pass began, ns."""
     known = ops.loc[ops["begin_ns"].notna(), ["pass_id", "begin_ns"]].astype("int64")
     before = known["begin_ns"].shift(fill_value=0).where(known["pass_id"] == known["pass_id"].shift(), 0)
     return (known["begin_ns"] - before).reindex(ops.index).astype("Int64")
@@ -133,33 +138,34 @@ def _gaps(ops: pd.DataFrame) -> pd.Series[Any]:
 def _differing(
     ops: pd.DataFrame, typical: pd.DataFrame, begins: np.ndarray, ends: np.ndarray
 ) -> tuple[dict[str, list[str]], dict[int, dict[int, str]]]:
-    """Of the steady columns what is not as typical: per pass pairs of (rows since the last such row, value), packed.
+    """The values of steady columns and the notes that differ from `typical`.
 
-    And the notes that are not as typical: number of the pass in `begins` -> row in the pass -> note.
+    Values: column -> per pass, packed pairs of (rows since the previous pair, value). Notes: index of the pass in
+    `begins` -> row in the pass -> note.
     """
     keys = typical["static"].to_numpy() * (1 << 32) + typical["node"].to_numpy()
     order = np.argsort(keys)
     wanted = ops["static"].to_numpy() * (1 << 32) + ops["node"].to_numpy()
     at = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
-    found = keys[order][at] == wanted if len(keys) else np.zeros(len(ops), bool)
+    known = keys[order][at] == wanted if len(keys) else np.zeros(len(ops), bool)
     usual = typical.iloc[order[at]] if len(keys) else typical
-    made = {}
+    columns = {}
     for column in STEADY:
-        value, other = codes(ops[column]), codes(usual[column])
-        rows = np.flatnonzero(value != np.where(found, other, 0))
+        value, expected = codes(ops[column]), codes(usual[column])
+        rows = np.flatnonzero(value != np.where(known, expected, 0))
         edges = np.searchsorted(rows, ends)
         start = np.repeat(begins, np.diff(edges, prepend=0))
         gap = np.diff(rows, prepend=0)
         first = np.isin(np.arange(len(rows)), np.concatenate([[0], edges[:-1]]) if len(edges) else [])
         gap[first] = (rows - start)[first]
         pairs = np.column_stack([codes(gap), value[rows]]).ravel()
-        made[column.removesuffix("_bytes").removeprefix("n_")] = texts(pairs, 2 * edges)
+        columns[column.removesuffix("_bytes").removeprefix("n_")] = texts(pairs, 2 * edges)
     notes: dict[int, dict[int, str]] = {}
-    strange = np.flatnonzero(ops["note"].to_numpy() != np.where(found, usual["note"].to_numpy(), ""))
+    strange = np.flatnonzero(ops["note"].to_numpy() != np.where(known, usual["note"].to_numpy(), ""))
     for row in strange.tolist():
-        one = int(np.searchsorted(begins, row, "right")) - 1
-        notes.setdefault(one, {})[row - int(begins[one])] = str(ops["note"].iloc[row])
-    return made, notes
+        position = int(np.searchsorted(begins, row, "right")) - 1
+        notes.setdefault(position, {})[row - int(begins[position])] = str(ops["note"].iloc[row])
+    return columns, notes
 
 
 def _units(
@@ -168,7 +174,7 @@ def _units(
     of_pass: Mapping[int, int],
     selects: Mapping[int, dict[tuple[int, str], int]],
 ) -> list[str]:
-    """Per pass, for each operand of its static's `selects`: how many runs, then (units skipped, how many less one)."""
+    """Per pass, for each operand of its static's `selects`: the number of runs, then (gap, length - 1) of each run."""
     sizes = np.array([len(selects[of_pass[i]]) for i in ids.tolist()], np.int64)
     group_end = np.cumsum(sizes)
     position = {i: n for n, i in enumerate(ids.tolist())}
@@ -199,11 +205,12 @@ def _units(
 
 
 def _statics(context: Collector, of_pass: Mapping[int, int], typical: pd.DataFrame) -> dict[int, dict[str, Any]]:
-    """Per static: its nodes, their steady columns and operands, and which operands have units."""
+    """The data of each static by number: nodes, their steady columns and operands, and operands that select units."""
     first = {number: pass_id for pass_id, number in reversed(list(of_pass.items()))}
     listed = pd.DataFrame({"pass_id": typical["static"].map(first), "node": typical["node"], "state": "executed"})
     listed = listed.merge(context.tables["ops"][["pass_id", "node", "fused_into"]], on=["pass_id", "node"], how="left")
-    lying = placed({**context.tables, "ops": listed}, first.values())  # in other passes it may have run
+    # Every node counts as executed here: one that did not run in the first pass may have run in another.
+    lying = placed({**context.tables, "ops": listed}, first.values())
     lying["selects"] = _selected_unit(lying)
     touched = context.tables["touches"][["pass_id", "node", "slot", "unit"]]
     touched = touched.drop_duplicates(["pass_id", "node", "slot"])
@@ -211,17 +218,18 @@ def _statics(context: Collector, of_pass: Mapping[int, int], typical: pd.DataFra
     for p, n, s, u in zip(*(touched[c].tolist() for c in touched), strict=True):
         if p in of_pass:
             units[of_pass[p]].setdefault((int(n), str(s)), str(u))
-    made = {}
+    statics = {}
     for number, pass_id in sorted(first.items()):
         rows = lying[lying["pass_id"] == pass_id].sort_values(["node", "slot"])
-        own = rows[rows["selects"].notna()]
-        known = {(int(n), str(s)): str(u) for n, s, u in zip(own["node"], own["slot"], own["selects"], strict=True)}
+        selecting = rows[rows["selects"].notna()]
+        operands = list(zip(selecting["node"].astype(int), selecting["slot"].astype(str), strict=True))
+        known = dict(zip(operands, selecting["selects"].astype(str), strict=True))
         known |= units[number]
         order = sorted(known)
-        size_of = dict(zip(zip(own["node"], own["slot"].astype(str), strict=True), own["unit_bytes"], strict=True))
+        size_of = dict(zip(operands, selecting["unit_bytes"], strict=True))
         part = typical[typical["static"] == number]
         described = ("node", "op", "name", "layer", "component")
-        made[number] = {
+        statics[number] = {
             "static": number,
             "nodes": [
                 [int(n), q.printable(op), q.printable(name), None if pd.isna(layer) else int(layer), str(component)]
@@ -232,27 +240,27 @@ def _statics(context: Collector, of_pass: Mapping[int, int], typical: pd.DataFra
             "operands": _operands(rows),
             "selects": [[n, s, known[n, s], *_numbers([size_of.get((n, s))])] for n, s in order],
         }
-    return made
+    return statics
 
 
 def _selected_unit(rows: pd.DataFrame) -> np.ndarray:
-    """The unit that an operand selects of, or null, by op and slot."""
+    """The unit that each operand selects (row, expert) by op and slot, or None."""
     return np.array(
         [SELECTING.get((str(op), str(slot))) for op, slot in zip(rows["op"], rows["slot"], strict=True)], dtype=object
     )
 
 
 def _operands(rows: pd.DataFrame) -> dict[str, list[list[Any]]]:
-    """Per node: slot, name, memory, file, buffer, offset, size, and what is touched where no units are selected."""
+    """Per node its operands: slot, name, memory, file, buffer, offset, size, touched bytes (null: see its units)."""
     otherwise = rows["else_bytes"].where((rows["memory"] == "buffer").fillna(False))
     columns = ("node", "slot", "source_name", "memory", "file", "buffer_id", "offset", "size_bytes")
-    made: dict[str, list[list[Any]]] = {}
+    by_node: dict[str, list[list[Any]]] = {}
     used = rows["used_bytes"].fillna(otherwise)
     for n, slot, name, memory, *numbers in zip(*(rows[c] for c in columns), used, strict=True):
-        made.setdefault(str(n), []).append(
+        by_node.setdefault(str(n), []).append(
             [str(slot), q.printable(name), None if pd.isna(memory) else str(memory), *_numbers(numbers)]
         )
-    return made
+    return by_node
 
 
 def _numbers(values: Iterable[Any]) -> list[int | None]:

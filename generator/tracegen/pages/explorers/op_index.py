@@ -1,4 +1,4 @@
-"""The names of all graphs, to be searched in the browser: every op and every tensor, and where it stands."""
+"""The index for the search of the operations page: the names of all ops and tensors, and their nodes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ INDEX, INDEX_CALL = f"{CHUNKS}/index.js", "tracegenIndex"
 
 
 def write_index(context: Collector) -> None:
-    """Write `data/ops/index.js`: entries, and per graph which of its nodes are an entry or read it.
+    """Write `data/ops/index.js`: entries, and for each graph the nodes that are or read an entry.
 
-    An entry is a name with what it names: [name, op or dtype, layer, component]. `maps` has for each different graph
-    entry -> nodes, `graphs` leads from a graph to its map.
+    An entry is [name, op or dtype, layer, component]. A map is entry -> nodes; `maps` has each distinct one, and
+    `graphs` is graph -> index of its map.
     """
     named = _named(context)
     keys = ["name", "what", "layer", "component"]
@@ -30,20 +30,20 @@ def write_index(context: Collector) -> None:
     known: dict[str, int] = {}
     graphs: dict[int, int] = {}
     for graph, part in named.groupby("graph"):
-        made: dict[int, list[int]] = {}
+        readers: dict[int, list[int]] = {}
         for number, node in zip(part["entry"].tolist(), part["node"].tolist(), strict=True):
-            made.setdefault(number, []).append(node)
-        graphs[int(str(graph))] = number = known.setdefault(script_json(made), len(maps))
+            readers.setdefault(number, []).append(node)
+        graphs[int(str(graph))] = number = known.setdefault(script_json(readers), len(maps))
         if number == len(maps):
-            maps.append(made)
+            maps.append(readers)
     data = {"entries": entries, "maps": maps, "graphs": graphs}
     context.files.add(INDEX, f"{INDEX_CALL}({script_json(data)});\n")
 
 
 def _named(context: Collector) -> pd.DataFrame:
-    """graph, node (of a row), name, what, layer, component: ops by their result, tensors by their readers.
+    """graph, node, name, what, layer, component; `node` has a row in the table and is or reads what `name` names.
 
-    Nodes that only view stand for the ops that read them; they have no row.
+    `what` is the op for a result, the dtype for a tensor. A node that only views has no row: its readers stand for it.
     """
     nodes, edges = context.tables["graph_nodes"], context.tables["graph_edges"]
     listed = context.ops[["pass_id", "node"]].merge(context.tables["passes"][["pass_id", "graph"]], on="pass_id")

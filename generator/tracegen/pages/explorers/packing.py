@@ -1,4 +1,4 @@
-"""What travels to the scripts of a page: JSON, and columns of whole numbers as short texts (scripts/packing.js).
+"""The encoding of data for the scripts of a page: JSON, and whole numbers as short texts (scripts/packing.js).
 
 A number takes as many bytes as it needs, seven bits in each, the lowest first; the highest bit says that another byte
 follows (LEB128). 0 stands for null; a number n ≥ 0 for 2n + 1, one below 0 for -2n. The bytes stand in base64.
@@ -17,39 +17,39 @@ _BITS, _MOST = 7, 9  # 63 bits
 
 
 def codes(values: pd.Series[Any] | np.ndarray) -> np.ndarray:
-    """uint64: 0 for null, 2n + 1 for n ≥ 0, -2n below. Raises ValueError for what a script's 53 bits do not hold."""
-    given = pd.Series(values)
-    null = given.isna().to_numpy(bool)
-    number = given.fillna(0).to_numpy("int64")
+    """uint64: 0 for null, 2n + 1 for n ≥ 0, -2n below. ValueError for |n| ≥ 2^52: scripts compute with 53 bits."""
+    series = pd.Series(values)
+    null = series.isna().to_numpy(bool)
+    number = series.fillna(0).to_numpy("int64")
     if len(number) and max(int(number.max()), -int(number.min())) >= 1 << 52:
         raise ValueError(f"{max(int(number.max()), -int(number.min()))} is too large for a script")
-    made: np.ndarray = np.where(null, 0, np.where(number >= 0, 2 * number + 1, -2 * number)).astype(np.uint64)
-    return made
+    coded: np.ndarray = np.where(null, 0, np.where(number >= 0, 2 * number + 1, -2 * number)).astype(np.uint64)
+    return coded
 
 
 def packed(values: pd.Series[Any] | np.ndarray, ends: np.ndarray) -> list[str]:
-    """The numbers up to each of `ends` (ascending, the last is their number) as a text of their own."""
+    """One text for the numbers up to each of `ends`, which ascend to the number of values."""
     return texts(codes(values), ends)
 
 
 def texts(code: np.ndarray, ends: np.ndarray) -> list[str]:
-    """The codes up to each of `ends` as a text of their own."""
+    """One text for the codes up to each of `ends`."""
     size = np.ones(len(code), np.int64)
     for k in range(1, _MOST):
         size += code >> np.uint64(_BITS * k) != 0
     after = np.concatenate([[0], np.cumsum(size)])
-    made = np.zeros(int(after[-1]), np.uint8)
+    data = np.zeros(int(after[-1]), np.uint8)
     for k in range(int(size.max(initial=0))):
         has = size > k
         low = (code[has] >> np.uint64(_BITS * k)) & np.uint64(127)
-        made[after[:-1][has] + k] = low.astype(np.uint8) | np.where(size[has] > k + 1, 128, 0).astype(np.uint8)
-    whole, edge = made.tobytes(), after[np.concatenate([[0], ends])]
+        data[after[:-1][has] + k] = low.astype(np.uint8) | np.where(size[has] > k + 1, 128, 0).astype(np.uint8)
+    whole, edge = data.tobytes(), after[np.concatenate([[0], ends])]
     pairs = zip(edge[:-1].tolist(), edge[1:].tolist(), strict=True)
     return [base64.b64encode(whole[begin:end]).decode() for begin, end in pairs]
 
 
 def script_json(data: object) -> str:
-    """JSON that may stand in a script: no tag can end it, no line separator can break it."""
+    """JSON that is safe inside a script element: `<`, `>`, `&` and line separators are escaped."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -1,4 +1,4 @@
-"""What the timeline loads when asked: every span of as many passes as can be carried, in classic scripts.
+"""The data of the timeline: all spans of as many passes as fit, in classic scripts that are loaded on demand.
 
     tracegenSpans([{"id": 3, "threads": [{"thread": 0, "node": "…", "begin": "…", "work": "…",
                     "barrier": "…", "wait": "…"}, ...]}, ...]);
@@ -27,7 +27,7 @@ COLUMNS = {"node": "node", "work": "work_ns", "barrier": "barrier_ns", "wait": "
 
 @dataclass(frozen=True)
 class Carried:
-    """Which passes have their spans beside the page: pass -> chunk, and how many passes have spans at all."""
+    """The passes whose spans are written: pass -> chunk; and how many passes have spans at all."""
 
     chunk: dict[int, str]
     n_with_spans: int
@@ -35,15 +35,16 @@ class Carried:
 
     @property
     def left_out(self) -> int:
-        """Passes whose spans were recorded and are not carried."""
+        """The number of passes whose spans were recorded but not written."""
         return self.n_with_spans - len(self.chunk)
 
 
 def chosen(passes: pd.DataFrame, sizes: pd.Series, first: Iterable[int], most: int) -> list[int]:
-    """The passes to carry, in order: all, or else the first, slowest, fastest, median and evenly spread ones.
+    """The passes to write, sorted: all if they have at most `most` spans, else a selection that fits.
 
-    `passes`: pass_id and duration_ns of measured passes; `sizes`: spans per pass, of every pass that has some;
-    `first` are taken before all others, the very first of them whatever its size.
+    The selection has `first`, then the first, slowest, fastest and median pass, then evenly spread ones; the first
+    pass chosen is taken whatever its size. `passes`: pass_id and duration_ns of measured passes; `sizes`: spans of
+    each pass that has some.
     """
     if int(sizes.sum()) <= most:
         return sorted(int(p) for p in sizes.index)
@@ -56,24 +57,24 @@ def chosen(passes: pd.DataFrame, sizes: pd.Series, first: Iterable[int], most: i
     every = sorted(int(p) for p in sizes.index)
     n_spread = max(1, int(most / float(sizes.mean())))
     wanted += [every[i] for i in np.unique(np.linspace(0, len(every) - 1, n_spread).round().astype(int))]
-    kept: list[int] = []
+    carried: list[int] = []
     room = most
     for pass_id in dict.fromkeys(p for p in wanted if p in sizes.index):
         size = int(sizes[pass_id])
-        if size <= room or not kept:
-            kept.append(pass_id)
+        if size <= room or not carried:
+            carried.append(pass_id)
             room -= size
-    return sorted(kept)
+    return sorted(carried)
 
 
 def write_spans(context: Collector, first: Iterable[int]) -> Carried:
-    """Write `data/spans/NNN.js` (passes) and `data/spans/gN.js` (what the nodes of a graph are)."""
+    """Write `data/spans/NNN.js` (spans of passes) and `data/spans/gN.js` (nodes of graph N)."""
     spans = context.tables["spans"]
     graphs = context.tables["passes"].dropna(subset=["graph"]).set_index("pass_id")
     spans = spans[spans["pass_id"].isin(graphs.index)]
     sizes = spans.groupby("pass_id").size()
-    kept = chosen(context.measured, sizes, first, MOST_SPANS)
-    rows = spans[spans["pass_id"].isin(kept)].sort_values(["pass_id", "thread", "begin_ns", "node"], kind="stable")
+    carried = chosen(context.measured, sizes, first, MOST_SPANS)
+    rows = spans[spans["pass_id"].isin(carried)].sort_values(["pass_id", "thread", "begin_ns", "node"], kind="stable")
     begin = rows["begin_ns"].to_numpy("int64") - rows["pass_id"].map(graphs["begin_ns"]).to_numpy("int64")
     keys = rows[["pass_id", "thread"]].to_numpy("int64")
     edges = _edges(keys)
@@ -94,22 +95,22 @@ def write_spans(context: Collector, first: Iterable[int]) -> Carried:
         where[pass_id] = f"{number:03d}"
     if texts:
         _write(context, f"{number:03d}", "tracegenSpans", f"[{','.join(texts)}]")
-    _write_nodes(context, sorted({int(graphs["graph"][p]) for p in kept}))
+    _write_nodes(context, sorted({int(graphs["graph"][p]) for p in carried}))
     return Carried(where, len(sizes), len(rows))
 
 
 def _edges(keys: np.ndarray) -> list[int]:
-    """Where a new (pass, thread) begins, and the end."""
+    """The rows at which a new (pass, thread) begins, and the number of rows."""
     change = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
     return [0, *change.tolist(), len(keys)] if len(keys) else []
 
 
 def _by_pass(keys: np.ndarray, edges: list[int]) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Each pass with its threads: thread, and which of all lanes it is."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    """Each pass with its threads as (thread, index of its lane among all lanes)."""
+    lanes: dict[int, list[tuple[int, int]]] = {}
     for i, start in enumerate(edges[:-1]):
-        found.setdefault(int(keys[start, 0]), []).append((int(keys[start, 1]), i))
-    return list(found.items())
+        lanes.setdefault(int(keys[start, 0]), []).append((int(keys[start, 1]), i))
+    return list(lanes.items())
 
 
 def _write_nodes(context: Collector, graphs: list[int]) -> None:
