@@ -119,7 +119,7 @@ def test_a_bundle_cannot_name_a_page_outside(at: Path, name: object) -> None:
     entries = json.loads(ledger.read_text())
     entries["versions"][0]["sha256"] = store.sha256_of(path)
     ledger.write_text(json.dumps(entries))
-    with pytest.raises(StoreError, match="names a page"):
+    with pytest.raises(StoreError, match="lists a page"):
         build_site(at / "mkdocs.yml")
     assert not (at / "site").exists() and not (at.parent / "evil.html").exists()
 

@@ -156,7 +156,7 @@ def test_a_damaged_bundle_stops_and_the_old_site_stays(tmp_path: Path) -> None:
     config = a_full_project(tmp_path)
     before = files_of(build_site(config).parent)
     (tmp_path / "experiments" / "sample" / "versions" / "1" / "data" / "ops" / "0.js").unlink()
-    with pytest.raises(StoreError, match=r"versions/1/data/ops/0\.js: is missing, and was published; restore"):
+    with pytest.raises(StoreError, match=r"versions/1/data/ops/0\.js: was published and is missing; restore"):
         build_site(config)
     assert files_of(tmp_path / "site") == before
 

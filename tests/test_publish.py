@@ -132,7 +132,7 @@ def test_a_rewritten_bundle_is_named(tmp_path: Path) -> None:
     a_version(tmp_path)
     path = tmp_path / "sample" / "versions" / "1" / "version.json"
     path.write_text(path.read_text().replace("complete", "complete with warnings"))
-    with pytest.raises(StoreError, match=r"version\.json: differs from what the ledger says"):
+    with pytest.raises(StoreError, match=r"version\.json: has changed since it was published"):
         published(tmp_path / "sample")
 
 

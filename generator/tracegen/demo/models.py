@@ -1,11 +1,11 @@
-"""Models with random weights: real files that llama.cpp runs, made here, downloaded from nowhere.
+"""Demo models: GGUF files with random weights that llama.cpp runs; nothing is downloaded.
 
-Their speed, op sequence and memory access are those of a model of that shape; the text
-they write means nothing, and their metadata says so (`tracegen.random_weights`).
+Their speed, op sequence and memory access are those of a trained model of that shape. The
+text that they write means nothing, and their metadata says so (`tracegen.random_weights`).
 
-Tokens that would print badly (bytes, fragments, control) are made unlikely by a bias: the
-first 32 features of every embedding are equal, no layer adds to them, and the output rows
-of such tokens are negative there.
+A bias makes tokens unlikely that print badly (bytes, fragments, control): the first 32
+features of every embedding are equal, no layer adds to them, and the output rows of such
+tokens are negative there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
 @dataclass(frozen=True)
 class Shape:
-    """What a demo model looks like; sizes in elements."""
+    """The shape of a demo model; sizes in elements."""
 
     n_layers: int = 4
     n_embd: int = 256
@@ -63,23 +63,23 @@ def write_demo_model(
     split: bool = False,
     **shape: object,
 ) -> tuple[Path, ...]:
-    """Write a model of `kind` with random weights and return its files, the first to be given to llama.cpp.
+    """Write a model of `kind` with random weights and return its files; llama.cpp loads the first.
 
-    `shape` overrides fields of Shape. With `split` it becomes two files, NAME-00001-of-00002.gguf
-    and NAME-00002-of-00002.gguf. The same arguments give the same bytes; the files are whole or absent.
-    Raises SettingsError, or EnvironmentFailure when the disk does not take it.
+    `shape` overrides fields of Shape. With `split` there are two files, NAME-00001-of-00002.gguf
+    and NAME-00002-of-00002.gguf. The same arguments give the same bytes. The files are complete or absent.
+    Raises SettingsError for wrong arguments, EnvironmentFailure when the disk refuses to write.
     """
-    made = _shape(kind, shape)
-    plans = _plans(kind, made)
+    checked = _shape(kind, shape)
+    plans = _plans(kind, checked)
     if not 0 <= seed < 1 << 64:
         raise SettingsError(f"model {kind}: seed {seed} is not a whole number from 0 to 2^64 - 1")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:
-            _write(kind, beside / path.name, made, plans, seed, split, progress)
+            _write(kind, beside / path.name, checked, plans, seed, split, progress)
             written = sorted(beside.iterdir())
-            for part in reversed(written):  # the first file last: when it is there, the model is whole
+            for part in reversed(written):  # the first file last: when it exists, the model is complete
                 _flush(part)
                 part.replace(path.parent / part.name)
             _flush(path.parent)
@@ -91,7 +91,7 @@ def write_demo_model(
 
 
 def recipe_hash() -> str:
-    """Hash of what decides the bytes of a demo model: the modules that write it."""
+    """Hash of the modules that write demo models; it changes whenever the bytes of a model may."""
     digest = hashlib.sha256()
     for module in (__file__, demo_weights.__file__):
         digest.update(Path(module).read_bytes())
@@ -127,15 +127,15 @@ def _shape(kind: str, overrides: dict[str, object]) -> Shape:
         wanted = type(getattr(Shape(), name))
         if type(value) is not wanted:
             raise SettingsError(f"model {kind}: {name} is {value!r}, and must be of type {wanted.__name__}")
-    made = replace(KINDS[kind], **overrides)  # type: ignore[arg-type]
-    problem = _problem(made)
+    changed = replace(KINDS[kind], **overrides)  # type: ignore[arg-type]
+    problem = _problem(changed)
     if problem:
         raise SettingsError(f"model {kind}: {problem}")
-    return made
+    return changed
 
 
 def _problem(shape: Shape) -> str:
-    """What keeps llama.cpp from running this shape; empty when nothing does."""
+    """Why llama.cpp cannot run this shape; empty if it can."""
     if shape.dtype not in DEMO_DTYPES:
         return f"dtype {shape.dtype!r} cannot be written; choose {', '.join(DEMO_DTYPES)}"
     block = 256 if shape.dtype == "Q4_K" else 32
@@ -266,7 +266,7 @@ _SPACE = "▁"  # SentencePiece writes a space so
 
 
 def _readable_and_not() -> tuple[list[str], list[str]]:
-    """Whole words, and the characters and word beginnings that a tokenizer needs to build them."""
+    """Complete words, and the characters and word beginnings from which the tokenizer builds them."""
     words = dict.fromkeys(_SPACE + word for word in _WORDS)
     beginnings = [word[:n] for word in words for n in range(2, len(word))]
     fragments = dict.fromkeys([_SPACE, *_PRINTABLE, *beginnings])
@@ -274,7 +274,7 @@ def _readable_and_not() -> tuple[list[str], list[str]]:
 
 
 def _vocabulary(size: int) -> list[tuple[bytes, int, bool]]:
-    """Text, type and readability of every token; made-up words fill what the real ones leave."""
+    """(text, type, whether it is readable) of every token; made-up words fill the vocabulary up to `size`."""
     words, fragments = _readable_and_not()
     normal, byte = int(gguf.TokenType.NORMAL), int(gguf.TokenType.BYTE)
     control, unknown = int(gguf.TokenType.CONTROL), int(gguf.TokenType.UNKNOWN)

@@ -1,6 +1,6 @@
-"""Random weights for demo models: floats, or quantised blocks made directly of random bits.
+"""Random weights for demo models: floats, or quantised blocks filled with random bits.
 
-The bits are those of PCG64, whose stream numpy never changes: a seed gives the same bytes anywhere.
+The bits come from PCG64, whose stream is the same in all versions of numpy: a seed gives the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ BIAS = 32  # features kept for the bias: one block of Q4_0, one sub-block of Q4_
 
 @dataclass(frozen=True)
 class Plan:
-    """A tensor to be written: shape in numpy's order, standard deviation of its values (0: all ones).
+    """A tensor to write: shape in numpy's order, `spread` (standard deviation of its values; 0: all ones).
 
-    The first BIAS features are equal (`constant`), left alone (`silent`), or negative
-    in the rows of unlikely tokens and 0 in the others (`biased`).
+    The first BIAS features are equal (`constant`), get nothing added (`silent`), or are
+    negative in the rows of unlikely tokens and 0 in the others (`biased`).
     """
 
     name: str
@@ -41,7 +41,7 @@ def n_bytes(plan: Plan) -> int:
 
 
 def random_weights(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.bool_]) -> NDArray[np.generic]:
-    """The tensor as it goes into the file."""
+    """The values of the tensor in the format of the file."""
     if plan.spread == 0:
         return np.ones(plan.shape, np.float32)
     if plan.dtype == "Q4_K":
@@ -52,7 +52,7 @@ def random_weights(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.boo
 
 
 def _from_floats(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.bool_]) -> NDArray[np.generic]:
-    """Evenly spread values as F32, F16, or quantised by the gguf package."""
+    """Uniformly distributed values as F32, F16, or quantised by the gguf package."""
     n = prod(plan.shape)
     values = _random_bytes(source, 2 * n).view(np.int16).astype(np.float32)
     values *= plan.spread * 3**0.5 / 32768
@@ -63,8 +63,8 @@ def _from_floats(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.bool_
         rows[..., :BIAS, :] = 0
     if plan.biased:
         rows[:, :BIAS] = np.where(unlikely[:, None], -12 * plan.spread, 0)
-    made: NDArray[np.generic] = gguf.quantize(rows, gguf.GGMLQuantizationType[plan.dtype])
-    return made
+    quantised: NDArray[np.generic] = gguf.quantize(rows, gguf.GGMLQuantizationType[plan.dtype])
+    return quantised
 
 
 def _q4_k(plan: Plan, source: np.random.PCG64) -> Bytes:

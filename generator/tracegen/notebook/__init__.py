@@ -1,1 +1,1 @@
-"""A run or a version in a notebook: its tables, and the figures of its pages."""
+"""Runs and versions in a notebook: their tables, and the figures of their pages."""

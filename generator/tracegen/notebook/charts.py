@@ -23,7 +23,7 @@ from tracegen.pages.views import FigureView
 
 @dataclass(frozen=True)
 class Graph:
-    """A drawing of a graph, as a page shows it: a notebook draws its SVG."""
+    """A drawing of a graph as on a page; a notebook shows its SVG."""
 
     title: str
     svg: str
@@ -32,25 +32,24 @@ class Graph:
         return self.svg
 
     def __repr__(self) -> str:
-        """One line: the drawing itself is long."""
+        """One line instead of the long SVG."""
         return f"<graph: {self.title}>"
 
 
 class Charts:
     """Every figure of a run's pages by its key: `charts.heatmap()`, `charts.op_kinds()`, `charts.graph()`.
 
-    Each call gives the altair chart that the page draws: the same data and title, with tooltips. What a page
-    hatches, because it was copied out of the file, Vega cannot: there the tooltip says so. Raises
-    FigureError with the page's reason when the page does not show the figure, and StoreError when a table
-    that it needs is not there.
+    Each call returns the altair chart of the page: the same data and title, with tooltips. Vega cannot hatch
+    copied memory as pages do: here the tooltip names the kind of memory. Raises FigureError with the page's
+    reason when the page does not show the figure, and StoreError when a table that it needs is missing.
     """
 
     def __init__(self, run: Run, tables: Mapping[str, pd.DataFrame]) -> None:
-        """Take what `run` says of itself, and its tables."""
+        """Take a run and its tables."""
         self._collector = Collector(run, tables, f"{run.experiment}/{run.name}")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """What makes the figure `name`; `timeline(pass_id=…)` takes any measured pass."""
+        """The function that makes the figure `name`; `timeline(pass_id=…)` takes any measured pass."""
         key = name.replace("_", "-")
         if key not in CHARTS:
             raise AttributeError(f"there is no figure {name!r}; there are: {', '.join(self._names())}")
@@ -80,7 +79,7 @@ class Charts:
         return [*(key.replace("-", "_") for key in CHARTS), "graph"]
 
     def __dir__(self) -> list[str]:
-        """What there is, for completion in a notebook."""
+        """The names of all figures, for completion in a notebook."""
         return self._names()
 
     def __repr__(self) -> str:
@@ -90,9 +89,9 @@ class Charts:
 
 
 def _shows(name: str) -> str:
-    """The first sentence on what a figure shows."""
-    found = part_of(name.replace("_", "-"))
-    return f"{found.explanation.shows.split('. ')[0].removesuffix('.')}." if found else ""
+    """The first sentence of a figure's explanation."""
+    part = part_of(name.replace("_", "-"))
+    return f"{part.explanation.shows.split('. ')[0].removesuffix('.')}." if part else ""
 
 
 def _shown(key: str, view: FigureView) -> FigureView:
@@ -103,7 +102,7 @@ def _shown(key: str, view: FigureView) -> FigureView:
 
 
 def _with_tooltips(document: dict[str, Any], title: str) -> dict[str, Any]:
-    """A chart's document with the title of its figure, on a ground of its own; each mark tells its row of data."""
+    """A chart's document with title, ground and tooltips."""
     document = {
         **with_tooltips(document),
         "title": {"text": title, "anchor": "start", "fontSize": 16, "fontWeight": 600},

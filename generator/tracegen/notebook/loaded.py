@@ -27,7 +27,7 @@ CHECK_COLUMNS = [field.name for field in fields(Check)]
 
 
 class LoadedTables(dict[str, pd.DataFrame]):
-    """Tables by name; one that is not there is a StoreError saying which are."""
+    """Tables by name; a missing one raises a StoreError that lists the existing ones."""
 
     def __init__(self, source: str, tables: Mapping[str, pd.DataFrame]) -> None:
         """Take the tables of `source`."""
@@ -35,13 +35,13 @@ class LoadedTables(dict[str, pd.DataFrame]):
         self._source = source
 
     def __missing__(self, name: str) -> pd.DataFrame:
-        """Raise StoreError: the tables hold no `name`."""
+        """Raise StoreError: there is no table `name`."""
         raise StoreError(f"{self._source} holds no table {name!r}; it holds: {', '.join(self) or 'none'}")
 
 
 @dataclass(frozen=True)
 class Loaded(ABC):
-    """What was loaded; each table of tables.py is an attribute: `loaded.passes`, `loaded.ops`, …"""
+    """A loaded run or version; each table of tables.py is an attribute: `loaded.passes`, `loaded.ops`, …"""
 
     tables: LoadedTables
 
@@ -58,20 +58,20 @@ class Loaded(ABC):
 
     @property
     def checks(self) -> pd.DataFrame:
-        """What each check found: key, title, state, found, limit, detail."""
+        """One row per check: key, title, state, found, limit, detail."""
         return pd.DataFrame([asdict(check) for check in self._measured.checks], columns=CHECK_COLUMNS)
 
     @cached_property
     def charts(self) -> Charts:
         """The figures of the pages as altair charts: `charts.heatmap()`; `charts` alone lists them."""
-        from tracegen.notebook.charts import Charts  # drawing loads altair only when it is used
+        from tracegen.notebook.charts import Charts  # loads altair
 
         return Charts(self._measured, self.tables)
 
     @property
     @abstractmethod
     def _measured(self) -> Run:
-        """What was measured, as far as it is known here."""
+        """The run, with the facts that are known here."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +91,7 @@ class LoadedRun(Loaded):
 
 @dataclass(frozen=True, repr=False)
 class LoadedVersion(Loaded):
-    """A version, the tables of its downloads, and what its `version.json` says: runs, verdict, message, values, …"""
+    """A version: the tables of its downloads, and its `version.json` (`document`): runs, verdict, message, values, …"""
 
     citation: str
     document: Mapping[str, Any]
@@ -99,7 +99,7 @@ class LoadedVersion(Loaded):
 
     @property
     def _measured(self) -> Run:
-        """The run of the version with what its bundle says: its checks, and the values that figures need."""
+        """The run of the version, with its checks and the facts that figures need, from the bundle."""
         page_bytes = self.document["values"].get("page_bytes", {}).get("value")
         facts = {"host": {"page_bytes": page_bytes}}
         return Run(
@@ -112,7 +112,7 @@ class LoadedVersion(Loaded):
 
 
 def load(named: str) -> LoadedRun | LoadedVersion:
-    """Load what a path, `NAME`, `NAME/run-003` or `NAME@v1` means: see `tracegen.load`."""
+    """Load the run or version that a path, `NAME`, `NAME/run-003` or `NAME@v1` names: see `tracegen.load`."""
     folder = version_folder(named)
     return load_run(named) if folder is None else load_version(folder)
 
@@ -120,15 +120,15 @@ def load(named: str) -> LoadedRun | LoadedVersion:
 def load_run(run: str | Path) -> LoadedRun:
     """Load a stored run. Raises StoreError or SettingsError."""
     folder = run_folder(str(run))
-    made = store.read_run(folder)
+    stored = store.read_run(folder)
     tables = store.read_tables(folder / "tables")
-    return LoadedRun(LoadedTables(f"{made.experiment}/{made.name}", tables), made)
+    return LoadedRun(LoadedTables(f"{stored.experiment}/{stored.name}", tables), stored)
 
 
 def load_version(folder: Path) -> LoadedVersion:
-    """Load the tables that a version's downloads hold.
+    """Load the tables of a version's downloads.
 
-    Raises StoreError when one of them is missing, or is not as it was published.
+    Raises StoreError when one of them is missing or has changed, and SettingsError for the folder of a draft.
     """
     document = read_bundle(folder).document
     citation = document.get("citation")
@@ -141,7 +141,8 @@ def load_version(folder: Path) -> LoadedVersion:
         path = folder / name
         if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
             raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
-    if held and not any(BY_NAME[name].added for name in held):  # published before these tables were: it had no rows
+    # A version published before some tables existed has no rows for them: they are empty.
+    if held and not any(BY_NAME[name].added for name in held):
         held += [name for name, table in BY_NAME.items() if table.added]
     tables = store.read_tables(folder / DOWNLOADS, tuple(held)) if held else {}
     checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
@@ -149,6 +150,6 @@ def load_version(folder: Path) -> LoadedVersion:
 
 
 def _checks(path: Path) -> tuple[Check, ...]:
-    """The checks as a version publishes them."""
+    """The checks in the CSV of a version."""
     rows = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
     return tuple(Check(**{str(name): value for name, value in row.items()}) for row in rows)

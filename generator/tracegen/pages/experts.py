@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracegen.analysis import routing
 from tracegen.figures import needs
-from tracegen.figures.shared_experts import token
+from tracegen.figures.shared_experts import last_token, token
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.packing import script_json
 from tracegen.words import expert_sentences as say
@@ -22,7 +22,7 @@ def experts(collector: Collector) -> dict[str, Any]:
     _write(collector, chosen[chosen["layer"].isin(layers)])
     return {
         "layers": layers,
-        "held": say.HELD,
+        "held": f"{say.HELD} {last_token(collector)}".strip(),
         "state": {
             "layer": routing.most_uneven(per_layer),
             "layers": layers,

@@ -1,1 +1,1 @@
-"""Publishing: versions as bundles, their ledger, what is withheld, what was found false later."""
+"""Publishing: versions as bundles, the ledger, privacy, and errata of earlier versions."""

@@ -1,4 +1,4 @@
-"""The places of a version that a journal can refer to, from the list in its bundle."""
+"""The addresses in a version that a journal can refer to, from the list in its bundle."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tracegen.publishing.bundle import Bundle
 
 
 def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
-    """Whether the page has an element with this id, or its scripts lead to what the anchor is the address of."""
+    """Whether an address of the page ends in `#anchor`: the id of an element, or an op, tensor or node of scripts."""
     entry = bundle.document["manifest"].get(ANCHORS)
-    if entry is None:  # published before there was such a list
+    if entry is None:  # published before bundles had the list
         return old_anchors.shows(bundle, page, anchor)
     listed, key = _listed(bundle.folder / ANCHORS, entry["sha256"]), page["key"]
     if anchor in listed["ids"].get(key, ()):
@@ -26,18 +26,18 @@ def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
         return _has_op(listed, anchor)
     if key == "memory":
         return address.tensor(anchor) in listed["tensors"]
-    found = address.node(anchor) if key == "graph" else None
-    return found is not None and _within(listed["graphs"].get(str(found[0]), ()), found[1])
+    place = address.node(anchor) if key == "graph" else None
+    return place is not None and _within(listed["graphs"].get(str(place[0]), ()), place[1])
 
 
-@lru_cache(maxsize=8)  # one list answers for all the references to its version
+@lru_cache(maxsize=8)  # a journal has many references to one version
 def _listed(path: Path, sha256: str) -> Mapping[str, Any]:
     listed = json.loads(path.read_text(encoding="utf-8"))
     return {**listed, "tensors": frozenset(listed["tensors"])}
 
 
 def _has_op(listed: Mapping[str, Any], anchor: str) -> bool:
-    """Whether the operations page, which the timeline follows, has a row for the op or the pass."""
+    """Whether the operations page has a row for the op or the pass; the timeline has the same addresses."""
     op = address.op(anchor)
     if op is None or str(op[0]) not in listed["passes"]:
         return False

@@ -1,15 +1,15 @@
-"""A bundle: a report as a folder that opens by itself, is listed file by file, and never changes.
+"""A bundle: a report as a folder that opens without a site, lists all its files, and never changes.
 
     experiments/NAME/versions/3/
-        version.json            what it is: pages, figures, values; size and sha256 of every other file
-        index.html              the overview; a whole page that needs nothing from outside
+        version.json            pages, figures, values; size and sha256 of every other file
+        index.html              the overview; a complete page that needs no file from outside
         memory/index.html …     the other pages
         figures/ data/          drawings and tables
         assets/NAME.HASH.ext    its own CSS and JS, named by their content
         citation.bib .json      how to cite it (BibTeX, CSL-JSON)
 
-A draft has the same form without the citation. The body of a page stands
-between two marks, so that the site can lift it out unchanged.
+A draft has the same form without the citation files. Two marks enclose the body of
+a page, so that the site can copy it unchanged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as it lies on disk: its folder and what `version.json` says."""
+    """A bundle on disk: its folder and the content of `version.json`."""
 
     folder: Path
     document: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Bundle:
         content = (self.folder / path).read_bytes()
         begin, end = content.find(BODY_BEGIN), content.rfind(BODY_END)
         if begin < 0 or end < begin:
-            raise StoreError(f"{self.folder / path}: has no body marks; restore it from a copy")
+            raise StoreError(f"{self.folder / path}: the marks around the body are missing; restore it from a copy")
         return content[begin + len(BODY_BEGIN) : end]
 
 
@@ -69,7 +69,8 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
     """Write the report into an empty folder and return its `version.json`.
 
     `identity` holds citation, experiment, created, message, runs, verdict and
-    question. Raises StoreError when the report contradicts itself.
+    question. Raises StoreError when the report is not consistent, for example when
+    two files have one name.
     """
     contents = _contents(report, identity)
     document = {
@@ -95,10 +96,10 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
 
 
 def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:
-    """Read a bundle's `version.json`. Raises StoreError when it is not the one with that hash."""
+    """Read a bundle's `version.json`. Raises StoreError when it is damaged, or its hash is not `sha256`."""
     path = folder / VERSION_FILE
     if sha256 is not None and path.is_file() and store.sha256_of(path) != sha256:
-        raise StoreError(f"{path}: differs from what the ledger says was published; restore it from a copy")
+        raise StoreError(f"{path}: has changed since it was published (see the ledger); restore it from a copy")
     document = store.read_json(path, SCHEMA)
     for key, kind in (
         ("pages", list),
@@ -111,28 +112,28 @@ def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:
             raise StoreError(f"{path}: has no {key}; it was not written by tracegen")
     for page in document["pages"]:
         if page["path"] not in document["manifest"]:
-            raise StoreError(f"{path}: names a page {page['path']!r} that it does not hold; restore it from a copy")
+            raise StoreError(f"{path}: lists a page {page['path']!r} without a file; restore it from a copy")
     return Bundle(folder, document)
 
 
 def verify_bundle(bundle: Bundle, hashes: HashCache) -> None:
-    """Raise StoreError naming the first file of the bundle that is missing, changed or foreign."""
-    found = files_below(bundle.folder)
-    found.pop(VERSION_FILE, None)
+    """Raise StoreError for the first file of the bundle that is missing, changed or not listed."""
+    states = files_below(bundle.folder)
+    states.pop(VERSION_FILE, None)
     for name, entry in bundle.document["manifest"].items():
         path = bundle.folder / name
-        state = found.pop(name, None)
+        state = states.pop(name, None)
         if state is None:
-            raise StoreError(f"{path}: is missing, and was published; restore it from a copy")
+            raise StoreError(f"{path}: was published and is missing; restore it from a copy")
         if state.st_size != entry["size_bytes"] or hashes.sha256(path, state) != entry["sha256"]:
             raise StoreError(f"{path}: has changed since it was published; restore it from a copy")
-    if found:
-        raise StoreError(f"{bundle.folder / min(found)}: was not published with this version; move it elsewhere")
+    if states:
+        raise StoreError(f"{bundle.folder / min(states)}: was not published with this version; move it elsewhere")
 
 
 def files_below(folder: Path) -> dict[str, os.stat_result]:
-    """What lies below a folder, with its state, by relative path."""
-    found: dict[str, os.stat_result] = {}
+    """All files below a folder: relative path -> its stat result."""
+    states: dict[str, os.stat_result] = {}
     waiting = [(folder, "")]
     while waiting:
         place, prefix = waiting.pop()
@@ -141,15 +142,15 @@ def files_below(folder: Path) -> dict[str, os.stat_result]:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append((Path(entry.path), f"{prefix}{entry.name}/"))
                 else:
-                    found[prefix + entry.name] = entry.stat()
-    return found
+                    states[prefix + entry.name] = entry.stat()
+    return states
 
 
 def shells() -> Environment:
-    """The templates of what surrounds a body; they print plain text without control characters."""
-    made = resources.templates("site")
-    made.finalize = _shown
-    return made
+    """The templates of the page around a body; they print text without control characters."""
+    environment = resources.templates("site")
+    environment.finalize = _shown
+    return environment
 
 
 def _shown(value: object) -> object:
@@ -157,7 +158,7 @@ def _shown(value: object) -> object:
 
 
 def chrome() -> bytes:
-    """The CSS of what surrounds a body: header, banner, lists."""
+    """The CSS of the page around a body: header, banner, lists."""
     return (resources.folder("templates") / "site" / CHROME).read_bytes()
 
 
@@ -236,7 +237,7 @@ def _json(document: object, indent: int | None = None) -> bytes:
 
 
 def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:
-    """schema.org's words for the page, safe inside <script>."""
+    """The description of the page in JSON-LD (schema.org), safe inside <script>."""
     document = {
         "@context": "https://schema.org",
         "@type": "Dataset",

@@ -1,7 +1,7 @@
-"""Faults of earlier versions of tracegen, shown above what they published and on the reference page.
+"""Faults of earlier tracegens, shown above the versions that they published and on the reference page.
 
-A published version never changes. Each entry says what is false in versions of before, and what the word or figure
-means since. An entry is added with the change that mends the fault, and stays.
+A published version never changes. Each entry says what is false in older versions, and what the word or figure means
+since then. The change that corrects a fault adds an entry; entries are never removed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Erratum:
-    """A fault of all versions published before tracegen `since`.
+    """A fault of all versions that a tracegen before `since` published.
 
-    `pages` are the keys of the pages that show it, `was` what they show, `now` what is shown since.
+    `pages` are the keys of the pages with the fault, `was` says what they show, `now` what pages show since.
     """
 
     since: str
@@ -95,14 +95,14 @@ ERRATA: tuple[Erratum, ...] = (
 
 
 def errata_of(generator: str, page: str | None = None) -> tuple[Erratum, ...]:
-    """The faults of a version that this generator ("tracegen 0.1.0") published, on one page or on any.
+    """The faults of versions that `generator` ("tracegen 0.1.0") published, on one page or on all pages.
 
-    A generator whose version cannot be read counts as older than all.
+    A generator without a readable version number counts as the oldest.
     """
     made_by = _numbers(generator)
     return tuple(e for e in ERRATA if made_by < _numbers(e.since) and (page is None or page in e.pages))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
-    return tuple(int(n) for n in found.groups()) if found else ()
+    digits = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
+    return tuple(int(n) for n in digits.groups()) if digits else ()

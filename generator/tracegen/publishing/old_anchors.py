@@ -1,8 +1,8 @@
-"""The places of a bundle that was published without a list of them (before 0.2.0): looked for in its pages and scripts.
+"""The addresses in a bundle without a list of them (published before 0.2.0): searched in its pages and scripts.
 
-The operations page carries one pass; the state beside it names the chunk of every other. A chunk is a script,
-`tracegenChunk([{"id": 3, "node": [0, 1, 5, …], …}, …]);`. What places of memory and graph there are stands in the
-data of their explorers, either in the page or in a script of their own.
+The operations page contains one pass; the JSON in it names the chunk of every other pass. A chunk is a script,
+`tracegenChunk([{"id": 3, "node": [0, 1, 5, …], …}, …]);`. The addresses of the memory and graph pages are in the data
+of their explorers, which is in the page or in a separate script.
 """
 
 from __future__ import annotations
@@ -25,44 +25,44 @@ _CALL = re.compile(rb"(?:tracegenMemory|tracegenGraph)\((.*)\);\n", re.DOTALL)
 
 
 def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
-    """Whether the page has an element with this id, or its scripts lead to what the anchor is the address of."""
+    """Whether an address of the page ends in `#anchor`: the id of an element, or an op, tensor or node of scripts."""
     body, key = bundle.body(page["path"]), page["key"]
     if f'id="{escape(anchor)}"'.encode() in body:
         return True
     if key in ("operations", "timeline"):
         return _lists(bundle, anchor)
     if key == "memory":
-        found = _file(bundle, "data/memory.js")
-        return found is not None and address.tensor(anchor) in _tensors(*found)
+        script = _file(bundle, "data/memory.js")
+        return script is not None and address.tensor(anchor) in _tensors(*script)
     at = address.node(anchor) if key == "graph" else None
     if at is None:
         return False
     facts = _facts_of(body, at[0])
-    found = _file(bundle, facts) if isinstance(facts, str) else None
-    known = found[0].read_bytes() if found else facts
+    script = _file(bundle, facts) if isinstance(facts, str) else None
+    known = script[0].read_bytes() if script else facts
     return not isinstance(known, str | None) and at[1] in _nodes_of(known)
 
 
 def _lists(bundle: Bundle, anchor: str) -> bool:
-    """Whether the operations page, which the timeline follows, has a row for the op or the pass."""
+    """Whether the operations page has a row for the op or the pass; the timeline has the same addresses."""
     op = address.op(anchor)
     body = next((bundle.body(page["path"]) for page in bundle.pages if page["key"] == "operations"), b"")
     if op is None or f'id="{escape(anchor)}"'.encode() in body:
         return op is not None
     pass_id, node = op
     chunk = _chunk_of(body, pass_id)
-    found = None if chunk is None else _file(bundle, chunk)
-    nodes = _nodes(*found).get(pass_id, frozenset()) if found else frozenset()
+    script = None if chunk is None else _file(bundle, chunk)
+    nodes = _nodes(*script).get(pass_id, frozenset()) if script else frozenset()
     return bool(nodes) if node is None else node in nodes
 
 
 def _file(bundle: Bundle, path: str) -> tuple[Path, str] | None:
-    """A file of the bundle and its hash; None when the bundle does not have it."""
+    """A file of the bundle and its hash; None if the bundle lacks it."""
     entry = bundle.document["manifest"].get(path)
     return None if entry is None else (bundle.folder / path, entry["sha256"])
 
 
-@lru_cache(maxsize=8)  # one chunk answers for all the references to its passes
+@lru_cache(maxsize=8)  # a journal has many references to one chunk
 def _nodes(path: Path, sha256: str) -> Mapping[int, frozenset[int]]:
     return _rows_of(path.read_bytes())
 
@@ -73,40 +73,40 @@ def _tensors(path: Path, sha256: str) -> frozenset[int]:
 
 
 def _chunk_of(operations: bytes, pass_id: int) -> str | None:
-    """The path of the chunk with the ops of a pass, from the operations page; None when it has no such pass."""
+    """The path of the chunk of a pass, from the operations page; None if the page does not list the pass."""
     state = _OPERATIONS.search(operations)
     passes = json.loads(state[1])["passes"] if state else ()
-    name = next((one["chunk"] for one in passes if one["id"] == pass_id), None)
+    name = next((entry["chunk"] for entry in passes if entry["id"] == pass_id), None)
     return None if name is None else f"data/ops/{name}.js"
 
 
 def _rows_of(chunk: bytes) -> dict[int, frozenset[int]]:
-    """The nodes that a chunk has a row for, by pass; none when it is of another form."""
+    """The nodes of each pass in a chunk; empty if the script has another form."""
     call = _CHUNK.fullmatch(chunk)
-    made: dict[int, frozenset[int]] = {}
+    rows: dict[int, frozenset[int]] = {}
     nodes: frozenset[int] = frozenset()
-    for one in json.loads(call[1]) if call else ():
-        nodes = frozenset(one["node"]) if "node" in one else nodes  # those of the pass before it
-        made[one["id"]] = nodes
-    return made
+    for entry in json.loads(call[1]) if call else ():
+        nodes = frozenset(entry["node"]) if "node" in entry else nodes  # if absent, those of the previous pass
+        rows[entry["id"]] = nodes
+    return rows
 
 
 def _tensors_of(script: bytes) -> frozenset[int]:
-    """The numbers of the tensors that the explorer's script knows; none when it is of another form."""
+    """The numbers of the tensors in the explorer's script; empty if the script has another form."""
     return frozenset(int(number) for number in _data(script).get("tensors", ()))
 
 
 def _facts_of(page: bytes, graph: int) -> dict[str, Any] | str | None:
-    """The facts of the drawing that stands for a graph, from the graph page, or the path of the script with them."""
+    """The facts of a graph's topology from the graph page, or the path of the script with them; None without any."""
     state = _GRAPH.search(page)
-    for one in json.loads(state[1])["topologies"] if state else ():
-        if graph in one["graphs"]:
-            return dict(one["facts"]) if "facts" in one else str(one["path"]).removeprefix("../")
+    for topology in json.loads(state[1])["topologies"] if state else ():
+        if graph in topology["graphs"]:
+            return dict(topology["facts"]) if "facts" in topology else str(topology["path"]).removeprefix("../")
     return None
 
 
 def _nodes_of(facts: dict[str, Any] | bytes) -> frozenset[int]:
-    """The nodes that facts, or the script that has them, tell of."""
+    """The nodes in the facts of a topology, or in the script with them."""
     return frozenset((_data(facts) if isinstance(facts, bytes) else facts).get("node", ()))
 
 

@@ -1,9 +1,9 @@
-"""What may leave the machine: names of host and user and absolute paths are replaced, private text is hidden.
+"""Privacy: replace names of host and user and absolute paths, and hide private text, before anything is public.
 
-Paths keep their last component (`/home/ada/m.gguf` becomes `m.gguf`), names of
-host and user are removed where they are recorded and replaced wherever else
-they stand. The prompt and the generated text are quoted as they are, because a
-page must not misquote them, unless the experiment is private.
+A path keeps its last component (`/home/ada/m.gguf` becomes `m.gguf`). Entries with
+the name of host or user are removed, and the names are replaced in all other text.
+Prompt and generated text stay unchanged, because a page must not misquote them; in
+a private experiment they are hidden.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ HOST_KEYS = frozenset({"host_name", "hostname", "node", "nodename", "fqdn", "mac
 USER_KEYS = frozenset({"user", "user_name", "username", "login", "home", "email"})
 ENVIRONMENT_KEYS = frozenset({"env", "environ", "environment"})
 TEXT_KEYS = frozenset({"prompt", "generated", "generated_text", "text", "token_texts", "pieces", "output"})
-_TOKENS = re.compile(r"token|piece|(^|_)ids$")  # lists under such keys spell the text
+_TOKENS = re.compile(r"token|piece|(^|_)ids$")  # lists under such keys reveal the text
 PRIVATE = "(private)"
 
-# Only variables that change what llama.cpp does are shown; others may hold secrets.
+# Only variables that affect llama.cpp are shown; others may hold secrets.
 _ENVIRONMENT = re.compile(r"(GGML|LLAMA|TENSOR_TRACE|OMP|GOMP|KMP|CUDA|VK|MALLOC|LC|LANG)(_|$)")
-# Names that tell nobody apart: replacing them would only garble words.
+# Names that identify nobody; to replace them would damage ordinary words.
 _COMMON = frozenset({"", "localhost", "root", "user", "users", "home", "runner", "build", "debian", "ubuntu"})
 _HOME = re.compile(r"(?<![\w.])/(?:home|Users)/([^/\s'\":;,<>|]+)")
 _STOP = r"\s'\"<>|;,()\[\]{}:`"
@@ -49,31 +49,31 @@ _PATHS = re.compile(
 
 @dataclass(frozen=True)
 class Secrets:
-    """What is replaced: whole paths, and names as whole words."""
+    """The texts to replace: paths, and names as whole words; both longest first."""
 
     paths: tuple[str, ...]
     names: tuple[str, ...]
 
 
 def public_run(run: Run, known: Iterable[str] = ()) -> Run:
-    """The run as pages may show it; `known` are more names to replace (this host, this user)."""
+    """The public form of a run; `known` are further names to replace (this host, this user)."""
     words = [(check.found, check.limit, check.detail) for check in run.checks]
     clean = _cleaner(run.facts, _secrets([run.facts, words], known))
     checks = tuple(
-        replace(check, found=found, limit=limit, detail=detail)
-        for check, (found, limit, detail) in zip(run.checks, clean(words), strict=True)
+        replace(check, found=finding, limit=limit, detail=detail)
+        for check, (finding, limit, detail) in zip(run.checks, clean(words), strict=True)
     )
     return replace(run, facts=clean(run.facts), checks=checks, folder=None)
 
 
 def scrub(facts: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, Any]:
-    """The facts without host name, user name and absolute paths; without texts when private."""
+    """The facts without host name, user name and absolute paths; those of a private run also without texts."""
     scrubbed: dict[str, Any] = _cleaner(facts, _secrets(facts, known))(facts)
     return scrubbed
 
 
 def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]:
-    """What cleans a value and all below it, by the rules of the run with these facts."""
+    """A function that cleans a value and everything below it; the facts say whether the run is private."""
     private = is_private(facts)
     texts = _texts(facts)
     replaced = _replacer(secrets)
@@ -82,7 +82,7 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
         if private:
             for hidden in texts:
                 value = value.replace(hidden, PRIVATE)
-        elif value in texts:  # quoted as it is, also as an argument of the command line
+        elif value in texts:  # unchanged, also as an argument of the command line
             return value
         return replaced(value)
 
@@ -92,11 +92,11 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
         if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
             return []
         if private and key in ("command", "flags") and isinstance(value, (list, tuple)):
-            named = 1 if key == "command" else 0  # the program; any argument may be a text
+            named = 1 if key == "command" else 0  # keeps the program: any argument may be a text
             return [*map(text, map(str, value[:named])), *([PRIVATE] * (len(value) > named))]
         if isinstance(value, Mapping):
-            kept = _public_environment(value) if key in ENVIRONMENT_KEYS else value
-            return {text(str(k)): clean(v, str(k)) for k, v in kept.items() if not _names(key, str(k))}
+            entries = _public_environment(value) if key in ENVIRONMENT_KEYS else value
+            return {text(str(k)): clean(v, str(k)) for k, v in entries.items() if not _names(key, str(k))}
         if isinstance(value, (list, tuple)):
             items = _public_environment(value) if key in ENVIRONMENT_KEYS else value
             return [clean(item) for item in items]
@@ -106,35 +106,36 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
 
 
 def public_tables(run: Run, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The tables as pages may show them: of a private run without token ids.
+    """The public form of the tables: unchanged unless the run is private, else without what reveals tokens.
 
-    A row of the embedding table that was read is a token id too, so these
-    touches go; what was touched there is then "not recorded". Router weights at
-    full precision tell tokens apart: they go as well, the experts chosen stay.
+    Token ids become null. The rows of `touches` for the embedding table are removed, because
+    the number of such a row is a token id; what was touched there is then "not recorded".
+    Router weights become null, because at full precision they identify tokens; the chosen
+    experts stay.
     """
-    made = dict(tables)
+    public = dict(tables)
     if not is_private(run.facts):
-        return made
-    import pandas as pd  # not needed to build a site of what is published
+        return public
+    import pandas as pd  # slow to load, and a site of versions does not need it
 
-    if "tokens" in made:
-        made["tokens"] = made["tokens"].assign(token_id=pd.array([pd.NA] * len(made["tokens"]), dtype="Int32"))
-    if {"touches", "passes", "graph_nodes"} <= set(made):
-        nodes = made["graph_nodes"]
+    if "tokens" in public:
+        public["tokens"] = public["tokens"].assign(token_id=pd.array([pd.NA] * len(public["tokens"]), dtype="Int32"))
+    if {"touches", "passes", "graph_nodes"} <= set(public):
+        nodes = public["graph_nodes"]
         lookup = nodes[(nodes["op"] == "GET_ROWS") & (nodes["component"] == "embedding")]
-        ops = made["passes"][["pass_id", "graph"]].dropna().merge(lookup[["graph", "node"]], on="graph")
-        touches = made["touches"]
+        ops = public["passes"][["pass_id", "graph"]].dropna().merge(lookup[["graph", "node"]], on="graph")
+        touches = public["touches"]
         keys = pd.MultiIndex.from_frame(touches[["pass_id", "node"]].astype("int64"))
         telling = keys.isin(pd.MultiIndex.from_frame(ops[["pass_id", "node"]].astype("int64")))
-        made["touches"] = touches[~telling].reset_index(drop=True)
-    if "routing" in made:
-        nothing = pd.array([pd.NA] * len(made["routing"]), dtype="Float64")
-        made["routing"] = made["routing"].assign(weight=nothing)
-    return made
+        public["touches"] = touches[~telling].reset_index(drop=True)
+    if "routing" in public:
+        nothing = pd.array([pd.NA] * len(public["routing"]), dtype="Float64")
+        public["routing"] = public["routing"].assign(weight=nothing)
+    return public
 
 
 def public_summary(run: Run) -> list[str]:
-    """One line for each thing that publishing makes public, and for what it hides."""
+    """Lines that list what publishing makes public and what it hides."""
     facts = run.facts
     private = is_private(facts)
     lines = [f"run {run.number:03d} of {run.experiment}, recorded {run.created}; verdict: {run.verdict}"]
@@ -164,7 +165,7 @@ def public_summary(run: Run) -> list[str]:
 
 
 def this_machine() -> tuple[str, ...]:
-    """Host name, user name and home folder of the machine that builds or publishes."""
+    """Host name, user name and home folder of this machine."""
     host = socket.gethostname()
     names = {host, host.split(".")[0], Path.home().name, str(Path.home())}
     with suppress(OSError, KeyError):  # a container may have no name for its user
@@ -173,7 +174,7 @@ def this_machine() -> tuple[str, ...]:
 
 
 def _names(group: str, key: str) -> str:
-    """`host` or `user` when the entry `key` of `group` names one of them, else empty."""
+    """`host` or `user` if the entry `key` of `group` holds such a name, else empty."""
     key = key.lower()
     if key in HOST_KEYS or (group, key) == ("host", "name"):
         return "host"
@@ -181,9 +182,9 @@ def _names(group: str, key: str) -> str:
 
 
 def asked_for(experiment: Path) -> bool:
-    """Whether the experiment.toml in this folder says `private = true`, now; false where there is none.
+    """Whether experiment.toml in this folder says `private = true` now; False if there is no such file.
 
-    Raises SettingsError when it cannot be read: nobody knows then what it asks for.
+    Raises SettingsError when it cannot be read: it may ask for privacy.
     """
     path = experiment / "experiment.toml"
     if not path.exists():
@@ -195,7 +196,7 @@ def asked_for(experiment: Path) -> bool:
 
 
 def made_private(run: Run) -> Run:
-    """The run as if its experiment had been private when it was recorded."""
+    """The run with `private = true` in its settings."""
     settings = dict(run.facts["settings"]) if isinstance(run.facts.get("settings"), Mapping) else {}
     return replace(run, facts={**run.facts, "settings": {**settings, "private": True}})
 
@@ -207,9 +208,9 @@ def is_private(facts: Mapping[str, Any]) -> bool:
 
 
 def refuse_leaks(run: Run, report: Report, known: Iterable[str] = ()) -> None:
-    """Raise StoreError when a page or a text file still has a path, name or text that must stay here.
+    """Raise StoreError when a page or a file still contains a path, name or text that must not become public.
 
-    `run` is the run as recorded, not its public form: it names the secrets.
+    `run` is the run as recorded, not its public form, because it contains the secrets to look for.
     """
     secrets = _secrets(run.facts, known)
     words = [path for path in secrets.paths if path.count("/") >= 2]
@@ -252,13 +253,13 @@ def _strings(value: Any, group: str = "", key: str = "") -> Iterator[tuple[str, 
 
 def _labelled_texts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     text, settings = facts.get("text"), facts.get("settings")
-    found = [("text", text)] if isinstance(text, str) else []
+    texts = [("text", text)] if isinstance(text, str) else []
     if isinstance(text, Mapping):
-        found += [(k, v) for k, v in text.items() if isinstance(v, str) and k in TEXT_KEYS]
+        texts += [(k, v) for k, v in text.items() if isinstance(v, str) and k in TEXT_KEYS]
     prompt = settings.get("prompt") if isinstance(settings, Mapping) else None
-    if isinstance(prompt, str) and prompt not in [value for _, value in found]:
-        found.insert(0, ("prompt", prompt))
-    return [(key, value) for key, value in found if value]
+    if isinstance(prompt, str) and prompt not in [value for _, value in texts]:
+        texts.insert(0, ("prompt", prompt))
+    return [(key, value) for key, value in texts if value]
 
 
 def _texts(facts: Mapping[str, Any]) -> list[str]:

@@ -1,8 +1,8 @@
-"""Publishing: freeze a report as a version, remember it in the ledger, say from outside what became of it.
+"""Publishing: freeze a report as a version, enter it in the ledger, and withdraw versions.
 
-    experiments/NAME/versions/N/    the bundle, never touched again
+    experiments/NAME/versions/N/    the bundle, which never changes
     experiments/NAME/ledger.json    every version ever published, with the hash of its version.json
-    experiments/NAME/status.json    the withdrawn ones: reason and successor, and what was said earlier
+    experiments/NAME/status.json    the withdrawn versions: reason, successor, and earlier reasons
 
 A version is superseded as soon as a newer one exists that is not withdrawn.
 """
@@ -37,7 +37,7 @@ STATUS_FILE = "status.json"
 
 @dataclass(frozen=True)
 class Published:
-    """A version with its bundle and its status as of now."""
+    """A version with its bundle; reason and successor if it is withdrawn, successor if it is superseded."""
 
     version: Version
     bundle: Bundle
@@ -46,10 +46,10 @@ class Published:
 
 
 def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime, *, again: bool = False) -> Version:
-    """The version that publishing this run now would make.
+    """The version that publishing this run now would create.
 
-    Raises SettingsError for an empty message, and for a run that a version
-    holds already unless `again` is true.
+    Raises SettingsError for an empty message, and, unless `again` is true, for a run that
+    is published already.
     """
     name = experiment_folder.name
     problem = name_problem(name)
@@ -98,7 +98,7 @@ def publish(
         try:
             _write_json(experiment_folder / LEDGER_FILE, document)
         except BaseException:
-            shutil.rmtree(version.folder)  # what no ledger holds was not published
+            shutil.rmtree(version.folder)  # a version without an entry in the ledger is not published
             raise
     return version
 
@@ -108,8 +108,9 @@ def withdraw(
 ) -> None:
     """Mark a version as withdrawn; its bundle stays as it is.
 
-    Raises SettingsError for a wrong number, and for a version that is withdrawn
-    already unless `again` is true: what was said before is then kept as `earlier`, its successor where none is given.
+    Raises SettingsError for a wrong number, and, unless `again` is true, for a version that is
+    withdrawn already. With `again` the previous reason is kept in `earlier`, and the previous
+    successor stays if `successor` is None.
     """
     with _alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
@@ -126,7 +127,7 @@ def withdraw(
             raise SettingsError(f"v{successor} is withdrawn itself; name another successor, or none")
         before = withdrawn.get(number)
         if before and successor is None:
-            successor = before.get("successor")  # said once, it holds until another is named
+            successor = before.get("successor")
         if before and not again:
             when = before.get("created", "date not recorded")
             raise SettingsError(
@@ -142,16 +143,16 @@ def withdraw(
 
 
 def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Published]:
-    """Every published version, newest first, each held against the ledger.
+    """Every published version, newest first, each compared with the ledger.
 
-    Without `hashes` it is left to the caller to verify each bundle's files. Raises
-    StoreError when a bundle is missing, changed or not in the ledger.
+    Without `hashes` the caller must verify the files of each bundle. Raises StoreError when
+    a bundle is missing, changed or not in the ledger.
     """
     ledger = read_ledger(experiment_folder)
     withdrawn = read_withdrawn(experiment_folder)
     _refuse_unlisted(experiment_folder, ledger)
     current = max((n for n in ledger if n not in withdrawn), default=None)
-    made = []
+    versions = []
     for number in sorted(ledger, reverse=True):
         folder = experiment_folder / "versions" / str(number)
         if not folder.is_dir():
@@ -170,12 +171,12 @@ def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Pu
             if successor is not None and successor not in ledger:
                 raise StoreError(f"{experiment_folder / STATUS_FILE}: names v{successor}, which was never published")
             version = replace(version, status="withdrawn")
-            made.append(Published(version, bundle, str(entry["reason"]), successor))
+            versions.append(Published(version, bundle, str(entry["reason"]), successor))
         elif number != current:
-            made.append(Published(replace(version, status="superseded"), bundle, "", current))
+            versions.append(Published(replace(version, status="superseded"), bundle, "", current))
         else:
-            made.append(Published(version, bundle))
-    return made
+            versions.append(Published(version, bundle))
+    return versions
 
 
 def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
@@ -194,7 +195,7 @@ def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
 
 
 def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
-    """What status.json says of withdrawn versions, by number."""
+    """The entries of status.json on withdrawn versions, by number; empty without the file."""
     path = experiment_folder / STATUS_FILE
     if not path.exists():
         return {}
@@ -218,7 +219,7 @@ def question_of(run: Run) -> str:
 
 
 def identity_of(version: Version, question: str) -> dict[str, Any]:
-    """What version.json says of a version, beside its content."""
+    """The entries of version.json that identify a version."""
     return {
         "citation": version.citation,
         "experiment": version.experiment,
@@ -251,10 +252,10 @@ def _version_of(bundle: Bundle) -> Version:
 def _refuse_published(experiment_folder: Path, run: Run, ledger: Mapping[int, object]) -> None:
     for number in sorted(ledger, reverse=True):
         folder = experiment_folder / "versions" / str(number)
-        if not folder.is_dir():  # read_published says so
+        if not folder.is_dir():  # read_published reports this
             continue
         version = _version_of(read_bundle(folder))
-        # A copy of the experiment on another machine counts its runs from 1 again: such a run is younger.
+        # On another machine a copy of the experiment may number its runs from 1 again; they are younger.
         if run.number in version.runs and run.created <= version.created:
             raise SettingsError(
                 f"{experiment_folder.name}/{run.name} is published already, as {version.citation}; "
@@ -276,7 +277,7 @@ def _refuse_unlisted(experiment_folder: Path, ledger: Mapping[int, object]) -> N
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the experiment's folder, so that two publishers take turns."""
+    """Lock the experiment's folder, so that only one process publishes at a time."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except FileNotFoundError as error:

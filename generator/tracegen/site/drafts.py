@@ -1,9 +1,9 @@
-"""Drafts: unpublished runs, drawn into a cache in the form of a bundle, beside what else a build does.
+"""Drafts: unpublished runs, rendered as bundles into a cache while the build does other work.
 
-Drawing loads pandas, altair and an engine for JavaScript, and takes longer than the rest of a build
-that shows one new run. So it has processes of its own, one for each core at most: they are begun
-before the published files are read and checked, and waited for when a page of a draft is written.
-A draft is kept under the hash of all that decides how it looks.
+Rendering loads pandas, altair and a JavaScript engine, and takes longer than the rest of a build.
+So it runs in separate processes, at most one for each core. They start before the published files
+are read and checked; the build waits for them when it writes a page of a draft. The cache names a
+draft by the hash of everything that its pages depend on.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tracegen.publishing.versions import question_of
 
 Render = Callable[..., Report]
 
-# What a process runs: modules are found where this process finds them.
+# The program of a process; it gets the module path of this process.
 _START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen.site import drafts; sys.exit(drafts.main())"
 
 
@@ -48,13 +48,13 @@ class Draft:
 
 
 class Drawing:
-    """Drafts that are being drawn. No process outlives `close`, the `with` block, or this process."""
+    """Drafts that are being drawn; their processes end with `close`, the `with` block, or this process."""
 
     def __init__(
         self, paths: Iterable[Path], cache: Path, known: tuple[str, ...], render: Render | None = None
     ) -> None:
-        """Begin to draw the run folders at `paths` that are not in the cache; `render` draws here, at once."""
-        self.runs: dict[Path, Run] = {}  # those whose run.json can be read
+        """Begin to draw the runs at `paths` that are not in the cache; with `render`, draw them here and now."""
+        self.runs: dict[Path, Run] = {}  # the runs with a readable run.json
         self._errors: dict[Path, TracegenError] = {}
         self._places: dict[Path, Path] = {}
         for path in paths:
@@ -65,8 +65,8 @@ class Drawing:
                 self._errors[path] = error
         missing = [path for path, place in self._places.items() if not _usable(place)]
         if render is not None:
-            said = {path: attempt(path, self._places[path], known, render) for path in missing}
-            self._errors |= {path: TracegenError(problem) for path, problem in said.items() if problem}
+            problems = {path: attempt(path, self._places[path], known, render) for path in missing}
+            self._errors |= {path: TracegenError(problem) for path, problem in problems.items() if problem}
             missing = []
         n = min(len(missing), os.cpu_count() or 1)
         self._shares = [missing[i::n] for i in range(n)]
@@ -81,24 +81,24 @@ class Drawing:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Stop what still draws."""
+        """Stop processes that still draw."""
         self.close()
 
     def close(self) -> None:
-        """Stop what still draws."""
+        """Stop processes that still draw."""
         self._stack.close()
         atexit.unregister(self.close)
 
     @cached_property
     def drawn(self) -> Mapping[Path, Draft | TracegenError]:
-        """Every draft by its run's folder, or why there is none; waits for all of them."""
+        """Every draft, or its error, by the folder of the run; waits until all are drawn."""
         errors = dict(self._errors)
         for child, share in zip(self._children, self._shares, strict=True):
             answers = [json.loads(line) for line in child.stdout or ()][: len(share)]
-            errors |= {path: TracegenError(said) for path, said in zip(share, answers, strict=False) if said}
+            errors |= {path: TracegenError(problem) for path, problem in zip(share, answers, strict=False) if problem}
             if child.wait() != 0 or len(answers) != len(share):
-                said = f"could not be drawn: {ending(child.returncode)}"
-                errors |= {path: EnvironmentFailure(f"{path}: {said}") for path in share[len(answers) :]}
+                problem = f"could not be drawn: {ending(child.returncode)}"
+                errors |= {path: EnvironmentFailure(f"{path}: {problem}") for path in share[len(answers) :]}
         return errors | {path: self._draft(path) for path in self.runs if path not in errors}
 
     def _draft(self, path: Path) -> Draft | TracegenError:
@@ -109,8 +109,8 @@ class Drawing:
 
 
 def main() -> int:
-    """Draw what standard input lists as JSON; print what is wrong with each run, or null, one a line."""
-    fork = multiprocessing.get_context("fork")  # while there is one thread, and before pandas is loaded
+    """Draw the runs that standard input lists as JSON; print the error of each, or null, as JSON on a line."""
+    fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
     try:
         with ProcessPoolExecutor(1, fork, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as executor:
             executor.submit(_start_engine)
@@ -125,14 +125,14 @@ def main() -> int:
 
 
 def _start_engine() -> None:
-    """Draw the least there is: what follows finds Vega loaded."""
+    """Draw the smallest chart, so that Vega is loaded when the first figure comes."""
     import vl_convert
 
     vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
 
 
 def attempt(path: Path, place: Path, known: tuple[str, ...], render: Render) -> str | None:
-    """Draw a run as `draw` does; returns what went wrong, so that one bad run does not take the others along."""
+    """Draw a run as `draw` does and return its error, or None; so one bad run does not stop the others."""
     try:
         draw(path, place, known, render)
     except TracegenError as error:
@@ -144,7 +144,7 @@ def attempt(path: Path, place: Path, known: tuple[str, ...], render: Render) -> 
 
 
 def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> None:
-    """Check a run, render its public form and put it at `place` in the cache. Raises TracegenError."""
+    """Check a run, render its public form and write it to `place` in the cache. Raises TracegenError."""
     run = store.read_run(path)
     store.verify_run(path)
     if privacy.asked_for(path.parent.parent):
@@ -167,15 +167,15 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
         with store.whole_folder(place) as beside:
             write_bundle(beside, report, identity)
     except (StoreError, EnvironmentFailure):
-        if not place.is_dir():  # else another build made the same one meanwhile
+        if not place.is_dir():  # if it is, another build wrote the same draft meanwhile
             raise
-    for other in place.parent.iterdir():
-        if other != place and not other.name.startswith("."):
-            shutil.rmtree(other, ignore_errors=True)
+    for old in place.parent.iterdir():
+        if old != place and not old.name.startswith("."):
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _place(path: Path, run: Run, cache: Path, known: tuple[str, ...]) -> Path:
-    """Where the cache holds the draft of this run, or will."""
+    """The folder of the cache for the draft of this run."""
     digest = hashlib.sha256(resources.renderer_hash().encode())
     private = privacy.asked_for(path.parent.parent)
     digest.update(repr((path.parent.parent.name, path.name, known, private)).encode())
@@ -184,7 +184,7 @@ def _place(path: Path, run: Run, cache: Path, known: tuple[str, ...]) -> Path:
 
 
 def _usable(place: Path) -> bool:
-    """Whether the cache has this draft; one that is broken is removed."""
+    """Whether the cache has this draft; a damaged draft is removed."""
     try:
         return place.is_dir() and bool(read_bundle(place))
     except StoreError:

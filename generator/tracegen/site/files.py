@@ -1,9 +1,8 @@
 """The files of bundles in the built site: copied once, then kept from build to build.
 
-MkDocs empties the site folder before it builds, but leaves names that begin
-with a dot. What lies below `experiments/` is put under such a name meanwhile;
-afterwards a folder whose files still have the size and time of those in the
-bundle goes back to its place, and only the others are copied.
+MkDocs empties the site folder before it builds, but leaves names that begin with a
+dot. So the folder `experiments/` gets such a name meanwhile. After the build, a part of
+it whose files have the sizes and times of the bundle's moves back; others are copied.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ _KEPT = ".tracegen-kept"
 
 
 def keep(target: Path, base: str) -> None:
-    """Put the bundles' files of the last build where MkDocs does not remove them."""
-    if (target / base).is_dir() and not (target / _KEPT).exists():  # else the last build was cut short
+    """Rename the folder with the bundles' files of the last build, so that MkDocs does not remove it."""
+    if (target / base).is_dir() and not (target / _KEPT).exists():  # it exists if the last build was interrupted
         (target / base).rename(target / _KEPT)
 
 
 def write_files(target: Path, base: str, bundles: Mapping[str, Bundle]) -> None:
-    """Bring the files of each bundle to its address below `base`; the theme's pages replace those in it."""
+    """Write the files of each bundle to its address below `base`, without its pages: the theme's replace them."""
     for address, bundle in bundles.items():
         pages = {page["path"] for page in bundle.pages}
         assets = set(bundle.document["assets"].values())
@@ -39,11 +38,11 @@ def write_files(target: Path, base: str, bundles: Mapping[str, Bundle]) -> None:
                     _copy(bundle.folder / path, place)
             elif path not in pages:
                 parts[path.split("/")[0]].append(path)
-        kept, place = target / _KEPT / address, target / base / address
+        before, place = target / _KEPT / address, target / base / address
         for part, paths in parts.items():
-            if paths != [part] and not (place / part).exists() and _same(bundle.folder / part, kept / part):
+            if paths != [part] and not (place / part).exists() and _same(bundle.folder / part, before / part):
                 place.mkdir(parents=True, exist_ok=True)
-                (kept / part).rename(place / part)
+                (before / part).rename(place / part)
             else:
                 for path in paths:
                     _copy(bundle.folder / path, place / path)

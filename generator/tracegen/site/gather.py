@@ -1,8 +1,8 @@
-"""What the site shows of the experiments: every version, the newest drafts, and pages that list them.
+"""The pages of a site about experiments: every version, the newest drafts, and lists of them.
 
-What is published is read and checked before anything is written. The bodies of
-versions stay in their bundles; those of drafts lie in a cache below
-`.tracegen/cache`, and may still be drawn while the other pages are made (`drafts.py`).
+Every version is read and checked before anything is written. The bodies of versions
+stay in their bundles. Those of drafts are in a cache below `.tracegen/cache`; they may
+still be drawn while other pages are written (`drafts.py`).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from tracegen.site.files import ASSETS
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 OFFLINE_SEARCH = "offline_search.js"
 CONTENT = "tracegen-content"
-SKIP = f'<a class="tracegen-skip" href="#{CONTENT}">Skip to the content</a>'  # themes have one for headings of theirs
+SKIP = f'<a class="tracegen-skip" href="#{CONTENT}">Skip to the content</a>'  # a theme's own needs its headings
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One experiment as the site lists it; versions and drafts newest first.
+    """One experiment of the site; versions and drafts are newest first.
 
-    `runs` are the folders of runs that drafts are made of, `older` counts the others.
+    `runs` are the folders of the runs shown as drafts; `older` is the number of other unpublished runs.
     """
 
     name: str
@@ -55,27 +55,28 @@ class Entry:
 
     @property
     def drafts(self) -> list[Draft]:
-        """The drafts that could be drawn; waits for them."""
-        return [one for path in self.runs if isinstance(one := self.drawing.drawn[path], Draft)]
+        """The drafts that could be drawn; waits until they are."""
+        return [draft for path in self.runs if isinstance(draft := self.drawing.drawn[path], Draft)]
 
     def bundle(self, run: Path) -> Bundle | None:
-        """The draft of the run in this folder, None when it could not be drawn; waits for it."""
-        one = self.drawing.drawn[run]
-        return one.bundle if isinstance(one, Draft) else None
+        """The draft of the run in this folder, None if it could not be drawn; waits until it is."""
+        draft = self.drawing.drawn[run]
+        return draft.bundle if isinstance(draft, Draft) else None
 
     @property
     def problems(self) -> list[str]:
-        """Why a draft is missing, one line each; waits for them."""
-        failed = [(path, one) for path in self.runs if isinstance(one := self.drawing.drawn[path], TracegenError)]
-        # without the part of paths that belongs to this machine only
+        """Why drafts are missing, one line each; waits until all are drawn."""
+        failed = [(path, draft) for path in self.runs if isinstance(draft := self.drawing.drawn[path], TracegenError)]
+        # without the part of the path that only this machine has
         return [printable(f"Run {p.name}: {str(e).replace(f'{p.parents[2]}/', '')}") for p, e in failed]
 
 
 @dataclass(frozen=True)
 class SitePage:
-    """A page that exists in no docs_dir: where it goes, what nav and search see, how its content is had.
+    """A page without a file in docs_dir: its path, title and summary, and functions that give its HTML.
 
-    `content` is empty when there is to be no page after all.
+    `listed`: navigation has it; `searched`: search finds it. `head` takes the relative path to the site's root. If
+    `content` returns an empty text, no page is written.
     """
 
     path: str
@@ -88,18 +89,18 @@ class SitePage:
 
     @property
     def source(self) -> str:
-        """The Markdown file that MkDocs believes it was made from."""
+        """The name of the Markdown file that MkDocs takes for its source."""
         return f"{self.path.removesuffix('.html')}.md"
 
     @property
     def root(self) -> str:
-        """What leads from the page's folder to the site's root."""
+        """The relative path from the page's folder to the site's root."""
         return "../" * self.path.count("/")
 
 
 @dataclass(frozen=True)
 class Site:
-    """All that tracegen adds to a site: the pages by their source, and the files of bundles."""
+    """Everything that tracegen adds to a site: pages by their source, and the files of bundles."""
 
     base: str
     entries: list[Entry]
@@ -110,26 +111,26 @@ class Site:
     @property
     def bundles(self) -> dict[str, Bundle]:
         """Every bundle by its address below `base`: `sample/v3`, `sample/run-004`."""
-        made = {f"{e.name}/{one.version.name}": one.bundle for e in self.entries for one in e.published}
-        return made | {f"{e.name}/{draft.run.name}": draft.bundle for e in self.entries for draft in e.drafts}
+        versions = {f"{e.name}/{p.version.name}": p.bundle for e in self.entries for p in e.published}
+        return versions | {f"{e.name}/{draft.run.name}": draft.bundle for e in self.entries for draft in e.drafts}
 
     @property
     def searched(self) -> dict[str, tuple[str, Bundle]]:
-        """Citation or name, and bundle, of what search finds, by its address in the site: no version that is past."""
-        made: dict[str, tuple[str, Bundle]] = {}
+        """The current versions and the drafts, which search finds: address in the site -> (citation, bundle)."""
+        bundles: dict[str, tuple[str, Bundle]] = {}
         for e in self.entries:
-            current = [one for one in e.published if one.version.status == "current"]
-            made |= {f"{self.base}/{e.name}/{v.version.name}": (v.version.citation, v.bundle) for v in current}
-            made |= {f"{self.base}/{e.name}/{d.run.name}": (f"{e.name}/{d.run.name}", d.bundle) for d in e.drafts}
-        return made
+            current = [p for p in e.published if p.version.status == "current"]
+            bundles |= {f"{self.base}/{e.name}/{p.version.name}": (p.version.citation, p.bundle) for p in current}
+            bundles |= {f"{self.base}/{e.name}/{d.run.name}": (f"{e.name}/{d.run.name}", d.bundle) for d in e.drafts}
+        return bundles
 
     @property
     def problems(self) -> list[str]:
-        """What could not be shown, one line each."""
+        """Why drafts are missing, one line each."""
         return [problem for entry in self.entries for problem in entry.problems]
 
     @cached_property
-    def own(self) -> Mapping[str, tuple[str, bytes]]:
+    def assets(self) -> Mapping[str, tuple[str, bytes]]:
         """(address, content) of the site's own CSS and JS, by name."""
         folder = resources.folder("templates") / "site"
         contents = {name: (folder / name).read_bytes() for name in (CHROME, OFFLINE_SEARCH)} | {vega.NAME: self.vega}
@@ -146,11 +147,11 @@ def gather(
     known: tuple[str, ...] = (),
     render: Render | None = None,
 ) -> Site:
-    """Read and check every version, render the newest drafts, and lay out the pages below `base`.
+    """Read and check every version, begin to draw the newest drafts, and list the pages below `base`.
 
-    `verify` hashes every published file anew. Raises StoreError when a
-    published version is missing or changed; a draft that cannot be shown
-    becomes a problem of its entry. `site.drawing` must be closed.
+    `verify` hashes every published file again. Raises StoreError when a published version is
+    missing or changed; a draft that cannot be shown becomes a problem of its entry. The caller
+    must close `site.drawing`.
     """
     hashes = HashCache(cache / "hashes.json", trust=not verify)
     folders = _folders(experiments)
@@ -160,8 +161,8 @@ def gather(
     drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render)
     try:
         for versions in published:
-            for one in versions:
-                verify_bundle(one.bundle, hashes)
+            for version in versions:
+                verify_bundle(version.bundle, hashes)
         hashes.save()
         engine = vega.script(cache)
     except BaseException:
@@ -169,53 +170,53 @@ def gather(
         raise
     entries = [
         Entry(
-            folder.name, _question(folder, versions, paths, drawing), versions, paths, len(found) - len(paths), drawing
+            folder.name, _question(folder, versions, paths, drawing), versions, paths, len(runs) - len(paths), drawing
         )
-        for folder, versions, paths, found in zip(folders, published, newest, waiting, strict=True)
+        for folder, versions, paths, runs in zip(folders, published, newest, waiting, strict=True)
     ]
     pages = {page.source: page for page in _pages(entries, base, cache)}
     return Site(base, entries, pages, drawing, engine)
 
 
 def placeholder(page: SitePage) -> str:
-    """What stands for the page until its content is put in: title and summary, for search."""
+    """The title and summary of a page, which search reads; `compose` replaces them with the content."""
     return f"{PAGE_BEGIN}<h1>{escape(page.title)}</h1>\n<p>{escape(page.summary)}</p>{PAGE_END}"
 
 
 def compose(site: Site, page: SitePage, output: str) -> str:
-    """The theme's output with the page's content and what its head loads put in."""
-    before, found, rest = output.partition(PAGE_BEGIN)
+    """The theme's output with the content of the page, and its stylesheets and scripts in the head."""
+    before, begin, rest = output.partition(PAGE_BEGIN)
     _, ended, after = rest.partition(PAGE_END)
-    if not found or not ended:
+    if not begin or not ended:
         raise StoreError(f"{page.path}: the theme shows no page content; use a theme that has {{{{ page.content }}}}")
     content = page.content()
     if not content:
         return ""  # MkDocs writes no empty page
-    before = before.replace("<html", f'<html data-tracegen-vega="{page.root}{site.own[vega.NAME][0]}"', 1)
+    before = before.replace("<html", f'<html data-tracegen-vega="{page.root}{site.assets[vega.NAME][0]}"', 1)
     before = before.replace("</head>", f"{page.head(page.root)}</head>", 1)
     before = re.sub(r"<body\b[^>]*>", lambda body: f"{body.group()}\n{SKIP}", before, count=1)
     return before + content + after
 
 
 def write_files(site: Site, target: Path) -> None:
-    """Bring the files of all bundles into the built site, and make its search work from a folder.
+    """Write the files of all bundles into the built site, and make search work on `file://`.
 
-    Search forgets the pages of drafts that could not be drawn.
+    The pages of drafts that could not be drawn are removed from the search index.
     """
     site_files.write_files(target, site.base, site.bundles)
-    for name, content in site.own.values():
+    for name, content in site.assets.values():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     index = target / "search" / "search_index.json"
     if site.problems and index.is_file():
         missing = {page.path for page in site.pages.values() if not (target / page.path).is_file()}
-        found = json.loads(index.read_bytes())
-        found["docs"] = [doc for doc in found["docs"] if doc["location"].partition("#")[0] not in missing]
-        index.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
+        search = json.loads(index.read_bytes())
+        search["docs"] = [doc for doc in search["docs"] if doc["location"].partition("#")[0] not in missing]
+        index.write_text(json.dumps(search, separators=(",", ":")), encoding="utf-8")
     if index.is_file():
         site_search.add_tensors(index, site.searched)
-        # a page opened from a folder may load scripts, but may not fetch
+        # a page opened from a folder may load scripts, but no other files
         index.with_suffix(".js").write_bytes(b"var __index = " + index.read_bytes())
 
 
@@ -232,18 +233,18 @@ def _folders(experiments: Path) -> list[Path]:
 
 
 def _unpublished(folder: Path, published: Sequence[Published]) -> list[Path]:
-    """The folders of the runs that no version holds, newest first."""
-    frozen = {number for one in published for number in one.version.runs}
+    """The folders of unpublished runs, newest first."""
+    frozen = {number for p in published for number in p.version.runs}
     return [path for path in reversed(store.run_folders(folder)) if int(path.name) not in frozen]
 
 
 def _question(folder: Path, published: Sequence[Published], runs: Sequence[Path], drawing: Drawing) -> str:
-    """What the settings ask, else what the newest version or run asked."""
+    """The question of the settings, else that of the newest version or run."""
     try:
-        asked = tomllib.loads((folder / "experiment.toml").read_text(encoding="utf-8")).get("question")
-    except (OSError, ValueError):  # `tracegen run` says what is wrong with it
-        asked = None
-    candidates = [asked, *(one.bundle.document.get("question") for one in published[:1])]
+        question = tomllib.loads((folder / "experiment.toml").read_text(encoding="utf-8")).get("question")
+    except (OSError, ValueError):  # `tracegen run` reports what is wrong with the file
+        question = None
+    candidates = [question, *(version.bundle.document.get("question") for version in published[:1])]
     candidates += [question_of(drawing.runs[path]) for path in runs if path in drawing.runs][:1]
     chosen = next((text for text in candidates if isinstance(text, str) and text.strip()), None)
     return printable(chosen or "No question is written down.")
@@ -252,25 +253,24 @@ def _question(folder: Path, published: Sequence[Published], runs: Sequence[Path]
 def _pages(entries: list[Entry], base: str, cache: Path) -> Iterator[SitePage]:
     templates = shells()
 
-    def own(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str]) -> SitePage:
+    def own_page(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str]) -> SitePage:
         def content() -> str:
             return f'<div class="tracegen tracegen-site" id="{CONTENT}">\n{inner()}</div>'
 
         return SitePage(path, title, summary, listed, True, lambda root: "", content)
 
     def listing(path: str, title: str, summary: str, template: str, listed: bool, **values: Any) -> SitePage:
-        return own(path, title, summary, listed, lambda: templates.get_template(template).render(**values))
+        return own_page(path, title, summary, listed, lambda: templates.get_template(template).render(**values))
 
-    yield own(reference.PATH, reference.TITLE, reference.SUMMARY, True, partial(reference.content, cache))
+    yield own_page(reference.PATH, reference.TITLE, reference.SUMMARY, True, partial(reference.content, cache))
 
     for entry in entries:
-        for one in entry.published:
-            facts = {"status": one.version.status, "reason": one.reason, "successor": one.successor}
-            address = f"{entry.name}/{one.version.name}"
-            yield from _report_pages(
-                one.bundle.pages, partial(_itself, one.bundle), base, address, one.version.citation, facts
-            )
-    for entry in entries:  # last of all: their drafts are waited for when the first of them is written
+        for published in entry.published:
+            version, bundle = published.version, published.bundle
+            facts = {"status": version.status, "reason": published.reason, "successor": published.successor}
+            address = f"{entry.name}/{version.name}"
+            yield from _report_pages(bundle.pages, partial(_itself, bundle), base, address, version.citation, facts)
+    for entry in entries:  # last, because the first of these pages waits for all drafts
         path = f"{base}/{entry.name}/index.html"
         yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
         facts = {"status": "draft", "reason": "", "successor": None}
@@ -278,7 +278,7 @@ def _pages(entries: list[Entry], base: str, cache: Path) -> Iterator[SitePage]:
             if folder in entry.drawing.runs:
                 run = entry.drawing.runs[folder]
                 name = f"{entry.name}/{run.name}"
-                announced = [Page(*one, body="").described for one in outline(run)]
+                announced = [Page(*page, body="").described for page in outline(run)]
                 yield from _report_pages(announced, partial(entry.bundle, folder), base, name, name, facts)
     summary = "Every experiment with its question, its published versions and its newest drafts."
     yield listing(f"{base}/index.html", "Experiments", summary, "experiments.html", True, experiments=entries)
@@ -296,35 +296,35 @@ def _report_pages(
     name: str,
     facts: Mapping[str, Any],
 ) -> Iterator[SitePage]:
-    """The pages of a version or a draft; `bundle` is asked when they are written, they are empty when it has none."""
+    """The pages of a version or a draft; `bundle` is called when they are written, and None makes them empty."""
     before = shells().get_template("before_body.html")
     experiment = address.partition("/")[0]
 
     def head(root: str) -> str:
-        made = bundle()
-        if made is None:
+        current = bundle()
+        if current is None:
             return ""
-        assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in made.document["assets"].items() if n != CHROME}
+        assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in current.document["assets"].items() if n != CHROME}
         return _head(loading(assets, root))
 
     def content(page: Mapping[str, str]) -> str:
-        made = bundle()
-        if made is None:
+        current = bundle()
+        if current is None:
             return ""
         up = page["path"].count("/")
         shown = before.render(
-            pages=made.pages,
+            pages=current.pages,
             current=page["key"],
             up="../" * up,
             to_experiment="../" * (up + 1),
             experiment=experiment,
             name=name,
-            verdict=made.document["verdict"],
-            generator=printable(made.document.get("generator") or "An unknown tracegen"),
-            errata=errata_of(str(made.document.get("generator", "")), page["key"]),
+            verdict=current.document["verdict"],
+            generator=printable(current.document.get("generator") or "An unknown tracegen"),
+            errata=errata_of(str(current.document.get("generator", "")), page["key"]),
             **facts,
         )
-        return f'<div class="tracegen" id="{CONTENT}">\n{shown}{made.body(page["path"]).decode()}\n</div>'
+        return f'<div class="tracegen" id="{CONTENT}">\n{shown}{current.body(page["path"]).decode()}\n</div>'
 
     searched = facts["status"] in ("current", "draft")
     for page in outline:
@@ -339,5 +339,5 @@ def _head(load: Mapping[str, Sequence[str]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text as HTML, for themes that print titles as they stand."""
+    """Plain text as HTML, for themes that do not escape titles."""
     return str(escape(text))

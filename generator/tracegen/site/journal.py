@@ -8,8 +8,8 @@
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
 The extension writes addresses from the site's root (`tracegen:/…`) and marks
-what it does not know; `settle` makes the addresses relative to the page and
-lists what was marked, with its line in the journal file.
+unknown references; `settle` makes the addresses relative to the page and lists
+the marked references with their lines in the journal file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tracegen import address
 from tracegen.publishing import anchors
 from tracegen.publishing.versions import Published
 
-Found = tuple[Element, int, int] | tuple[None, None, None]  # what Python-Markdown takes from a pattern
+Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a pattern of Python-Markdown
 
 SCHEME = "tracegen:/"
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
@@ -43,7 +43,7 @@ _MARKED = re.compile(r'<mark class="tracegen-unknown" title="(?P<reason>[^"]*)">
 
 @dataclass(frozen=True)
 class Problem:
-    """A reference that leads nowhere: its line in the journal file (0: unknown), its text and the reason."""
+    """An unknown reference: its line in the journal file (0: not known), its text and the reason."""
 
     line: int
     literal: str
@@ -52,7 +52,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class References:
-    """What the journal can refer to: the published versions by citation, below `base`."""
+    """The versions that the journal can refer to, by citation, and the folder `base` of their pages."""
 
     published: Mapping[str, Published] = field(default_factory=dict)
     base: str = "experiments"
@@ -60,7 +60,7 @@ class References:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a reference leads: the version, the page, the anchor, and the figure it names, if it is one."""
+    """The target of a reference: version, page, anchor, and the figure if the anchor is one's."""
 
     published: Published
     page: Mapping[str, str]
@@ -75,7 +75,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """How the reference reads when the journal gives no words of its own."""
+        """The text of the link if the journal gives none."""
         words = self.published.version.citation
         if self.figure:
             words += f", {self.figure['title']}"
@@ -85,59 +85,59 @@ class Target:
 
 
 class UnknownReferenceError(Exception):
-    """A reference that leads nowhere, and why."""
+    """A reference is unknown; the message says why."""
 
 
 def references(published: Iterable[Published], base: str = "experiments") -> References:
-    """What the journal can refer to when these versions are published."""
-    return References({one.version.citation: one for one in published}, base)
+    """The references to these versions."""
+    return References({p.version.citation: p for p in published}, base)
 
 
 def resolve(known: References, reference: str) -> Target:
-    """Where `sample@v1/memory#fig-heatmap` leads. Raises UnknownReferenceError."""
-    found = address.reference(reference)
-    if not found:
+    """The target of a reference such as `sample@v1/memory#fig-heatmap`. Raises UnknownReferenceError."""
+    named = address.reference(reference)
+    if not named:
         name = re.split("[@/#]", reference.strip(), maxsplit=1)[0]
         raise UnknownReferenceError(
             f"a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; {_published_of(known, name)}"
         )
-    one = _version(known, found.citation)
-    document, anchor = one.bundle.document, found.anchor
-    pages = [page for page in one.bundle.pages if found.page in (None, page["key"])]
+    published = _version(known, named.citation)
+    document, anchor = published.bundle.document, named.anchor
+    pages = [page for page in published.bundle.pages if named.page in (None, page["key"])]
     if not pages:
-        keys = ", ".join(page["key"] for page in one.bundle.pages)
-        raise UnknownReferenceError(f"{found.citation} has no page {found.page!r}; it has {keys}")
+        keys = ", ".join(page["key"] for page in published.bundle.pages)
+        raise UnknownReferenceError(f"{named.citation} has no page {named.page!r}; it has {keys}")
     figure = next((f for f in document["figures"] if _anchor(f) == anchor and _holds(pages, f["page"])), None)
     if figure:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
-        pages = [page for page in pages if anchors.shows(one.bundle, page, anchor)]
+        pages = [page for page in pages if anchors.shows(published.bundle, page, anchor)]
         if not pages and address.op(anchor):
-            raise UnknownReferenceError(f"{found.citation} lists no op at {anchor!r}; see its operations page")
+            raise UnknownReferenceError(f"{named.citation} lists no op at {anchor!r}; see its operations page")
         if not pages:
             keys = ", ".join(_anchor(f) for f in document["figures"]) or "none"
-            raise UnknownReferenceError(f"{found.citation} has no anchor {anchor!r}; its figures are {keys}")
-    root = f"{SCHEME}{known.base}/{one.version.experiment}/{one.version.name}"
-    return Target(one, pages[0], anchor, figure, root)
+            raise UnknownReferenceError(f"{named.citation} has no anchor {anchor!r}; its figures are {keys}")
+    root = f"{SCHEME}{known.base}/{published.version.experiment}/{published.version.name}"
+    return Target(published, pages[0], anchor, figure, root)
 
 
 def is_ours(known: References, reference: str) -> bool:
-    """Whether double brackets or braces are meant for us: they name a version, or an experiment without its version."""
+    """Whether text in double brackets or braces is a reference to tracegen: it has an `@`, or names an experiment."""
     name = re.split("[/#]", reference.strip(), maxsplit=1)[0]
-    return "@" in name or any(name == one.version.experiment for one in known.published.values())
+    return "@" in name or any(name == p.version.experiment for p in known.published.values())
 
 
 def settle(html: str, *, path: str, source: str) -> tuple[str, list[Problem]]:
-    """The page's HTML with addresses relative to `path`, and the references that lead nowhere."""
+    """The page's HTML with addresses relative to `path`, and its unknown references."""
     up = "../" * path.count("/")
     problems, searched = [], 0
     for match in _MARKED.finditer(html):
         literal = unescape(match["literal"])
-        found = source.find(literal, searched)
-        if found < 0:
-            found = source.find(literal)
-        searched = max(searched, found + 1)
-        line = source.count("\n", 0, found) + 1 if found >= 0 else 0
+        place = source.find(literal, searched)
+        if place < 0:
+            place = source.find(literal)
+        searched = max(searched, place + 1)
+        line = source.count("\n", 0, place) + 1 if place >= 0 else 0
         problems.append(Problem(line, literal, unescape(match["reason"])))
     return re.sub(rf'\b(href|src)="{SCHEME}', rf'\1="{up}', html), problems
 
@@ -166,7 +166,7 @@ def _anchor(figure: Mapping[str, str]) -> str:
 
 
 def _room(target: Target) -> dict[str, str]:
-    """The shape of the figure's drawing, so that a page keeps its room before it is loaded."""
+    """The aspect ratio of the figure as a style, so that the page layout does not jump when it loads."""
     assert target.figure is not None
     with (target.published.bundle.folder / target.figure["path_svg"]).open(encoding="utf-8", errors="replace") as file:
         box = re.search(r'viewBox="\S+ \S+ ([\d.]{1,12}) ([\d.]{1,12})"', file.read(1000))
@@ -188,7 +188,7 @@ class _LinkProcessor(InlineProcessor):
         super().__init__(_LINK, md)
         self.known = known
 
-    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+    def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
         if not is_ours(self.known, m["reference"]):
             return None, None, None
         try:
@@ -201,13 +201,13 @@ class _LinkProcessor(InlineProcessor):
 
 
 class _StrayFigureProcessor(InlineProcessor):
-    """A figure that stands between words: `_FigureProcessor` has taken those that stand alone."""
+    """A figure inside a paragraph, which is an error; `_FigureProcessor` handles figures that stand alone."""
 
     def __init__(self, md: Markdown, known: References) -> None:
         super().__init__(_FIGURE.pattern, md)
         self.known = known
 
-    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+    def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
         if not is_ours(self.known, m["reference"]):
             return None, None, None
         return _unknown(m.group(), "a figure stands alone in its paragraph"), m.start(), m.end()
@@ -218,7 +218,7 @@ class _ValueProcessor(InlineProcessor):
         super().__init__(_VALUE, md)
         self.known = known
 
-    def handleMatch(self, m: re.Match[str], data: str) -> Found:  # type: ignore[override]  # noqa: N802
+    def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
         if not is_ours(self.known, m["citation"]):
             return None, None, None
         try:
@@ -274,7 +274,7 @@ class _FigureProcessor(BlockProcessor):
 
 
 class JournalExtension(Extension):
-    """Python-Markdown extension; option `references`: what is published."""
+    """Python-Markdown extension; its option `references` has the published versions."""
 
     def __init__(self, **kwargs: Any) -> None:
         """Take `references` as its only option."""
@@ -291,5 +291,5 @@ class JournalExtension(Extension):
 
 
 def makeExtension(**kwargs: Any) -> JournalExtension:  # noqa: N802
-    """What Python-Markdown calls when the extension is named `tracegen`."""
+    """The function that Python-Markdown calls for the extension named `tracegen`."""
     return JournalExtension(**kwargs)

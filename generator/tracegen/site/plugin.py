@@ -1,7 +1,7 @@
-"""The MkDocs adapter: hooks of a few lines that call `site.py` and `journal.py`.
+"""The MkDocs plugin: short hooks that call `gather.py` and `journal.py`.
 
-Everything is gathered in `on_config`, before MkDocs empties the site folder:
-a build that must stop leaves the old site as it was.
+`on_config` gathers everything before MkDocs empties the site folder: a build that
+fails there leaves the old site unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     site: site.Site
 
     def on_config(self, config: MkDocsConfig) -> None:
-        """Gather and check all that is published; give the theme our template, the journal its references."""
+        """Gather and check all versions; give the theme the template of our pages, and the journal its references."""
         root = _root(config)
         try:
             self.site = site.gather(
@@ -63,42 +63,42 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         except TracegenError as error:
             raise PluginError(str(error)) from error
         config.theme.dirs.insert(0, str(resources.folder("templates") / "theme"))
-        config.extra_css.append(self.site.own[CHROME][0])
-        # Material loads these before its own script; other themes know no such list
+        config.extra_css.append(self.site.assets[CHROME][0])
+        # Material loads these before its own script; other themes ignore the list
         config.extra["polyfills"] = [
             *config.extra.get("polyfills", []),
-            self.site.own[site.OFFLINE_SEARCH][0],
+            self.site.assets[site.OFFLINE_SEARCH][0],
         ]
         if "tracegen" not in config.markdown_extensions:
             config.markdown_extensions.append("tracegen")
-        known = journal.references([one for entry in self.site.entries for one in entry.published], self.site.base)
+        known = journal.references([p for entry in self.site.entries for p in entry.published], self.site.base)
         config.mdx_configs["tracegen"] = {"references": known}
 
     def on_pre_build(self, config: MkDocsConfig) -> None:
-        """Save the copies of bundles from MkDocs, which empties the site folder; `verify` copies anew."""
+        """Keep the files of bundles, because MkDocs empties the site folder; with `verify` they are copied again."""
         if not self.config.verify:
             site_files.keep(Path(config.site_dir), self.site.base)
 
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
-        """Add the pages; of all of them only the index of experiments is in the navigation."""
+        """Add the pages; only the reference page and the list of experiments are in the navigation."""
         for source, page in self.site.pages.items():
             level = InclusionLevel.INCLUDED if page.listed else InclusionLevel.NOT_IN_NAV
             files.append(File.generated(config, source, content="", inclusion=level))
 
     def on_page_markdown(self, markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
-        """Name our pages and give them our template."""
+        """Set title, summary and template of our pages."""
         ours = self.site.pages.get(page.file.src_uri)
         if ours:
             page.meta.update(
                 title=site.escaped(ours.title),
                 description=site.escaped(ours.summary),
                 template="tracegen.html",
-                hide=["navigation", "toc"],  # Material: the body takes the whole width
-                search={"exclude": not ours.searched},  # Material: old versions do not bury the new one
+                hide=["navigation", "toc"],  # Material: use the whole width
+                search={"exclude": not ours.searched},  # Material: search finds current versions only
             )
 
     def on_page_content(self, html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-        """Give search the title and summary of our pages, and the journal's references their addresses."""
+        """Return title and summary of our pages for search; complete the references of journal pages."""
         ours = self.site.pages.get(page.file.src_uri)
         if ours:
             return site.placeholder(ours)
@@ -108,7 +108,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         return html
 
     def on_env(self, env: Environment, config: MkDocsConfig, files: Files) -> None:
-        """Keep the theme's templates compiled: Jinja takes a tenth of a build of 500 pages to do it anew."""
+        """Keep compiled templates of the theme: compiling takes a tenth of the build of 500 pages."""
         if env.bytecode_cache is None:
             folder = _root(config) / ".tracegen" / "cache" / f"templates-{version('jinja2')}"
             folder.mkdir(parents=True, exist_ok=True)
@@ -116,13 +116,13 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
 
     @event_priority(-100)  # after every plugin that rewrites pages: bodies stay byte for byte
     def on_post_page(self, output: str, page: Page, config: MkDocsConfig) -> str:
-        """Put the published body where the placeholder stood; the theme's dialog gets a name."""
+        """Replace the placeholder with the published body, and name the theme's search dialog."""
         ours = self.site.pages.get(page.file.src_uri)
         return site_search.named(site.compose(self.site, ours, output) if ours else output)
 
     @event_priority(-100)  # after the search plugin has written its index
     def on_post_build(self, config: MkDocsConfig) -> None:
-        """Copy figures, data and assets of the bundles, and the search index once more as a script."""
+        """Copy figures, data and assets of the bundles, and write the search index as a script too."""
         for problem in self.site.problems:
             log.warning(problem)
         site.write_files(self.site, Path(config.site_dir))
@@ -141,21 +141,21 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
 
 
 class WholeFolders(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is not followed
-    """Passes on what happens below `folder`, but nothing inside a folder that is still being written."""
+    """Passes on events below `folder`, except those inside a folder that is still being written."""
 
     def __init__(self, folder: Path, inner: FileSystemEventHandler) -> None:
         """Pass on to `inner`."""
         self._folder, self._inner = folder, inner
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Pass the event on unless all it names is unfinished: the rename that ends the writing passes."""
+        """Pass the event on unless all its paths are unfinished; so the rename that ends the writing passes."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
         if not all(store.is_part(path.relative_to(self._folder)) for path in paths):
             self._inner.dispatch(event)
 
 
 def watch_whole(server: LiveReloadServer, folder: Path) -> None:
-    """`server.watch(folder)`, blind to folders that are still being written (`store.part_folder`)."""
+    """`server.watch(folder)` that ignores folders that are still being written (`store.part_folder`)."""
     folder, observer = folder.resolve(), server.observer
 
     class Filtered:
@@ -170,13 +170,13 @@ def watch_whole(server: LiveReloadServer, folder: Path) -> None:
         server.observer = observer
 
 
-def _refuse_collisions(made: site.Site, journal_folder: Path) -> None:
-    for source in made.pages:
+def _refuse_collisions(shown: site.Site, journal_folder: Path) -> None:
+    for source in shown.pages:
         if (journal_folder / source).exists():
             raise SettingsError(f"{journal_folder / source}: tracegen makes this page; rename the file")
 
 
 def _root(config: MkDocsConfig) -> Path:
-    """The folder of the project; settings that `tracegen build` wrote for one that has none lie one below it."""
+    """The folder of the project; `tracegen build` may have written mkdocs.yml into `.tracegen` below it."""
     folder = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
     return folder.parent if folder.name == ".tracegen" else folder

@@ -1,4 +1,4 @@
-"""The reference page: what a trace holds and what it cannot tell, every table and check, from the contract itself."""
+"""The reference page: what a trace holds and what it does not, every table and check, from the contract itself."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SUMMARY = "What is recorded and what is not, every table with its columns, and e
 
 
 def content(cache: Path) -> str:
-    """The page's HTML. It is made once for each version of the renderer: the contract loads pandas."""
+    """The page's HTML, from the cache if this renderer has made it before: the contract loads pandas."""
     path = cache / f"reference-{resources.renderer_hash()[:16]}.html"
     if path.is_file():
         return path.read_text(encoding="utf-8")
-    made = render()
+    html = render()
     cache.mkdir(parents=True, exist_ok=True)
     for old in cache.glob("reference-*.html"):
         old.unlink(missing_ok=True)
-    write_text(path, made)
-    return made
+    write_text(path, html)
+    return html
 
 
 def render() -> str:

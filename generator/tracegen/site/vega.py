@@ -1,7 +1,7 @@
-"""Vega for the pages of a site: one script for all of them, out of the installed vl-convert.
+"""Vega for the pages of a site: one script for all pages, taken from the installed vl-convert.
 
-No version holds it: it is no part of what was published, and nine tenths of a megabyte. A page finds it by
-`data-tracegen-vega` of its root element; without it figures do not tell what is pointed at.
+Versions do not contain it: it has 0.9 MB and is not part of what was published. A page finds it by the attribute
+`data-tracegen-vega` of its root element; without it figures have no tooltips.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _OURS = "window.tracegenVega = vegaEmbed;"
 
 
 def script(cache: Path) -> bytes:
-    """The script; made once for each vl-convert, which takes two seconds, and kept below `cache`."""
-    kept = cache / f"vega-{version('vl-convert-python')}.js"
-    if not kept.is_file():
+    """The script, kept below `cache`: to make it takes two seconds, once for each version of vl-convert."""
+    path = cache / f"vega-{version('vl-convert-python')}.js"
+    if not path.is_file():
         import vl_convert  # loads a JavaScript engine
 
-        store.write_text(kept, f"(function () {{\n{vl_convert.javascript_bundle(_OURS)}\n}}());\n")
-    return kept.read_bytes()
+        store.write_text(path, f"(function () {{\n{vl_convert.javascript_bundle(_OURS)}\n}}());\n")
+    return path.read_bytes()
