@@ -1,5 +1,5 @@
-/* Lets Material's search run from a folder, where browsers forbid workers: a hidden frame
-   stands for the worker, script elements for importScripts. Material looks for `IFrameWorker`. */
+/* Lets Material's search run on file://, where browsers forbid workers: a hidden frame replaces
+   the worker, and script elements replace importScripts. Material looks for `IFrameWorker`. */
 "use strict";
 if (location.protocol === "file:") {
   window.IFrameWorker = window.Worker = class extends EventTarget {

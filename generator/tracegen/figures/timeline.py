@@ -64,8 +64,8 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
         caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
         f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
         f"outside operations. Work includes waiting for the disk; work and waiting include time without a processor. "
-        f"Waiting inside an operation is drawn after its work; where in it is not recorded.{binned} Load and warm-up "
-        f"are never chosen.",
+        f"Waiting inside an operation is drawn after its work, because its moment is not recorded.{binned} Load and "
+        f"warm-up are never chosen.",
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
         f"{q.percent(shares.inside)} waiting inside operations, {q.percent(shares.after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",
