@@ -1,6 +1,6 @@
-/* What scripts add to a report. All files of this folder are one classic script without requests of its own making, in
-   the order of pages/render.py: it works from file://, and every page is whole without it. A file that has something
-   to begin with appends a function to `starts`. */
+/* The scripts of a report. All files of this folder form one classic script, in the order of pages/render.py. It makes
+   no requests but script elements, so it works from file://, and every page is complete without it. A file that must
+   run code when the page is loaded appends a function to `starts`. */
 var starts = [];
 
 var THIN = "\u202f";
@@ -20,7 +20,7 @@ function make(tag, className, text) {
   if (text !== undefined && text !== null) { element.textContent = text; }
   return element;
 }
-/* The first of n that `holds`, when all after it do; n when none does. */
+/* The first of 0 … n-1 for which `holds` is true, if it stays true for all after it; n if there is none. */
 function firstWhere(n, holds) {
   var low = 0, high = n, middle;
   while (low < high) {
@@ -33,7 +33,7 @@ function firstWhere(n, holds) {
   }
   return low;
 }
-/* The words of an address, "key=value" between "&", decoded; what cannot be decoded is left out. */
+/* The words of the address behind #, "key=value" between "&", decoded; a word that cannot be decoded is left out. */
 function addressWords() {
   var found = {};
   location.hash.slice(1).split("&").forEach(function(part) {
@@ -45,7 +45,7 @@ function addressWords() {
   });
   return found;
 }
-/* Those of its words that are whole numbers. */
+/* The words of the address that are whole numbers, as numbers. */
 function address() {
   var words = addressWords(), found = {};
   Object.keys(words).forEach(function(key) {
@@ -58,7 +58,7 @@ function stateOf(id) {
   return element ? JSON.parse(element.textContent) : null;
 }
 
-/* A data script, asked for once. */
+/* Loads a data script; callers that ask meanwhile for the same script share one request. */
 var waiting = {};
 function script(path, done, failed) {
   if (waiting[path]) {
@@ -80,7 +80,7 @@ function script(path, done, failed) {
   document.head.appendChild(element);
 }
 
-/* Several of them: `done` when all have come, `failed` when one cannot. */
+/* Loads several scripts; calls `done` when all are loaded, `failed` when one cannot be loaded. */
 function scripts(paths, done, failed) {
   var left = paths.length;
   if (!left) {
@@ -95,11 +95,11 @@ function scripts(paths, done, failed) {
   });
 }
 
-/* Whether a key is meant for the page: nothing is typed, and it is no shortcut of the browser. */
+/* Whether a key is meant for the page: not typed into a field, and no shortcut of the browser. */
 function pageKey(event) {
   return !event.ctrlKey && !event.metaKey && !event.altKey && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
 }
-/* The keys n and p go to the next and the previous of what a page chooses from. */
+/* The keys n and p call `step` for the next and the previous pass or layer. */
 function paged(step) {
   document.addEventListener("keydown", function(event) {
     var by = { n: 1, p: -1 }[event.key];

@@ -1,4 +1,4 @@
-/* Last: every part begins when the page is there. */
+/* The last file: runs all `starts` when the page is loaded. */
 function begin() {
   starts.forEach(function(start) { start(); });
 }

@@ -1,4 +1,4 @@
-/* Colours and numbers that all canvases share. */
+/* Colours and number formats that all canvases share. */
 function colourOf(element, name) {
   var probe = make("i");
   probe.style.color = "var(" + name + ")";
@@ -40,7 +40,7 @@ function redrawn(draw) {
   new MutationObserver(soon).observe(document.documentElement, { attributes: true });
   return soon;
 }
-/* Numbers as the pages write them (words/quantities.py): three digits, ties to the even one. */
+/* Numbers as in words/quantities.py: three significant digits, ties rounded to even. */
 function three(value) {
   if (value === 0) { return "0"; }
   var places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))), digits = value.toFixed(20);
@@ -48,7 +48,7 @@ function three(value) {
   var tie = /^\.?50*$/.test(digits.slice(kept.length)) && /[02468]$/.test(kept);
   return group(tie ? kept : value.toFixed(places));
 }
-/* In the first of `units` (name, size, and where it begins when that is not its size) that the value reaches. */
+/* The value in the first of `units` that it reaches: [name, size, least value if that is not the size]. */
 function inUnit(value, units, smallest) {
   var unit = units.filter(function(one) { return value >= (one[2] || one[1]); })[0];
   return unit ? three(value / unit[1]) + " " + unit[0] : Math.round(value) + " " + smallest;

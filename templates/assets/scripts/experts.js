@@ -1,4 +1,4 @@
-/* Tokens by experts of any layer, on a canvas; a token is told with its experts. */
+/* Tokens by experts of any layer, on a canvas; the text below names a token and its experts. */
 var expertsOf = {};
 window.tracegenExperts = function(data) { expertsOf[data.layer] = data; };
 
@@ -67,11 +67,11 @@ function expertGrid(canvas, view) {
   };
 }
 
-// A row is named by the generated token that it holds, which chose its experts; else by its pass.
+// The name of a row: the generated token that it holds, else its pass.
 function expertLabel(data, row) {
   return data.token[row] === null ? "pass " + data.pass[row] : "token " + data.token[row];
 }
-/* What the picture shows, or the row and the expert that are pointed at; `several`: how many rows share a line. */
+/* The text below the picture: a summary, or the row and expert under the pointer; `several` rows share a line. */
 function expertWords(view, several) {
   var data = view.data, at = view.at, n = data.experts.length, rows = n + (n === 1 ? " token row" : " token rows");
   if (!at) {
@@ -84,7 +84,7 @@ function expertWords(view, several) {
     own.join(", ") + (own.length === 1 ? "" : order) + ". Expert " + at.expert + " is chosen by " + chosen + " of " +
     rows + " in this layer.";
 }
-/* Where a key leads from a place; the first of all when none is pointed at. */
+/* The place that a key leads to; the first one if no place is chosen. */
 function expertBeside(view, by, several) {
   var at = view.at;
   if (!at) { return { token: 0, expert: view.data.experts[0][0] }; }

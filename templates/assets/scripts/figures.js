@@ -1,10 +1,10 @@
-/* Figures tell what is pointed at. The drawing stays as it is; a Vega view of the same chart, whose marks know their
-   rows of data (charts/pointing.py), lies invisible over it. Vega itself belongs to the site, not to a version: without
-   it figures are what they are on paper. */
+/* Tooltips of figures. An invisible Vega view of the same chart, whose marks have their rows of data
+   (charts/pointing.py), lies over the drawing. Vega belongs to the site, not to a version: without it figures have no
+   tooltips. */
 var figureSpecs = {};
 window.tracegenFigure = function(key, spec) { figureSpecs[key] = spec; };
 
-/* The box that tells and the frame around the mark: one of each, for all figures of a page. */
+/* The tooltip and the frame around its mark: one of each for all figures of a page. */
 function figureTeller() {
   var FRAME = 4, box = make("div", "tg-told"), frame = make("div", "tg-told-frame"), list = box.appendChild(make("dl")),
       of = null;
@@ -84,7 +84,7 @@ function figureLively(drawing, teller) {
         made = svg.viewBox.baseVal;
     if (Math.abs(drawn.width - made.width) > 1.5 || Math.abs(drawn.height - made.height) > 1.5) {
       drawing.setAttribute("data-told",
-        "0"); /* laid out otherwise than the drawing: it would tell of the wrong marks */
+        "0"); /* the layout differs from the drawing, so tooltips would belong to wrong marks */
       return;
     }
     svg.removeAttribute("width");

@@ -1,4 +1,4 @@
-/* The graph page: a node of any graph of a topology is found in its one drawing, with its facts beside it. */
+/* The graph page: drawings, and the facts of the chosen node. All graphs of a topology share one drawing. */
 function graph(state) {
   var root = document.querySelector("[data-tg=explore]"), panel = root && root.querySelector("[data-tg=facts]");
   var books = [], chosen = null, paint = null, facts = null;
@@ -39,7 +39,7 @@ function graph(state) {
     var book = books.filter(function(one) { return one.lead === lead; })[0];
     if (book && book.has(node)) {
       choose(book, node, "address");
-      setTimeout(function() { reveal(book, node); }, 0); /* after the browser went to the anchor, below the header */
+      setTimeout(function() { reveal(book, node); }, 0); /* after the browser has scrolled to the anchor */
       if (document.readyState !== "complete") {
         window.addEventListener("load", function() { setTimeout(function() { reveal(book, node); }, 0); });
       }
@@ -77,7 +77,7 @@ function graph(state) {
   graphLoaded(state.topologies, begin, function() { graphSaid(panel, "The facts of the nodes could not be loaded."); });
 }
 
-/* The drawings of the blocks, and of the whole graph when it is asked for. */
+/* Listens to clicks in the drawings of the blocks, and in that of the whole graph once it is drawn. */
 function graphListened(root, book, listen, drawn) {
   book.drawings.forEach(function(list, block) {
     var frame = document.querySelector("#g" + book.lead + "-b" + block + " .tg-drawing");
@@ -97,7 +97,7 @@ function graphSaid(panel, text) {
   panel.appendChild(make("p", "tg-reason", text));
   panel.hidden = false;
 }
-/* What is drawn of a node comes into view: in the whole graph where the reader looks at that, else in its block. */
+/* Scrolls to a node: in the whole graph if that is in view, else in its block. */
 function graphReveal(root, book, node) {
   var frame = root.querySelector("[data-graph=" + book.key + "] .tg-drawing"),
       edge = frame && frame.getBoundingClientRect();
@@ -105,7 +105,7 @@ function graphReveal(root, book, node) {
   var boxes = (book.boxes[node] || []).filter(function(box) { return box.drawing === drawing; });
   if (boxes[0]) { boxes[0].element.scrollIntoView({ block: "center", inline: "center" }); }
 }
-/* A click in a shared drawing stays in the layer that was chosen there before. */
+/* The node that a click in a shared drawing means: that of the layer chosen before. */
 function graphMeant(book, node, chosen) {
   var home = book.home(chosen), own = book.home(node), all = book.facts.instances;
   var same = home !== undefined && own !== undefined && all[home].block === all[own].block;
@@ -116,13 +116,13 @@ function graphFramed(frame) {
   var svg = frame.querySelector("svg.tg-graph"), first = svg && svg.querySelector(".tg-node");
   if (!svg) { return; }
   zoomable(frame, svg, frame.getAttribute("aria-label"), null);
-  /* A drawing wider than its frame begins where the block does. */
+  /* A drawing wider than its frame is scrolled to its first box. */
   if (!first || frame.scrollWidth <= frame.clientWidth) { return; }
   var box = first.getBoundingClientRect(), edge = frame.getBoundingClientRect();
   frame.scrollLeft += box.left + box.width / 2 - edge.left - edge.width / 2;
 }
 
-/* The facts of every topology, from the page or from their own files. */
+/* Calls `done` with a book for each topology; its facts are in the page or in a separate script. */
 function graphLoaded(topologies, done, failed) {
   var left = topologies.length;
   function arrived() {

@@ -1,4 +1,4 @@
-/* What is known of the nodes of one topology, and where they are drawn. */
+/* A book: the facts of the nodes of one topology, and the boxes that draw them. */
 var graphArrived = {};
 window.tracegenGraph = function(facts) { graphArrived[facts.key] = facts; };
 
@@ -16,7 +16,7 @@ function graphBook(facts) {
     (drawings[instance.block] = drawings[instance.block] || []).push(i);
   });
   function sources(node) { return row[node] === undefined ? [] : facts.sources[row[node]]; }
-  /* What in this instance stands where each node of its drawing stands: the same place, the same operand. */
+  /* Node of the drawing -> the node of instance `i` at the same place, or with the same operand slot. */
   function twins(i) {
     var own = facts.instances[i].nodes, lead = facts.instances[drawings[facts.instances[i].block][0]].nodes, found = {};
     lead.forEach(function(node, at) {
@@ -39,20 +39,20 @@ function graphBook(facts) {
     twins: twins,
     has: function(node) { return row[node] !== undefined; },
     readers: function(node) { return readers[node] || []; },
-    /* The block that a node is drawn in: its own, or that of the first op that reads it. */
+    /* The instance that draws a node: its own, or that of the first op that reads it. */
     home: function(node) { return home[node] !== undefined ? home[node] : home[(readers[node] || [])[0]]; },
     of: function(name, node) {
       var column = facts[name], i = row[node];
       return column.codes ? column.names[column.codes[i]] : column[i];
     },
     kind: function(node) { return ["op", "noop", "leaf"][facts.kind[row[node]]]; },
-    /* A box was drawn: it stands for these nodes. */
+    /* Adds a drawn box that represents `nodes`. */
     drawn: function(element, nodes, drawing) {
       var box = { element: element, nodes: nodes, drawing: drawing };
       book.painted.push(box);
       nodes.forEach(function(node) { (book.boxes[node] = book.boxes[node] || []).push(box); });
     },
-    /* The mean of what is known over some nodes, and of how many: folded layers are one box. */
+    /* The mean of the known values of some nodes, and their number: a box represents nodes of several layers. */
     mean: function(name, nodes) {
       var known = nodes.map(function(node) { return book.of(name, node); }).filter(function(v) { return v !== null; });
       var sum = known.reduce(function(a, b) { return a + b; }, 0);
@@ -70,7 +70,7 @@ function graphBook(facts) {
   return book;
 }
 
-/* The boxes of a block's drawing: each stands for one node of every block that shares it. */
+/* Adds the boxes of a block's drawing: each represents one node of every instance that shares the drawing. */
 function drawnBlocks(book, i) {
   var block = book.facts.instances[i].block, frame = document.getElementById("g" + book.lead + "-b" + block);
   var same = book.drawings[block].map(book.twins);

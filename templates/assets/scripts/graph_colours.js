@@ -1,7 +1,7 @@
-/* What the colour of a box says: its component, its time, or the bytes it touched. */
+/* The colours of boxes: by component, time, or touched bytes. */
 var GRAPH_MODES = { time: ["time", took], bytes: ["bytes", bytesOf] };
 
-/* The step of a value on a scale whose steps end at `ends`; null for what is not known. */
+/* The step of a value on a scale whose steps end at `ends`; null for an unknown value. */
 function graphStep(value, ends) {
   if (value === null) { return null; }
   for (var i = 0; i < ends.length; i += 1) {

@@ -19,7 +19,7 @@ function nodeOver(book, text, n) {
     (n === book.facts.n_passes ? "" :
                                  ", in the passes where it had one: " + n + " of " + book.facts.n_passes + " passes");
 }
-/* Its box may stand for a node in each of several layers: the mean that colours it. */
+/* The mean that colours the box of a node, if the box represents nodes of several layers. */
 function nodeFolded(book, node, name) {
   var box = (book.boxes[node] || [])[0], mean = box && book.mean(name, box.nodes);
   if (!box || box.nodes.length < 2 || mean.value === null) { return []; }

@@ -1,4 +1,4 @@
-/* Finds nodes and tensors: every word must occur in operation, name, component or layer. */
+/* The search for nodes and tensors: every word must occur in operation, name, component or layer. */
 var MATCHES = 50;
 
 function graphEntries(books) {
@@ -14,7 +14,7 @@ function graphEntries(books) {
   return made;
 }
 
-/* Whole names first, then beginnings of names, then the rest; each in order of the graph. */
+/* Matching entries: equal names first, then names that begin with the first word, then others; in order of nodes. */
 function graphMatches(entries, query) {
   var words = query.toLowerCase().replace(/\blayer\s+(\d+)/g, "blk.$1").split(/\s+/).filter(Boolean);
   if (!words.length) { return []; }

@@ -1,4 +1,4 @@
-/* The whole graph, from the drawings of its blocks: each stands as often as it is run, in columns from the left. */
+/* The whole graph, made of copies of the drawings of its blocks: one copy per instance, in columns from the left. */
 var WHOLE_GAP = 72, WHOLE_GUTTER = 120, HEAD_PIXELS = 13;
 
 function svgMake(tag, attributes) {
@@ -7,7 +7,7 @@ function svgMake(tag, attributes) {
   return made;
 }
 
-/* The drawings of the blocks: their size, the boxes of their nodes, and the pills where something enters. */
+/* By drawing: its size, the boxes of its nodes, and the boxes of results that enter from other blocks. */
 function graphTemplates(book) {
   return book.drawings.map(function(list, block) {
     var svg = document.querySelector("#g" + book.lead + "-b" + block + " svg.tg-graph"),
@@ -35,7 +35,7 @@ function graphTemplates(book) {
   });
 }
 
-/* Where each block stands: as many columns as fill a frame of this size, heads large enough to be read in it. */
+/* The place of each block, in columns that fill a frame of size `room`, with readable heads. */
 function graphPlaces(book, templates, room) {
   var all = book.facts.instances, area = 0, column = 0, y = 0, left = WHOLE_GUTTER / 2, places = [], starts = [];
   all.forEach(
@@ -66,7 +66,7 @@ function graphPlaces(book, templates, room) {
   return { places: places, gutters: gutters, head: head, width: left, height: height + WHOLE_GAP };
 }
 
-/* A line from where a node leaves its block to where it enters a later one; between columns it runs in the gutters. */
+/* The path of a line from a node to a later block that reads it; between columns it runs in the gutters. */
 function graphLine(from, to, a, b, gutters, head) {
   var path = "M" + from.x + "," + from.y, turn = from.y + WHOLE_GAP / 4, over = b.y - 1.5 * head - WHOLE_GAP / 4;
   if (a.column === b.column && to.next) { return path + "V" + turn + "H" + to.x + "V" + to.y; }
@@ -128,7 +128,7 @@ function wholeGraph(book, room) {
   return svg;
 }
 
-/* A block's drawing without what may stand in a page once only: ids, links, marks. */
+/* A copy of a block's drawing without ids, links and marks. */
 function graphPlain(inner) {
   var copy = inner.cloneNode(true);
   Array.prototype.forEach.call(copy.querySelectorAll(".tg-node"), function(element) {
@@ -142,7 +142,7 @@ function graphPlain(inner) {
   return copy;
 }
 
-/* The same once more, each box with what it stands for here. */
+/* A copy of a plain drawing, each box with the node that it represents in this instance. */
 function graphCopy(book, plain, twin) {
   var copy = plain.cloneNode(true);
   Array.prototype.forEach.call(copy.querySelectorAll(".tg-node"), function(element) {
@@ -165,7 +165,7 @@ function graphCopy(book, plain, twin) {
   return copy;
 }
 
-/* The button that draws it, once. */
+/* The button that draws the whole graph, once. */
 function wholeOffered(section, book, done) {
   var button = section.querySelector("[data-tg=draw]");
   section.hidden = false;
@@ -179,7 +179,7 @@ function wholeOffered(section, book, done) {
     svg = wholeGraph(book, { width: frame.clientWidth, height: frame.clientHeight });
     button.remove();
     zoomable(frame, svg, "the whole graph", frame.style.height);
-    frame.appendChild(svg); /* last: text is laid out once, in its size */
+    frame.appendChild(svg); /* last, so that the browser lays out the text only once */
     done(frame);
     frame.focus({ preventScroll: true });
   });

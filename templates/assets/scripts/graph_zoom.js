@@ -1,7 +1,7 @@
-/* Drawings of graphs, larger and smaller: the frame scrolls, so that the page scrolls as ever outside of it. */
+/* Zooming of graph drawings: the drawing scrolls inside its frame, and the page scrolls outside of it. */
 var ZOOM_STEP = 1.25, ZOOM_LEAST = 0.05, ZOOM_MOST = 4, PAN_STEP = 80;
 
-/* `height` is the frame's own in pixels, null: as high as the drawing at 100 %. */
+/* `height`: the CSS height of the frame, null: as high as the drawing at 100 %. */
 function zoomable(frame, svg, title, height) {
   var box = svg.viewBox.baseVal, scale = 1, shown = make("button", "tg-button");
   frame.classList.add("tg-zoomable");
@@ -12,7 +12,7 @@ function zoomable(frame, svg, title, height) {
     }
     frame.style.height = scale > 1 ? box.height + frame.offsetHeight - frame.clientHeight + "px" : "";
   }
-  /* The point of the drawing at x, y of the frame stays where it is. */
+  /* Keeps the point of the drawing at x, y of the frame in place. */
   function zoom(wanted, x, y) {
     var next = Math.min(ZOOM_MOST, Math.max(ZOOM_LEAST, wanted)), ratio = next / scale;
     var left = (frame.scrollLeft + x) * ratio - x, top = (frame.scrollTop + y) * ratio - y;
@@ -92,7 +92,9 @@ function zoomKeys(frame, acts) {
     if (by) {
       frame.scrollLeft += by[0] * PAN_STEP;
       frame.scrollTop += by[1] * PAN_STEP;
-      if (left === frame.scrollLeft && top === frame.scrollTop) { return; } /* at its end: the page scrolls */
+      if (left === frame.scrollLeft && top === frame.scrollTop) {
+        return;
+      } /* at the end of the drawing the page scrolls */
     } else if (keys[event.key]) {
       keys[event.key]();
     } else {
@@ -102,7 +104,7 @@ function zoomKeys(frame, acts) {
   });
 }
 
-/* The mouse takes hold of the ground; a finger scrolls by itself. What was a drag is no click. */
+/* The mouse drags the drawing; a finger scrolls without a script. A drag is not a click. */
 function dragged(frame) {
   var from = null, moved = false;
   frame.addEventListener("pointerdown", function(event) {
@@ -138,7 +140,7 @@ function dragged(frame) {
   }, true);
 }
 
-/* Two fingers: their distance is the size. */
+/* Two fingers zoom by the change of their distance. */
 function pinched(frame, at, zoom) {
   var apart = 0;
   function distance(touches) {

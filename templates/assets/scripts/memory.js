@@ -1,5 +1,5 @@
-/* The memory explorer: every tensor of every token; loaded when it comes into view. What it shows stands in
-   memory_state.js, what it says in memory_told.js, what moves it in memory_input.js. */
+/* The memory explorer: every tensor of every token; its data is loaded when it comes into view. Its state is in
+   memory_state.js, its words in memory_told.js, its input in memory_input.js. */
 function memoryExplorer(root, state, book) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   function say(text) { part("status").textContent = text; }
@@ -58,10 +58,10 @@ function memoryExplorer(root, state, book) {
   follow();
 }
 
-/* A tensor is chosen: its operations are listed below. */
+/* Choosing a tensor or a pass; the operations of the chosen tensor are listed below the picture. */
 function memoryChoice(now, acts, state) {
   var part = now.part, book = now.book, logged = false;
-  /* Those of the row's first pass, or of the pass that stands for what is shown. */
+  /* Lists the operations of the first pass of the row, or of the pass that represents the shown passes. */
   function log() {
     var piece = now.mark.piece, row = now.view === "tokens" ? book.rows[now.made.lanes[now.mark.lane].row] : null;
     var pass = row ? book.data.passes.filter(function(p) { return p[0] === row.first; })[0] :
@@ -103,7 +103,7 @@ function memoryChoice(now, acts, state) {
   };
 }
 
-/* Along the axis, and from block to block. */
+/* Zooming and moving along the axis, and stepping from block to block. */
 function memoryMoves(now, acts) {
   var look = now.look, soon = acts.soon;
   acts.point = function(lane, block) {
@@ -142,7 +142,7 @@ function memoryMoves(now, acts) {
   };
 }
 
-/* One pass after the other. */
+/* Playing: one pass after the other. */
 function memoryPlay(now, acts) {
   var playing = null, chosen = now.passes.chosen, last = now.book.data.passes.length - 1, button = now.part("play");
   acts.stop = function() {

@@ -1,6 +1,7 @@
-/* What the memory explorer knows: the pieces of the file, and what rows of passes and single passes used of them. */
+/* The data of the memory explorer: the pieces of the file, and what rows of passes and single passes touched of them.
+ */
 
-/* How much of which pieces was used, in how many passes. */
+/* Sums by piece (`use`) over `n` passes. */
 function memorySums() { return { use: new Map(), n: 0 }; }
 function memoryAdd(to, piece, copied, uses, bytes, work) {
   var one = to.use.get(piece);
@@ -17,7 +18,7 @@ function memoryRanges(data, o, used) {
   if (!used || used.size === null) { return o[7] ? [[start, o[7]]] : []; }
   return used.runs.map(function(run) { return [start + run[0] * used.size, run[1] * used.size]; });
 }
-/* What one pass used, from its operations. */
+/* The sums of one pass, from its operations. */
 function memoryUsed(data, pieces, pass) {
   var made = memorySums();
   made.n = 1;
@@ -74,7 +75,7 @@ function memoryBook(data) {
     return made;
   });
 
-  /* The rows of passes `which` (numbers) added up, and what single passes used. */
+  /* The sums of the rows `which` (numbers) and of `singles` together. */
   function together(which, singles) {
     var made = memorySums();
     which.map(function(k) { return rows[k]; }).concat(singles || []).forEach(function(used) {
@@ -85,7 +86,7 @@ function memoryBook(data) {
     return made;
   }
   function ofPass(pass) { return memoryUsed(data, pieces, pass); }
-  /* The piece that lies at an offset of a file, null where none does. */
+  /* The piece at an offset of a file, or null. */
   function lies(file, offset) {
     function holds(piece) {
       return piece.file === file && piece.offset <= offset && offset < piece.offset + piece.size;

@@ -1,4 +1,4 @@
-/* How pointer, keys and controls move the memory explorer; `acts` does it. */
+/* Pointer, keys and controls of the memory explorer; they call functions of `acts`. */
 function memoryPointer(now, acts) {
   var canvas = now.canvas, drag = null;
   function where(event) {
@@ -65,7 +65,7 @@ function memoryKeys(now, acts) {
   });
 }
 
-/* The border between picture and log: what is above it grows, what is below stays as high as it is. */
+/* The border between picture and log: moving it changes the height of the picture. */
 function memoryBorder(now, acts) {
   var border = now.part("split"), pulled = null;
   function split(by) {
@@ -90,7 +90,7 @@ function memoryBorder(now, acts) {
   });
 }
 
-/* The tensor of this name, else the first whose name holds the text; undefined: none. */
+/* The number of the tensor of this name, else of the first whose name contains the text; undefined: none. */
 function memoryNamed(tensors, text) {
   var all = Object.keys(tensors);
   function name(number) { return tensors[number][0].toLowerCase(); }
@@ -117,7 +117,7 @@ function memoryForm(now, acts) {
     acts.build();
   });
   on("which", "change", function(event) {
-    if (now.view !== "layers") { /* where passes can be chosen */
+    if (now.view !== "layers") { /* only this view has a choice of passes */
       now.view = part("view").value = "layers";
       now.look.to = Infinity;
     }

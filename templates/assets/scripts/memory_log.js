@@ -1,6 +1,6 @@
-/* Beside the memory explorer's picture: what lies around the pointer, and the operations that access a tensor. */
+/* The lens of the memory explorer, and the list of operations that access a tensor. */
 
-/* The blocks around the mark, sixteen times wider than above, with names. */
+/* The lens: blocks around the mark, sixteen times wider than in the picture, with names. */
 function memoryLens(lens, lane, mark, look, book) {
   var on = sharp(lens, 36), pen = on.pen;
   if (!lane) { return; }
@@ -29,8 +29,8 @@ function memoryLens(lens, lane, mark, look, book) {
   pen.strokeRect((mark.block.from - from) * per, 1, Math.max(mark.block.size * per - 1, 2), 15);
 }
 
-/* The operations of `pass` (an entry of the explorer's list) that access the tensor at `offset` of the piece's file;
-   `graphs`: the graph page shows them too. */
+/* Lists the operations of `pass` (an entry of the explorer's list) that access the tensor at `offset` of the piece's
+   file; `graphs`: whether the graph page shows them too. */
 function memoryLog(box, status, data, pass, piece, offset, graphs) {
   var entry = { id: pass[0], chunk: pass[2], static: pass[3] };
   function row(whole, node, o) {
@@ -55,7 +55,7 @@ function memoryLog(box, status, data, pass, piece, offset, graphs) {
       var whole = passOf(entry.id, entry.static), table = make("table", "tg-table"), head = make("tr"),
           body = make("tbody");
       status.textContent = "";
-      ["Node", "Operation", "Result", "Operand", "Touched bytes", "Used"]
+      ["Node", "Operation", "Result", "Operand", "Touched bytes", "Touched rows or experts"]
         .concat(graphs ? ["In the graph"] : [])
         .forEach(function(title) {
           var th = make("th", "", title);

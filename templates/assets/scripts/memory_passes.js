@@ -1,6 +1,6 @@
-/* Which passes the layers show: all measured ones, one, or a stretch of them, exact to the pass. Rows of several passes
-   that are not shown whole are worked out pass by pass, from their operations. */
-/* The measured ones from `from` to `to`, as whole rows and single passes. */
+/* The passes that the view of layers shows: all measured ones, one, or a range. Where a range has only some passes of a
+   row, their sums are computed pass by pass from their operations. */
+/* The measured passes from `from` to `to`, as complete rows and single passes. */
 function memoryStretch(book, measured, from, to) {
   var within = new Map(), made = { rows: [], passes: [] };
   measured.forEach(function(k) {
@@ -18,7 +18,7 @@ function memoryStretch(book, measured, from, to) {
   });
   return made;
 }
-/* What was chosen, changed: the ends stay in the run and in order; several passes begin as all measured ones. */
+/* Changes the choice: the ends stay inside the run and in order; a range first has all measured passes. */
 function memoryChosen(chosen, to, measured, last) {
   var several = { mean: true, sum: true };
   if (to.mode !== undefined) {
@@ -37,7 +37,7 @@ function memoryChosen(chosen, to, measured, last) {
     if (chosen.mode !== "one") { chosen.from = Math.min(chosen.from, chosen.to); }
   }
 }
-/* What single passes used: those that were wanted last. */
+/* The sums of single passes; only those wanted last are kept. */
 function memorySingles(book, folder, changed, failed) {
   var known = new Map(), asked = null;
   function get(k) {
@@ -102,24 +102,24 @@ function memoryPasses(book, folder, changed, failed) {
       singles.keep(shown().passes);
       singles.want(missing());
     },
-    /* What they used together; until single passes have come, what the rows that hold them used in the mean. */
+    /* The sums of the shown passes; until single passes are loaded, those of the row of the last shown pass. */
     use: function() {
       if (chosen.mode === "all") {
         return book.together(Array.from(new Set(measured.map(function(k) { return list[k][4]; }))));
       }
       if (missing().length) { return book.rows[list[chosen.to][4]]; }
       var parts = shown(), made = book.together(parts.rows, parts.passes.map(singles.get));
-      if (chosen.mode === "sum") { made.n = 1; } /* not in the mean */
+      if (chosen.mode === "sum") { made.n = 1; } /* a sum, not a mean */
       return made;
     },
-    /* The pass whose operations stand for what is shown: the one, or the last of a stretch, that used the piece. */
+    /* The pass whose operations are listed: the shown one, or the last of a range that touched the piece. */
     user: function(piece) {
       var found = measured.filter(function(k) {
         return (chosen.mode === "all" || seen(k)) && (singles.get(k) || book.rows[list[k][4]]).use.has(piece);
       });
       return chosen.mode === "one" || !found.length ? chosen.to : found[found.length - 1];
     },
-    /* All measured passes added up: what the scale of sums must hold. */
+    /* The sums of all measured passes, for the scale of sums. */
     whole: function() { return book.together(memoryStretch(book, measured, 0, list.length - 1).rows); },
     words: function() {
       var n = measured.filter(seen).length, last = list[chosen.to][1];

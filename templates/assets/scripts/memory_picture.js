@@ -1,7 +1,7 @@
 /* The memory explorer's picture: lanes of blocks, a ruler above, on a canvas. */
 var MEMORY_STEPS = 8, MEMORY_LEFT = 120, MEMORY_RULER = 34;
 
-/* Where each step of colour ends: whole numbers where there are few, else each four times the one before. */
+/* The ends of the colour steps: 1, 2, 3, … if `top` is small, else each is four times the one before. */
 function memoryScale(top) {
   var ends = [];
   for (var i = 0; i < MEMORY_STEPS; i += 1) {
@@ -17,7 +17,7 @@ function memoryScale(top) {
   };
 }
 
-/* Places of the pieces on the axis: as in the file, or one layer after the other, those of none first. */
+/* The places of the pieces on the axis: as in the file, or by layer, pieces outside layers first. */
 function memoryPlaces(book, order) {
   var at = new Float64Array(book.pieces.length), sorted = book.pieces.slice(), sum = 0;
   if (order === "file") {
@@ -33,8 +33,8 @@ function memoryPlaces(book, order) {
   return { at: at, total: sum, sorted: sorted };
 }
 
-/* The lanes of a view: a name each, and its blocks as [piece or null, from, to, values, passes]. `x` runs from 0 to
-   `total`. */
+/* The lanes of a view, each with a name, its number of passes `n`, and its blocks; a block has its piece (or null),
+   place and size on the axis from 0 to `total`, and its sums. */
 function memoryLanes(book, view, places, chosen) {
   function layerName(layer) { return layer === null ? "no layer" : "layer " + layer; }
   var lanes = [], total = places.total, byLayer = new Map();
@@ -74,7 +74,7 @@ function memoryLanes(book, view, places, chosen) {
         if (!own) { return; }
         one.n_uses += own.n_uses;
         one.touched_bytes += own.touched_bytes;
-        if (own.work_ns !== null) { one.work_ns += own.work_ns; } /* fused ones have none of their own */
+        if (own.work_ns !== null) { one.work_ns += own.work_ns; } /* a fused operation has no time of its own */
         one.copied = one.copied || own.copied;
       });
       return { piece: null, row: k, from: k, size: 1, one: one.n_uses ? one : null, n: row.n };
@@ -84,8 +84,8 @@ function memoryLanes(book, view, places, chosen) {
   return { lanes: lanes, total: book.rows.length };
 }
 
-/* Draws lanes into a canvas; returns what is needed to point into it. `look`: { from, to } of the axis, quantity,
-   scale, and high: how many pixels the lanes share, where that was chosen. */
+/* Draws lanes into a canvas; returns the geometry of the drawing. `look`: `from` and `to` (the visible part of the
+   axis), quantity, scale, and `high` (the height of all lanes in pixels, if a reader chose it). */
 function memoryDraw(canvas, made, look, mark) {
   var n = Math.max(made.lanes.length, 1),
       step = look.high ? Math.max(4, look.high / n) : Math.max(5, Math.min(18, 460 / n)),
@@ -122,7 +122,7 @@ function memoryDraw(canvas, made, look, mark) {
   });
   if (look.bands) { memoryBands(pen, look, x, ink, muted); }
   if (mark && mark.block) {
-    [[ground, 5], [ink, 2]].forEach(function(stroke) { /* seen on pale and on dark blocks */
+    [[ground, 5], [ink, 2]].forEach(function(stroke) { /* visible on pale and on dark blocks */
       pen.strokeStyle = stroke[0];
       pen.lineWidth = stroke[1];
       pen.strokeRect(x(mark.block.from) - 1, ruler + mark.lane * step - 1, Math.max(mark.block.size * per, 2) + 2,
@@ -167,7 +167,7 @@ function memoryHatch(pen, ground) {
   return pen.createPattern(tile, "repeat");
 }
 
-/* What lies where: component groups as colours, layers as names where there is room. */
+/* The ruler: component groups as colours, layers as names where there is room. */
 function memoryBands(pen, look, x, ink, muted) {
   look.bands.forEach(function(one) {
     var a = x(one.from), b = Math.max(x(one.to), a + 1);

@@ -1,14 +1,13 @@
-/* What the memory explorer shows now, and what follows from that; nothing is drawn here. `now` has the view, quantity
-   and order that were chosen, `places` and `made` (the lanes) that follow, `look` (what of the axis is seen) and
-   `mark`. */
+/* The state of the memory explorer; nothing is drawn here. `now` has the chosen view, quantity and order, `places` and
+   `made` (the lanes) that follow from them, `look` (the visible part of the axis) and `mark` (the marked block). */
 var MEMORY_NAMES = { touched_bytes: "bytes touched", n_uses: "times touched", work_ns: "time of its operations" };
 
-/* A stretch of the axis: `span` long, from `from` on or as near to that as the axis allows. */
+/* Shows `span` of the axis, from `from` on or as near to it as the axis allows. */
 function memoryWindow(now, from, span) {
   now.look.from = Math.max(0, Math.min(from, now.made.total - span));
   now.look.to = now.look.from + span;
 }
-/* What is at `middle` stays where it is. */
+/* Zooms; the place `middle` of the axis stays where it is. */
 function memoryZoom(now, by, middle) {
   var look = now.look, total = now.made.total, length = look.to - look.from;
   var span = Math.min(Math.max(length * by, total / 1e7, 1e-9), total),
@@ -26,7 +25,7 @@ function memoryFit(now) {
 }
 function memoryMiddle(block) { return block.from + block.size / 2; }
 
-/* Where a piece is marked: in the lane where it was, else in the first that has it. */
+/* The mark of a piece: in `lane` if it has the piece, else in the first lane that has it; null: none. */
 function memoryFind(now, piece, lane) {
   var k, found;
   function own(l) {
@@ -45,7 +44,7 @@ function memoryBeside(now, lane, by) {
   var at = now.mark ? blocks.indexOf(now.mark.block) : by > 0 ? -1 : blocks.length;
   return blocks[Math.max(0, Math.min(at + by, blocks.length - 1))];
 }
-/* The block of a lane whose middle is nearest to the marked one's. */
+/* The block of a lane whose middle is nearest to that of the marked block. */
 function memoryNearest(now, lane) {
   var middle = now.mark ? memoryMiddle(now.mark.block) : now.look.from, best = null;
   now.made.lanes[lane].blocks.forEach(function(block) {
@@ -64,7 +63,7 @@ function memoryUnder(now, lane, px) {
   return best;
 }
 
-/* One scale per quantity for the run: of single passes, of whole layers, or of all passes added up. */
+/* The scale of a quantity, the same for the whole run: of single passes, of layers, or of sums of all passes. */
 function memoryTop(now) {
   var quantity = now.quantity, top = now.book.data.top[quantity] || 1;
   function rise(one, n) {
@@ -78,7 +77,7 @@ function memoryTop(now) {
   }
   return top;
 }
-/* Which groups of components, and which layers, lie where: small gaps do not part them. */
+/* The ranges of component groups and of layers on the axis; small gaps do not divide a range. */
 function memoryRuler(places, groups) {
   var made = { bands: [], layers: [] };
   function grow(list, key, value, from, to) {
@@ -94,7 +93,7 @@ function memoryRuler(places, groups) {
   });
   return made;
 }
-/* What was chosen, laid out; `keep`: the same stretch of the axis is seen. */
+/* Computes places, lanes and scale from the choices; `keep`: the same part of the axis stays visible. */
 function memoryLaid(now, keep) {
   var look = now.look;
   now.places = memoryPlaces(now.book, now.order);

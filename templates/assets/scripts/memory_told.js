@@ -1,4 +1,4 @@
-/* What the memory explorer says in words: its legend, the ends of its axis, the block that is pointed at. */
+/* The words of the memory explorer: its legend, the ends of its axis, the facts of the marked block. */
 function memoryValue(name, value, n) {
   if (value === null || value === undefined) { return "not recorded"; }
   return name === "work_ns" ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
@@ -49,7 +49,7 @@ function memoryPieceFacts(book, piece) {
     ["Size", bytesOf(piece.size) + " (" + exact(piece.size) + " bytes)"]
   ];
 }
-/* Of the marked block: pairs of a name and a value. */
+/* The facts of the marked block: pairs of a name and a value. */
 function memoryFacts(now) {
   var mark = now.mark, book = now.book, tokens = now.view === "tokens";
   if (!mark) { return [["", "Point at a block, or choose a tensor."]]; }

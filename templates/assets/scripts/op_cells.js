@@ -1,4 +1,4 @@
-/* The rows of the operation table as elements: an op, and its operands when they are unfolded. */
+/* The rows of the operation table as elements: an op, and its operands if it is open. */
 function opCell(row, text, className, bar) {
   var made = row.appendChild(make("td", className));
   if (bar !== undefined) { made.appendChild(make("i", "tg-bar")).style.setProperty("--share", bar.toFixed(4)); }
@@ -34,7 +34,7 @@ function opRow(pass, i, longest, groups) {
   return row;
 }
 
-/* Where else an op is shown: in the graph, and in the timeline the one that did its work. */
+/* Links to an op on other pages: in the graph, and in the timeline (there the op that it was fused into). */
 function opWays(pass, node, graph, pages) {
   var ways = make("p", "tg-note"), into = /^fused into (\d+)$/.exec(pass.note[pass.node.indexOf(node)]);
   var ran = into ? into[1] : node, targets = {
@@ -70,7 +70,7 @@ function operandRow(used, o, state) {
   return row;
 }
 
-/* A cell with the operands of an op, and the ways from it. */
+/* A cell with the operands of an op, and links to it on other pages. */
 function operandsCell(pass, node, graph, state) {
   var list = operandsOf(pass, node), box = make("td"), ways = opWays(pass, node, graph, state.ways);
   box.colSpan = 16;
@@ -80,7 +80,8 @@ function operandsCell(pass, node, graph, state) {
     return box;
   }
   var table = box.appendChild(make("table")), head = make("tr"), rows = make("tbody");
-  [["Operand"], ["Tensor"], ["Memory"], ["In"], ["Offset", "bytes"], ["Size", "bytes"], ["Touched", "bytes"], ["Used"]]
+  [["Operand"], ["Tensor"], ["Memory"], ["In"], ["Offset", "bytes"], ["Size", "bytes"], ["Touched", "bytes"],
+    ["Touched rows or experts"]]
     .forEach(function(title) {
       var made = head.appendChild(make("th", title[1] ? "tg-n" : "", title[0]));
       made.scope = "col";

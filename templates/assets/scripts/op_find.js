@@ -1,5 +1,5 @@
-/* Find a node or a tensor anywhere in the run: the names of all graphs are searched, and the passes listed that have
-   it. */
+/* The search for a node or tensor in the whole run: it searches the names of all graphs and lists the passes that have
+   a match. */
 var FOUND_MOST = 50;
 
 /* An entry of the index is [name, operation, layer or null, component]. */
@@ -16,7 +16,7 @@ function opMatches(index, text) {
   });
   return made;
 }
-/* The passes that have an entry, each with the nodes that are it or read it. */
+/* The passes that have an entry, each with the nodes that are or read the entry. */
 function opPlaces(index, passes, i) {
   var made = [];
   passes.forEach(function(pass) {

@@ -1,5 +1,5 @@
-/* The rows of the operation table as values: filtered, sorted, added up, as text; columns chosen and moved. Nothing is
-   drawn here: op_tools.js does that. */
+/* The rows of the operation table as values: filters, order, sums, text; and the choice of columns. Nothing is drawn
+   here. */
 var OP_COLUMNS = [
   { key: "node", title: "node" }, { key: "name", title: "result", text: true },
   { key: "op", title: "operation", text: true }, { key: "layer", title: "layer" },
@@ -9,10 +9,10 @@ var OP_COLUMNS = [
   { key: "wait", title: "waiting_after_ns", sum: [1e3, 2] }, { key: "disk", title: "mapped_bytes", sum: [1024, 1] },
   { key: "copied", title: "copied_bytes", sum: [1024, 1] }, { key: "buffer", title: "buffer_bytes", sum: [1024, 1] },
   { key: "threads", title: "threads" }, { key: "reads", title: "sources", text: true, extra: true },
-  { key: "used", title: "used", text: true, extra: true }
+  { key: "used", title: "touched_rows_or_experts", text: true, extra: true }
 ];
 
-/* The tensors that an op reads, and the rows or experts that it used of them. */
+/* The tensors that an op reads, and the rows or experts of them that it touched. */
 function readsOf(pass, node) {
   return operandsOf(pass, node)
     .filter(function(o) { return o[0] !== "dst"; })
@@ -28,7 +28,7 @@ function usedOf(pass, node) {
 }
 
 
-/* One entry per row: its values by column, and all its words in small letters. */
+/* One entry per row: its values by column, and all its words in lower case. */
 function opModel(pass) {
   var longest = pass.duration.reduce(function(most, value) { return value > most ? value : most; }, 1);
   return pass.node.map(function(node, i) {
@@ -52,7 +52,7 @@ function opModel(pass) {
 }
 function opAbout(pass, node) { return pass.known.about[node] || { op: "", name: "", layer: null, component: "other" }; }
 
-/* Whether an entry has what is wanted: every word, the operation, the component, bytes of a kind of memory. */
+/* Whether an entry passes the filter: it has every word, the operation, the component, bytes in the kind of memory. */
 function opWanted(entry, wanted) {
   if (wanted.op && entry.at.op !== wanted.op) { return false; }
   if (wanted.component && entry.at.component !== wanted.component) { return false; }
@@ -63,16 +63,16 @@ function opWanted(entry, wanted) {
 function opBefore(sort) {
   return function(a, b) {
     var x = a.at[sort.key], y = b.at[sort.key], none = (x === null) - (y === null);
-    if (none) { return none; } /* what is not recorded comes last, whichever way */
+    if (none) { return none; } /* unknown values come last in both directions */
     return (x < y ? -1 : x > y ? 1 : 0) * (sort.down ? -1 : 1) || a.i - b.i;
   };
 }
-/* The order that an address names: a column, with "-" the largest first. */
+/* The order that an address names: a column; with "-" the largest value comes first. */
 function opSorted(text) {
   var key = text.replace(/^-/, "");
   return OP_COLUMNS.some(function(c) { return c.key === key; }) ? { key: key, down: text[0] === "-" } : null;
 }
-/* A column chosen again is sorted the other way, then not at all. */
+/* The order after a click on a column: a second click reverses it, a third one removes it. */
 function opSort(sort, key) {
   var column = OP_COLUMNS.filter(function(c) { return c.key === key; })[0],
       first = !column.text && key !== "node" && key !== "begin" && key !== "layer";
@@ -89,7 +89,7 @@ function opSum(entries, column) {
   };
 }
 
-/* The columns that an address names, in its order, after the node and its result; as usual where it names none. */
+/* The columns that an address names, in its order, after node and result; the usual columns if it names none. */
 function opColumns(text) {
   var all = OP_COLUMNS.map(function(c, i) { return i; }), keys = OP_COLUMNS.map(function(c) { return c.key; });
   var named = text.split(",")
@@ -103,7 +103,7 @@ function opColumns(text) {
     visible: all.map(function(k) { return k < 2 || named.indexOf(k) >= 0; })
   };
 }
-/* What opColumns reads; nothing where they are as usual. */
+/* The text that opColumns reads; empty for the usual columns. */
 function opColumnsText(columns) {
   var order = columns.order, visible = columns.visible;
   var usual = order.every(function(k, i) { return k === i && visible[k] === !OP_COLUMNS[k].extra; });

@@ -1,5 +1,5 @@
-/* What can be done with the rows of the operation table: sort, filter, choose and move columns, add up, copy, keep.
-   `view` shows a list of entries; `said` is called when what `words` returns has changed. */
+/* The tools of the operation table: sort, filter, choose and move columns, add up, copy, download.
+   `view` shows a list of entries; `said` is called when the result of `words` has changed. */
 var OP_FILTERS = ["op", "component", "memory"];
 
 function opRows(root, view, said) {
@@ -29,7 +29,7 @@ function opRows(root, view, said) {
     head.tell();
     view.set(now.shown);
   }
-  /* Another pass is shown; what is open in this one is open in that. */
+  /* Shows another pass; the rows of nodes that were open stay open. */
   function take(next) {
     var open = {};
     now.model.forEach(function(entry) { open[entry.at.node] = entry.open; });
@@ -44,7 +44,7 @@ function opRows(root, view, said) {
     opOptions(part("component"), now.model.map(function(entry) { return entry.at.component; }), "every component");
     filter();
   }
-  /* What an address does not know or name is as usual. */
+  /* Takes filters, order and columns from an address; those that it does not name get their defaults. */
   function restore(to) {
     part("filter").value = to.q || "";
     OP_FILTERS.forEach(function(name) { opSelect(part(name), to[name] || ""); });
@@ -80,7 +80,7 @@ function opRows(root, view, said) {
   };
 }
 
-/* Filters, order and columns as words of an address. */
+/* The words of an address for filters, order and columns. */
 function opWords(now) {
   var made = [];
   function say(key, value) {
@@ -93,7 +93,7 @@ function opWords(now) {
   return made;
 }
 
-/* The head and the sums of the table: the node and its result stay first; the others are shown, hidden, moved. */
+/* The head and the sums of the table: node and result stay first; other columns are shown, hidden, moved. */
 function opHead(table, now, sorted) {
   var foot = table.tFoot.rows[0], widths = table.querySelector("colgroup");
   var heads = Array.from(table.tHead.rows[0].cells), feet = Array.from(foot.cells),
@@ -126,7 +126,7 @@ function opHead(table, now, sorted) {
       put(widths, columns);
       now.model.forEach(function(entry) { entry.row = null; });
     },
-    /* Which column the rows are sorted by, and what they add up to. */
+    /* Shows by which column the rows are sorted, and their sums. */
     tell: function() {
       table.setAttribute("aria-rowcount", String(now.shown.length + 1));
       OP_COLUMNS.forEach(function(column, k) {
@@ -185,7 +185,7 @@ function opSelect(list, value) {
   list.value = value;
   if (list.selectedIndex < 0) { list.value = ""; }
 }
-/* Each of the values once; what was chosen stays so where it is among them. */
+/* Fills a list with the distinct values; the chosen value stays chosen if it is among them. */
 function opOptions(list, values, first) {
   var kept = list.value;
   list.textContent = "";

@@ -1,14 +1,14 @@
-/* Of a long table only the rows that can be seen are there; room above and below stands for the others. On paper all
-   are. */
+/* A long table has elements only for visible rows, and empty space above and below for the others. In print all rows
+   have elements. */
 var BEYOND = 12;
 
-/* How many pixels below the first each entry begins, and where the last one ends. */
+/* The distance of each entry from the first in pixels, and the end of the last one. */
 function opTops(entries, height) {
   var tops = [0];
   entries.forEach(function(entry, i) { tops.push(tops[i] + height + (entry.open ? entry.extra : 0)); });
   return tops;
 }
-/* The entry at so many pixels below the first. */
+/* The index of the entry at `y` pixels below the begin of the first. */
 function opAt(tops, y) {
   return firstWhere(tops.length - 1, function(i) { return tops[i + 1] > y; });
 }
@@ -20,7 +20,7 @@ function opRoom(pixels) {
   return row;
 }
 
-/* `entries` have `open` and `extra` (the height of what is unfolded); `rowsOf(entry)` gives its rows: one, or two when
+/* An entry has `open` and `extra` (the height of its operands); `rowsOf(entry)` returns its rows: one, or two if it is
    open. */
 function opWindow(scroller, body, rowsOf) {
   var height = 28, entries = [], tops = [0], from = 0, to = 0, whole = false;
@@ -43,7 +43,7 @@ function opWindow(scroller, body, rowsOf) {
     body.appendChild(made);
     if (focus && body.contains(focus)) { focus.focus({ preventScroll: true }); }
   }
-  /* What was drawn may be higher than was thought. */
+  /* Measures the drawn rows and draws again if their heights differ from the assumed ones. */
   function settle() {
     var first = body.querySelector("tr.tg-op"), changed = false, own = first ? first.getBoundingClientRect().height : 0;
     if (own && Math.abs(own - height) > 0.01) {

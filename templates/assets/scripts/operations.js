@@ -1,6 +1,6 @@
-/* The table of operations: other passes on demand, operands that unfold, addresses of single operations. Its rows as
-   values stand in op_rows.js, as elements in op_cells.js; what can be done with them in op_tools.js, what finds a
-   tensor in the whole run in op_find.js. */
+/* The table of operations: loads other passes on demand, opens operands, follows addresses of single operations.
+   op_rows.js has its rows as values, op_cells.js as elements; op_tools.js has its tools, op_find.js the search in the
+   whole run. */
 function operations(state) {
   var root = document.getElementById("tab-operations"), scroller = root.querySelector("[data-tg=table]"), chosen;
   if (!scroller) { return; }
@@ -26,7 +26,7 @@ function operations(state) {
       root.scrollIntoView({ block: "start" });
     }
   }
-  /* The address holds the pass, the chosen node, and what the tools say of filters, order and columns. */
+  /* Writes the address: the pass, the chosen node, and the words of the tools for filters, order and columns. */
   function said(id) {
     var words = ["pass=" + (id === undefined ? passes.shown() : id)];
     if (chosen !== undefined) { words.push("node=" + chosen); }
@@ -65,7 +65,7 @@ function operations(state) {
   if (location.hash.length > 1) { follow(); }
 }
 
-/* Which pass is shown: `to.take` gets its rows when they have come, `to.mark` then a node of it. */
+/* The choice of the shown pass: `to.take` gets its rows when they are loaded, then `to.mark` gets the chosen node. */
 function operationsPasses(part, state, to) {
   var order = state.passes, place = {}, shown = null, wanted = null;
   order.forEach(function(pass, i) { place[pass.id] = i; });

@@ -1,4 +1,4 @@
-/* Columns of numbers as pages/explorers/packing.py writes them: base64 of numbers of seven bits a byte, 0 for null. */
+/* Decodes a column of numbers that pages/explorers/packing.py wrote: base64 of bytes with seven bits each, 0: null. */
 function unpack(text) {
   var bytes = atob(text), made = [], value = 0, scale = 1;
   for (var i = 0; i < bytes.length; i += 1) {

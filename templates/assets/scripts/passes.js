@@ -1,5 +1,5 @@
-/* The ops of every pass: chunks and statics as pages/explorers/op_chunks.py writes them, put together when a pass is
-   asked for. */
+/* The ops of every pass, from the chunks and statics that pages/explorers/op_chunks.py writes; a pass is unpacked on
+   demand. */
 var packedPasses = {}, statics = {}, unpackedPasses = {};
 
 window.tracegenChunk = function(list) {
@@ -17,8 +17,8 @@ window.tracegenStatic = function(data) {
   statics[data.static] = data;
 };
 
-/* The value of a steady column is the static's unless the pass tells another: pairs of (rows since the last such,
-   value). */
+/* A steady column of a pass: the values of its static, except where the pass has its own, as pairs of (rows since the
+   previous pair, value). */
 function steady(pass, known, name) {
   var made = pass.node.map(function(node) {
     var one = known.about[node];
@@ -32,7 +32,8 @@ function steady(pass, known, name) {
   return made;
 }
 
-/* Which units each operand of `selects` used: "node.slot" -> { unit, runs: [[first, how many], …], bytes or null }. */
+/* The units that each operand of `selects` touched: "node.slot" -> { unit, runs: [[first, how many], …], size, bytes },
+   both in bytes or null. */
 function unitsOf(pass, known) {
   var numbers = unpack(pass.units), at = 0, made = {};
   known.selects.forEach(function(one) {
@@ -62,7 +63,7 @@ function unitText(used) {
   return used.unit + "s " + texts.slice(0, 24).join(", ") + (texts.length > 24 ? ", …" : "");
 }
 
-/* A pass with all its columns, in order of its rows; null when its chunk or static has not come. */
+/* A pass with all its columns, in order of its rows; null if its chunk or static is not loaded. */
 function passOf(id, number) {
   var packed = packedPasses[id], known = statics[number];
   if (unpackedPasses[id]) { return unpackedPasses[id]; }
@@ -79,7 +80,7 @@ function passOf(id, number) {
     var one = known.about[node];
     return packed.note && packed.note[i] !== undefined ? packed.note[i] : one ? known.note[one.at] : "";
   });
-  made.ran = {}; /* what did not run accessed nothing */
+  made.ran = {}; /* an op that did not run accessed nothing */
   packed.node.forEach(function(node,
     i) { made.ran[node] = made.note[i] === "" || made.note[i].indexOf("fused") === 0; });
   unpackedPasses[id] = made;
@@ -87,7 +88,7 @@ function passOf(id, number) {
 }
 function operandsOf(pass, node) { return (pass.ran[node] && pass.known.operands[node]) || []; }
 
-/* Calls `done` when the pass (an entry of the page's list) can be had, `failed` when a file of it cannot. */
+/* Calls `done` when the pass (an entry of the page's list) is loaded, `failed` when a file of it cannot be loaded. */
 function loadPass(entry, folder, done, failed) {
   var paths = [];
   if (!packedPasses[entry.id] && entry.chunk !== null) { paths.push(folder + entry.chunk + ".js"); }

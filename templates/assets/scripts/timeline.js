@@ -1,5 +1,5 @@
-/* The timeline of any pass. What it shows stands in timeline_state.js, what it says in timeline_told.js, its picture in
-   timeline_picture.js, what moves it in timeline_pointer.js. */
+/* The timeline of any pass. Its state is in timeline_state.js, its words in timeline_told.js, its picture in
+   timeline_picture.js, its pointer input in timeline_pointer.js. */
 function timeline(state, root) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   function say(text) { part("status").textContent = text; }
@@ -61,7 +61,7 @@ function timeline(state, root) {
     if (next) { go(next.id); }
   }
 
-  /* What is remembered of a place in the address. */
+  /* The address of a place. */
   function hash(at) { return "#pass=" + shown + (at ? "&node=" + view.lanes[at.lane].node[at.i] : ""); }
   function operation(at) { return state.operations + hash(at); }
   var acts = timelineActs(view, {
@@ -81,7 +81,7 @@ function timeline(state, root) {
   follow();
 }
 
-/* Calls `done` when the spans of a pass and the words of its graph can be had. */
+/* Calls `done` when the spans of a pass and the nodes of its graph are loaded. */
 function timelineLoad(pass, folder, say, done) {
   var paths = [];
   if (!spansOf[pass.id]) { paths.push(folder + pass.chunk + ".js"); }
@@ -90,7 +90,7 @@ function timelineLoad(pass, folder, say, done) {
   scripts(paths, done, function() { say("The threads’ times of pass " + pass.id + " could not be loaded."); });
 }
 
-/* What can be done with the timeline; `page` shows it. */
+/* The actions of the timeline; `page` has the functions that show their results. */
 function timelineActs(view, page) {
   function choose(at) {
     view.chosen = at;
@@ -182,7 +182,7 @@ function timelineInput(part, acts, step) {
   part("lanes").addEventListener("keydown", function(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) { return; }
     event.preventDefault();
-    event.stopPropagation(); /* the site's theme has keys of its own */
+    event.stopPropagation(); /* the site's theme has its own keys */
     keys[event.key]();
   });
 }

@@ -1,6 +1,6 @@
 /* The timeline's picture: a lane for each thread, time from left to right, drawn on a canvas. */
 
-/* What took most of each column: the number of a colour, -1 where the thread did nothing. */
+/* By column of pixels: the number of the colour that took most of its time, -1 where the thread mostly did nothing. */
 function columnKinds(lane, from, to, n, nKinds, inside, after) {
   var spent = new Float64Array(n * nKinds), scale = n / (to - from);
   function add(kind, begin, end) {
@@ -34,7 +34,7 @@ function columnKinds(lane, from, to, n, nKinds, inside, after) {
 function spanAt(lane, time) {
   return firstWhere(lane.begin.length, function(i) { return lane.begin[i] > time; }) - 1;
 }
-/* As much of a text as the room holds; what is cut says so. */
+/* The text, cut to `room` pixels with an ellipsis. */
 function shortened(pen, text, room) {
   if (pen.measureText(text).width <= room) { return text; }
   while (text && pen.measureText(text + "…").width > room) { text = text.slice(0, -1); }
@@ -42,7 +42,7 @@ function shortened(pen, text, room) {
 }
 function spanEnd(lane, i) { return lane.begin[i] + lane.work[i] + lane.barrier[i] + lane.wait[i]; }
 
-/* Where things are, in pixels. */
+/* The geometry of the picture, in pixels. */
 function lanesPlaces(canvas, view) {
   var at = { axis: 30, left: 72, right: 12 };
   function pitch() { return view.lanes.length <= 12 ? 42 : view.lanes.length <= 40 ? 22 : 12; }
@@ -78,7 +78,7 @@ function lanesTicks(on, at, view) {
   on.pen.fillText(unit[0], 0, bottom + 14);
 }
 
-/* A thread: its colours, column by column, then edges and words where spans are wide enough. */
+/* Draws a thread: its colours, column by column, then edges and words of wide spans. */
 function lanesThread(on, at, view, number) {
   var lane = view.lanes[number], n = Math.round(at.plot() * on.ratio), begun = 0, c, y = at.top(number);
   var kinds = columnKinds(lane, view.from, view.to, n, view.palette.length, view.inside, view.after);
@@ -130,7 +130,7 @@ function lanesFrame(on, at, lane, place, colour, width) {
   on.pen.strokeRect(left, at.top(place.lane) - 1, Math.min(right, end) - left, at.thick() + 2);
 }
 
-/* The span below a point of the canvas, or null; one too thin to be hit counts when it is nearest. */
+/* The span at a point of the canvas, or one within three pixels of it, or null. */
 function lanesUnder(at, view, px, y) {
   var number = Math.floor(y / at.pitch()), lane = view.lanes[number];
   if (!lane || px < at.left - 2) { return null; }

@@ -1,4 +1,4 @@
-/* How a pointer moves a timeline: the wheel zooms, a drag moves, two fingers do both, a press chooses. `on` does it. */
+/* The pointer input of a timeline: the wheel zooms, a drag moves, two fingers do both, a press chooses. */
 function moved(canvas, on, picture) {
   var NEAR = 5, down = {}, travelled = 0, apart = 0;
   function spot(event) {
@@ -13,7 +13,7 @@ function moved(canvas, on, picture) {
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
       on.look(on.view.from + event.deltaX * picture.perPixel(), on.view.to + event.deltaX * picture.perPixel());
-    } else if (event.deltaY < 0 || !on.whole()) { /* what cannot zoom out any more scrolls the page */
+    } else if (event.deltaY < 0 || !on.whole()) { /* fully zoomed out, the wheel scrolls the page */
       event.preventDefault();
       on.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))), picture.time(spot(event).x));
     }

@@ -1,9 +1,9 @@
-/* What the timeline shows now, and what follows from that; nothing is drawn here. `view` has `lanes`, `from` and `to`
-   (ns shown), `whole` (how long the pass is), and places of spans: `chosen`, `pointed`. */
+/* The state of the timeline; nothing is drawn here. `view` has `lanes`, `from` and `to` (the visible time in ns),
+   `whole` (the length of the pass), and two places of spans: `chosen`, `pointed`. */
 var spansOf = {}, nodesOf = {};
 window.tracegenSpans = function(list) { list.forEach(function(pass) { spansOf[pass.id] = pass.threads; }); };
 
-/* The threads of a pass as pages/explorers/span_chunks.py writes them, unpacked when they are shown. */
+/* The threads of a pass, unpacked from what pages/explorers/span_chunks.py wrote. */
 function lanesOf(id) {
   return spansOf[id].map(function(lane) {
     var at = 0, made = { thread: lane.thread, begin: unpack(lane.begin).map(function(gap) { return (at += gap); }) };
@@ -18,7 +18,7 @@ window.tracegenNodes = function(data) {
   nodesOf[data.graph] = about;
 };
 
-/* `about` gives the words of all nodes of the graph that is shown. */
+/* `about` returns the nodes of the shown graph with operation, name, layer and component. */
 function timelineView(about) {
   var UNKNOWN = { op: "not recorded", name: "not recorded", layer: null, component: "other" };
   return {
@@ -32,7 +32,7 @@ function timelineView(about) {
     about: function(node) { return (about() || {})[node] || UNKNOWN; }
   };
 }
-/* All of the lanes is seen, nothing chosen. */
+/* Shows the whole pass, with nothing chosen. */
 function timelineWhole(view) {
   view.whole =
     view.lanes.reduce(function(most, lane) { return Math.max(most, spanEnd(lane, lane.begin.length - 1)); }, 1);
@@ -40,13 +40,13 @@ function timelineWhole(view) {
   view.to = view.whole;
   view.chosen = view.pointed = null;
 }
-/* `from` and `to` stay inside the pass, and apart by some nanoseconds. */
+/* Shows `from` to `to`, kept inside the pass and at least 20 ns apart. */
 function timelineLook(view, from, to) {
   var length = Math.min(Math.max(to - from, 20), view.whole);
   view.from = Math.min(Math.max(from, 0), view.whole - length);
   view.to = view.from + length;
 }
-/* Around a time, else around what is chosen and seen, else around the middle. */
+/* Zooms around a time, else around the chosen span if it is visible, else around the middle. */
 function timelineZoom(view, by, time) {
   var at = time === undefined ? timelineCentre(view) : time;
   timelineLook(view, at - (at - view.from) * by, at + (view.to - at) * by);
@@ -55,7 +55,7 @@ function timelineCentre(view) {
   var begin = view.chosen ? view.lanes[view.chosen.lane].begin[view.chosen.i] : -1;
   return begin < view.from || begin > view.to ? (view.from + view.to) / 2 : begin;
 }
-/* A quarter of room on both sides of what is chosen. */
+/* Fits the chosen span, with a quarter of its length on both sides. */
 function timelineFit(view) {
   var lane = view.lanes[view.chosen.lane], begin = lane.begin[view.chosen.i],
       length = Math.max(spanEnd(lane, view.chosen.i) - begin, 10);
@@ -67,7 +67,7 @@ function timelineReveal(view) {
   if (begin < view.from || end > view.to) { timelineLook(view, begin - length / 3, begin + length * 2 / 3); }
 }
 
-/* The first place of a node; null where no thread has a time of it. */
+/* The first place of a node; null if no thread has a span of it. */
 function timelineFind(view, node) {
   var found = null;
   view.lanes.forEach(function(lane, number) {
@@ -76,13 +76,13 @@ function timelineFind(view, node) {
   });
   return found;
 }
-/* The place after or before the chosen one on its thread; null at the end. */
+/* The place after or before the chosen one on its thread; null at the end of the thread. */
 function timelineAlong(view, by) {
   var from =
     view.chosen || { lane: 0, i: by > 0 ? spanAt(view.lanes[0], view.from) : spanAt(view.lanes[0], view.to) + 1 };
   return timelinePlace(view, from.lane, from.i + by);
 }
-/* What another thread did when the chosen one began. */
+/* The span of a neighbouring thread at the time at which the chosen span began. */
 function timelineAcross(view, by) {
   var number = view.chosen ? view.chosen.lane + by : 0, lane = view.lanes[number];
   if (!lane) { return null; }
@@ -93,7 +93,8 @@ function timelinePlace(view, lane, i) {
   return i >= 0 && i < view.lanes[lane].begin.length ? { lane: lane, i: i } : null;
 }
 
-/* Colours: a number for each of what is told apart, then the two ways of waiting; each span gets its number. */
+/* Sets the colours: a number for each component group or kind of operation, then two for waiting; each span gets the
+   number of its work. */
 function timelineKinds(view, state, byOp) {
   var hues = Object.keys(state.colours), names = byOp ? state.kinds.concat(["other kinds"]) : hues, used = {};
   var variables = names.map(function(name, i) {
@@ -114,5 +115,5 @@ function timelineKinds(view, state, byOp) {
   view.used = used;
 }
 function timelineAfter(view) {
-  return view.lanes.length === 1 ? "between operations" : "waiting after";
-} // nobody to wait for
+  return view.lanes.length === 1 ? "between operations" : "waiting after"; // one thread waits for no other
+}

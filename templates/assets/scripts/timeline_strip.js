@@ -1,7 +1,7 @@
-/* The run as a strip: a bar for each pass as high as it took long; one is chosen by pointing. */
+/* The run as a strip: a bar for each pass, as high as its duration; a click chooses a pass. */
 var STRIP_HIGH = 56, STRIP_WORDS = 16;
 
-/* Which passes share a bar, where there are more than pixels: [first, last]. */
+/* The passes of each bar as [first, last]; several share a bar if there are more passes than pixels. */
 function stripBars(n, width) {
   var made = [], first, last;
   function column(i) { return Math.floor((i + 1) * width / n); }

@@ -1,4 +1,4 @@
-/* What the timeline says in words: its legend, and the span that is pointed at. */
+/* The words of the timeline: its legend, and the facts of the span under the pointer. */
 function timelineLegend(box, view) {
   box.textContent = "";
   view.labels.forEach(function(label, kind) {
@@ -10,7 +10,7 @@ function timelineLegend(box, view) {
   });
 }
 
-/* Pairs of a name and a value, of the span at a place; `link` stands for its result. */
+/* The facts of the span at a place: pairs of a name and a value; `link` is the value of its result. */
 function timelineFacts(view, at, link) {
   var lane = view.lanes[at.lane], node = lane.node[at.i], about = view.about(node);
   return [
