@@ -161,14 +161,14 @@ test("places follow the file, or the layers, those of none first", () => {
 test("lanes of tokens hold what each row used, where it lies", () => {
   const made = page.memoryLanes(book, "tokens", page.memoryPlaces(book, "file"), null);
   assert.deepEqual(Array.from(made.lanes, (lane) => lane.name), ["load", "prompt", "token 0"]);
-  assert.deepEqual(Array.from(made.lanes[2].blocks, (block) => [block.from, block.size, block.one.touched_bytes]),
+  assert.deepEqual(Array.from(made.lanes[2].blocks, (block) => [block.from, block.size, block.sums.touched_bytes]),
     [[200, 100, 30], [1000, 100, 100]]);
 });
 
 test("lanes of layers hold every piece, used or not, one behind the other", () => {
   const made = page.memoryLanes(book, "layers", page.memoryPlaces(book, "file"), book.together([2]));
   const told = (lane) => [lane.name,
-    ...Array.from(lane.blocks, (block) => [block.piece.name, block.from, block.one && block.one.n_uses])];
+    ...Array.from(lane.blocks, (block) => [block.piece.name, block.from, block.sums && block.sums.n_uses])];
   assert.deepEqual(Array.from(made.lanes, told), [
     ["no layer", ["embd", 0, null], ["norm", 100, null]],
     ["layer 0", ["up", 0, null], ["up", 100, 1]],
@@ -180,8 +180,8 @@ test("lanes of layers hold every piece, used or not, one behind the other", () =
 test("a cell of layers by tokens is the sum of its pieces; fused ones add no time", () => {
   const made = page.memoryLanes(book, "matrix", page.memoryPlaces(book, "file"), null);
   const cells = Array.from(made.lanes,
-    (lane) =>
-      Array.from(lane.blocks, (block) => block.one && [block.one.touched_bytes, block.one.work_ns, block.one.copied]));
+    (lane) => Array.from(lane.blocks,
+      (block) => block.sums && [block.sums.touched_bytes, block.sums.work_ns, block.sums.copied]));
   assert.deepEqual(cells,
     [[[5, 10, false], [50, 7, false], null], [null, [100, 0, true], [30, 4, false]], [null, null, [100, 6, false]]]);
   assert.equal(made.total, 3);

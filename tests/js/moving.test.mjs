@@ -7,7 +7,7 @@ import {dice, load, plain} from "./load.mjs";
 const page = load();
 
 function shown(from, to, total) {
-  return { look: { from, to }, made: { total, lanes: [] }, mark: null, view: "tokens" };
+  return { look: { from, to }, layout: { total, lanes: [] }, mark: null, view: "tokens" };
 }
 
 test("whatever is done, the memory explorer looks at a part of its axis", () => {
@@ -45,12 +45,12 @@ test("a block that is fitted is seen whole, with room around it", () => {
 function laned() {
   const piece = (name) => ({ name }), [a, b, c] = ["a", "b", "c"].map(piece), one = {};
   const lanes = [
-    { blocks: [{ piece: b, from: 50, size: 20, one }, { piece: a, from: 0, size: 10, one }] },
-    { blocks: [{ piece: c, from: 90, size: 10, one: null }, { piece: b, from: 50, size: 20, one }] },
+    { blocks: [{ piece: b, from: 50, size: 20, sums: one }, { piece: a, from: 0, size: 10, one }] },
+    { blocks: [{ piece: c, from: 90, size: 10, sums: null }, { piece: b, from: 50, size: 20, sums: one }] },
   ];
   const drawn = { x: (at) => at };
   return {
-    now: { look: { from: 0, to: 100 }, made: { total: 100, lanes }, mark: null, view: "layers", drawn },
+    now: { look: { from: 0, to: 100 }, layout: { total: 100, lanes }, mark: null, view: "layers", drawn },
     a,
     b,
     c
@@ -69,15 +69,15 @@ test("a piece is found in the lane where it was, else in the first that has it",
 test("blocks follow each other as they lie, whatever their order", () => {
   const { now, a, b } = laned(), step = (by) => page.memoryBeside(now, 0, by).piece;
   assert.deepEqual([step(1), step(-1)], [a, b]); // from outside: the first, the last
-  now.mark = { lane: 0, block: now.made.lanes[0].blocks[1], piece: a };
+  now.mark = { lane: 0, block: now.layout.lanes[0].blocks[1], piece: a };
   assert.deepEqual([step(1), step(-1)], [b, a]);
 });
 
 test("in another lane the nearest block is taken", () => {
   const { now, a, c } = laned();
-  now.mark = { lane: 1, block: now.made.lanes[1].blocks[0], piece: c };
+  now.mark = { lane: 1, block: now.layout.lanes[1].blocks[0], piece: c };
   assert.equal(page.memoryNearest(now, 0).from, 50);
-  now.mark = { lane: 0, block: now.made.lanes[0].blocks[1], piece: a };
+  now.mark = { lane: 0, block: now.layout.lanes[0].blocks[1], piece: a };
   assert.equal(page.memoryNearest(now, 1).from, 50);
 });
 
@@ -86,7 +86,7 @@ test("the smallest block under the pointer is told, unused ones only where lanes
     const block = page.memoryUnder(now, 1, px);
     return block && block.from;
   };
-  now.made.lanes[1].blocks.push({ piece: null, from: 55, size: 2, one: {} });
+  now.layout.lanes[1].blocks.push({ piece: null, from: 55, size: 2, sums: {} });
   assert.deepEqual([at(51), at(56), at(95), at(30)], [50, 55, 90, null]);
   now.view = "tokens";
   assert.equal(at(95), null);

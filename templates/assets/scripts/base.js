@@ -35,23 +35,23 @@ function firstWhere(n, holds) {
 }
 /* The words of the address behind #, "key=value" between "&", decoded; a word that cannot be decoded is left out. */
 function addressWords() {
-  var found = {};
+  var words = {};
   location.hash.slice(1).split("&").forEach(function(part) {
     var at = part.indexOf("=");
     try {
-      if (at > 0) { found[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1)); }
+      if (at > 0) { words[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1)); }
     } catch (error) { /* no word */
     }
   });
-  return found;
+  return words;
 }
 /* The words of the address that are whole numbers, as numbers. */
 function address() {
-  var words = addressWords(), found = {};
+  var words = addressWords(), numbers = {};
   Object.keys(words).forEach(function(key) {
-    if (/^\d+$/.test(words[key])) { found[key] = parseInt(words[key], 10); }
+    if (/^\d+$/.test(words[key])) { numbers[key] = parseInt(words[key], 10); }
   });
-  return found;
+  return numbers;
 }
 function stateOf(id) {
   var element = document.getElementById(id);

@@ -3,14 +3,14 @@ function colourOf(element, name) {
   var probe = make("i");
   probe.style.color = "var(" + name + ")";
   element.parentNode.appendChild(probe);
-  var found = getComputedStyle(probe).color;
+  var colour = getComputedStyle(probe).color;
   probe.remove();
-  return found;
+  return colour;
 }
 function coloursOf(element, names) {
-  var made = {};
-  names.forEach(function(name) { made[name] = colourOf(element, "--tg-" + name); });
-  return made;
+  var colours = {};
+  names.forEach(function(name) { colours[name] = colourOf(element, "--tg-" + name); });
+  return colours;
 }
 function sharp(canvas, height) {
   var ratio = window.devicePixelRatio || 1, width = Math.max(canvas.parentNode.clientWidth, 1);
@@ -25,12 +25,12 @@ function sharp(canvas, height) {
   return { pen: pen, width: width, height: height, ratio: ratio };
 }
 function redrawn(draw) {
-  var asked = false;
+  var pending = false;
   function soon() {
-    if (asked) { return; }
-    asked = true;
+    if (pending) { return; }
+    pending = true;
     requestAnimationFrame(function() {
-      asked = false;
+      pending = false;
       draw();
     });
   }
@@ -44,13 +44,13 @@ function redrawn(draw) {
 function three(value) {
   if (value === 0) { return "0"; }
   var places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))), digits = value.toFixed(20);
-  var kept = digits.slice(0, digits.indexOf(".") + (places ? places + 1 : 0));
-  var tie = /^\.?50*$/.test(digits.slice(kept.length)) && /[02468]$/.test(kept);
-  return group(tie ? kept : value.toFixed(places));
+  var cut = digits.slice(0, digits.indexOf(".") + (places ? places + 1 : 0));
+  var tie = /^\.?50*$/.test(digits.slice(cut.length)) && /[02468]$/.test(cut);
+  return group(tie ? cut : value.toFixed(places));
 }
 /* The value in the first of `units` that it reaches: [name, size, least value if that is not the size]. */
 function inUnit(value, units, smallest) {
-  var unit = units.filter(function(one) { return value >= (one[2] || one[1]); })[0];
+  var unit = units.filter(function(row) { return value >= (row[2] || row[1]); })[0];
   return unit ? three(value / unit[1]) + " " + unit[0] : Math.round(value) + " " + smallest;
 }
 var TIMES = [["h", 3.6e12, 7.2e12], ["min", 6e10, 1.2e11], ["s", 1e9], ["ms", 1e6], ["µs", 1e3]];

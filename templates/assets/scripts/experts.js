@@ -10,10 +10,11 @@ function expertGrid(canvas, view) {
   function wide() { return Math.max(canvas.parentNode.clientWidth - LEFT - 2, 10) / view.n; }
 
   function counts(line) {
-    var found = {};
-    view.data.experts.slice(line * several(), (line + 1) * several())
-      .forEach(function(one) { one.forEach(function(expert) { found[expert] = (found[expert] || 0) + 1; }); });
-    return found;
+    var numbers = {};
+    view.data.experts.slice(line * several(), (line + 1) * several()).forEach(function(choices) {
+      choices.forEach(function(expert) { numbers[expert] = (numbers[expert] || 0) + 1; });
+    });
+    return numbers;
   }
   function axis(on, bottom) {
     var every = Math.max(1, Math.ceil(28 / wide())), expert;
@@ -25,11 +26,12 @@ function expertGrid(canvas, view) {
     on.pen.fillText("expert", LEFT + view.n * wide() / 2, bottom + 26);
   }
   function row(on, line, colours, thin) {
-    var found = counts(line), of = Math.min(several(), view.data.experts.length - line * several()), y = line * high();
+    var numbers = counts(line), of = Math.min(several(), view.data.experts.length - line * several()),
+        y = line * high();
     on.pen.fillStyle = colours.band;
     on.pen.fillRect(LEFT, y, view.n * wide(), high() - thin);
-    Object.keys(found).forEach(function(expert) {
-      var step = Math.min(STEPS - 1, Math.max(0, Math.ceil(found[expert] / of * STEPS) - 1));
+    Object.keys(numbers).forEach(function(expert) {
+      var step = Math.min(STEPS - 1, Math.max(0, Math.ceil(numbers[expert] / of * STEPS) - 1));
       on.pen.fillStyle = several() === 1 ? colours.bar : colours["s" + step];
       on.pen.fillRect(LEFT + expert * wide(), y, Math.max(wide() - thin, 1), high() - thin);
     });
@@ -77,12 +79,13 @@ function expertWords(view, several) {
   if (!at) {
     return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows per line" : "") + ".";
   }
-  var own = data.experts[at.token], pass = data.token[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
-  var chosen = data.experts.filter(function(one) { return one.indexOf(at.expert) >= 0; }).length;
+  var chosenExperts = data.experts[at.token],
+      pass = data.token[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
+  var chosen = data.experts.filter(function(row) { return row.indexOf(at.expert) >= 0; }).length;
   var order = data.by_weight ? ", the strongest first" : ", in llama.cpp’s order";
   return expertLabel(data, at.token) + pass + (several > 1 ? ", the first of its line," : "") + " chose " +
-    own.join(", ") + (own.length === 1 ? "" : order) + ". Expert " + at.expert + " is chosen by " + chosen + " of " +
-    rows + " in this layer.";
+    chosenExperts.join(", ") + (chosenExperts.length === 1 ? "" : order) + ". Expert " + at.expert + " is chosen by " +
+    chosen + " of " + rows + " in this layer.";
 }
 /* The place that a key leads to; the first one if no place is chosen. */
 function expertBeside(view, by, several) {
@@ -116,11 +119,11 @@ function experts(state, root) {
     part("next").disabled = layers.indexOf(layer) === layers.length - 1;
     look(null);
   }
-  function show(layer, said) {
+  function show(layer, message) {
     wanted = layer;
     function done() {
       if (wanted !== layer) { return; }
-      say(said || "");
+      say(message || "");
       put(layer);
     }
     if (expertsOf[layer]) {

@@ -25,16 +25,17 @@ function figureTeller() {
   return {
     hide: hide,
     show: function(home, mark) {
-      var told = mark.__data__.tooltip, at = mark.getBoundingClientRect(), wide = document.documentElement.clientWidth;
+      var values = mark.__data__.tooltip, at = mark.getBoundingClientRect(),
+          wide = document.documentElement.clientWidth;
       if (of === mark) { return; }
       home.appendChild(frame);
       home.appendChild(box);
       of = mark;
       list.textContent = "";
-      Object.keys(told).forEach(function(name) {
+      Object.keys(values).forEach(function(name) {
         var line = list.appendChild(make("div"));
         line.appendChild(make("dt", "", name));
-        line.appendChild(make("dd", "", told[name]));
+        line.appendChild(make("dd", "", values[name]));
       });
       box.hidden = frame.hidden = false;
       frame.style.width = at.width + FRAME + "px";
@@ -81,8 +82,8 @@ function figureLively(drawing, teller) {
   var plain = { mode: "vega", renderer: "svg", actions: false, tooltip: false, hover: false, defaultStyle: false };
   window.tracegenVega(layer, spec, plain).then(function() {
     var svg = layer.querySelector("svg"), drawn = drawing.querySelector("svg").viewBox.baseVal,
-        made = svg.viewBox.baseVal;
-    if (Math.abs(drawn.width - made.width) > 1.5 || Math.abs(drawn.height - made.height) > 1.5) {
+        size = svg.viewBox.baseVal;
+    if (Math.abs(drawn.width - size.width) > 1.5 || Math.abs(drawn.height - size.height) > 1.5) {
       drawing.setAttribute("data-told",
         "0"); /* the layout differs from the drawing, so tooltips would belong to wrong marks */
       return;
@@ -99,10 +100,10 @@ starts.push(function() {
       drawings = document.querySelectorAll("[data-targets]");
   if (!vega || !drawings.length || !window.IntersectionObserver) { return; }
   var teller = figureTeller(), soon = window.requestIdleCallback || window.setTimeout;
-  var seen = new IntersectionObserver(function(entries) {
+  var observer = new IntersectionObserver(function(entries) {
     entries.forEach(function(entry) {
       if (!entry.isIntersecting) { return; }
-      seen.unobserve(entry.target);
+      observer.unobserve(entry.target);
       soon(function() {
         var needed = window.tracegenVega ? [] : [vega];
         scripts(needed.concat(entry.target.getAttribute("data-targets")),
@@ -110,5 +111,5 @@ starts.push(function() {
       });
     });
   });
-  drawings.forEach(function(drawing) { seen.observe(drawing); });
+  drawings.forEach(function(drawing) { observer.observe(drawing); });
 });

@@ -36,7 +36,7 @@ function graph(state) {
     var match = /^#g(\d+)-n(\d+)$/.exec(location.hash);
     if (!match) { return; }
     var lead = state.lead[match[1]], node = parseInt(match[2], 10);
-    var book = books.filter(function(one) { return one.lead === lead; })[0];
+    var book = books.filter(function(candidate) { return candidate.lead === lead; })[0];
     if (book && book.has(node)) {
       choose(book, node, "address");
       setTimeout(function() { reveal(book, node); }, 0); /* after the browser has scrolled to the anchor */
@@ -107,8 +107,8 @@ function graphReveal(root, book, node) {
 }
 /* The node that a click in a shared drawing means: that of the layer chosen before. */
 function graphMeant(book, node, chosen) {
-  var home = book.home(chosen), own = book.home(node), all = book.facts.instances;
-  var same = home !== undefined && own !== undefined && all[home].block === all[own].block;
+  var home = book.home(chosen), target = book.home(node), all = book.facts.instances;
+  var same = home !== undefined && target !== undefined && all[home].block === all[target].block;
   var twin = same ? book.twins(home)[node] : undefined;
   return twin === undefined ? node : twin;
 }
@@ -128,17 +128,17 @@ function graphLoaded(topologies, done, failed) {
   function arrived() {
     left -= 1;
     if (left > 0) { return; }
-    done(topologies.map(function(one) {
-      var facts = one.facts || graphArrived[one.key];
-      facts.pass = one.pass;
+    done(topologies.map(function(topology) {
+      var facts = topology.facts || graphArrived[topology.key];
+      facts.pass = topology.pass;
       return graphBook(facts);
     }));
   }
-  topologies.forEach(function(one) {
-    if (one.facts) {
+  topologies.forEach(function(topology) {
+    if (topology.facts) {
       arrived();
     } else {
-      script(one.path, arrived, failed);
+      script(topology.path, arrived, failed);
     }
   });
 }

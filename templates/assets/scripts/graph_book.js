@@ -18,15 +18,16 @@ function graphBook(facts) {
   function sources(node) { return row[node] === undefined ? [] : facts.sources[row[node]]; }
   /* Node of the drawing -> the node of instance `i` at the same place, or with the same operand slot. */
   function twins(i) {
-    var own = facts.instances[i].nodes, lead = facts.instances[drawings[facts.instances[i].block][0]].nodes, found = {};
+    var nodes = facts.instances[i].nodes, lead = facts.instances[drawings[facts.instances[i].block][0]].nodes,
+        twin = {};
     lead.forEach(function(node, at) {
-      found[node] = own[at];
+      twin[node] = nodes[at];
       sources(node).forEach(function(source, slot) {
-        if (found[source] === undefined) { found[source] = sources(own[at])[slot]; }
+        if (twin[source] === undefined) { twin[source] = sources(nodes[at])[slot]; }
       });
     });
-    lead.forEach(function(node, at) { found[node] = own[at]; });
-    return found;
+    lead.forEach(function(node, at) { twin[node] = nodes[at]; });
+    return twin;
   }
   var book = {
     facts: facts,
@@ -59,13 +60,13 @@ function graphBook(facts) {
       return { value: known.length ? sum / known.length : null, n: known.length };
     },
     block: function(i) {
-      var one = facts.instances[i];
-      return one.layer === null ? one.title : "layer " + one.layer;
+      var instance = facts.instances[i];
+      return instance.layer === null ? instance.title : "layer " + instance.layer;
     },
     label: function(node) { return book.of("op", node) + " " + book.of("name", node); }
   };
-  facts.instances.forEach(function(one, i) {
-    if (drawings[one.block][0] === i) { drawnBlocks(book, i); }
+  facts.instances.forEach(function(instance, i) {
+    if (drawings[instance.block][0] === i) { drawnBlocks(book, i); }
   });
   return book;
 }

@@ -5,14 +5,14 @@ function nodeFact(list, name, content) {
   var row = make("div"), value = make("dd");
   row.appendChild(make("dt", "", name));
   [].concat(content).forEach(
-    function(one) { value.appendChild(typeof one === "string" ? document.createTextNode(one) : one); });
+    function(part) { value.appendChild(typeof part === "string" ? document.createTextNode(part) : part); });
   row.appendChild(value);
   list.appendChild(row);
 }
 function nodeLink(text, address) {
-  var made = make("a", "", text);
-  made.href = address;
-  return made;
+  var link = make("a", "", text);
+  link.href = address;
+  return link;
 }
 function nodeOver(book, text, n) {
   return text +
@@ -27,17 +27,17 @@ function nodeFolded(book, node, name) {
   return [make("small", "tg-folded", "mean of " + count + " layers: " + GRAPH_MODES[name][1](mean.value))];
 }
 function nodeShapes(book, node) {
-  var graphs = book.facts.shape_graphs, own = book.of("shape", node),
-      other = graphs.length > 1 ? book.of("other_shape", node) : own;
-  return own === other ? own : own + " in graph " + graphs[0] + ", " + other + " in graph " + graphs[1];
+  var graphs = book.facts.shape_graphs, shape = book.of("shape", node),
+      second = graphs.length > 1 ? book.of("other_shape", node) : shape;
+  return shape === second ? shape : shape + " in graph " + graphs[0] + ", " + second + " in graph " + graphs[1];
 }
 function nodeWhere(book, node) {
   var home = book.home(node);
   if (home === undefined) { return "No drawing shows it, as no operation here reads it."; }
-  var same = book.drawings[book.facts.instances[home].block], first = book.block(same[0]), own = book.block(home);
-  if (same.length < 2) { return "Drawn in " + own + "."; }
+  var same = book.drawings[book.facts.instances[home].block], first = book.block(same[0]), name = book.block(home);
+  if (same.length < 2) { return "Drawn in " + name + "."; }
   return "Drawn as " + first +
-    (home === same[0] ? ", which stands for " + same.length + " layers." : ": " + own + " has the same shape.");
+    (home === same[0] ? ", which stands for " + same.length + " layers." : ": " + name + " has the same shape.");
 }
 function nodeTime(book, node, reason, way) {
   var value = book.of("time", node), into = book.of("fused_into", node), how = book.of("state", node);
@@ -57,19 +57,19 @@ function nodeBytes(book, node, reason) {
   return value === null ? "not recorded" : bytesOf(value) + " (" + exact(value) + " B)";
 }
 function nodeLinks(book, node, leaf) {
-  var made = [], pass = book.facts.pass;
+  var links = [], pass = book.facts.pass;
   if (book.kind(node) === "op" && pass !== null) {
-    made.push(nodeLink("Its row in the operations of pass " + pass,
+    links.push(nodeLink("Its row in the operations of pass " + pass,
       "../operations/index.html#pass=" + pass + "&node=" + node));
   }
   (leaf ? [node] : book.sources(node)).forEach(function(source) {
     var tensor = book.has(source) ? book.of("tensor", source) : null,
         name = tensor === null ? "" : book.of("name", source);
     if (tensor !== null) {
-      made.push(nodeLink("Where " + name + " lies in memory", "../memory/index.html#tensor=" + tensor));
+      links.push(nodeLink("Where " + name + " lies in memory", "../memory/index.html#tensor=" + tensor));
     }
   });
-  return made;
+  return links;
 }
 function nodeHead(name, close) {
   var head = make("div", "tg-facts-head"), title = head.appendChild(make("h3", "", name));
@@ -90,9 +90,9 @@ function graphFacts(panel, books, state, go, close) {
     return button;
   }
   function ways(book, nodes) {
-    var made = nodes.slice(0, FACTS_LISTED).map(function(node) { return way(book, node); });
-    if (nodes.length > FACTS_LISTED) { made.push("and " + (nodes.length - FACTS_LISTED) + " more"); }
-    return made.length ? made : "none";
+    var links = nodes.slice(0, FACTS_LISTED).map(function(node) { return way(book, node); });
+    if (nodes.length > FACTS_LISTED) { links.push("and " + (nodes.length - FACTS_LISTED) + " more"); }
+    return links.length ? links : "none";
   }
   function layers(book, node) {
     var home = book.home(node), layer = book.of("layer", node);
@@ -133,9 +133,9 @@ function graphFacts(panel, books, state, go, close) {
     note.setAttribute("role", "status");
     panel.appendChild(note);
     panel.appendChild(list);
-    var made = make("ul", "tg-onward");
-    nodeLinks(book, node, leaf).forEach(function(one) { made.appendChild(make("li")).appendChild(one); });
-    if (made.firstChild) { panel.appendChild(made); }
+    var items = make("ul", "tg-onward");
+    nodeLinks(book, node, leaf).forEach(function(link) { items.appendChild(make("li")).appendChild(link); });
+    if (items.firstChild) { panel.appendChild(items); }
     panel.hidden = false;
     panel.scrollTop = 0;
     return head.firstChild;

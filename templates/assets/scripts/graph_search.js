@@ -2,16 +2,16 @@
 var MATCHES = 50;
 
 function graphEntries(books) {
-  var made = [];
+  var entries = [];
   books.forEach(function(book) {
     book.facts.node.forEach(function(node) {
       var layer = book.of("layer", node), name = book.of("name", node);
       var words = [book.of("op", node), name, book.of("component", node), layer === null ? "" : "layer " + layer];
-      made
+      entries
         .push({ book: book, node: node, layer: layer, name: name.toLowerCase(), text: words.join(" ").toLowerCase() });
     });
   });
-  return made;
+  return entries;
 }
 
 /* Matching entries: equal names first, then names that begin with the first word, then others; in order of nodes. */
@@ -33,7 +33,7 @@ function graphMatches(entries, query) {
 
 function graphSearch(root, books, groups, go) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
-  var entries = graphEntries(books), field = part("find"), list = part("matches"), found = [];
+  var entries = graphEntries(books), field = part("find"), list = part("matches"), matches = [];
   function line(entry) {
     var item = make("li"), button = make("button"), dot = make("i", "tg-dot"), book = entry.book;
     var component = book.of("component", entry.node), leaf = book.kind(entry.node) === "leaf";
@@ -49,21 +49,21 @@ function graphSearch(root, books, groups, go) {
     return item;
   }
   function show() {
-    found = graphMatches(entries, field.value);
-    var made = document.createDocumentFragment();
-    found.slice(0, MATCHES).forEach(function(entry) { made.appendChild(line(entry)); });
+    matches = graphMatches(entries, field.value);
+    var lines = document.createDocumentFragment();
+    matches.slice(0, MATCHES).forEach(function(entry) { lines.appendChild(line(entry)); });
     list.textContent = "";
-    list.appendChild(made);
+    list.appendChild(lines);
     part("found").textContent = !field.value.trim() ? "" :
-      !found.length                                 ? "Nothing in the graph has all these words." :
-                                                      (found.length === 1 ? "1 match" : found.length + " matches") +
-        (found.length > MATCHES ? ", the first " + MATCHES + " are shown" : "");
+      !matches.length                               ? "Nothing in the graph has all these words." :
+                                                      (matches.length === 1 ? "1 match" : matches.length + " matches") +
+        (matches.length > MATCHES ? ", the first " + MATCHES + " are shown" : "");
   }
   field.addEventListener("input", show);
   field.addEventListener("keydown", function(event) {
-    if (event.key === "Enter" && found.length) {
+    if (event.key === "Enter" && matches.length) {
       event.preventDefault();
-      go(found[0].book, found[0].node);
+      go(matches[0].book, matches[0].node);
     }
     if (event.key === "ArrowDown" && list.firstChild) {
       event.preventDefault();

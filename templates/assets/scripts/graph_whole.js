@@ -2,9 +2,9 @@
 var WHOLE_GAP = 72, WHOLE_GUTTER = 120, HEAD_PIXELS = 13;
 
 function svgMake(tag, attributes) {
-  var made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  Object.keys(attributes).forEach(function(name) { made.setAttribute(name, attributes[name]); });
-  return made;
+  var element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  Object.keys(attributes).forEach(function(name) { element.setAttribute(name, attributes[name]); });
+  return element;
 }
 
 /* By drawing: its size, the boxes of its nodes, and the boxes of results that enter from other blocks. */
@@ -13,7 +13,7 @@ function graphTemplates(book) {
     var svg = document.querySelector("#g" + book.lead + "-b" + block + " svg.tg-graph"),
         inner = svg.querySelector("svg > g");
     var shift = inner.transform.baseVal.consolidate().matrix, size = svg.viewBox.baseVal;
-    var made = {
+    var template = {
       plain: graphPlain(inner),
       width: size.width,
       height: size.height,
@@ -24,25 +24,26 @@ function graphTemplates(book) {
     Array.prototype.forEach.call(inner.querySelectorAll(".tg-op, .tg-noop, .tg-enter"), function(element) {
       var rect = element.querySelector("rect"), enters = element.classList.contains("tg-enter");
       var x = rect.x.baseVal.value + rect.width.baseVal.value / 2 + shift.e, top = rect.y.baseVal.value + shift.f;
-      made[enters ? "enters" : "boxes"][element.getAttribute("data-node")] = {
+      template[enters ? "enters" : "boxes"][element.getAttribute("data-node")] = {
         x: x,
         top: top,
         bottom: top + rect.height.baseVal.value
       };
-      if (enters) { made.anchor = x; }
+      if (enters) { template.anchor = x; }
     });
-    return made;
+    return template;
   });
 }
 
 /* The place of each block, in columns that fill a frame of size `room`, with readable heads. */
 function graphPlaces(book, templates, room) {
   var all = book.facts.instances, area = 0, column = 0, y = 0, left = WHOLE_GUTTER / 2, places = [], starts = [];
-  all.forEach(
-    function(one) { area += (templates[one.block].width + WHOLE_GUTTER) * (templates[one.block].height + WHOLE_GAP); });
+  all.forEach(function(instance) {
+    area += (templates[instance.block].width + WHOLE_GUTTER) * (templates[instance.block].height + WHOLE_GAP);
+  });
   var scale = Math.min(1, Math.sqrt(room.width * room.height / area) * 0.9), head = HEAD_PIXELS / scale;
-  all.forEach(function(one, i) {
-    var size = templates[one.block].height + WHOLE_GAP + 1.5 * head;
+  all.forEach(function(instance, i) {
+    var size = templates[instance.block].height + WHOLE_GAP + 1.5 * head;
     if (y > 0 && y + size > room.height / scale) {
       column += 1;
       y = 0;
@@ -85,9 +86,9 @@ function wholeGraph(book, room) {
     "aria-label": "The whole graph, " + all.length + " blocks in columns"
   });
   var lines = svgMake("g", {}), blocks = svgMake("g", {}), tall = 1.5 * plan.head;
-  all.forEach(function(one, i) { one.nodes.forEach(function(node) { home[node] = i; }); });
-  all.forEach(function(one, i) {
-    var place = plan.places[i], template = templates[one.block], twin = book.twins(i);
+  all.forEach(function(instance, i) { instance.nodes.forEach(function(node) { home[node] = i; }); });
+  all.forEach(function(instance, i) {
+    var place = plan.places[i], template = templates[instance.block], twin = book.twins(i);
     var block = svgMake("g", { transform: "translate(" + place.x + "," + place.y + ")", class: "tg-block" });
     block.appendChild(svgMake("rect", {
       class: "tg-frame",

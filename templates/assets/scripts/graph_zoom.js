@@ -155,8 +155,8 @@ function pinched(frame, at, zoom) {
   frame.addEventListener("touchmove", function(event) {
     if (event.touches.length !== 2 || !apart) { return; }
     event.preventDefault();
-    var now = distance(event.touches), one = at(event.touches[0]), other = at(event.touches[1]);
-    zoom(now / apart, (one[0] + other[0]) / 2, (one[1] + other[1]) / 2);
+    var now = distance(event.touches), first = at(event.touches[0]), second = at(event.touches[1]);
+    zoom(now / apart, (first[0] + second[0]) / 2, (first[1] + second[1]) / 2);
     apart = now;
   }, { passive: false });
 }

@@ -22,11 +22,11 @@ function memoryExplorer(root, state, book) {
   });
 
   function ruler() {
-    var made = now.view === "tokens" ? memoryRuler(now.places, state.groups) : { bands: null };
-    if (made.bands) {
-      made.bands.forEach(function(one) { one.colour = colourOf(canvas, state.colours[one.name]); });
+    var strips = now.view === "tokens" ? memoryRuler(now.places, state.groups) : { bands: null };
+    if (strips.bands) {
+      strips.bands.forEach(function(band) { band.colour = colourOf(canvas, state.colours[band.name]); });
     }
-    Object.assign(now.look, made);
+    Object.assign(now.look, strips);
   }
   function build(keep) {
     memoryLaid(now, keep);
@@ -38,8 +38,8 @@ function memoryExplorer(root, state, book) {
   }
   function draw() {
     memoryEnds(now);
-    now.drawn = memoryDraw(canvas, now.made, now.look, now.mark);
-    memoryLens(part("lens"), now.mark && now.made.lanes[now.mark.lane], now.mark, now.look, book);
+    now.drawn = memoryDraw(canvas, now.layout, now.look, now.mark);
+    memoryLens(part("lens"), now.mark && now.layout.lanes[now.mark.lane], now.mark, now.look, book);
   }
 
   memoryMoves(now, acts);
@@ -63,7 +63,7 @@ function memoryChoice(now, acts, state) {
   var part = now.part, book = now.book, logged = false;
   /* Lists the operations of the first pass of the row, or of the pass that represents the shown passes. */
   function log() {
-    var piece = now.mark.piece, row = now.view === "tokens" ? book.rows[now.made.lanes[now.mark.lane].row] : null;
+    var piece = now.mark.piece, row = now.view === "tokens" ? book.rows[now.layout.lanes[now.mark.lane].row] : null;
     var pass = row ? book.data.passes.filter(function(p) { return p[0] === row.first; })[0] :
                      book.data.passes[now.passes.user(piece.i)];
     memoryLog(part("log"), part("status"), state.data, pass, piece, book.firstOf(piece.tensor).offset,
@@ -136,7 +136,7 @@ function memoryMoves(now, acts) {
     }
   };
   acts.lane = function(by) {
-    var k = Math.max(0, Math.min((now.mark ? now.mark.lane : 0) + by, now.made.lanes.length - 1));
+    var k = Math.max(0, Math.min((now.mark ? now.mark.lane : 0) + by, now.layout.lanes.length - 1));
     var best = memoryNearest(now, k);
     if (best) { acts.point(k, best); }
   };
@@ -171,11 +171,11 @@ starts.push(function() {
   var state = stateOf("tg-memory"), root = document.getElementById("explorer");
   if (!state || !root) { return; }
   root.hidden = false;
-  var asked = false;
+  var loading = false;
   window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryBook(data)); };
   function load() {
-    if (asked) { return; }
-    asked = true;
+    if (loading) { return; }
+    loading = true;
     script(state.data + "memory.js", function() {},
       function() {
         root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
@@ -186,8 +186,8 @@ starts.push(function() {
     return;
   }
   window.addEventListener("hashchange", load);
-  new IntersectionObserver(function(seen, watch) {
-    if (seen[0].isIntersecting) {
+  new IntersectionObserver(function(entries, watch) {
+    if (entries[0].isIntersecting) {
       watch.disconnect();
       load();
     }

@@ -4,12 +4,12 @@
 /* Sums by piece (`use`) over `n` passes. */
 function memorySums() { return { use: new Map(), n: 0 }; }
 function memoryAdd(to, piece, copied, uses, bytes, work) {
-  var one = to.use.get(piece);
-  if (!one) { to.use.set(piece, one = { copied: copied, n_uses: 0, touched_bytes: 0, work_ns: 0 }); }
-  one.copied = one.copied || copied;
-  one.n_uses += uses;
-  one.touched_bytes += bytes;
-  one.work_ns = one.work_ns === null || work === null ? null : one.work_ns + work;
+  var sums = to.use.get(piece);
+  if (!sums) { to.use.set(piece, sums = { copied: copied, n_uses: 0, touched_bytes: 0, work_ns: 0 }); }
+  sums.copied = sums.copied || copied;
+  sums.n_uses += uses;
+  sums.touched_bytes += bytes;
+  sums.work_ns = sums.work_ns === null || work === null ? null : sums.work_ns + work;
 }
 
 /* The ranges of the disk axis that an operand accessed: [from, how many bytes]. */
@@ -20,8 +20,8 @@ function memoryRanges(data, o, used) {
 }
 /* The sums of one pass, from its operations. */
 function memoryUsed(data, pieces, pass) {
-  var made = memorySums();
-  made.n = 1;
+  var sums = memorySums();
+  sums.n = 1;
   function hits(range, hit) {
     var end = range[0] + range[1], k = firstWhere(pieces.length, function(i) { return pieces[i].end > range[0]; });
     for (; k < pieces.length && pieces[k].begin < end; k += 1) {
@@ -34,10 +34,10 @@ function memoryUsed(data, pieces, pass) {
       if (o[3] === null || o[5] === null) { return; }
       var hit = new Map();
       memoryRanges(data, o, pass.units[node + "." + o[0]]).forEach(function(range) { hits(range, hit); });
-      hit.forEach(function(bytes, k) { memoryAdd(made, k, o[2] === "copied", 1, bytes, pass.work[i]); });
+      hit.forEach(function(bytes, k) { memoryAdd(sums, k, o[2] === "copied", 1, bytes, pass.work[i]); });
     });
   });
-  return made;
+  return sums;
 }
 
 function memoryBook(data) {
@@ -61,29 +61,29 @@ function memoryBook(data) {
     };
   });
   var rows = data.rows.map(function(row) {
-    var made = memorySums(), at = 0, copied = unpack(row.copied), uses = unpack(row.n_uses),
+    var sums = memorySums(), at = 0, copied = unpack(row.copied), uses = unpack(row.n_uses),
         bytes = unpack(row.touched_bytes), work = unpack(row.work_ns);
     unpack(row.piece).forEach(function(gap, k) {
       at += gap;
-      memoryAdd(made, at, Boolean(copied[k]), uses[k], bytes[k], work[k]);
+      memoryAdd(sums, at, Boolean(copied[k]), uses[k], bytes[k], work[k]);
     });
-    made.n = row.n;
-    made.label = row.label;
-    made.outside = row.outside;
-    made.first = row.first;
-    made.buffers = row.buffers;
-    return made;
+    sums.n = row.n;
+    sums.label = row.label;
+    sums.outside = row.outside;
+    sums.first = row.first;
+    sums.buffers = row.buffers;
+    return sums;
   });
 
   /* The sums of the rows `which` (numbers) and of `singles` together. */
   function together(which, singles) {
-    var made = memorySums();
+    var sums = memorySums();
     which.map(function(k) { return rows[k]; }).concat(singles || []).forEach(function(used) {
-      used.use.forEach(function(one,
-        piece) { memoryAdd(made, piece, one.copied, one.n_uses, one.touched_bytes, one.work_ns); });
-      made.n += used.n;
+      used.use.forEach(function(part,
+        piece) { memoryAdd(sums, piece, part.copied, part.n_uses, part.touched_bytes, part.work_ns); });
+      sums.n += used.n;
     });
-    return made;
+    return sums;
   }
   function ofPass(pass) { return memoryUsed(data, pieces, pass); }
   /* The piece at an offset of a file, or null. */

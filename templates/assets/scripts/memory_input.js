@@ -4,7 +4,7 @@ function memoryPointer(now, acts) {
   function where(event) {
     var box = canvas.getBoundingClientRect(),
         k = Math.floor((event.clientY - box.top - now.drawn.ruler) / now.drawn.step);
-    return { px: event.clientX - box.left, lane: k >= 0 && k < now.made.lanes.length ? k : -1 };
+    return { px: event.clientX - box.left, lane: k >= 0 && k < now.layout.lanes.length ? k : -1 };
   }
   function point(to) { acts.point(to.lane, memoryUnder(now, to.lane, to.px)); }
   canvas.addEventListener("pointerdown", function(event) {
@@ -73,7 +73,7 @@ function memoryBorder(now, acts) {
     border.setAttribute("aria-valuenow", String(Math.round(now.look.high)));
     acts.soon();
   }
-  function high() { return now.drawn.step * now.made.lanes.length; }
+  function high() { return now.drawn.step * now.layout.lanes.length; }
   border.addEventListener("pointerdown", function(event) {
     pulled = { y: event.clientY, high: high() };
     border.setPointerCapture(event.pointerId);
@@ -129,12 +129,12 @@ function memoryForm(now, acts) {
     function(name) { on(name, "click", function() { acts[name](); }); });
   Object.keys(tensors).forEach(function(key) { part("names").appendChild(make("option")).value = tensors[key][0]; });
   on("find", "change", function(event) {
-    var text = event.target.value.toLowerCase(), found = memoryNamed(tensors, text);
+    var text = event.target.value.toLowerCase(), tensor = memoryNamed(tensors, text);
     if (!text) { return; }
-    if (found === undefined) {
+    if (tensor === undefined) {
       acts.say("No tensor has this name.");
     } else {
-      acts.tensor(parseInt(found, 10));
+      acts.tensor(parseInt(tensor, 10));
     }
   });
 }

@@ -9,11 +9,11 @@ function memoryLens(lens, lane, mark, look, book) {
   var ink = colourOf(lens, "--tg-ink"), hatch = memoryHatch(pen, colourOf(lens, "--tg-ground"));
   lane.blocks.forEach(function(block) {
     var a = (block.from - from) * per, b = a + Math.max(block.size * per, 2),
-        value = block.one && block.one[look.quantity];
-    if (b < 0 || a > on.width || !block.one) { return; }
+        value = block.sums && block.sums[look.quantity];
+    if (b < 0 || a > on.width || !block.sums) { return; }
     pen.fillStyle = value === null ? ink : colourOf(lens, "--tg-s" + look.scale.step(value / (block.n || lane.n)));
     pen.fillRect(a, 0, b - a - 1, 16);
-    if (block.one.copied) {
+    if (block.sums.copied) {
       pen.fillStyle = hatch;
       pen.fillRect(a, 0, b - a - 1, 16);
     }

@@ -2,7 +2,7 @@
    row, their sums are computed pass by pass from their operations. */
 /* The measured passes from `from` to `to`, as complete rows and single passes. */
 function memoryStretch(book, measured, from, to) {
-  var within = new Map(), made = { rows: [], passes: [] };
+  var within = new Map(), parts = { rows: [], passes: [] };
   measured.forEach(function(k) {
     if (k < from || k > to) { return; }
     var row = book.data.passes[k][4];
@@ -11,12 +11,12 @@ function memoryStretch(book, measured, from, to) {
   });
   within.forEach(function(passes, row) {
     if (passes.length === book.rows[row].n) {
-      made.rows.push(row);
+      parts.rows.push(row);
     } else {
-      made.passes = made.passes.concat(passes);
+      parts.passes = parts.passes.concat(passes);
     }
   });
-  return made;
+  return parts;
 }
 /* Changes the choice: the ends stay inside the run and in order; a range first has all measured passes. */
 function memoryChosen(chosen, to, measured, last) {
@@ -39,41 +39,41 @@ function memoryChosen(chosen, to, measured, last) {
 }
 /* The sums of single passes; only those wanted last are kept. */
 function memorySingles(book, folder, changed, failed) {
-  var known = new Map(), asked = null;
+  var known = new Map(), wantedKey = null;
   function get(k) {
     var row = book.rows[book.data.passes[k][4]];
     return row.n === 1 ? row : known.get(k) || null;
   }
   function load(wanted) {
     var key = wanted.join(), left = wanted.length;
-    if (asked === key) { return; }
-    asked = key;
+    if (wantedKey === key) { return; }
+    wantedKey = key;
     wanted.forEach(function(k) {
       var entry = book.data.passes[k];
       loadPass({ id: entry[0], chunk: entry[2], static: entry[3] }, folder,
         function() {
-          if (asked !== key) { return; }
+          if (wantedKey !== key) { return; }
           known.set(k, book.ofPass(passOf(entry[0], entry[3])));
           left -= 1;
           if (left) { return; }
-          asked = null;
+          wantedKey = null;
           changed();
         },
         function() {
-          if (asked === key) { failed(); }
+          if (wantedKey === key) { failed(); }
         });
     });
   }
   return {
     get: get,
     keep: function(wanted) {
-      known = new Map(Array.from(known).filter(function(one) { return wanted.indexOf(one[0]) >= 0; }));
+      known = new Map(Array.from(known).filter(function(entry) { return wanted.indexOf(entry[0]) >= 0; }));
     },
     want: function(lacking) {
       if (lacking.length) {
         load(lacking);
       } else {
-        asked = null;
+        wantedKey = null;
       }
     }
   };
@@ -86,7 +86,7 @@ function memoryPasses(book, folder, changed, failed) {
     if (!book.rows[entry[4]].outside) { measured.push(k); }
   });
   if (measured.length) { chosen.from = chosen.to = measured[0]; }
-  function seen(k) { return k >= chosen.from && k <= chosen.to; }
+  function inRange(k) { return k >= chosen.from && k <= chosen.to; }
   function shown() {
     if (chosen.mode === "one") { return { rows: [], passes: [chosen.to] }; }
     return memoryStretch(book, measured, chosen.from, chosen.to);
@@ -108,21 +108,21 @@ function memoryPasses(book, folder, changed, failed) {
         return book.together(Array.from(new Set(measured.map(function(k) { return list[k][4]; }))));
       }
       if (missing().length) { return book.rows[list[chosen.to][4]]; }
-      var parts = shown(), made = book.together(parts.rows, parts.passes.map(singles.get));
-      if (chosen.mode === "sum") { made.n = 1; } /* a sum, not a mean */
-      return made;
+      var parts = shown(), sums = book.together(parts.rows, parts.passes.map(singles.get));
+      if (chosen.mode === "sum") { sums.n = 1; } /* a sum, not a mean */
+      return sums;
     },
     /* The pass whose operations are listed: the shown one, or the last of a range that touched the piece. */
     user: function(piece) {
-      var found = measured.filter(function(k) {
-        return (chosen.mode === "all" || seen(k)) && (singles.get(k) || book.rows[list[k][4]]).use.has(piece);
+      var users = measured.filter(function(k) {
+        return (chosen.mode === "all" || inRange(k)) && (singles.get(k) || book.rows[list[k][4]]).use.has(piece);
       });
-      return chosen.mode === "one" || !found.length ? chosen.to : found[found.length - 1];
+      return chosen.mode === "one" || !users.length ? chosen.to : users[users.length - 1];
     },
     /* The sums of all measured passes, for the scale of sums. */
     whole: function() { return book.together(memoryStretch(book, measured, 0, list.length - 1).rows); },
     words: function() {
-      var n = measured.filter(seen).length, last = list[chosen.to][1];
+      var n = measured.filter(inRange).length, last = list[chosen.to][1];
       if (missing().length) { return last + " (loading; until then the mean of its row)"; }
       if (chosen.mode === "one" || n === 1) { return last; }
       return n ? list[chosen.from][1] + " to " + last + ": " + n + " passes" : "no measured pass";

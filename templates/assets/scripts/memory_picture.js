@@ -41,8 +41,8 @@ function memoryLanes(book, view, places, chosen) {
   if (view === "tokens") {
     book.rows.forEach(function(row, k) {
       var blocks = [];
-      row.use.forEach(function(one,
-        i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, one: one }); });
+      row.use.forEach(function(sums,
+        i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, sums: sums }); });
       lanes.push({ name: row.label, n: row.n, row: k, blocks: blocks, outside: row.outside });
     });
     return { lanes: lanes, total: total };
@@ -57,9 +57,9 @@ function memoryLanes(book, view, places, chosen) {
     total = 0;
     layers.forEach(function(layer) {
       var sum = 0, blocks = byLayer.get(layer).map(function(piece) {
-        var made = { piece: piece, from: sum, size: piece.size, one: chosen.use.get(piece.i) || null };
+        var block = { piece: piece, from: sum, size: piece.size, sums: chosen.use.get(piece.i) || null };
         sum += piece.size;
-        return made;
+        return block;
       });
       total = Math.max(total, sum);
       lanes.push({ name: layerName(layer), n: chosen.n, blocks: blocks });
@@ -68,16 +68,16 @@ function memoryLanes(book, view, places, chosen) {
   }
   layers.forEach(function(layer) {
     var blocks = book.rows.map(function(row, k) {
-      var one = { n_uses: 0, touched_bytes: 0, work_ns: 0, copied: false };
+      var sums = { n_uses: 0, touched_bytes: 0, work_ns: 0, copied: false };
       byLayer.get(layer).forEach(function(piece) {
-        var own = row.use.get(piece.i);
-        if (!own) { return; }
-        one.n_uses += own.n_uses;
-        one.touched_bytes += own.touched_bytes;
-        if (own.work_ns !== null) { one.work_ns += own.work_ns; } /* a fused operation has no time of its own */
-        one.copied = one.copied || own.copied;
+        var part = row.use.get(piece.i);
+        if (!part) { return; }
+        sums.n_uses += part.n_uses;
+        sums.touched_bytes += part.touched_bytes;
+        if (part.work_ns !== null) { sums.work_ns += part.work_ns; } /* a fused operation has no time of its own */
+        sums.copied = sums.copied || part.copied;
       });
-      return { piece: null, row: k, from: k, size: 1, one: one.n_uses ? one : null, n: row.n };
+      return { piece: null, row: k, from: k, size: 1, sums: sums.n_uses ? sums : null, n: row.n };
     });
     lanes.push({ name: layerName(layer), n: 1, blocks: blocks });
   });
@@ -86,11 +86,11 @@ function memoryLanes(book, view, places, chosen) {
 
 /* Draws lanes into a canvas; returns the geometry of the drawing. `look`: `from` and `to` (the visible part of the
    axis), quantity, scale, and `high` (the height of all lanes in pixels, if a reader chose it). */
-function memoryDraw(canvas, made, look, mark) {
-  var n = Math.max(made.lanes.length, 1),
+function memoryDraw(canvas, layout, look, mark) {
+  var n = Math.max(layout.lanes.length, 1),
       step = look.high ? Math.max(4, look.high / n) : Math.max(5, Math.min(18, 460 / n)),
       ruler = look.bands ? MEMORY_RULER : 4;
-  var on = sharp(canvas, Math.round(ruler + step * made.lanes.length + 24)), pen = on.pen,
+  var on = sharp(canvas, Math.round(ruler + step * layout.lanes.length + 24)), pen = on.pen,
       left = Math.min(MEMORY_LEFT, on.width / 4);
   var width = Math.max(on.width - left - 4, 1), per = width / (look.to - look.from);
   var ink = colourOf(canvas, "--tg-ink"), muted = colourOf(canvas, "--tg-muted"), band = colourOf(canvas, "--tg-band"),
@@ -103,18 +103,18 @@ function memoryDraw(canvas, made, look, mark) {
   pen.beginPath();
   pen.rect(left, 0, width, on.height);
   pen.clip();
-  made.lanes.forEach(function(lane, k) {
+  layout.lanes.forEach(function(lane, k) {
     var y = ruler + k * step, high = Math.max(step - 1, 1);
     pen.fillStyle = band;
     pen.globalAlpha = 0.5;
     pen.fillRect(left, y, width, high);
     pen.globalAlpha = 1;
     lane.blocks.slice().sort(function(a, b) { return b.size - a.size; }).forEach(function(block) {
-      if (!block.one || block.from + block.size < look.from || block.from > look.to) { return; }
-      var value = block.one[look.quantity], a = x(block.from), b = Math.max(x(block.from + block.size), a + 2);
+      if (!block.sums || block.from + block.size < look.from || block.from > look.to) { return; }
+      var value = block.sums[look.quantity], a = x(block.from), b = Math.max(x(block.from + block.size), a + 2);
       pen.fillStyle = value === null ? muted : steps[look.scale.step(value / (block.n || lane.n))];
       pen.fillRect(a, y, b - a > 4 ? b - a - 0.5 : b - a, high);
-      if (block.one.copied) {
+      if (block.sums.copied) {
         pen.fillStyle = hatch;
         pen.fillRect(a, y, b - a, high);
       }
@@ -133,7 +133,7 @@ function memoryDraw(canvas, made, look, mark) {
   pen.fillStyle = muted;
   pen.textAlign = "right";
   var every = Math.max(1, Math.ceil(13 / step));
-  made.lanes.forEach(function(lane, k) {
+  layout.lanes.forEach(function(lane, k) {
     if (k % every === 0) { pen.fillText(lane.name, left - 6, ruler + k * step + step / 2, left - 8); }
   });
   pen.textAlign = "left";
@@ -169,17 +169,17 @@ function memoryHatch(pen, ground) {
 
 /* The ruler: component groups as colours, layers as names where there is room. */
 function memoryBands(pen, look, x, ink, muted) {
-  look.bands.forEach(function(one) {
-    var a = x(one.from), b = Math.max(x(one.to), a + 1);
-    if (b < 0 || one.to < look.from || one.from > look.to) { return; }
-    pen.fillStyle = one.colour;
+  look.bands.forEach(function(band) {
+    var a = x(band.from), b = Math.max(x(band.to), a + 1);
+    if (b < 0 || band.to < look.from || band.from > look.to) { return; }
+    pen.fillStyle = band.colour;
     pen.fillRect(a, 20, b - a, 8);
   });
-  look.layers.forEach(function(one) {
-    var a = Math.max(x(one.from), x(look.from)), b = Math.min(x(one.to), x(look.to)),
-        text = one.layer === null ? "" :
-      b - a > 56                  ? "layer " + one.layer :
-                                    String(one.layer);
+  look.layers.forEach(function(range) {
+    var a = Math.max(x(range.from), x(look.from)), b = Math.min(x(range.to), x(look.to)),
+        text = range.layer === null ? "" :
+      b - a > 56                    ? "layer " + range.layer :
+                                      String(range.layer);
     pen.fillStyle = muted;
     if (b > a && text) { pen.fillRect(Math.round(a), 4, 1, 14); }
     pen.fillStyle = ink;

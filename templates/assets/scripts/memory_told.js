@@ -53,13 +53,13 @@ function memoryPieceFacts(book, piece) {
 function memoryFacts(now) {
   var mark = now.mark, book = now.book, tokens = now.view === "tokens";
   if (!mark) { return [["", "Point at a block, or choose a tensor."]]; }
-  var lane = now.made.lanes[mark.lane], one = mark.block.one, n = mark.block.n || lane.n;
+  var lane = now.layout.lanes[mark.lane], sums = mark.block.sums, n = mark.block.n || lane.n;
   var facts = mark.piece ? memoryPieceFacts(book, mark.piece) :
                            [["Layer", lane.name], ["Tokens", book.rows[mark.block.row].label]];
-  facts.push([tokens ? lane.name : "Memory", one ? (one.copied ? "copied" : "mapped") : "not touched"]);
+  facts.push([tokens ? lane.name : "Memory", sums ? (sums.copied ? "copied" : "mapped") : "not touched"]);
   Object.keys(MEMORY_NAMES).forEach(function(name) {
     var title = MEMORY_NAMES[name][0].toUpperCase() + MEMORY_NAMES[name].slice(1);
-    facts.push([title + (n > 1 ? ", mean of " + n : ""), one ? memoryValue(name, one[name], n) : "0"]);
+    facts.push([title + (n > 1 ? ", mean of " + n : ""), sums ? memoryValue(name, sums[name], n) : "0"]);
   });
   if (tokens) {
     var held = book.rows[lane.row].buffers;

@@ -1,9 +1,9 @@
 /* The rows of the operation table as elements: an op, and its operands if it is open. */
 function opCell(row, text, className, bar) {
-  var made = row.appendChild(make("td", className));
-  if (bar !== undefined) { made.appendChild(make("i", "tg-bar")).style.setProperty("--share", bar.toFixed(4)); }
-  made.appendChild(document.createTextNode(text));
-  return made;
+  var cell = row.appendChild(make("td", className));
+  if (bar !== undefined) { cell.appendChild(make("i", "tg-bar")).style.setProperty("--share", bar.toFixed(4)); }
+  cell.appendChild(document.createTextNode(text));
+  return cell;
 }
 
 function opRow(pass, i, longest, groups) {
@@ -83,11 +83,11 @@ function operandsCell(pass, node, graph, state) {
   [["Operand"], ["Tensor"], ["Memory"], ["In"], ["Offset", "bytes"], ["Size", "bytes"], ["Touched", "bytes"],
     ["Touched rows or experts"]]
     .forEach(function(title) {
-      var made = head.appendChild(make("th", title[1] ? "tg-n" : "", title[0]));
-      made.scope = "col";
+      var cell = head.appendChild(make("th", title[1] ? "tg-n" : "", title[0]));
+      cell.scope = "col";
       if (title[1]) {
-        made.appendChild(document.createTextNode(" "));
-        made.appendChild(make("small", "", title[1]));
+        cell.appendChild(document.createTextNode(" "));
+        cell.appendChild(make("small", "", title[1]));
       }
     });
   list.forEach(function(o) { rows.appendChild(operandRow(pass.units[node + "." + o[0]], o, state)); });

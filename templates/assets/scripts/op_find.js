@@ -10,26 +10,26 @@ function opWordsOf(entry) {
 }
 /* The numbers of the entries that have all words. */
 function opMatches(index, text) {
-  var words = text.toLowerCase().split(/\s+/).filter(Boolean), made = [];
-  index.words.forEach(function(own, i) {
-    if (words.every(function(word) { return own.indexOf(word) >= 0; })) { made.push(i); }
+  var words = text.toLowerCase().split(/\s+/).filter(Boolean), numbers = [];
+  index.words.forEach(function(candidate, i) {
+    if (words.every(function(word) { return candidate.indexOf(word) >= 0; })) { numbers.push(i); }
   });
-  return made;
+  return numbers;
 }
 /* The passes that have an entry, each with the nodes that are or read the entry. */
 function opPlaces(index, passes, i) {
-  var made = [];
+  var places = [];
   passes.forEach(function(pass) {
     var nodes = pass.graph === null ? undefined : index.maps[index.graphs[pass.graph]][i];
-    if (nodes) { made.push([pass, nodes]); }
+    if (nodes) { places.push([pass, nodes]); }
   });
-  return made;
+  return places;
 }
 
 function opLink(pass, node, text) {
-  var made = make("a", "", text);
-  made.href = "#pass=" + pass.id + "&node=" + node;
-  return made;
+  var link = make("a", "", text);
+  link.href = "#pass=" + pass.id + "&node=" + node;
+  return link;
 }
 function opFoundHere(item, place) {
   item.appendChild(document.createTextNode(" in this pass: "));
@@ -41,8 +41,8 @@ function opFoundHere(item, place) {
 }
 function opFoundPasses(places) {
   var list = make("ul"), more = places.length - FOUND_MOST;
-  places.slice(0, FOUND_MOST).forEach(function(one) {
-    list.appendChild(make("li")).appendChild(opLink(one[0], one[1][0], one[0].id + ": " + one[0].label));
+  places.slice(0, FOUND_MOST).forEach(function(place) {
+    list.appendChild(make("li")).appendChild(opLink(place[0], place[1][0], place[0].id + ": " + place[0].label));
   });
   if (more > 0) {
     list.appendChild(make("li", "", "… and " + exact(more) + " more, up to pass " + places[places.length - 1][0].id));
@@ -50,7 +50,7 @@ function opFoundPasses(places) {
   return list;
 }
 function opFound(entry, places, shown, open, toggle) {
-  var item = make("li"), here = places.filter(function(one) { return one[0].id === shown; })[0];
+  var item = make("li"), here = places.filter(function(place) { return place[0].id === shown; })[0];
   item.appendChild(make("code", "", entry[0]));
   item.appendChild(make("small", "",
     " " + entry[1] + (entry[2] === null ? "" : ", layer " + entry[2]) + ", " + entry[3]));
@@ -82,11 +82,11 @@ function opFind(root, state, shown) {
       status.textContent = "";
       return;
     }
-    var found = opMatches(index, box.value);
-    var many = exact(found.length) + (found.length === 1 ? " match" : " matches");
-    if (found.length > FOUND_MOST) { many += ", the first " + FOUND_MOST + " shown"; }
-    status.textContent = found.length ? many : "Nothing in this run has this name.";
-    found.slice(0, FOUND_MOST).forEach(function(i) { list.appendChild(describe(i)); });
+    var matches = opMatches(index, box.value);
+    var many = exact(matches.length) + (matches.length === 1 ? " match" : " matches");
+    if (matches.length > FOUND_MOST) { many += ", the first " + FOUND_MOST + " shown"; }
+    status.textContent = matches.length ? many : "Nothing in this run has this name.";
+    matches.slice(0, FOUND_MOST).forEach(function(i) { list.appendChild(describe(i)); });
   }
   function search() {
     open = null;

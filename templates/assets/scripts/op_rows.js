@@ -115,7 +115,7 @@ function opColumnsText(columns) {
 
 /* Entries as text: a line per row, exact values. */
 function opLines(entries, columns, between, quoted) {
-  var told = columns.order.filter(function(k) { return columns.visible[k]; });
+  var visible = columns.order.filter(function(k) { return columns.visible[k]; });
   function say(value) {
     var text = value === null || value === undefined ? "" : String(value);
     if (!quoted) { return text.replace(/[\t\r\n]/g, " "); }
@@ -123,8 +123,8 @@ function opLines(entries, columns, between, quoted) {
     return /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
   }
   var rows =
-    entries.map(function(entry) { return told.map(function(k) { return say(entry.at[OP_COLUMNS[k].key]); }); });
-  return [told.map(function(k) { return OP_COLUMNS[k].title; })]
+    entries.map(function(entry) { return visible.map(function(k) { return say(entry.at[OP_COLUMNS[k].key]); }); });
+  return [visible.map(function(k) { return OP_COLUMNS[k].title; })]
            .concat(rows)
            .map(function(cells) { return cells.join(between); })
            .join("\n") +

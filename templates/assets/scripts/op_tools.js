@@ -1,19 +1,19 @@
 /* The tools of the operation table: sort, filter, choose and move columns, add up, copy, download.
-   `view` shows a list of entries; `said` is called when the result of `words` has changed. */
+   `view` shows a list of entries; `changedWords` is called when the result of `words` has changed. */
 var OP_FILTERS = ["op", "component", "memory"];
 
-function opRows(root, view, said) {
+function opRows(root, view, changedWords) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   var now = { part: part, model: [], shown: [], sort: null, columns: opColumns("") };
   var head = opHead(root.querySelector("[data-tg=table] table"), now, function(key) {
     now.sort = opSort(now.sort, key);
     filter();
-    said();
+    changedWords();
   });
   var pass, byNode = {}, chooser = opChooser(now, head, function() {
     head.place();
     view.draw();
-    said();
+    changedWords();
   });
 
   function filter() {
@@ -57,13 +57,13 @@ function opRows(root, view, said) {
 
   function changed() {
     filter();
-    said();
+    changedWords();
   }
   part("filter").addEventListener("input", changed);
   OP_FILTERS.forEach(function(name) { part(name).addEventListener("change", changed); });
   part("clear").addEventListener("click", function() {
     restore({ columns: opColumnsText(now.columns) });
-    said();
+    changedWords();
     part("filter").focus();
   });
   part("copy").addEventListener("click", function() { opCopy(now); });
@@ -82,15 +82,15 @@ function opRows(root, view, said) {
 
 /* The words of an address for filters, order and columns. */
 function opWords(now) {
-  var made = [];
+  var words = [];
   function say(key, value) {
-    if (value) { made.push(key + "=" + encodeURIComponent(value).replace(/%2C/g, ",")); }
+    if (value) { words.push(key + "=" + encodeURIComponent(value).replace(/%2C/g, ",")); }
   }
   say("q", now.part("filter").value);
   OP_FILTERS.forEach(function(name) { say(name, now.part(name).value); });
   if (now.sort) { say("sort", (now.sort.down ? "-" : "") + now.sort.key); }
   say("columns", opColumnsText(now.columns));
-  return made;
+  return words;
 }
 
 /* The head and the sums of the table: node and result stay first; other columns are shown, hidden, moved. */
@@ -187,12 +187,12 @@ function opSelect(list, value) {
 }
 /* Fills a list with the distinct values; the chosen value stays chosen if it is among them. */
 function opOptions(list, values, first) {
-  var kept = list.value;
+  var chosen = list.value;
   list.textContent = "";
   [["", first]]
     .concat(Array.from(new Set(values)).sort().map(function(v) { return [v, v]; }))
     .forEach(function(pair) { list.appendChild(make("option", "", pair[1])).value = pair[0]; });
-  opSelect(list, kept);
+  opSelect(list, chosen);
 }
 
 function opCopy(now) {

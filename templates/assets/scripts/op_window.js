@@ -28,26 +28,27 @@ function opWindow(scroller, body, rowsOf) {
   function measure() { tops = opTops(entries, height); }
   function at(y) { return opAt(tops, y); }
   function render() {
-    var made = document.createDocumentFragment(), focus = document.activeElement;
+    var rows = document.createDocumentFragment(), focus = document.activeElement;
     from = whole ? 0 : Math.max(0, at(scroller.scrollTop) - BEYOND);
     to = whole ? entries.length : Math.min(entries.length, at(scroller.scrollTop + scroller.clientHeight) + BEYOND);
-    made.appendChild(opRoom(tops[from]));
+    rows.appendChild(opRoom(tops[from]));
     entries.slice(from, to).forEach(function(entry, i) {
       rowsOf(entry).forEach(function(row, k) {
         if (k === 0) { row.setAttribute("aria-rowindex", String(from + i + 2)); }
-        made.appendChild(row);
+        rows.appendChild(row);
       });
     });
-    made.appendChild(opRoom(tops[entries.length] - tops[to]));
+    rows.appendChild(opRoom(tops[entries.length] - tops[to]));
     body.textContent = "";
-    body.appendChild(made);
+    body.appendChild(rows);
     if (focus && body.contains(focus)) { focus.focus({ preventScroll: true }); }
   }
   /* Measures the drawn rows and draws again if their heights differ from the assumed ones. */
   function settle() {
-    var first = body.querySelector("tr.tg-op"), changed = false, own = first ? first.getBoundingClientRect().height : 0;
-    if (own && Math.abs(own - height) > 0.01) {
-      height = own;
+    var first = body.querySelector("tr.tg-op"), changed = false,
+        measured = first ? first.getBoundingClientRect().height : 0;
+    if (measured && Math.abs(measured - height) > 0.01) {
+      height = measured;
       changed = true;
     }
     entries.slice(from, to).forEach(function(entry) {

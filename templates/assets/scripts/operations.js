@@ -12,7 +12,7 @@ function operations(state) {
     { take: function(pass) { tools.take(pass); }, changed: function() { find.passChanged(); }, mark: mark });
   var view = opWindow(scroller, part("rows"),
     function(entry) { return opEntryRows(entry, tools, chosen, passes.graph(), state); });
-  var tools = opRows(root, view, said), find = opFind(root, state, passes.shown);
+  var tools = opRows(root, view, remember), find = opFind(root, state, passes.shown);
 
   function mark(node) {
     var entry = node === undefined ? undefined : tools.entry(node);
@@ -27,13 +27,13 @@ function operations(state) {
     }
   }
   /* Writes the address: the pass, the chosen node, and the words of the tools for filters, order and columns. */
-  function said(id) {
+  function remember(id) {
     var words = ["pass=" + (id === undefined ? passes.shown() : id)];
     if (chosen !== undefined) { words.push("node=" + chosen); }
     history.replaceState(null, "", "#" + words.concat(tools.words()).join("&"));
   }
   function go(id) {
-    said(id);
+    remember(id);
     passes.show(id, chosen);
   }
   function follow() {
@@ -57,7 +57,7 @@ function operations(state) {
       entry.open = !entry.open;
       chosen = node;
       view.draw();
-      said();
+      remember();
     }
   });
   window.addEventListener("hashchange", follow);

@@ -1,6 +1,6 @@
 /* Decodes a column of numbers that pages/explorers/packing.py wrote: base64 of bytes with seven bits each, 0: null. */
 function unpack(text) {
-  var bytes = atob(text), made = [], value = 0, scale = 1;
+  var bytes = atob(text), numbers = [], value = 0, scale = 1;
   for (var i = 0; i < bytes.length; i += 1) {
     var byte = bytes.charCodeAt(i);
     value += (byte & 127) * scale;
@@ -8,9 +8,9 @@ function unpack(text) {
       scale *= 128;
       continue;
     }
-    made.push(value === 0 ? null : value % 2 ? (value - 1) / 2 : -value / 2);
+    numbers.push(value === 0 ? null : value % 2 ? (value - 1) / 2 : -value / 2);
     value = 0;
     scale = 1;
   }
-  return made;
+  return numbers;
 }

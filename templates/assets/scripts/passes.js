@@ -20,23 +20,23 @@ window.tracegenStatic = function(data) {
 /* A steady column of a pass: the values of its static, except where the pass has its own, as pairs of (rows since the
    previous pair, value). */
 function steady(pass, known, name) {
-  var made = pass.node.map(function(node) {
-    var one = known.about[node];
-    return one ? known[name][one.at] : null;
+  var values = pass.node.map(function(node) {
+    var row = known.about[node];
+    return row ? known[name][row.at] : null;
   });
   var pairs = unpack(pass[name] || ""), row = 0;
   for (var i = 0; i < pairs.length; i += 2) {
     row += pairs[i];
-    made[row] = pairs[i + 1];
+    values[row] = pairs[i + 1];
   }
-  return made;
+  return values;
 }
 
 /* The units that each operand of `selects` touched: "node.slot" -> { unit, runs: [[first, how many], …], size, bytes },
    both in bytes or null. */
 function unitsOf(pass, known) {
-  var numbers = unpack(pass.units), at = 0, made = {};
-  known.selects.forEach(function(one) {
+  var numbers = unpack(pass.units), at = 0, units = {};
+  known.selects.forEach(function(operand) {
     var n = numbers[at], runs = [], sum = 0, next = 0;
     at += 1;
     for (var i = 0; i < n; i += 1, at += 2) {
@@ -46,15 +46,15 @@ function unitsOf(pass, known) {
       next = first + count;
     }
     if (n) {
-      made[one[0] + "." + one[1]] = {
-        unit: one[2],
+      units[operand[0] + "." + operand[1]] = {
+        unit: operand[2],
         runs: runs,
-        size: one[3],
-        bytes: one[3] === null ? null : sum * one[3]
+        size: operand[3],
+        bytes: operand[3] === null ? null : sum * operand[3]
       };
     }
   });
-  return made;
+  return units;
 }
 
 function unitText(used) {
@@ -68,23 +68,23 @@ function passOf(id, number) {
   var packed = packedPasses[id], known = statics[number];
   if (unpackedPasses[id]) { return unpackedPasses[id]; }
   if (!packed || !known) { return null; }
-  var made = { id: id, known: known, node: packed.node, units: unitsOf(packed, known) }, last = 0;
-  made.begin = unpack(packed.begin).map(function(gap) {
+  var pass = { id: id, known: known, node: packed.node, units: unitsOf(packed, known) }, last = 0;
+  pass.begin = unpack(packed.begin).map(function(gap) {
     if (gap === null) { return null; }
     last += gap;
     return last;
   });
-  ["duration", "work", "barrier", "wait"].forEach(function(name) { made[name] = unpack(packed[name]); });
-  ["disk", "copied", "buffer", "threads"].forEach(function(name) { made[name] = steady(packed, known, name); });
-  made.note = packed.node.map(function(node, i) {
-    var one = known.about[node];
-    return packed.note && packed.note[i] !== undefined ? packed.note[i] : one ? known.note[one.at] : "";
+  ["duration", "work", "barrier", "wait"].forEach(function(name) { pass[name] = unpack(packed[name]); });
+  ["disk", "copied", "buffer", "threads"].forEach(function(name) { pass[name] = steady(packed, known, name); });
+  pass.note = packed.node.map(function(node, i) {
+    var row = known.about[node];
+    return packed.note && packed.note[i] !== undefined ? packed.note[i] : row ? known.note[row.at] : "";
   });
-  made.ran = {}; /* an op that did not run accessed nothing */
+  pass.ran = {}; /* an op that did not run accessed nothing */
   packed.node.forEach(function(node,
-    i) { made.ran[node] = made.note[i] === "" || made.note[i].indexOf("fused") === 0; });
-  unpackedPasses[id] = made;
-  return made;
+    i) { pass.ran[node] = pass.note[i] === "" || pass.note[i].indexOf("fused") === 0; });
+  unpackedPasses[id] = pass;
+  return pass;
 }
 function operandsOf(pass, node) { return (pass.ran[node] && pass.known.operands[node]) || []; }
 

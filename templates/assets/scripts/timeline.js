@@ -28,7 +28,7 @@ function timeline(state, root) {
     part("next").disabled = place[id] === carried.length - 1;
     strip(id);
   }
-  function show(id, node, said) {
+  function show(id, node, message) {
     wanted = id;
     timelineLoad(byId[id], state.data, say, function() {
       if (wanted !== id) { return; }
@@ -38,7 +38,7 @@ function timeline(state, root) {
       }
       if (shown !== id) { put(id); }
       acts.choose(node === undefined ? null : timelineFind(view, node));
-      say(node === undefined || view.chosen ? said || "" : timelineMissed(node, id));
+      say(node === undefined || view.chosen ? message || "" : timelineMissed(node, id));
       acts.reveal();
     });
   }

@@ -6,9 +6,9 @@ window.tracegenSpans = function(list) { list.forEach(function(pass) { spansOf[pa
 /* The threads of a pass, unpacked from what pages/explorers/span_chunks.py wrote. */
 function lanesOf(id) {
   return spansOf[id].map(function(lane) {
-    var at = 0, made = { thread: lane.thread, begin: unpack(lane.begin).map(function(gap) { return (at += gap); }) };
-    ["node", "work", "barrier", "wait"].forEach(function(name) { made[name] = unpack(lane[name]); });
-    return made;
+    var at = 0, thread = { thread: lane.thread, begin: unpack(lane.begin).map(function(gap) { return (at += gap); }) };
+    ["node", "work", "barrier", "wait"].forEach(function(name) { thread[name] = unpack(lane[name]); });
+    return thread;
   });
 }
 window.tracegenNodes = function(data) {
@@ -69,12 +69,12 @@ function timelineReveal(view) {
 
 /* The first place of a node; null if no thread has a span of it. */
 function timelineFind(view, node) {
-  var found = null;
+  var place = null;
   view.lanes.forEach(function(lane, number) {
     var i = lane.node.indexOf(node);
-    if (i >= 0 && !found) { found = { lane: number, i: i }; }
+    if (i >= 0 && !place) { place = { lane: number, i: i }; }
   });
-  return found;
+  return place;
 }
 /* The place after or before the chosen one on its thread; null at the end of the thread. */
 function timelineAlong(view, by) {

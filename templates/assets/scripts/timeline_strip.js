@@ -3,14 +3,14 @@ var STRIP_HIGH = 56, STRIP_WORDS = 16;
 
 /* The passes of each bar as [first, last]; several share a bar if there are more passes than pixels. */
 function stripBars(n, width) {
-  var made = [], first, last;
+  var bars = [], first, last;
   function column(i) { return Math.floor((i + 1) * width / n); }
   for (first = 0; first < n; first = last + 1) {
     last = first;
     while (last + 1 < n && column(last + 1) === column(first)) { last += 1; }
-    made.push([first, last]);
+    bars.push([first, last]);
   }
-  return made;
+  return bars;
 }
 /* The pass that took longest among those of a bar. */
 function stripWorst(list, first, last) {
@@ -46,7 +46,7 @@ function stripKinds(on, list, colours) {
   }
 }
 
-function stripPicture(canvas, list, told, choose) {
+function stripPicture(canvas, list, about, choose) {
   var chosen = null, pointed = null;
   var common = list.filter(function(pass) { return pass.kind === "generate"; });
   var highest =
@@ -69,9 +69,9 @@ function stripPicture(canvas, list, told, choose) {
     return list[Math.min(Math.max(i, 0), list.length - 1)];
   }
   function tell() {
-    var pass = pointed || list.filter(function(one) { return one.id === chosen; })[0];
+    var pass = pointed || list.filter(function(candidate) { return candidate.id === chosen; })[0];
     if (!pass) { return; }
-    told.textContent = "Pass " + pass.id + ", " + pass.label + " (" + pass.kind +
+    about.textContent = "Pass " + pass.id + ", " + pass.label + " (" + pass.kind +
       (pass.outside ? ", left out of every statistic" : "") + "): " + took(pass.ns) +
       (pass.chunk === null ? "; this page does not hold its threads’ times" : "") +
       ". The strip has one bar per pass, " + list.length + (list.length === 1 ? " pass" : " passes") +

@@ -30,10 +30,10 @@ function timelineTell(box, view, hash) {
   (at ? timelineFacts(view, at, link) : [
     ["operation", "none is chosen. Point at an operation, or press comma or full stop."]
   ]).forEach(function(pair) {
-    var row = make("div"), told = make("dd");
+    var row = make("div"), value = make("dd");
     row.appendChild(make("dt", "", pair[0]));
-    told.appendChild(typeof pair[1] === "string" ? document.createTextNode(pair[1]) : pair[1]);
-    row.appendChild(told);
+    value.appendChild(typeof pair[1] === "string" ? document.createTextNode(pair[1]) : pair[1]);
+    row.appendChild(value);
     box.appendChild(row);
   });
 }
