@@ -1,1 +1,1 @@
-"""One file per trace format; the format is told by content, never by file name or size."""
+"""One module or package per file format; content decides the format, never file name or size."""

@@ -1,6 +1,6 @@
-"""GGUF models: one file, or the files NAME-00001-of-0000N.gguf … of a split model, as tables.
+"""GGUF models as tables: a single file, or the files NAME-00001-of-0000N.gguf … of a split model.
 
-The first split carries the metadata; the tables hold offsets from the begin of each file.
+The first split holds the metadata. Offsets in the tables count from the begin of each file.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ _MAX_SPLITS = 99_999  # five digits in the name
 
 @dataclass(frozen=True)
 class Model:
-    """A GGUF model: its files and tensors as tables, and what its metadata says.
+    """A GGUF model: its files and tensors as tables, and its metadata.
 
-    `metadata` holds scalars and short strings as they are; an array is
-    `{"array": type, "n": count}`, a string over 4,096 bytes `{"string": bytes}`.
-    `data_begin` is where the data section of each file begins, `alignment` what its tensors
-    begin at multiples of (each file says its own), in bytes.
+    `metadata` holds scalars and short strings as they are; an array is `{"array": type, "n": count}`, a string over
+    4,096 bytes is `{"string": length in bytes}`. Per file, in bytes: `data_begin` is the offset of the data section;
+    tensors begin at multiples of `alignment`.
     """
 
     paths: tuple[Path, ...]
@@ -45,20 +44,20 @@ class Model:
     random_weights: bool
 
     def with_hashes(self, hashes: Sequence[str]) -> Model:
-        """The same model with the sha256 of each of its files."""
+        """A copy of the model with `hashes` as the sha256 of its files, in their order."""
         columns = {str(name): column for name, column in self.files.items()} | {"sha256": list(hashes)}
         return replace(self, files=tables.frame("files", columns))
 
 
 def join_models(models: Sequence[Model]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`files` and `tensors` of several models, numbered through, one behind the other on the disk axis."""
+    """`files` and `tensors` of several models as one table each, numbered through, in sequence on the disk axis."""
     files, tensors = [], []
     n_files = n_tensors = axis = 0
     for number, model in enumerate(models):
-        own = model.files
-        files.append(own.assign(file=own["file"] + n_files, model=number, axis_begin=own["axis_begin"] + axis))
-        own = model.tensors
-        tensors.append(own.assign(file=own["file"] + n_files, tensor=own["tensor"] + n_tensors))
+        table = model.files
+        files.append(table.assign(file=table["file"] + n_files, model=number, axis_begin=table["axis_begin"] + axis))
+        table = model.tensors
+        tensors.append(table.assign(file=table["file"] + n_files, tensor=table["tensor"] + n_tensors))
         n_files, n_tensors = n_files + len(model.files), n_tensors + len(model.tensors)
         axis += int(model.files["size_bytes"].sum())
     return _joined("files", files), _joined("tensors", tensors)
@@ -69,9 +68,9 @@ def _joined(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def read_model(path: Path) -> Model:
-    """Read a GGUF model, all its splits when it has several (any of them may be named); its data is not read.
+    """Read the headers of a GGUF model; of a split model `path` may be any file. Tensor data is not read.
 
-    The hashes of its files are null. Raises ModelFormatError.
+    `files.sha256` is null. Raises ModelFormatError.
     """
     files = _all_splits(read_header(path))
     metadata = files[0].metadata
@@ -114,12 +113,14 @@ def is_gguf(path: Path) -> bool:
 
 def _tensor_table(files: tuple[GgufFile, ...]) -> pd.DataFrame:
     placed = [(i, t) for i, file in enumerate(files) for t in sorted(file.tensors, key=_place)]
-    seen: dict[str, int] = {}
+    places: dict[str, int] = {}
     for i, tensor in placed:
-        if tensor.name in seen:
-            where = f" and in {files[seen[tensor.name]].path.name}" if seen[tensor.name] != i else ""
-            raise ModelFormatError(f"{files[i].path}: the tensor {tensor.name!r} is there twice{where}")
-        seen[tensor.name] = i
+        if tensor.name in places:
+            where = "" if places[tensor.name] == i else f", also in {files[places[tensor.name]].path.name}"
+            raise ModelFormatError(
+                f"{files[i].path}: the tensor {tensor.name!r} occurs twice{where}; the file is broken, get it anew"
+            )
+        places[tensor.name] = i
     columns: dict[str, object] = {
         "tensor": range(len(placed)),
         "name": [t.name for _, t in placed],
@@ -141,7 +142,7 @@ def _place(tensor: TensorInfo) -> tuple[int, str]:
 
 
 def _experts_in(tensor: TensorInfo) -> int | None:
-    """How many experts are stacked: the last axis of `ffn_*_exps.weight` (2), `.bias` (1), `.scale` (0)."""
+    """How many experts a tensor stacks: the size of axis 2 of `ffn_*_exps.weight`, 1 of `.bias`, 0 of `.scale`."""
     stem, _, kind = tensor.name.rpartition(".")
     if not stem.endswith("exps") or not component_of(tensor.name).startswith("expert_"):
         return None
@@ -151,51 +152,63 @@ def _experts_in(tensor: TensorInfo) -> int | None:
 # Splits
 
 
-def _all_splits(given: GgufFile) -> tuple[GgufFile, ...]:
-    """The files of the model that `given` belongs to, in order; alone when it is not split."""
-    count = _count(given, "split.count") or 1
+def _all_splits(header: GgufFile) -> tuple[GgufFile, ...]:
+    """All files of the model that `header` belongs to, in order; `header` alone when the model is not split."""
+    count = _count(header, "split.count") or 1
     if count == 1:
-        return (given,)
+        return (header,)
     if count > _MAX_SPLITS:
-        raise ModelFormatError(f"{given.path}: split.count is {count}, more than file names can number")
-    number = _count(given, "split.no")
-    match = _SPLIT_NAME.fullmatch(given.path.name)
+        raise ModelFormatError(
+            f"{header.path}: split.count is {count}, but a model has at most {_MAX_SPLITS} splits; the file is broken,"
+            " get it anew"
+        )
+    number = _count(header, "split.no")
+    match = _SPLIT_NAME.fullmatch(header.path.name)
     if match is None or number is None or (int(match["number"]), int(match["count"])) != (number + 1, count):
         nth = (number or 0) + 1
         wanted = f"NAME-{nth:05d}-of-{count:05d}.gguf"
-        raise ModelFormatError(f"{given.path}: is file {nth} of a model split in {count}; it must be called {wanted}")
-    paths = [given.path.with_name(f"{match['stem']}-{i + 1:05d}-of-{count:05d}.gguf") for i in range(count)]
+        raise ModelFormatError(
+            f"{header.path}: is file {nth} of a model that is split into {count} files; rename it to {wanted}"
+        )
+    paths = [header.path.with_name(f"{match['stem']}-{i + 1:05d}-of-{count:05d}.gguf") for i in range(count)]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
         raise ModelFormatError(
-            f"{given.path}: the model is split in {count} files, and {len(missing)} are missing beside it:"
-            f" {', '.join(missing[:5])}{' …' if missing[5:] else ''}; get them too"
+            f"{header.path}: the model is split into {count} files, and {len(missing)} of them are missing in its"
+            f" folder: {', '.join(missing[:5])}{' …' if missing[5:] else ''}; put them there"
         )
-    files = tuple(given if path == given.path else read_header(path) for path in paths)
+    files = tuple(header if path == header.path else read_header(path) for path in paths)
     for i, file in enumerate(files):
         if (_count(file, "split.no"), _count(file, "split.count")) != (i, count):
-            raise ModelFormatError(f"{file.path}: split.no or split.count is not that of its name")
+            raise ModelFormatError(
+                f"{file.path}: split.no or split.count differs from the file name; get the file anew, or restore its"
+                " name"
+            )
     promised = _count(files[0], "split.tensors.count")
-    found = sum(len(file.tensors) for file in files)
-    if promised is not None and promised != found:
+    n_found = sum(len(file.tensors) for file in files)
+    if promised is not None and promised != n_found:
         raise ModelFormatError(
-            f"{files[0].path}: promises {promised} tensors, its {count} files hold {found}; get them anew"
+            f"{files[0].path}: announces {promised} tensors, but its {count} files hold {n_found}; get the files anew"
         )
     return files
 
 
 def _count(file: GgufFile, key: str) -> int | None:
-    """The whole number under `key`; None when it is absent or an array."""
+    """The count under the metadata key `key`; None when it is absent or an array."""
     value = file.metadata.get(key)
     if value is None or isinstance(value, dict):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ModelFormatError(f"{file.path}: the metadata {key!r} is {value!r}, not a count; the file is broken")
+        raise ModelFormatError(
+            f"{file.path}: the metadata {key!r} is {value!r}, not a count; the file is broken, get it anew"
+        )
     return value
 
 
 def _text(file: GgufFile, key: str) -> str | None:
     value = file.metadata.get(key)
     if value is not None and not isinstance(value, str):
-        raise ModelFormatError(f"{file.path}: the metadata {key!r} is {value!r}, not a text; the file is broken")
+        raise ModelFormatError(
+            f"{file.path}: the metadata {key!r} is {value!r}, not a text; the file is broken, get it anew"
+        )
     return value

@@ -1,4 +1,4 @@
-"""One GGUF file: its header and tensor list, never the data.
+"""Reads the header and the tensor list of one GGUF file, never the data.
 
     "GGUF" u32 version, u64 n_tensors, u64 n_pairs      little-endian, version 2 or 3
     n_pairs   × { string key, u32 type, value }         string: u64 length, UTF-8 bytes
@@ -6,7 +6,7 @@
     padding to general.alignment (32 when not given)
     data      tensor offsets count from here
 
-Every length and count is held against the bytes that remain before anything is read for it.
+Every length and count is checked against the bytes that remain before it is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BOOL, _STRING, _ARRAY = 7, 8, 9
 _MAX_DIMS = 4  # GGML_MAX_DIMS
 _MAX_NAME = 63  # GGML_MAX_NAME less its closing zero
 _MAX_KEY = 65535  # the GGUF specification's limit
-_MAX_TEXT = 4096  # a longer metadata string (a chat template) is kept as its length
+_MAX_TEXT = 4096  # of a longer metadata string (a chat template) only the length is kept
 _ALIGNMENT = 32  # GGUF_DEFAULT_ALIGNMENT
 _LEAST_PAIR = 8 + 4 + 1  # empty key, type, one byte
 _LEAST_TENSOR = 8 + 4 + 4 + 8  # empty name, no dimension, type, offset
@@ -39,7 +39,7 @@ _LEAST_TENSOR = 8 + 4 + 4 + 8  # empty name, no dimension, type, offset
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor as its file lists it; the offset counts from the begin of the file."""
+    """A tensor as its file lists it; `offset` counts from the begin of the file, in bytes."""
 
     name: str
     dtype: str
@@ -50,7 +50,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class GgufFile:
-    """What the header of one file says; `alignment` is what its tensors begin at multiples of, in bytes."""
+    """The header of one file. Its data begin at `data_begin`; tensors begin at multiples of `alignment` bytes."""
 
     path: Path
     size_bytes: int
@@ -61,7 +61,7 @@ class GgufFile:
 
 
 def opened(path: Path) -> BinaryIO:
-    """The file, open for reading. Raises ModelFormatError."""
+    """The file, open for reading. Raises ModelFormatError when it cannot be opened."""
     try:
         return path.open("rb")
     except OSError as error:
@@ -69,7 +69,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def read_header(path: Path) -> GgufFile:
-    """Read the header of one file. Raises ModelFormatError."""
+    """Read the header of one file. Raises ModelFormatError when it cannot be read or is broken."""
     try:
         with opened(path) as stream:
             return _header(_Cursor(path, stream))
@@ -80,27 +80,29 @@ def read_header(path: Path) -> GgufFile:
 def _header(cursor: _Cursor) -> GgufFile:
     magic = cursor.take(4, "the magic number")
     if magic != b"GGUF":
-        raise ModelFormatError(f"{cursor.path}: is not a GGUF file: it begins with {magic!r}, not b'GGUF'")
+        raise ModelFormatError(
+            f"{cursor.path}: is not a GGUF file: it begins with {magic!r}, not b'GGUF'; name a GGUF model"
+        )
     version = cursor.number("<I", "the version")
     if version not in (2, 3):
         foreign = version & 0xFFFF == 0 and version > 0
         kind = "big-endian" if foreign else f"version {version}"
         raise ModelFormatError(
-            f"{cursor.path}: is a {kind} GGUF file, and little-endian versions 2 and 3 are read; convert it"
+            f"{cursor.path}: is a {kind} GGUF file; tracegen reads little-endian versions 2 and 3; convert the file"
         )
     n_tensors = cursor.number("<Q", "the number of tensors")
     n_pairs = cursor.number("<Q", "the number of metadata pairs")
     least = n_tensors * _LEAST_TENSOR + n_pairs * _LEAST_PAIR
     if least > cursor.remain:
         raise cursor.broken(
-            f"announces {n_tensors} tensors and {n_pairs} metadata pairs,"
-            f" at least {least} bytes, and {cursor.remain} remain"
+            f"the header announces {n_tensors} tensors and {n_pairs} metadata pairs, which take at least {least} bytes,"
+            f" but {cursor.remain} remain"
         )
     metadata: dict[str, object] = {}
     for _ in range(n_pairs):
         key = cursor.text("a metadata key", _MAX_KEY)
         if key in metadata:
-            raise cursor.broken(f"the metadata key {key!r} is there twice")
+            raise cursor.broken(f"the metadata key {key!r} occurs twice")
         metadata[key] = cursor.value(key)
     infos = [cursor.tensor() for _ in range(n_tensors)]
     try:
@@ -116,7 +118,7 @@ def _header(cursor: _Cursor) -> GgufFile:
 
 
 def alignment_in(metadata: Mapping[str, object]) -> int:
-    """The alignment of a file's tensors in bytes. Raises ValueError when it is not a power of two."""
+    """The alignment of a file's tensors, in bytes. Raises ValueError when it is not a power of two."""
     value = metadata.get("general.alignment", _ALIGNMENT)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value & (value - 1):
         raise ValueError(f"general.alignment is {value!r}, not a power of two")
@@ -124,7 +126,7 @@ def alignment_in(metadata: Mapping[str, object]) -> int:
 
 
 def _check_places(cursor: _Cursor, tensors: tuple[TensorInfo, ...], data_begin: int, alignment: int) -> None:
-    """Tensors begin aligned, lie apart from each other, and end within the file."""
+    """Raises ModelFormatError for a tensor that is not aligned, overlaps another, or ends beyond the file."""
     before: TensorInfo | None = None
     for tensor in sorted(tensors, key=lambda t: (t.offset, t.size_bytes)):
         if (tensor.offset - data_begin) % alignment:
@@ -171,7 +173,7 @@ class _Cursor:
         self.need(n_bytes, what)
         taken = self.stream.read(n_bytes)
         if len(taken) != n_bytes:
-            raise self.broken(f"{what} could not be read whole: the file changes while it is read")
+            raise self.broken(f"only {len(taken)} of the {n_bytes} bytes of {what} were read, as the file is changing")
         self.position += n_bytes
         return taken
 
@@ -187,7 +189,7 @@ class _Cursor:
     def text(self, what: str, longest: int) -> str:
         length = self.number("<Q", f"the length of {what}")
         if length > longest:
-            raise self.broken(f"{what} of {length} bytes, and {longest} are allowed")
+            raise self.broken(f"{what} has {length} bytes, but at most {longest} are allowed")
         return self.decoded(self.take(length, what), what)
 
     def decoded(self, data: bytes, what: str) -> str:
@@ -211,13 +213,13 @@ class _Cursor:
 
     def scalar(self, kind: int, what: str) -> object:
         if kind not in _SCALARS:
-            raise self.broken(f"{what} is of type {kind}, which GGUF does not have")
+            raise self.broken(f"{what} has the type {kind}, which GGUF does not define")
         layout = _SCALARS[kind][1]
         (value,) = struct.unpack(layout, self.take(struct.calcsize(layout), what))
         if kind != _BOOL:
             return value
         if value > 1:
-            raise self.broken(f"{what} is {value}, and a bool is 0 or 1")
+            raise self.broken(f"{what} is {value}, but a bool must be 0 or 1")
         return bool(value)
 
     def array(self, key: str) -> dict[str, object]:
@@ -230,7 +232,7 @@ class _Cursor:
                 self.skip(self.number("<Q", f"a length in {what}"), f"an element of {what}")
             return {"array": "string", "n": n}
         if kind not in _SCALARS:
-            raise self.broken(f"{what} has elements of type {kind}; scalars and strings are allowed")
+            raise self.broken(f"{what} has elements of type {kind}; only scalars and strings are allowed")
         name, layout = _SCALARS[kind]
         self.skip(n * struct.calcsize(layout), what)
         return {"array": name, "n": n}
@@ -240,19 +242,20 @@ class _Cursor:
         name = self.text("a tensor name", _MAX_NAME)
         n_dims = self.number("<I", f"the dimensions of {name!r}")
         if n_dims > _MAX_DIMS:
-            raise self.broken(f"the tensor {name!r} has {n_dims} dimensions, and {_MAX_DIMS} are the most")
+            raise self.broken(f"the tensor {name!r} has {n_dims} dimensions, but at most {_MAX_DIMS} are allowed")
         sizes = [self.number("<Q", f"the shape of {name!r}") for _ in range(n_dims)]
         ne0, ne1, ne2, ne3 = sizes + [1] * (_MAX_DIMS - n_dims)
         kind = self.number("<I", f"the type of {name!r}")
         if kind not in GGML_TYPES:
-            raise self.broken(f"the tensor {name!r} is of ggml type {kind}, which this tracegen does not know")
+            raise ModelFormatError(
+                f"{self.path}, offset {self.position}: tensor {name!r} has the ggml type {kind}, which this tracegen"
+                " does not know: the file is broken or too new; get it anew, or convert it"
+            )
         dtype, block, block_bytes = GGML_TYPES[kind]
         if ne0 % block:
-            raise self.broken(
-                f"the tensor {name!r} has rows of {ne0} elements, and {dtype} needs whole blocks of {block}"
-            )
+            raise self.broken(f"the tensor {name!r} has rows of {ne0} elements, but {dtype} needs multiples of {block}")
         size = prod((ne0, ne1, ne2, ne3)) // block * block_bytes
         offset = self.number("<Q", f"the offset of {name!r}")
         if max(ne0, ne1, ne2, ne3, size, offset) >= 1 << 62:
-            raise self.broken(f"the tensor {name!r} has the absurd shape {sizes} or offset {offset}")
+            raise self.broken(f"the tensor {name!r} has an impossible shape {sizes} or offset {offset}")
         return name, dtype, (ne0, ne1, ne2, ne3), offset, size

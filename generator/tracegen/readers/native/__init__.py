@@ -1,1 +1,1 @@
-"""The reader of the tracer's own files."""
+"""Reads the files of tracegen's own tracer."""

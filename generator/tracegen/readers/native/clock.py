@@ -1,4 +1,4 @@
-"""From the ticks that events are timed by to nanoseconds of CLOCK_MONOTONIC."""
+"""Converts the ticks of events to nanoseconds of CLOCK_MONOTONIC."""
 
 from __future__ import annotations
 
@@ -10,47 +10,50 @@ import numpy as np
 from tracegen.errors import TraceFormatError
 
 MONOTONIC, TSC = 0, 1
-_SLACK_NS = 1_000_000  # two threads may note their moments in either order
+_SLACK_NS = 1_000_000  # two threads may write their moments in either order
 LONGEST_NS = 1 << 55  # 417 days
-_MOST_TICKS = 1 << 57  # as long at 4 GHz
-_UNEVEN_NS = 10_000_000  # what a moment that was noted late cannot explain
+_MOST_TICKS = 1 << 57  # 417 days at 4 GHz
+_UNEVEN_NS = 10_000_000  # more than the delay between reading a moment's two clocks
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Moments noted in ticks and in ns, ascending in both; `None`: a tick is a nanosecond."""
+    """Moments recorded both in ticks and in ns, ascending int64; both None when a tick is a nanosecond."""
 
     ticks: np.ndarray | None
     ns: np.ndarray | None
 
     def ns_of(self, ticks: np.ndarray) -> np.ndarray:
-        """The times of `ticks` in ns (both int64), a straight line between moments, rounded down.
+        """The times of `ticks` in ns (both int64), interpolated linearly between moments and rounded down.
 
-        Whole numbers decide, so that the last nanosecond is right after days, too, and ascending ticks give
-        ascending times. Beyond the first and the last moment the clock is taken to run as it did on the whole.
-        Raises TraceFormatError for a time that cannot be, or when fewer than two moments are known.
+        Integer arithmetic keeps the result exact even after days; ascending ticks give ascending times. Before the
+        first and after the last moment the average rate of the run applies. Raises TraceFormatError for a time that
+        is impossibly far from every moment, or when fewer than two moments are known.
         """
         if self.ticks is None or self.ns is None or not len(ticks):
             return ticks
         if len(self.ticks) < 2 or self.ns[-1] <= self.ns[0]:
             raise TraceFormatError(
-                f"{len(self.ticks)} moments (TT_CLOCK) are noted; the ticks of events cannot be told in nanoseconds"
+                f"the trace holds {len(self.ticks)} moments (TT_CLOCK), and ticks become nanoseconds only between two "
+                "that differ; record it again with TENSOR_TRACE_CLOCK=monotonic"
             )
         whole_ticks, whole_ns = self.ticks[-1:] - self.ticks[0], self.ns[-1:] - self.ns[0]
         beyond = max(int(self.ticks[0]) - int(ticks.min()), int(ticks.max()) - int(self.ticks[-1]))
         if beyond * int(whole_ns[0]) >= LONGEST_NS * int(whole_ticks[0]):
-            raise TraceFormatError("an event lies so far from every known moment that its time cannot be")
-        # One stretch before the first moment and one after each; the outer two have the rate of the whole.
+            raise TraceFormatError(
+                "an event lies further from every known moment than a run can last; the trace was changed"
+            )
+        # One stretch before the first moment and one after each; the outer two have the average rate of the run.
         of_ticks = np.concatenate([whole_ticks, np.diff(self.ticks), whole_ticks])
         of_ns = np.concatenate([whole_ns, np.diff(self.ns), whole_ns])
         stretch = np.searchsorted(self.ticks, ticks, "right")
         moment = np.maximum(stretch - 1, 0)
-        made: np.ndarray = scaled(ticks - self.ticks[moment], of_ns[stretch], of_ticks[stretch])
-        made += self.ns[moment]
-        return made
+        ns: np.ndarray = scaled(ticks - self.ticks[moment], of_ns[stretch], of_ticks[stretch])
+        ns += self.ns[moment]
+        return ns
 
     def length_ns(self, ticks: float) -> float:
-        """How long so many ticks are, by the rate of the whole run; NaN when fewer than two moments are known."""
+        """The duration of `ticks` in ns, by the average rate of the run; NaN when fewer than two moments are known."""
         if self.ticks is None or self.ns is None:
             return ticks
         if len(self.ticks) < 2:
@@ -59,34 +62,37 @@ class Clock:
 
     @property
     def uneven_ns(self) -> int:
-        """How far the two clocks went apart where one of them stood: a machine that slept while its counter ran on.
+        """By how many ns the two clocks drifted apart where one stood still, as when the machine slept.
 
-        In such a stretch the straight line is wrong. 0 where they went along together.
+        Interpolated times are wrong in such a stretch. 0 when both clocks ran at one rate.
         """
         if self.ticks is None or self.ns is None or len(self.ticks) < 2:
             return 0
         ticks, ns = np.diff(self.ticks).astype(float), np.diff(self.ns).astype(float)
-        order = np.argsort(ns / ticks)  # the usual rate is that of half of the time: short stretches are told badly
+        order = np.argsort(ns / ticks)  # median rate, weighted by time: the rate of a short stretch is imprecise
         usual = (ns / ticks)[order][np.searchsorted(np.cumsum(ns[order]), ns.sum() / 2)]
         apart = abs(ns - ticks * usual)
         return int(apart[apart > np.maximum(_UNEVEN_NS, ns / 100)].sum())
 
 
 def scaled(amount: np.ndarray, numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """`amount * numerator / denominator`, rounded down, of int64 arrays whose product may need 128 bits.
+    """`amount * numerator / denominator`, rounded down, for int64 arrays whose product may need 128 bits.
 
-    The result is right where it lies within +-2**55 and the denominators are positive and below 2**57. A float64 is
-    then wrong by less than 32, so what it leaves of the product is less than 32 denominators and fits 64 bits:
-    arithmetic modulo 2**64 gives it, although both products overflow.
+    The result is exact where it lies within +-2**55 and the denominators are positive and below 2**57. A float64
+    quotient is then wrong by less than 32, so the remainder is less than 32 denominators and fits 64 bits. Arithmetic
+    modulo 2**64 gives that remainder, although both products overflow.
     """
     near = np.floor(amount * (numerator / denominator)).astype(np.int64)
     left = amount * numerator - near * denominator
-    made: np.ndarray = near + left // denominator
-    return made
+    quotient: np.ndarray = near + left // denominator
+    return quotient
 
 
 def clock_of(kind: int, moments: Sequence[tuple[int, int]]) -> Clock:
-    """The clock of a run from its (ticks, ns) moments. Raises TraceFormatError when time ran both ways, or too long."""
+    """The clock of a run from its (ticks, ns) moments.
+
+    Raises TraceFormatError when the ticks or the ns run backwards, or last longer than a run can.
+    """
     if kind == MONOTONIC:
         return Clock(None, None)
     ticks, first = np.unique(np.array([t for t, _ in moments], np.int64), return_index=True)

@@ -1,4 +1,7 @@
-"""What all threads of a native trace recorded: spans and index data, in ns, with passes and nodes of graphs."""
+"""All thread segments of a native trace as arrays: spans, and the row and expert numbers that ops used.
+
+Times are in ns; passes are pass_ids, nodes are nodes of the pass's graph.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tracegen.readers.native.recorded import Compute
 from tracegen.readers.native.segments import Segment
 from tracegen.readers.native.units import Openings, Ops, read_units, windows
 
-# Of the columns of Spans, in order: millions of rows, and numbers that were checked to fit.
+# The columns of Spans, in order. There are millions of rows, so types are small; every value was checked to fit.
 _SPAN_DTYPES: Mapping[str, type[np.generic]] = {
     "pass_id": np.int32, "node": np.int32, "thread": np.int32, "pool": np.uint16, "split": np.int32,
     "n_fused": np.uint16, "begin_ns": np.int64, "work_ns": np.int64, "barrier_ns": np.int64, "wait_ns": np.int64,
@@ -25,7 +28,7 @@ _SPAN_DTYPES: Mapping[str, type[np.generic]] = {
 class Spans:
     """One row per op and thread, by pass, node and thread: arrays of equal length, times in ns.
 
-    `pool` is the number of threads that the pool had, `n_fused` how many of the next nodes the op computed too.
+    `pool` is the number of threads in the pool; `n_fused` is how many of the following nodes the op also computed.
     """
 
     pass_id: np.ndarray
@@ -42,10 +45,10 @@ class Spans:
 
 @dataclass(frozen=True)
 class Indexes:
-    """Row numbers, expert numbers or weights that ops were about to use.
+    """Row numbers, expert numbers or expert weights that the tracer copied just before an op used them.
 
-    One entry per copy in `pass_id`, `node`, `what`, `ne0`, `n`, `took` (ticks); the numbers of
-    entry i are `values[first[i] : first[i] + n[i]]` (weights as float).
+    `pass_id`, `node`, `what`, `ne0`, `n` and `took` (ticks) have one entry per copy. The numbers of copy i are
+    `values[first[i] : first[i] + n[i]]`, as float64.
     """
 
     pass_id: np.ndarray
@@ -60,7 +63,7 @@ class Indexes:
 
 @dataclass(frozen=True)
 class Events:
-    """What all threads recorded."""
+    """What all threads recorded. The counts are numbers of events; `n_open` counts computes that never ended."""
 
     spans: Spans
     indexes: Indexes
@@ -73,7 +76,7 @@ class Events:
 def read_events(
     segments: Iterable[Segment], computes: Mapping[int, Compute], pass_ids: Mapping[int, int], clock: Clock
 ) -> Events:
-    """Read all thread segments; `pass_ids` leads from the tracer's pass numbers to ours.
+    """Read all thread segments; `pass_ids` maps the tracer's pass numbers to pass_ids.
 
     Raises TraceFormatError naming file and unit.
     """
@@ -89,34 +92,34 @@ def read_events(
         indexes.append((where, index_node, copies.what, copies.ne0, copies.n, copies.took, copies.values))
         back = int((moments[1:] < moments[:-1]).sum())
         counts += [len(moments), units.n_open, back, int((moments == 0).sum())]
-        del units, copies, openings, moments  # those of the next segment take their place
+        del units, copies, openings, moments  # frees their memory before the next segment is read
     n_events, n_open, not_monotone, zero_records = counts.tolist()
     return Events(_joined_spans(spans), _joined_indexes(indexes), n_events, n_open, not_monotone, zero_records)
 
 
 def _spans_of(segment: Segment, ops: Ops, openings: Openings, lookup: _Lookup, clock: Clock) -> dict[str, np.ndarray]:
-    """The columns of Spans of one thread, in the order in which it ran."""
-    made = {name: np.empty(len(ops.node), dtype) for name, dtype in _SPAN_DTYPES.items()}
+    """The columns of Spans for one thread, in the order in which its ops ran."""
+    columns = {name: np.empty(len(ops.node), dtype) for name, dtype in _SPAN_DTYPES.items()}
     for part in windows(len(ops.node)):
         begin_ticks, end_ticks, opening = ops.begin[part], ops.end[part], ops.opening[part]
         begin, end, following = (clock.ns_of(ticks) for ticks in (begin_ticks, end_ticks, ops.following[part]))
         took = end_ticks - begin_ticks
         barrier = scaled(ops.barrier[part], end - begin, np.maximum(took, 1))
         pass_id, node, split = lookup.place(segment, openings.compute, opening, ops.node[part], ops.n_fused[part])
-        columns = {
+        piece = {
             "pass_id": pass_id, "node": node, "thread": openings.thread[opening], "pool": openings.n_threads[opening],
             "split": split, "n_fused": ops.n_fused[part], "begin_ns": begin, "work_ns": end - begin - barrier,
             "barrier_ns": barrier,
-            # After the last op of an unfinished compute there is no next begin: no wait is known, 0 is the least.
+            # After the last op of an unfinished compute no event follows: the wait is unknown, and 0 is its minimum.
             "wait_ns": np.maximum(following - end, 0),
         }  # fmt: skip
-        for name, values in columns.items():
-            made[name][part] = values
-    return made
+        for name, values in piece.items():
+            columns[name][part] = values
+    return columns
 
 
 class _Lookup:
-    """Compute and node inside it -> pass_id, node of the pass's graph, and the scheduler's split."""
+    """Maps a compute and a node of it to the pass_id, the node of the pass's graph, and the scheduler's split."""
 
     def __init__(self, computes: Mapping[int, Compute], pass_ids: Mapping[int, int]) -> None:
         rows = sorted(computes.values(), key=lambda compute: compute.number)
@@ -135,9 +138,9 @@ class _Lookup:
         node: np.ndarray,
         n_fused: np.ndarray | int = 0,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """pass_id, node and split of each event; `computes` has those of the openings.
+        """pass_id, node and split of each event. `computes` holds the compute of each opening.
 
-        Raises TraceFormatError for a node nobody announced.
+        Raises TraceFormatError when the main segment does not list the compute, or the compute lacks the node.
         """
         compute_at = np.searchsorted(self._number, computes)
         announced = compute_at < len(self._number)
@@ -151,28 +154,36 @@ class _Lookup:
             placed = self._nodes[first + node]
             if ((placed >= 0) & (self._nodes[first + last] == placed + n_fused)).all():
                 return self._pass_id[at], placed, self._split[at]
-        raise TraceFormatError(f"{segment.name}: an op belongs to a compute or node the main segment does not know")
+        raise TraceFormatError(
+            f"{segment.name}: an op belongs to a compute or node that the main segment does not know; record it again"
+        )
 
 
 def _joined_spans(parts: list[dict[str, np.ndarray]]) -> Spans:
-    """The spans of all threads in order, one column after the other: there is never more than one of them twice.
+    """The spans of all threads, sorted by pass, node and thread.
 
-    Raises TraceFormatError when a thread ran a node twice in one pass. Empties `parts`.
+    Joins and sorts one column at a time, and empties `parts`, so that at most one column is in memory twice.
+    Raises TraceFormatError when a thread ran a node twice in one pass.
     """
     joined = {
         name: np.concatenate([np.zeros(0, dtype), *(part.pop(name) for part in parts)])
         for name, dtype in _SPAN_DTYPES.items()
     }
     order = _order(joined["pass_id"], joined["node"], joined["thread"])
-    made = Spans(**{name: joined.pop(name)[order] for name in _SPAN_DTYPES})
-    same = (made.pass_id[1:] == made.pass_id[:-1]) & (made.node[1:] == made.node[:-1])
-    if (same & (made.thread[1:] == made.thread[:-1])).any():
-        raise TraceFormatError("a thread ran a node twice in one pass; the segments do not belong together")
-    return made
+    spans = Spans(**{name: joined.pop(name)[order] for name in _SPAN_DTYPES})
+    same = (spans.pass_id[1:] == spans.pass_id[:-1]) & (spans.node[1:] == spans.node[:-1])
+    if (same & (spans.thread[1:] == spans.thread[:-1])).any():
+        raise TraceFormatError(
+            "a thread ran a node twice in one pass; the segments do not belong together, or the trace was changed"
+        )
+    return spans
 
 
 def _order(pass_id: np.ndarray, node: np.ndarray, thread: np.ndarray) -> np.ndarray:
-    """What sorts spans by pass, node and thread: one number each where it fits, as each thread's come in order."""
+    """The order that sorts spans by pass, node and thread.
+
+    Where the three fit one int64, they are sorted as one: that is faster, as the spans of a thread are nearly sorted.
+    """
     widths = [int(column.max(initial=0)) + 1 for column in (pass_id, node, thread)]
     if math.prod(widths) < 1 << 63:
         key = pass_id.astype(np.int64)
@@ -184,7 +195,7 @@ def _order(pass_id: np.ndarray, node: np.ndarray, thread: np.ndarray) -> np.ndar
 
 
 def _joined_indexes(parts: list[tuple[np.ndarray, ...]]) -> Indexes:
-    """All copies. Raises TraceFormatError when an op's numbers were copied twice."""
+    """The copies of all threads. Raises TraceFormatError when the numbers of one op were copied twice."""
     none = np.zeros(0, np.int64)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [none] * 6 + [np.zeros(0)]
     pass_id, node, what, ne0, n, took = (column.astype(np.int64) for column in columns[:6])

@@ -1,4 +1,4 @@
-"""graphs, graph_nodes and graph_edges from the graphs of a native trace."""
+"""The tables `graphs`, `graph_nodes` and `graph_edges` from the graphs of a native trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = np.array(["noop", "op", "op"], object)  # by `computes`: 0 noop, 1 op, 
 
 
 def graph_tables(records: Records) -> dict[str, pd.DataFrame]:
-    """The three tables of all graphs, in the order in which they were first met."""
+    """The three tables of all graphs, in the order in which they first ran."""
     graphs, nodes, edges = [], [], []
     for graph, (n_nodes, raw) in sorted(records.graphs.items()):
         graphs.append(
@@ -31,12 +31,12 @@ def graph_tables(records: Records) -> dict[str, pd.DataFrame]:
 
 
 def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Arrays, not columns of pandas, of which thousands of graphs would take minutes."""
+    """One array per column: joining pandas columns would take minutes for thousands of graphs."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
 
 
 def _topology(n_nodes: int, raw: np.ndarray, records: Records) -> str:
-    """Hash of operations, types, operands and names: what one drawing shows, sizes left out."""
+    """Hash of the operations, types, operands and names of a graph, without its sizes."""
     digest = hashlib.sha256(str(n_nodes).encode())
     for column in ("op", "name", "dtype"):
         texts = [records.strings[int(number)] for number in raw[column]]

@@ -1,4 +1,4 @@
-"""Weights whose place nobody told: an attached tracer sees them in memory, and knows them by their names."""
+"""Weights that an attached tracer saw in memory: their place in the model file is found by their names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _WEIGHTS = BUFFER_USAGES.index("weights")
 
 
 def named_weights(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> list[Weight]:
-    """The weights that graphs read from buffers of weights and that no record places, each once.
+    """The weights that graphs read from buffers of weights and that no weight record places, each once.
 
-    llama.cpp reads a file into memory without telling ggml from where; in the model of its context a tensor's
-    name says it. Tensors whose name or size the model does not have are left out: nothing is guessed.
+    When llama.cpp reads a file into memory, ggml does not learn the file offset. The tensor's name, looked up in the
+    model of the context, gives it. A tensor whose name or size the model lacks is left out: nothing is guessed.
     """
     where = tensors.merge(files[["file", "model", "split_index"]], on="file")
     known = {
@@ -24,27 +24,27 @@ def named_weights(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) 
             strict=True,
         )
     }
-    told = {weight.address for weight in records.weights}
+    placed_addresses = {weight.address for weight in records.weights}
     model_of = {context: load for context, load, *_ in records.contexts}
-    made: dict[int, Weight] = {}
+    weights: dict[int, Weight] = {}
     for placement, model in _models_of_placements(records, model_of).items():
         graph, places, _ = records.placements[placement]
         n_nodes, raw = records.graphs[graph]
         for at in range(n_nodes, len(places)):
             address, size = int(places["address"][at]), int(raw["size_bytes"][at])
             split, offset, expected = known.get((model, records.text(int(raw["name"][at]))), (0, 0, -1))
-            if expected == size and address not in told and _holds_weights(records, places[at]):
+            if expected == size and address not in placed_addresses and _holds_weights(records, places[at]):
                 name = records.text(int(raw["name"][at]))
-                made[address] = Weight(model, name, split, False, offset, size, address)
-    return list(made.values())
+                weights[address] = Weight(model, name, split, False, offset, size, address)
+    return list(weights.values())
 
 
 def _models_of_placements(records: Records, model_of: dict[int, int]) -> dict[int, int]:
-    made = {}
-    for one in records.passes.values():
-        if one.placement is not None and one.context in model_of:
-            made[one.placement] = model_of[one.context]
-    return made
+    models = {}
+    for p in records.passes.values():
+        if p.placement is not None and p.context in model_of:
+            models[p.placement] = model_of[p.context]
+    return models
 
 
 def _holds_weights(records: Records, place: np.void) -> bool:

@@ -1,4 +1,4 @@
-"""spans and ops: what each thread did in each node, and what became of every node of every pass."""
+"""The tables `spans` (one row per op and thread) and `ops` (one row per node of each pass)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STATE: Mapping[str | None, int] = {None: -1, **{state: code for code, state in 
 
 
 def span_table(spans: Spans) -> pd.DataFrame:
-    """The table, of the same memory as `spans`."""
+    """The table `spans`; it shares the memory of `spans`."""
     names = ("pass_id", "node", "thread", "begin_ns", "work_ns", "barrier_ns", "wait_ns")
     return contract.frame("spans", {name: getattr(spans, name) for name in names})
 
@@ -24,18 +24,16 @@ def span_table(spans: Spans) -> pd.DataFrame:
 def op_table(
     records: Records, spans: Spans, ordered: Sequence[Pass], pass_ids: Mapping[int, int]
 ) -> tuple[pd.DataFrame, dict[str, object]]:
-    """The table, and how many ops lack a span of some thread.
+    """The table `ops`, and two counts: ops without a span of every thread, and ops without a state.
 
-    `pass_ids` leads from the numbers of the recorded passes to their places in `ordered`.
-
-    Each column is made by itself and in the type that it is stored in: one of 64 bits more is as large as a fifth
-    of the table.
+    `pass_ids` maps the tracer's pass numbers to places in `ordered`. Each column is built alone, in the type that is
+    stored: an extra column of 64 bits takes as much memory as a fifth of the table.
     """
     rows, first_row = _op_rows(records, ordered)
     n = len(rows["node"])
     new_node = np.ones(len(spans.node), bool)
     new_node[1:] = (spans.pass_id[1:] != spans.pass_id[:-1]) | (spans.node[1:] != spans.node[:-1])
-    first = np.flatnonzero(new_node)  # of the spans of each op that ran
+    first = np.flatnonzero(new_node)  # first span of each op that ran
     at = first_row[spans.pass_id[first]] + spans.node[first]
     n_threads = np.diff(first, append=len(new_node))
     ran = np.zeros(n, bool)
@@ -46,9 +44,9 @@ def op_table(
     computes, empty = rows.pop("computes"), rows.pop("empty")
     state[computes == 0] = _STATE["noop"]
     state[computes == 2] = _STATE["off"]
-    other = elsewhere(records, pass_ids, first_row, computes)
+    off_cpu = elsewhere(records, pass_ids, first_row, computes)
     done = ran.copy()
-    done[other.at] = True
+    done[off_cpu.at] = True
     state[done] = np.where(empty[done], _STATE["empty"], _STATE["executed"])
     state[is_fused] = _STATE["fused"]
     accounting: dict[str, object] = {
@@ -64,14 +62,14 @@ def op_table(
     backend = np.where(ran | is_fused, np.int8(0), np.int8(-1))
     split, basis = np.zeros(n, np.int32), np.where(ran, np.int8(0), np.int8(2))
     split[at] = spans.split[first]
-    there = np.flatnonzero(~ran[other.at])  # of those that no thread of ours told about
-    backend[other.at[there]], split[other.at[there]] = other.backend[there] + 1, other.split[there]
-    basis[other.at[there]] = 3
+    there = np.flatnonzero(~ran[off_cpu.at])  # of those that no thread of ours told about
+    backend[off_cpu.at[there]], split[off_cpu.at[there]] = off_cpu.backend[there] + 1, off_cpu.split[there]
+    basis[off_cpu.at[there]] = 3
     columns = {
         **rows,
         "state": contract.coded("ops", "state", state),
         "fused_into": pd.arrays.IntegerArray(np.where(is_fused, fused_into, 0), ~is_fused),
-        "backend": pd.Categorical.from_codes(backend, pd.Index([CPU, *other.names])),
+        "backend": pd.Categorical.from_codes(backend, pd.Index([CPU, *off_cpu.names])),
         "split": pd.arrays.IntegerArray(split, ~done),
         "n_threads": _at(at, n_threads.astype(np.int32), ran),
         "begin_ns": _at(at, begin_ns, ran),
@@ -82,7 +80,7 @@ def op_table(
 
 
 def _op_rows(records: Records, ordered: Sequence[Pass]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """One row per node of each pass, in order, with what the graph says of it; the first row of each pass.
+    """The columns that passes and graphs give, one row per node of each pass; and the first row of each pass.
 
     Columns: pass_id and node (int32), computes (uint8), empty (bool).
     """
@@ -104,19 +102,19 @@ def _op_rows(records: Records, ordered: Sequence[Pass]) -> tuple[dict[str, np.nd
 
 
 def _fused(spans: Spans, first_row: np.ndarray, n: int) -> np.ndarray:
-    """For each op row the node whose kernel computed it, or -1: int32."""
-    made = np.full(n, -1, np.int32)
+    """For each row of the ops table the node into which the op was fused, or -1; int32."""
+    fused_into = np.full(n, -1, np.int32)
     fusing = np.flatnonzero(spans.n_fused)
     node, n_fused = spans.node[fusing], spans.n_fused[fusing]
     at = first_row[spans.pass_id[fusing]] + node
     for step in range(1, int(n_fused.max(initial=0)) + 1):
         chosen = n_fused >= step
-        made[at[chosen] + step] = node[chosen]
-    return made
+        fused_into[at[chosen] + step] = node[chosen]
+    return fused_into
 
 
 def _at(at: np.ndarray, values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
-    """`values` in the rows `at`, which are those where `known` holds; null in all others."""
-    made = np.zeros(len(known), values.dtype)
-    made[at] = values
-    return pd.arrays.IntegerArray(made, ~known)
+    """A column with `values` in the rows `at` and null elsewhere; `known` is true exactly in those rows."""
+    column = np.zeros(len(known), values.dtype)
+    column[at] = values
+    return pd.arrays.IntegerArray(column, ~known)

@@ -1,4 +1,4 @@
-"""What each pass was for: recorded where llama.cpp says it, inferred from what its calls asked for, else null."""
+"""The kind of each pass: recorded where llama.cpp states it, inferred from its calls otherwise, or null."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 from tracegen.readers.native.recorded import ENCODER, OUTSIDE, WARMUP, Pass
 
-MOST_DRAFTED = 64  # token rows of a call that checks a draft; a longer one may be anything
+MOST_DRAFTED = 64  # most token rows of a call that checks a draft; a longer call is not taken for one
 
 Kind = tuple[str | None, str | None, int | None]  # kind, basis, produced token
 
 
 @dataclass
 class _Call:
-    """One llama_decode: the passes of its ubatches, in order."""
+    """One call of llama_decode: the passes of its ubatches, in order."""
 
     context: int | None
     passes: list[Pass]
-    n_outside: int  # passes that no ubatch asked for (a shift of the KV cache, say) before it
+    n_outside: int  # number of earlier passes without a ubatch, such as a shift of the KV cache
     kind: str = "mixed"
 
     @property
     def sequence(self) -> int:
-        """Of the first row; below 0 when it was not recorded."""
+        """Sequence of the first token row; negative when not recorded."""
         rows = self.passes[0].tokens
         return int(rows["sequence"][0]) if len(rows) else -1
 
@@ -37,7 +37,7 @@ class _Call:
 
     @property
     def position(self) -> int:
-        """Position of the first row; below 0 when it was not recorded."""
+        """Position of the first token row; negative when not recorded."""
         rows = self.passes[0].tokens
         return int(rows["position"][0]) if len(rows) else -1
 
@@ -49,31 +49,33 @@ class _Call:
 def kinds_of(ordered: Sequence[Pass]) -> list[Kind]:
     """(kind, basis, produced token) of each pass, in the order of their begin.
 
-    Load, warm-up and encode are recorded, a graph that no ubatch asked for has no kind. A call of one sequence
-    that asks for the logits of its last row at most is `prompt`; one that feeds a single row after logits were
-    read in its context, and goes on where the sequence was, is `generate`; one that goes back reads the end of
-    another prompt. Where one context checks several rows at once and another generates beside it, the first
-    does `verify`, and all that the other does is `draft`. All else is `mixed`: several sequences, rows whose
-    logits are all asked for (perplexity, embeddings), single rows whose logits nobody reads. The pass of a
-    prompt or generate call whose logits were read produced a token; after a `verify`, or a `mixed` whose logits
-    were read, of the same context nobody knows how many there were.
+    Load, warm-up and encode are recorded. A pass without a ubatch has no kind. Others are inferred from their call:
+    - `prompt`: one sequence, logits requested for its last row at most.
+    - `generate`: a single row, after logits were read in its context, that continues the sequence at its next
+      position. A row at an earlier position is `prompt`: the end of another prompt.
+    - `verify` and `draft`: one context checks several rows at once while another generates; all calls of the other
+      are `draft`.
+    - `mixed`: everything else, such as several sequences, rows that all request logits (perplexity, embeddings), or
+      single rows whose logits nobody reads.
+    A pass of a prompt or generate call produced a token if its logits were read. After `verify`, or `mixed` whose
+    logits were read, the number of tokens in that context is unknown: its later passes have no produced token.
     """
     calls = _calls(ordered)
     _infer(calls)
     kind_of = {id(p): call for call in calls for p in call.passes}
-    made: list[Kind] = []
+    kinds: list[Kind] = []
     produced, lost = 0, set()
     for p in ordered:
         if p.is_load or p.flags & (OUTSIDE | WARMUP | ENCODER):
-            made.append(_recorded(p))
+            kinds.append(_recorded(p))
             continue
         call, token = kind_of[id(p)], None
         if call.kind == "verify" or (call.kind == "mixed" and any(part.logits_read for part in call.passes)):
             lost.add(p.context)
         elif call.kind in ("prompt", "generate") and p.logits_read and p.context not in lost:
             token, produced = produced, produced + 1
-        made.append((call.kind, "inferred", token))
-    return made
+        kinds.append((call.kind, "inferred", token))
+    return kinds
 
 
 def _recorded(p: Pass) -> Kind:
@@ -104,7 +106,7 @@ def _infer(calls: list[_Call]) -> None:
     for i, call in enumerate(calls):
         before = generating.get(call.context)
         key = call.context, call.sequence
-        if call.n_outside != n_outside:  # it may have moved all that was there
+        if call.n_outside != n_outside:  # such a pass may have moved every sequence
             ends.clear()
             n_outside = call.n_outside
         goes_on = call.position < 0 or ends.get(key, call.position) == call.position
@@ -112,7 +114,7 @@ def _infer(calls: list[_Call]) -> None:
         if call.kind in ("prompt", "generate") and call.position >= 0:
             ends[key] = call.position + call.n_rows
         else:
-            ends.pop(key, None)  # how many of its rows stay is not known
+            ends.pop(key, None)  # unknown, as some of its rows may be discarded
         if call.kind == "mixed" and before and _may_check(call):
             checks.setdefault(call.context, []).append(call)
         generating[call.context] = call.logits_read
@@ -122,13 +124,13 @@ def _infer(calls: list[_Call]) -> None:
     for call in calls:
         if call.context in drafting and call.kind in ("prompt", "generate"):
             call.kind = "draft"
-    for found in checks.values():
-        for call in found:
+    for context_checks in checks.values():
+        for call in context_checks:
             call.kind = "verify"
 
 
 def _kind(call: _Call, generating: bool | None, leads_to_logits: bool) -> str:
-    """`generating` is null for the first call of a context: a window may have begun in the middle."""
+    """The kind of a call; `generating` is None for the first call of a context, as a window may begin in the middle."""
     if not _is_one_sequence(call):
         return "mixed"
     if call.n_rows > 1:
@@ -141,10 +143,10 @@ def _kind(call: _Call, generating: bool | None, leads_to_logits: bool) -> str:
 
 
 def _may_check(call: _Call) -> bool:
-    """Whether the call may check a draft: a few rows of one sequence, not at its begin, all logits asked for."""
+    """Whether the call may check a draft: a few rows of one sequence, not at its begin, all requesting logits."""
     return _is_one_sequence(call) and 1 < call.n_rows == call.n_outputs <= MOST_DRAFTED and call.position > 0
 
 
 def _is_one_sequence(call: _Call) -> bool:
-    """Where an attached tracer could not see how many sequences there were (0), there may be several."""
+    """Whether all passes have one sequence. 0 means that an attached tracer could not see the number: not certain."""
     return all(p.n_sequences == 1 for p in call.passes)

@@ -1,4 +1,4 @@
-"""Where each tensor of a placement lay: in a file mapping, in a copy of file bytes, or in a buffer."""
+"""The table `placements`: whether each tensor lay in a file mapping, in a copy of file bytes, or in a buffer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ADDRESSES = 1 << 64
 def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
     """One row per tensor of each placement.
 
-    `disk`: the address lies in a file mapping that was alive. `copied`: it lies in
-    the memory llama.cpp gave to a weight that it copied. `buffer`: all else that has
-    an address. An address of a file the model does not list keeps a null file.
+    Its memory is `disk` when the address lies in a file mapping that was alive, `copied` when it lies in a copy of a
+    weight that llama.cpp made, `buffer` for any other address, and null without an address. `file` is null when no
+    model lists the mapped file.
     """
     parts = []
     known = _known(records, files, tensors)
@@ -47,14 +47,14 @@ def _joined(parts: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of addresses that do not overlap, by their begin; `order` leads to their places in what they came from."""
+    """Address ranges that do not overlap, sorted by begin; `order` holds the index of each in the list it came from."""
 
     order: np.ndarray
     begin: np.ndarray
     end: np.ndarray
 
     def holding(self, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which addresses lie in a range, and in which each of them does."""
+        """The indexes of the addresses that lie in a range, and for each of them the index of its range in the list."""
         if not len(self.order):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         at = np.searchsorted(self.begin, address, side="right") - 1
@@ -62,20 +62,21 @@ class _Ranges:
         return inside, self.order[at[inside]]
 
 
-def _ranges(found: list[tuple[int, int]]) -> _Ranges:
-    """From address and size of each."""
-    order = np.array(sorted(range(len(found)), key=lambda i: found[i][0]), np.int64)
-    begin = np.array([found[i][0] for i in order.tolist()], np.uint64)
-    return _Ranges(order, begin, begin + np.array([found[i][1] for i in order.tolist()], np.uint64))
+def _ranges(ranges: list[tuple[int, int]]) -> _Ranges:
+    """The ranges with these addresses and sizes."""
+    order = np.array(sorted(range(len(ranges)), key=lambda i: ranges[i][0]), np.int64)
+    begin = np.array([ranges[i][0] for i in order.tolist()], np.uint64)
+    return _Ranges(order, begin, begin + np.array([ranges[i][1] for i in order.tolist()], np.uint64))
 
 
 @dataclass(frozen=True)
 class _Known:
     """What is the same for all placements.
 
-    Of each copied weight and of each mapping: its file (-1: of no model), and how far an address in it lies from its
-    offset in that file (modulo 2**64, as addresses count). Of each buffer its base address (0: not recorded), of each
-    file begin, end and number of its tensors, by offset.
+    `copied` are the address ranges of copied weights. `copied_file` and `mapping_file` hold the file of each copied
+    weight or mapping (-1: a file of no model), `copied_apart` and `mapping_apart` its address minus its file offset
+    (modulo 2**64). `buffer_base` maps buffer numbers to addresses (0: not recorded), `tensors` maps files to begin,
+    end and number of their tensors, sorted by begin.
     """
 
     copied: _Ranges
@@ -110,7 +111,7 @@ def _extents(tensors: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 def _placement(
     number: int, graph: int, places: np.ndarray, sizes: np.ndarray, live: np.ndarray, mapped: _Ranges, known: _Known
 ) -> dict[str, Any]:
-    """The columns of one placement; `live` are the numbers of the mappings that `mapped` has the ranges of."""
+    """The columns of one placement. `mapped` holds the ranges of the mappings whose numbers are in `live`."""
     n = len(places)
     address = places["address"].astype(np.uint64)
     memory = np.full(n, None, object)
@@ -126,7 +127,7 @@ def _placement(
     buffer = places["buffer"].astype(np.int64)
     in_buffer = (memory != "disk") & (buffer != NONE) & (address > 0)
     base = np.zeros(n, np.uint64)
-    base[in_buffer] = [known.buffer_base.get(one, 0) for one in buffer[in_buffer].tolist()]
+    base[in_buffer] = [known.buffer_base.get(buffer_number, 0) for buffer_number in buffer[in_buffer].tolist()]
     known_base = in_buffer & (base > 0) & (address >= base)
     return {
         "placement": np.full(n, number),
@@ -144,40 +145,41 @@ def _placement(
 
 
 def file_numbers(records: Records, files: pd.DataFrame) -> dict[str, int]:
-    """Path of a mapping -> file: by the weights llama.cpp placed in it, else by name.
+    """Path of a mapping -> number of the model file, or -1.
 
-    The process sees the path behind a symbolic link, the model may be named by the link.
+    The weights that llama.cpp placed in the mapping decide, else the file name. Names alone are not enough: the
+    process sees the target of a symbolic link, while the model may be named by the link.
     """
     names = dict(zip(files["path"], files["file"].astype(int), strict=True))
-    made = {mapping.path: names.get(PurePosixPath(mapping.path).name, -1) for mapping in records.mappings}
+    numbers = {mapping.path: names.get(PurePosixPath(mapping.path).name, -1) for mapping in records.mappings}
     mapped, splits = [weight for weight in records.weights if weight.mapped], _splits(files)
     for mapping in records.mappings:
         base = mapping.address - mapping.file_offset
         end = mapping.address + mapping.size_bytes
         inside = [w for w in mapped if mapping.address <= w.address < end and w.address - w.file_offset == base]
         if inside:
-            made[mapping.path] = splits.get((inside[0].load, inside[0].split_index), -1)
-    return made
+            numbers[mapping.path] = splits.get((inside[0].load, inside[0].split_index), -1)
+    return numbers
 
 
 def _splits(files: pd.DataFrame) -> dict[tuple[int, int], int]:
-    """Model and place among its splits -> file."""
+    """(Model, split_index) -> number of the file."""
     keys = zip(files["model"].tolist(), files["split_index"].tolist(), strict=True)
     return dict(zip(keys, files["file"].tolist(), strict=True))
 
 
 def _tensor_of(file: np.ndarray, offset: np.ndarray, known: _Known) -> np.ndarray:
-    """The model tensor that holds each (file, offset), or -1."""
-    made = np.full(len(file), -1, np.int64)
+    """The number of the model tensor that holds each (file, offset), or -1."""
+    tensors = np.full(len(file), -1, np.int64)
     for number, (begin, end, tensor) in known.tensors.items():
         mine = np.flatnonzero(file == number)
         at = np.searchsorted(begin, offset[mine], side="right") - 1
         ok = (at >= 0) & (offset[mine] < end[np.maximum(at, 0)])
-        made[mine[ok]] = tensor[at[ok]]
-    return made
+        tensors[mine[ok]] = tensor[at[ok]]
+    return tensors
 
 
 def _null_below_zero(values: np.ndarray, dtype: str) -> pd.Series:
-    made = pd.Series(pd.array(np.maximum(values, 0), dtype=dtype))
-    made[values < 0] = pd.NA
-    return made
+    column = pd.Series(pd.array(np.maximum(values, 0), dtype=dtype))
+    column[values < 0] = pd.NA
+    return column

@@ -1,4 +1,4 @@
-"""What the main segment of a native trace says, as plain Python values and arrays."""
+"""The records of the main segment of a native trace, as plain Python values and arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 NONE = 0xFFFFFFFF
-UNKNOWN = 0xFFFFFFFFFFFFFFFF  # a time that the kernel did not tell
+UNKNOWN = 0xFFFFFFFFFFFFFFFF  # a time that the kernel did not report
 
 NODE = np.dtype(
     [
@@ -26,10 +26,10 @@ BUFFER_USAGES = ("any", "weights", "compute", "work")
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the threads of a pass got processors, ns; None: not known.
+    """How the threads of a pass waited for processors and ran on them, in ns; None when not known.
 
-    `run_delay_ns` and `cpu_ns` are sums over threads, `blocked_ns` is the least of one that was there all the time.
-    They are counted over `counted_ns`: from just before the begin of the pass to just after its end.
+    `run_delay_ns` and `cpu_ns` are sums over threads. `blocked_ns` is the minimum over the threads that lived
+    throughout the pass. All count over `counted_ns`, from just before the begin of the pass to just after its end.
     """
 
     run_delay_ns: int | None = None
@@ -40,7 +40,7 @@ class Schedule:
 
 @dataclass
 class Pass:
-    """A pass or a load as recorded; `usage` counts at its begin, `end_usage` at its end."""
+    """A pass or a load as recorded; `usage` holds the process's counters at its begin, `end_usage` at its end."""
 
     number: int
     begin_ns: int
@@ -77,7 +77,7 @@ class Weight:
 
 @dataclass
 class Buffer:
-    """A runtime allocation: what was said of it between its begin and its end."""
+    """A runtime allocation. Later records may change its usage, address and names."""
 
     number: int
     begin_ns: int
@@ -91,7 +91,7 @@ class Buffer:
 
 @dataclass
 class Mapping:
-    """A part of a file in memory, from `begin_ns` until `end_ns` (None: to the end of the trace)."""
+    """A part of a file that was mapped from `begin_ns` until `end_ns` (None: until the end of the trace)."""
 
     address: int
     size_bytes: int
@@ -104,7 +104,10 @@ class Mapping:
 
 @dataclass
 class Residency:
-    """Pages of a mapping in memory after a load or a pass: `runs` holds first page and number of pages of each run."""
+    """The pages of a mapping that were in memory after a load or a pass.
+
+    Each row of `runs` is a run of pages: first page and number of pages.
+    """
 
     pass_number: int | None
     load: int | None
@@ -122,12 +125,12 @@ class Compute:
     pass_number: int
     split: int
     backend: str
-    nodes: np.ndarray  # of the pass's graph, in order, int32; -1 is none of them
+    nodes: np.ndarray  # nodes of the pass's graph, in order, int32; -1: a node that is not in that graph
 
 
 @dataclass
 class Split:
-    """What the scheduler gave to one backend in a pass; `by_op`: the CPU's, whose threads told each op."""
+    """What the scheduler gave to one backend in a pass; `by_op`: its ops were recorded one by one (CPU)."""
 
     pass_number: int
     split: int
@@ -135,12 +138,12 @@ class Split:
     begin_ns: int
     end_ns: int
     by_op: bool
-    nodes: np.ndarray  # of the pass's graph, in order, int32; -1 is none of them
+    nodes: np.ndarray  # as in Compute
 
 
 @dataclass
 class Copy:
-    """A tensor that was copied from one backend to another for a split."""
+    """A tensor that was copied from backend `source` to backend `target` for a split."""
 
     pass_number: int
     split: int
@@ -154,7 +157,7 @@ class Copy:
 
 @dataclass
 class Records:
-    """All that the main segment says, in order of writing."""
+    """The whole main segment. Lists and dicts are in the order of writing."""
 
     info: dict[str, str] = field(default_factory=dict)
     strings: dict[int, str] = field(default_factory=dict)
@@ -173,9 +176,9 @@ class Records:
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
-    moments: list[tuple[int, int]] = field(default_factory=list)  # of the events' clock: ticks, ns
-    hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: what it spent in the tracer, ops left out
-    hooks_inside: bool = True  # they lay between begin and end of the passes; else what lay between passes is in them
+    moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
+    hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer's hooks without op events
+    hooks_inside: bool = True  # hook_ticks count only time within passes; else also time between them
     n_calls: dict[int, int] = field(default_factory=dict)
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
     n_records: int = 0
@@ -186,7 +189,7 @@ class Records:
     end_segments: int | None = None
 
     def text(self, number: int) -> str:
-        """The string `number`. Raises ValueError when it was not written before."""
+        """The string with this number. Raises ValueError when no record before defined it."""
         if number not in self.strings:
             raise ValueError(f"string {number} was not written before")
         return self.strings[number]

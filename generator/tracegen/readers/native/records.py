@@ -1,4 +1,4 @@
-"""The main segment of a native trace: its records read one by one."""
+"""Reads the main segment of a native trace, one record after another."""
 
 from __future__ import annotations
 
@@ -48,44 +48,51 @@ _HOOKS = struct.Struct("<QII")
 _SCHEDULE = struct.Struct("<QQQQII")
 _TICKS = struct.Struct("<Q")
 
-NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64  # numbers of things, bytes and times, ends of ranges: below these
+# Limits: numbers of things, sizes and times, and ends of address ranges are below these.
+NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64
 _STATES = ("noop or leaf", "op", "off")  # by `computes`
 
 
 def read_records(name: str, payload: np.ndarray) -> Records:
-    """Read the payload of a main segment. Raises TraceFormatError with the byte of the fault."""
+    """Read the payload of the main segment `name`. Raises TraceFormatError naming the byte of the fault."""
     data = memoryview(payload)  # type: ignore[arg-type]
-    made = Records()
+    records = Records()
     at = 0
     while at < len(data):
         if len(data) - at < _RECORD.size:
-            raise TraceFormatError(f"{name}: record at byte {at}: cut after {len(data) - at} of {_RECORD.size} bytes")
+            raise TraceFormatError(
+                f"{name}: record at byte {at}: cut after {len(data) - at} of {_RECORD.size} bytes; record the run again"
+            )
         kind, length, time_ns = _RECORD.unpack_from(data, at)
         if length < _RECORD.size or length % 8 or length > len(data) - at:
-            raise TraceFormatError(f"{name}: record at byte {at}: length {length}, {len(data) - at} bytes are left")
+            raise TraceFormatError(
+                f"{name}: record at byte {at}: length {length}, {len(data) - at} bytes are left; the trace was changed"
+            )
         take = _TAKERS.get(kind)
         if take is None:
-            raise TraceFormatError(f"{name}: record at byte {at}: type {kind} is unknown")
+            raise TraceFormatError(f"{name}: record at byte {at}: type {kind} is unknown; the trace was changed")
         try:
             _below(SIZE, time_ns=time_ns)
-            take(made, data[at + _RECORD.size : at + length], time_ns)
-        except (struct.error, ValueError) as error:  # a payload too short, or what the takers object to
-            raise TraceFormatError(f"{name}: record of type {kind} at byte {at} is broken: {error}") from error
+            take(records, data[at + _RECORD.size : at + length], time_ns)
+        except (struct.error, ValueError) as error:  # a payload that is too short, or a fault that `take` found
+            raise TraceFormatError(
+                f"{name}: record of type {kind} at byte {at} is broken: {error}; the trace was changed"
+            ) from error
         at += length
-        made.n_records += 1
-    return made
+        records.n_records += 1
+    return records
 
 
 def _below(limit: int, **values: int) -> None:
     for name, value in values.items():
         if value >= limit:
-            raise ValueError(f"{name} is {value}, which cannot be")
+            raise ValueError(f"{name} is {value}, but must be below {limit}")
 
 
 def _fresh(number: int, known: Container[int], what: str) -> None:
     _below(NUMBER, **{what: number})
     if number in known:
-        raise ValueError(f"{what} {number} is there already")
+        raise ValueError(f"{what} {number} was written before")
 
 
 def _known(number: int, known: Container[int], what: str) -> None:
@@ -93,30 +100,30 @@ def _known(number: int, known: Container[int], what: str) -> None:
         raise ValueError(f"{what} {number} was not written before")
 
 
-def _take_info(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_info(records: Records, data: memoryview, time_ns: int) -> None:
     key, value = _PAIR.unpack_from(data)
-    made.info[made.text(key)] = made.text(value)
+    records.info[records.text(key)] = records.text(value)
 
 
-def _take_string(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_string(records: Records, data: memoryview, time_ns: int) -> None:
     number, size = _PAIR.unpack_from(data)
-    _fresh(number, made.strings, "string")
+    _fresh(number, records.strings, "string")
     if size > len(data) - 8:
-        raise ValueError(f"string of {size} bytes, {len(data) - 8} are left")
-    made.strings[number] = bytes(data[8 : 8 + size]).decode("utf-8", "replace")
+        raise ValueError(f"a string of {size} bytes, {len(data) - 8} bytes are left")
+    records.strings[number] = bytes(data[8 : 8 + size]).decode("utf-8", "replace")
 
 
-def _take_file_map(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_file_map(records: Records, data: memoryview, time_ns: int) -> None:
     address, size, inode, path, _ = _FILE_MAP.unpack_from(data)
     _below(SIZE, size_bytes=size)
     _below(ADDRESS, end=address + size)
-    made.mappings.append(Mapping(address, size, 0, made.text(path), inode, time_ns))
+    records.mappings.append(Mapping(address, size, 0, records.text(path), inode, time_ns))
 
 
-def _take_file_unmap(made: Records, data: memoryview, time_ns: int) -> None:
-    """Cut the unmapped part out of the mapping it lies in: what is left lives on."""
+def _take_file_unmap(records: Records, data: memoryview, time_ns: int) -> None:
+    """End each mapping that the unmapped range touches; the parts of it outside the range become new mappings."""
     address, size, _, _, _ = _FILE_MAP.unpack_from(data)
-    for part in [m for m in made.mappings if m.end_ns is None]:
+    for part in [m for m in records.mappings if m.end_ns is None]:
         begin, end = part.address, part.address + part.size_bytes
         if address >= end or address + size <= begin:
             continue
@@ -124,19 +131,19 @@ def _take_file_unmap(made: Records, data: memoryview, time_ns: int) -> None:
         for b, e in ((begin, address), (address + size, end)):
             if e > b:
                 offset = part.file_offset + b - begin
-                made.mappings.append(Mapping(b, e - b, offset, part.path, part.inode, time_ns))
+                records.mappings.append(Mapping(b, e - b, offset, part.path, part.inode, time_ns))
 
 
-def _take_load_begin(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_load_begin(records: Records, data: memoryview, time_ns: int) -> None:
     *usage, number, path = _LOAD.unpack_from(data)
-    _fresh(number, {load.number for load in made.loads}, "load")
-    made.loads.append(Pass(number, time_ns, _usage(usage), is_load=True, path=made.text(path)))
+    _fresh(number, {load.number for load in records.loads}, "load")
+    records.loads.append(Pass(number, time_ns, _usage(usage), is_load=True, path=records.text(path)))
 
 
-def _take_load_end(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_load_end(records: Records, data: memoryview, time_ns: int) -> None:
     *usage, number, _ = _LOAD.unpack_from(data)
-    _known(number, {load.number for load in made.loads}, "load")
-    for load in made.loads:
+    _known(number, {load.number for load in records.loads}, "load")
+    for load in records.loads:
         if load.number == number:
             load.end_ns, load.end_usage = time_ns, _usage(usage)
 
@@ -147,94 +154,94 @@ def _usage(counts: Sequence[int]) -> Usage:
     return minor, major, voluntary, involuntary, read
 
 
-def _take_weight(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_weight(records: Records, data: memoryview, time_ns: int) -> None:
     load, name, split, mapped, offset, size, address = _WEIGHT.unpack_from(data)
     _below(SIZE, file_offset=offset, size_bytes=size)
     _below(ADDRESS, end=address + size)
-    made.weights.append(Weight(load, made.text(name), split, bool(mapped), offset, size, address))
+    records.weights.append(Weight(load, records.text(name), split, bool(mapped), offset, size, address))
 
 
-def _take_context(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_context(records: Records, data: memoryview, time_ns: int) -> None:
     context, load, n_ctx, n_batch, n_ubatch, n_threads, type_k, type_v = _CONTEXT.unpack_from(data)
-    _fresh(context, {known[0] for known in made.contexts}, "context")
+    _fresh(context, {known[0] for known in records.contexts}, "context")
     _below(NUMBER, load=load, n_threads=n_threads)
-    made.contexts.append((context, load, n_ctx, n_batch, n_ubatch, n_threads))
-    made.context_types.append((made.text(type_k), made.text(type_v)))
+    records.contexts.append((context, load, n_ctx, n_batch, n_ubatch, n_threads))
+    records.context_types.append((records.text(type_k), records.text(type_v)))
 
 
-def _take_buffer(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_buffer(records: Records, data: memoryview, time_ns: int) -> None:
     number, usage, address, size, name, backend = _BUFFER.unpack_from(data)
-    _fresh(number, made.buffers, "buffer")
+    _fresh(number, records.buffers, "buffer")
     _below(SIZE, size_bytes=size)
-    made.buffers[number] = Buffer(number, time_ns, size, address, usage, made.text(name), made.text(backend))
+    records.buffers[number] = Buffer(number, time_ns, size, address, usage, records.text(name), records.text(backend))
 
 
-def _take_buffer_is(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_buffer_is(records: Records, data: memoryview, time_ns: int) -> None:
     number, usage, address, _, name, backend = _BUFFER.unpack_from(data)
-    _known(number, made.buffers, "buffer")
-    buffer = made.buffers[number]
+    _known(number, records.buffers, "buffer")
+    buffer = records.buffers[number]
     buffer.usage = usage
     buffer.address = address or buffer.address
-    buffer.name = made.text(name) or buffer.name
-    buffer.backend = made.text(backend) or buffer.backend
+    buffer.name = records.text(name) or buffer.name
+    buffer.backend = records.text(backend) or buffer.backend
 
 
-def _take_buffer_end(made: Records, data: memoryview, time_ns: int) -> None:
-    _take_buffer_is(made, data, time_ns)
-    made.buffers[_BUFFER.unpack_from(data)[0]].end_ns = time_ns
+def _take_buffer_end(records: Records, data: memoryview, time_ns: int) -> None:
+    _take_buffer_is(records, data, time_ns)
+    records.buffers[_BUFFER.unpack_from(data)[0]].end_ns = time_ns
 
 
-def _take_graph(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_graph(records: Records, data: memoryview, time_ns: int) -> None:
     _, number, n_nodes, n_leafs, _ = _GRAPH.unpack_from(data)
-    _fresh(number, made.graphs, "graph")
+    _fresh(number, records.graphs, "graph")
     n = n_nodes + n_leafs
     if len(data) - _GRAPH.size < n * NODE.itemsize:
-        raise ValueError(f"graph of {n} nodes and leaves, {len(data) - _GRAPH.size} bytes are left")
+        raise ValueError(f"a graph of {n} nodes and leaves, {len(data) - _GRAPH.size} bytes are left")
     nodes = np.frombuffer(data, NODE, n, _GRAPH.size)
     for column in ("src", "view_of"):
         if ((nodes[column] >= n) & (nodes[column] != NONE)).any():
-            raise ValueError(f"{column} names a node beyond {n}")
+            raise ValueError(f"{column} names a node that is not below {n}")
     for column in ("op", "name", "dtype"):
-        missing = set(np.unique(nodes[column]).tolist()) - made.strings.keys()
+        missing = set(np.unique(nodes[column]).tolist()) - records.strings.keys()
         if missing:
-            raise ValueError(f"{column} names string {min(missing)}, which was not written")
+            raise ValueError(f"{column} names string {min(missing)}, which was not written before")
     for column in ("view_offset", "size_bytes", "ne", "nb"):
         _below(SIZE, **{column: int(nodes[column].max(initial=0))})
     _below(len(_STATES), computes=int(nodes["computes"].max(initial=0)))
-    made.graphs[number] = (n_nodes, nodes)
+    records.graphs[number] = (n_nodes, nodes)
 
 
-def _take_placement(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_placement(records: Records, data: memoryview, time_ns: int) -> None:
     _, number, graph, n, _ = _PLACEMENT.unpack_from(data)
-    _fresh(number, made.placements, "placement")
-    _known(graph, made.graphs, "graph")
-    if len(data) - _PLACEMENT.size < n * PLACE.itemsize or n != len(made.graphs[graph][1]):
-        raise ValueError(f"placement of {n} tensors does not fit graph {graph}")
+    _fresh(number, records.placements, "placement")
+    _known(graph, records.graphs, "graph")
+    if len(data) - _PLACEMENT.size < n * PLACE.itemsize or n != len(records.graphs[graph][1]):
+        raise ValueError(f"a placement of {n} tensors does not fit graph {graph}")
     places = np.frombuffer(data, PLACE, n, _PLACEMENT.size)
     for buffer in set(places["buffer"].tolist()) - {NONE}:
-        _known(buffer, made.buffers, "buffer")
-    made.placements[number] = (graph, places, time_ns)
+        _known(buffer, records.buffers, "buffer")
+    records.placements[number] = (graph, places, time_ns)
 
 
-def _take_call(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_call(records: Records, data: memoryview, time_ns: int) -> None:
     context = _PAIR.unpack_from(data)[0]
-    made.n_calls[context] = made.n_calls.get(context, 0) + 1
-    made.last_call[context] = []
+    records.n_calls[context] = records.n_calls.get(context, 0) + 1
+    records.last_call[context] = []
 
 
-def _take_pass_begin(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_pass_begin(records: Records, data: memoryview, time_ns: int) -> None:
     values = _PASS.unpack_from(data)
     usage, (number, context, graph, placement, flags, _, n_tokens, n_sequences) = values[:5], values[5:]
-    _fresh(number, made.passes, "pass")
+    _fresh(number, records.passes, "pass")
     _below(NUMBER, n_sequences=n_sequences)
     if context != NONE:
         _below(NUMBER, context=context)
     if graph != NONE:
-        _known(graph, made.graphs, "graph")
+        _known(graph, records.graphs, "graph")
     if placement != NONE:
-        _known(placement, made.placements, "placement")
-        if made.placements[placement][0] != graph:
-            raise ValueError(f"placement {placement} is not of graph {graph}")
+        _known(placement, records.placements, "placement")
+        if records.placements[placement][0] != graph:
+            raise ValueError(f"placement {placement} does not belong to graph {graph}")
     if len(data) - _PASS.size < n_tokens * TOKEN.itemsize:
         raise ValueError(f"{n_tokens} token rows, {len(data) - _PASS.size} bytes are left")
     begun = Pass(
@@ -248,136 +255,139 @@ def _take_pass_begin(made: Records, data: memoryview, time_ns: int) -> None:
         n_sequences=n_sequences,
         tokens=np.frombuffer(data, TOKEN, n_tokens, _PASS.size),
     )
-    if begun.context is not None and context in made.n_calls:
-        begun.call = made.n_calls[context] - 1
-        begun.ubatch = len(made.last_call[context])
-        made.last_call[context].append(begun)
-    made.passes[number] = begun
+    if begun.context is not None and context in records.n_calls:
+        begun.call = records.n_calls[context] - 1
+        begun.ubatch = len(records.last_call[context])
+        records.last_call[context].append(begun)
+    records.passes[number] = begun
 
 
-def _take_pass_end(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_pass_end(records: Records, data: memoryview, time_ns: int) -> None:
     values = _PASS.unpack_from(data)
     number, status = values[5], values[10]
-    _known(number, made.passes, "pass")
-    ended = made.passes[number]
+    _known(number, records.passes, "pass")
+    ended = records.passes[number]
     ended.end_ns, ended.end_usage, ended.status = time_ns, _usage(values[:5]), status
 
 
-def _take_compute(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_compute(records: Records, data: memoryview, time_ns: int) -> None:
     number, pass_number, split, backend, n_nodes, first, n_map = _COMPUTE.unpack_from(data)
-    _known(pass_number, made.passes, "pass")
+    _known(pass_number, records.passes, "pass")
     _below(NUMBER, split=split)
-    graph = made.passes[pass_number].graph
-    if number in made.computes or graph is None:
-        raise ValueError(f"compute {number} is there already, or has no graph")
-    nodes = _nodes_of_part(made.graphs[graph][0], n_nodes, first, n_map, data[_COMPUTE.size :])
-    made.computes[number] = Compute(number, pass_number, split, made.text(backend), nodes)
+    graph = records.passes[pass_number].graph
+    if number in records.computes or graph is None:
+        raise ValueError(f"compute {number} was written before, or its pass has no graph")
+    nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, data[_COMPUTE.size :])
+    records.computes[number] = Compute(number, pass_number, split, records.text(backend), nodes)
 
 
 def _nodes_of_part(limit: int, n_nodes: int, first: int, n_map: int, rest: memoryview) -> np.ndarray:
-    """The nodes of the whole graph (`limit` of them) that a part of it holds, int32; -1 is none of them."""
+    """The nodes of a part of a graph, as nodes of the whole graph (`limit` of them), int32.
+
+    -1 stands for a node that is not in the whole graph. Raises ValueError for a part that does not fit.
+    """
     if first != NONE:
         if n_map or first + n_nodes > limit:
-            raise ValueError(f"a part of {n_nodes} nodes from {first} on reaches beyond the {limit} of its graph")
+            raise ValueError(f"a part of {n_nodes} nodes from {first} on ends beyond the {limit} nodes of its graph")
         return np.arange(first, first + n_nodes, dtype=np.int32)
     if n_map != n_nodes or len(rest) < 4 * n_map:
-        raise ValueError(f"map of {n_map} nodes, {len(rest)} bytes are left")
+        raise ValueError(f"a map of {n_map} nodes for a part of {n_nodes}, {len(rest)} bytes are left")
     named = np.frombuffer(rest, "<u4", n_map)
     if ((named >= limit) & (named != NONE)).any():
-        raise ValueError(f"a part maps to a node beyond the {limit} of its graph")
+        raise ValueError(f"a part maps to a node beyond the {limit} nodes of its graph")
     return named.astype(np.int32)  # NONE, all bits set, becomes -1
 
 
-def _take_split(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_split(records: Records, data: memoryview, time_ns: int) -> None:
     begin_ns, number, split, backend, n_nodes, first, n_map, by_op, _ = _SPLIT.unpack_from(data)
-    _known(number, made.passes, "pass")
+    _known(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(time_ns + 1, begin_ns=begin_ns)
-    graph = made.passes[number].graph
-    if (number, split) in made.splits or graph is None:
-        raise ValueError(f"split {split} of pass {number} is there already, or has no graph")
-    nodes = _nodes_of_part(made.graphs[graph][0], n_nodes, first, n_map, data[_SPLIT.size :])
-    made.splits[number, split] = Split(number, split, made.text(backend), begin_ns, time_ns, bool(by_op), nodes)
+    graph = records.passes[number].graph
+    if (number, split) in records.splits or graph is None:
+        raise ValueError(f"split {split} of pass {number} was written before, or the pass has no graph")
+    nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, data[_SPLIT.size :])
+    records.splits[number, split] = Split(number, split, records.text(backend), begin_ns, time_ns, bool(by_op), nodes)
 
 
-def _take_copy(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_copy(records: Records, data: memoryview, time_ns: int) -> None:
     begin_ns, size, number, split, tensor, source, target, _ = _COPY.unpack_from(data)
-    _known(number, made.passes, "pass")
+    _known(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(SIZE, size_bytes=size)
     _below(time_ns + 1, begin_ns=begin_ns)
-    names = (made.text(tensor), made.text(source), made.text(target))
-    made.copies.append(Copy(number, split, *names, size, begin_ns, time_ns))
+    names = (records.text(tensor), records.text(source), records.text(target))
+    records.copies.append(Copy(number, split, *names, size, begin_ns, time_ns))
 
 
-def _take_logits(made: Records, data: memoryview, time_ns: int) -> None:
-    """The caller reads logits: the last pass of the last call gave them."""
-    call = made.last_call.get(_PAIR.unpack_from(data)[0])
+def _take_logits(records: Records, data: memoryview, time_ns: int) -> None:
+    """The program reads logits, which the last pass of the context's last call computed."""
+    call = records.last_call.get(_PAIR.unpack_from(data)[0])
     if call:
         call[-1].logits_read = True
 
 
-def _take_sampled(made: Records, data: memoryview, time_ns: int) -> None:
-    made.sampled.append(_SAMPLED.unpack_from(data)[1])
+def _take_sampled(records: Records, data: memoryview, time_ns: int) -> None:
+    records.sampled.append(_SAMPLED.unpack_from(data)[1])
 
 
-def _take_end(made: Records, data: memoryview, time_ns: int) -> None:
-    made.end_ns = time_ns
-    made.end_wall_ns, made.end_passes, made.end_segments, made.end_skipped = _END.unpack_from(data)
+def _take_end(records: Records, data: memoryview, time_ns: int) -> None:
+    records.end_ns = time_ns
+    records.end_wall_ns, records.end_passes, records.end_segments, records.end_skipped = _END.unpack_from(data)
 
 
-def _take_residency(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_residency(records: Records, data: memoryview, time_ns: int) -> None:
     address, size, number, load, page, n = _RESIDENCY.unpack_from(data)
     _below(SIZE, size_bytes=size)
     _below(ADDRESS, end=address + size)
     if page < 512 or page & (page - 1) or size == 0:
-        raise ValueError(f"{size} bytes in pages of {page}")
+        raise ValueError(f"a mapping of {size} bytes in pages of {page} bytes")
     if number != NONE:
-        _known(number, made.passes, "pass")
+        _known(number, records.passes, "pass")
     else:
-        _known(load, {one.number for one in made.loads}, "load")
+        _known(load, {begun.number for begun in records.loads}, "load")
     if n == NONE:
-        if (address, size) not in made.last_runs:
-            raise ValueError("the pages of this mapping were not told before")
+        if (address, size) not in records.last_runs:
+            raise ValueError("the pages of this mapping are said to be unchanged, but were not written before")
     else:
         if len(data) - _RESIDENCY.size < 8 * n:
             raise ValueError(f"{n} runs of pages, {len(data) - _RESIDENCY.size} bytes are left")
         runs = np.frombuffer(data, "<u4", 2 * n, _RESIDENCY.size).astype(np.int64).reshape(n, 2)
         ends = runs.sum(axis=1)
         if (runs[:, 1] == 0).any() or (runs[1:, 0] < ends[:-1]).any() or (n and ends[-1] > -(-size // page)):
-            raise ValueError("runs of pages are empty, overlap, or reach beyond the mapping")
-        made.last_runs[address, size] = runs
+            raise ValueError("runs of pages are empty, overlap, or end beyond the mapping")
+        records.last_runs[address, size] = runs
     at_pass, at_load = (number, None) if number != NONE else (None, load)
-    made.residency.append(Residency(at_pass, at_load, address, page, made.last_runs[address, size], time_ns))
+    records.residency.append(Residency(at_pass, at_load, address, page, records.last_runs[address, size], time_ns))
 
 
-def _take_warmup(made: Records, data: memoryview, time_ns: int) -> None:
-    """What a context did so far is known to be a warm-up only now."""
+def _take_warmup(records: Records, data: memoryview, time_ns: int) -> None:
+    """Mark all passes of a context so far as warm-up: this record follows them."""
     context = _PAIR.unpack_from(data)[0]
-    for one in made.passes.values():
-        if one.context == context:
-            one.flags |= WARMUP
+    for p in records.passes.values():
+        if p.context == context:
+            p.flags |= WARMUP
 
 
-def _take_clock(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_clock(records: Records, data: memoryview, time_ns: int) -> None:
     (ticks,) = _TICKS.unpack_from(data)
     _below(SIZE, ticks=ticks)
-    made.moments.append((ticks, time_ns))
+    records.moments.append((ticks, time_ns))
 
 
-def _take_hooks(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_hooks(records: Records, data: memoryview, time_ns: int) -> None:
     ticks, number, inside = _HOOKS.unpack_from(data)
-    _known(number, made.passes, "pass")
+    _known(number, records.passes, "pass")
     _below(SIZE, ticks=ticks)
-    made.hook_ticks[number] = ticks
-    made.hooks_inside = made.hooks_inside and bool(inside)
+    records.hook_ticks[number] = ticks
+    records.hooks_inside = records.hooks_inside and bool(inside)
 
 
-def _take_schedule(made: Records, data: memoryview, time_ns: int) -> None:
+def _take_schedule(records: Records, data: memoryview, time_ns: int) -> None:
     *times, number, _ = _SCHEDULE.unpack_from(data)
-    _known(number, made.passes, "pass")
+    _known(number, records.passes, "pass")
     _below(SIZE, time=max((ns for ns in times if ns != UNKNOWN), default=0))
-    made.passes[number].schedule = Schedule(*(None if ns == UNKNOWN else ns for ns in times))
+    records.passes[number].schedule = Schedule(*(None if ns == UNKNOWN else ns for ns in times))
 
 
 _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {

@@ -1,4 +1,4 @@
-"""Which pages of the model files were in memory when a load or a pass had ended."""
+"""The residency table: which pages of the model files were in memory when a load or a pass had ended."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tracegen.readers.native.recorded import Mapping, Pass, Records
 
 
 def residency_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) -> pd.DataFrame:
-    """One row per run of pages in memory; runs of neighbouring mappings of one file are joined.
+    """One row per run of pages in memory; adjacent runs of one file are joined across its mappings.
 
-    Pages are numbered from the begin of the file. A mapping of a file that no model lists is left out.
-    Raises TraceFormatError for pages of an address where nothing was mapped.
+    Pages are numbered from the begin of the file. Mappings of files that no model lists are left out.
+    Raises TraceFormatError when no file was mapped at the address of the pages.
     """
     numbers = file_numbers(records, files)
     pass_ids = {(p.is_load, p.number): pass_id for pass_id, p in enumerate(ordered)}
-    found: dict[tuple[int, int], list[np.ndarray]] = {}
-    for seen in records.residency:
-        mapping = _mapping_at(records.mappings, seen.address, seen.time_ns)
+    runs_of: dict[tuple[int, int], list[np.ndarray]] = {}
+    for noted in records.residency:
+        mapping = _mapping_at(records.mappings, noted.address, noted.time_ns)
         file = numbers[mapping.path]
-        number = seen.load if seen.pass_number is None else seen.pass_number
+        number = noted.load if noted.pass_number is None else noted.pass_number
         assert number is not None
-        key = (pass_ids[seen.pass_number is None, number], file)
-        offset = mapping.file_offset + seen.address - mapping.address
+        key = (pass_ids[noted.pass_number is None, number], file)
+        offset = mapping.file_offset + noted.address - mapping.address
         if file >= 0:
-            found.setdefault(key, []).append(np.add(seen.runs, (offset // seen.page_bytes, 0)))
+            runs_of.setdefault(key, []).append(np.add(noted.runs, (offset // noted.page_bytes, 0)))
     rows: dict[str, list[np.ndarray]] = {name: [] for name in ("pass_id", "file", "first_page", "n_pages")}
-    for (pass_id, file), parts in sorted(found.items()):
+    for (pass_id, file), parts in sorted(runs_of.items()):
         first, n = _joined(np.concatenate(parts))
         for name, column in zip(rows, (np.full(len(first), pass_id), np.full(len(first), file), first, n), strict=True):
             rows[name].append(column)
@@ -45,11 +45,13 @@ def _mapping_at(mappings: Sequence[Mapping], address: int, time_ns: int) -> Mapp
         alive = mapping.begin_ns <= time_ns and (mapping.end_ns is None or mapping.end_ns > time_ns)
         if alive and mapping.address <= address < mapping.address + mapping.size_bytes:
             return mapping
-    raise TraceFormatError(f"pages at address {address:#x} are told of, where no file was mapped")
+    raise TraceFormatError(
+        f"the trace lists pages at address {address:#x}, where no file was mapped; the trace was changed"
+    )
 
 
 def _joined(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Runs in order of their first page, those that touch or overlap as one: first page and number of pages."""
+    """First page and number of pages of each run, by first page; runs that touch or overlap are joined."""
     if not len(runs):
         return runs[:, 0], runs[:, 1]
     runs = runs[np.argsort(runs[:, 0], kind="stable")]

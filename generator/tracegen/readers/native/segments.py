@@ -1,4 +1,7 @@
-"""The files of a native trace: headers, chunks, checksums. Layout: native/include/tensor_trace_format.h."""
+"""Reads the files of a native trace and checks them: headers, chunks, checksums.
+
+The layout is described in native/include/tensor_trace_format.h.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ Bytes = np.ndarray
 
 @dataclass(frozen=True)
 class Segment:
-    """One file of a trace: whose it is, what it holds, and how well it ended."""
+    """One checked file of a trace. `parts` are the payloads of its chunks; a killed process leaves chunks unsealed."""
 
     name: str
     kind: int
@@ -52,8 +55,8 @@ class Segment:
 
     @property
     def payload(self) -> Bytes:
-        """What the chunks hold, joined: a copy, made anew each time, as that of all segments at once is as large as
-        the trace.
+        """The payloads of all chunks joined. A new copy each time: keeping those of all segments would take as much
+        memory as the trace.
         """
         if len(self.parts) == 1:
             return self.parts[0]
@@ -61,85 +64,90 @@ class Segment:
 
 
 def segment_files(folder: Path) -> dict[str, Bytes]:
-    """The bytes of every segment in `folder`, `*.tt` mapped or `*.tt.zst` unpacked, by name.
+    """The bytes of every segment in `folder` by file name: `*.tt` mapped, `*.tt.zst` unpacked.
 
-    Raises TraceFormatError when there is none, EnvironmentFailure when one cannot be read.
+    Raises TraceFormatError when there is no segment, EnvironmentFailure when one cannot be read.
     """
-    made: dict[str, Bytes] = {}
+    segments: dict[str, Bytes] = {}
     try:
         for path in sorted(folder.glob("*.tt")):
-            made[path.name] = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+            segments[path.name] = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
         for path in sorted(folder.glob("*.tt.zst")):
             with pa.input_stream(str(path), compression="zstd") as stream:
-                made[path.name.removesuffix(".zst")] = np.frombuffer(stream.read(), np.uint8)
+                segments[path.name.removesuffix(".zst")] = np.frombuffer(stream.read(), np.uint8)
     except OSError as error:
-        if error.errno is None:  # of the decompressor, not of the system
+        if error.errno is None:  # an error of the decompressor, not of the system
             raise TraceFormatError(f"{path}: cannot be unpacked: {error}; the file was cut or changed") from error
-        raise EnvironmentFailure(f"{folder}: cannot be read: {error}") from error
-    if not made:
+        raise EnvironmentFailure(f"{folder}: the trace cannot be read: {error}") from error
+    if not segments:
         raise TraceFormatError(
-            f"{folder}: holds no trace (*.tt); was the traced program hooked, and TENSOR_TRACE_DIR set?"
+            f"{folder}: holds no trace (*.tt); run a program whose llama.cpp has the hooks, or attach to it"
         )
-    return made
+    return segments
 
 
 def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
-    """Check and open the segments of one run, main segment first.
+    """Check the segments of one run; the main segment comes first, then the threads by number.
 
-    A file that a killed process had only just made is left out; the main segment must have begun.
-    Raises TraceFormatError for a broken or foreign file, a missing main segment,
-    or segments of different runs.
+    A file that a killed process had just created is left out, unless it is the main segment. Raises TraceFormatError
+    for a broken or foreign file, a missing segment, or segments of different runs.
     """
     begun = {name: data for name, data in files.items() if not _is_unbegun(data)}
     segments = sorted((read_segment(name, data) for name, data in begun.items()), key=lambda s: s.number)
     if not segments or segments[0].kind != MAIN:
         for name in files.keys() - begun.keys():
-            read_segment(name, files[name])  # says what is wrong with it
+            read_segment(name, files[name])  # raises the error that says what is wrong with the file
     for segment in segments:
         if segment.run_id != segments[0].run_id:
             raise TraceFormatError(
-                f"{segment.name}: belongs to run {segment.run_id}, {segments[0].name} to {segments[0].run_id}; "
+                f"{segment.name}: belongs to run {segment.run_id}, but {segments[0].name} to {segments[0].run_id}; "
                 "move the files of one run into a folder of their own"
             )
     numbers = [segment.number for segment in segments]
     if not segments or segments[0].kind != MAIN:
-        raise TraceFormatError(f"{', '.join(files) or 'nothing'}: the main segment of this run is missing")
+        raise TraceFormatError(
+            f"{', '.join(files) or 'no files'}: the main segment of this run is missing; put it beside the others"
+        )
     if numbers != list(range(len(numbers))):
-        raise TraceFormatError(f"segments {numbers}: some of this run are missing or occur twice")
+        raise TraceFormatError(
+            f"segments {numbers}: segments of this run are missing or occur twice; keep each of its files once"
+        )
     for segment in segments[1:]:
         if segment.kind != THREAD:
-            raise TraceFormatError(f"{segment.name}: is a second main segment")
+            raise TraceFormatError(f"{segment.name}: is a second main segment; keep one of them")
         if segment.clock != segments[0].clock:
-            raise TraceFormatError(f"{segment.name}: counts by another clock than {segments[0].name}")
+            raise TraceFormatError(f"{segment.name}: uses another clock than {segments[0].name}; the trace was changed")
     return tuple(segments)
 
 
 def _is_unbegun(data: Bytes) -> bool:
-    """Whether the file has no bytes yet, or one page whose header lacks its checksum, which is written last."""
+    """Whether the file is empty, or one page whose header has no checksum yet, as the checksum is written last."""
     return len(data) in (0, PAGE) and not data[60:64].any()
 
 
 def read_segment(name: str, data: Bytes) -> Segment:
-    """Check one segment file and its chunks."""
+    """Check one segment file and its chunks. Raises TraceFormatError naming byte and fault."""
     if len(data) < PAGE:
-        raise TraceFormatError(f"{name}: {len(data)} bytes, a segment has at least {PAGE}; the file was cut")
+        raise TraceFormatError(f"{name}: {len(data)} bytes, but a segment has at least {PAGE}; the file was cut")
     head = _FILE_HEADER.unpack_from(data.data)
     magic, version, kind, run_id, number = head[:5]
     clock, crc, dropped_records, dropped_bytes, dropped_why, _ = head[8:]
     if magic != MAGIC:
-        raise TraceFormatError(f"{name}: begins with {magic!r}, not with {MAGIC!r}: no tensor trace")
+        raise TraceFormatError(
+            f"{name}: is no tensor trace: it begins with {magic!r}, not with {MAGIC!r}; move it out of this folder"
+        )
     if version != VERSION:
         raise TraceFormatError(
-            f"{name}: is a trace of version {version}, this tracegen reads version {VERSION}; record it again"
+            f"{name}: is a trace of version {version}, but this tracegen reads version {VERSION}; record it again"
         )
     if crc != zlib.crc32(data[:60].data):
         raise TraceFormatError(f"{name}: the header at byte 0 has a wrong checksum; the file was changed")
     if kind not in (MAIN, THREAD):
-        raise TraceFormatError(f"{name}: segment kind {kind} at byte 12 is unknown")
+        raise TraceFormatError(f"{name}: segment kind {kind} at byte 12 is unknown; the file was changed")
     if clock >= len(CLOCKS):
-        raise TraceFormatError(f"{name}: clock {clock} at byte 56 is unknown")
+        raise TraceFormatError(f"{name}: clock {clock} at byte 56 is unknown; the file was changed")
     if dropped_why >= len(WHY_DROPPED):
-        raise TraceFormatError(f"{name}: reason {dropped_why} at byte 80 is unknown")
+        raise TraceFormatError(f"{name}: reason {dropped_why} at byte 80 is unknown; the file was changed")
     parts, unsealed, sequence = [], 0, 0
     at = PAGE
     while at < len(data):
@@ -167,7 +175,10 @@ def read_segment(name: str, data: Bytes) -> Segment:
 
 
 def _chunk(name: str, data: Bytes, at: int, sequence: int) -> tuple[Bytes | None, int, bool]:
-    """Payload, size and seal of the chunk at byte `at`; None where a killed process left an empty one."""
+    """Payload and size of the chunk at byte `at`, and whether it is sealed; (None, 0, False) for an empty chunk.
+
+    A killed process may leave an empty chunk at the end. Raises TraceFormatError for a broken chunk.
+    """
     remaining = len(data) - at
     if remaining < _CHUNK_HEADER.size:
         raise TraceFormatError(f"{name}: byte {at}: {remaining} bytes left, a chunk header has 64; the file was cut")
@@ -175,11 +186,13 @@ def _chunk(name: str, data: Bytes, at: int, sequence: int) -> tuple[Bytes | None
     if magic == 0 and not data[at : at + PAGE].any():
         return None, 0, False
     if magic != CHUNK_MAGIC or number != sequence:
-        raise TraceFormatError(f"{name}: byte {at}: chunk {sequence} is expected here and is not; the file was changed")
+        raise TraceFormatError(f"{name}: byte {at}: chunk {sequence} is expected here; the file was changed")
     if size % PAGE or size < _CHUNK_HEADER.size or size > remaining:
-        raise TraceFormatError(f"{name}: byte {at}: chunk of {size} bytes, {remaining} are left; the file was cut")
+        raise TraceFormatError(f"{name}: byte {at}: chunk of {size} bytes, but {remaining} are left; the file was cut")
     if committed > size - _CHUNK_HEADER.size:
-        raise TraceFormatError(f"{name}: byte {at}: chunk claims {committed} of {size} bytes; the file was changed")
+        raise TraceFormatError(
+            f"{name}: byte {at}: chunk claims to hold {committed} bytes in {size}; the file was changed"
+        )
     begin = at + _CHUNK_HEADER.size
     payload = data[begin : begin + committed]
     if sealed not in (0, 1) or (sealed and zlib.crc32(payload.data) != crc):

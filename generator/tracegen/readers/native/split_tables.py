@@ -1,4 +1,7 @@
-"""splits and copies: what the scheduler gave to which backend. Ops of others than the CPU's are timed by split."""
+"""The tables `splits` and `copies`: what the scheduler gave to each backend.
+
+Only the CPU backend is timed by op; on other backends a whole split is timed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ CPU = "CPU"
 
 
 def split_tables(records: Records, pass_ids: Mapping[int, int]) -> dict[str, pd.DataFrame]:
-    """The tables; `pass_ids` leads from the numbers of the recorded passes to their place in the run."""
+    """Both tables; `pass_ids` maps the tracer's pass numbers to pass_ids."""
     splits = sorted(records.splits.values(), key=lambda s: (pass_ids[s.pass_number], s.split))
     copies = sorted(records.copies, key=lambda c: (pass_ids[c.pass_number], c.begin_ns))
     in_pass = pd.Series([pass_ids[c.pass_number] for c in copies], dtype=np.int64)
@@ -45,7 +48,10 @@ def split_tables(records: Records, pass_ids: Mapping[int, int]) -> dict[str, pd.
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Ops that ran on other backends than the CPU's: row in the ops table, place of the backend in `names`, split."""
+    """The ops that ran on backends other than the CPU, as arrays of equal length.
+
+    `at` is the row in the ops table, `backend` an index into `names`, `split` the scheduler's split.
+    """
 
     names: tuple[str, ...]
     at: np.ndarray
@@ -54,11 +60,14 @@ class Elsewhere:
 
 
 def elsewhere(records: Records, pass_ids: Mapping[int, int], first_row: np.ndarray, computes: np.ndarray) -> Elsewhere:
-    """The ops that splits of other backends hold; `first_row` of each pass, `computes` of each row of the ops table."""
-    others = [s for s in records.splits.values() if not s.by_op and s.backend != CPU]
-    names: Sequence[str] = sorted({s.backend for s in others})
+    """The ops in splits of backends other than the CPU.
+
+    `first_row` is the first row of each pass in the ops table, `computes` a column of that table.
+    """
+    splits = [s for s in records.splits.values() if not s.by_op and s.backend != CPU]
+    names: Sequence[str] = sorted({s.backend for s in splits})
     at, backend, split = [np.zeros(0, np.int64)], [np.zeros(0, np.int8)], [np.zeros(0, np.int32)]
-    for s in others:
+    for s in splits:
         rows = first_row[pass_ids[s.pass_number]] + s.nodes[s.nodes >= 0]
         rows = rows[computes[rows] == 1]
         at.append(rows)

@@ -1,4 +1,4 @@
-"""touches and routing from the row numbers, expert numbers and weights that a trace copied."""
+"""The tables `touches` and `routing`, from the row numbers, expert numbers and weights that the tracer copied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracegen.readers.native.events import Indexes
 from tracegen.readers.native.records import NUMBER
 from tracegen.readers.native.units import CELLS, COLUMNS, EXPERTS, MASK, ROWS, WEIGHTS
 
-# what the numbers are -> (slot of the container, unit), as places in the contract's lists
+# What the numbers of a copy are -> (slot of the tensor that they index, unit); _SLOT and _UNIT hold them as codes.
 _MEANING = {ROWS: ("src0", "row"), CELLS: ("dst", "row"), COLUMNS: ("dst", "column"), EXPERTS: ("src0", "expert")}
 _SLOT, _UNIT = (
     np.array([places.index(_MEANING[what][i]) if what in _MEANING else -1 for what in range(MASK)] + [-1])
@@ -23,7 +23,7 @@ _UNIT[MASK] = contract.UNITS.index("row")
 
 
 def touch_tables(indexes: Indexes, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The two tables; empty where the trace copied nothing."""
+    """Both tables; empty when the trace holds no copies."""
     if len(indexes.n) == 0:
         return {"touches": contract.frame("touches"), "routing": contract.frame("routing")}
     pass_id = indexes.pass_id
@@ -72,10 +72,10 @@ def _touches(
 def _let_through(
     indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
 ) -> pd.DataFrame:
-    """The rows of keys and values that attention read: those its mask let through, as pairs of first and number.
+    """The rows of keys and values that attention read, as runs: the rows that its mask let through.
 
-    The first op that reads a mask keeps them for all that read the same. Raises TraceFormatError when they do not
-    ascend, or reach beyond the cache.
+    The tracer copies them at the first op that reads a mask; they count for all ops that read the same mask. Raises
+    TraceFormatError when the runs do not ascend, or end beyond the cache.
     """
     chosen = np.flatnonzero(indexes.what == MASK)
     n_runs = indexes.n[chosen] // 2
@@ -93,15 +93,18 @@ def _let_through(
         }
     )  # fmt: skip
     sharing = _sharing_mask(tables).rename(columns={"keeper": "node"})
-    made = rows.merge(sharing, on=["graph", "node"], how="left")
-    if (made["user"].isna() | (made["first_unit"] + made["n_units"] > made["n_rows"])).any():
+    reads = rows.merge(sharing, on=["graph", "node"], how="left")
+    if (reads["user"].isna() | (reads["first_unit"] + reads["n_units"] > reads["n_rows"])).any():
         raise TraceFormatError("a mask lets rows through that its op does not have; the trace was changed")
-    made = made.drop(columns=["node", "n_rows"]).rename(columns={"user": "node"})
-    return made.astype({"node": "int64", "slot": "int64"})
+    reads = reads.drop(columns=["node", "n_rows"]).rename(columns={"user": "node"})
+    return reads.astype({"node": "int64", "slot": "int64"})
 
 
 def _sharing_mask(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """(graph, keeper, user, place of the slot in SLOTS, n_rows): what uses the rows kept with op `keeper`."""
+    """The ops that use the rows which a mask lets through: graph, keeper, user, slot (index into SLOTS), n_rows.
+
+    The tracer copies the rows at op `keeper`, the first that reads the mask; `user` is any op that reads it.
+    """
     edges, nodes = tables["graph_edges"], tables["graph_nodes"]
     attention = nodes.loc[nodes["op"] == "FLASH_ATTN_EXT", ["graph", "node"]].rename(columns={"node": "target"})
     edges = edges.merge(attention, on=["graph", "target"])
@@ -110,13 +113,13 @@ def _sharing_mask(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     users = masks.merge(keeper, on=["graph", "source"]).drop(columns="source")
     caches = edges[edges["slot"].isin(["src1", "src2"])].merge(users, on=["graph", "target"])
     size = nodes[["graph", "node"]].assign(n_rows=nodes["ne1"] * nodes["ne3"]).rename(columns={"node": "source"})
-    made = caches.merge(size, on=["graph", "source"])
-    made["slot"] = made["slot"].map({slot: contract.SLOTS.index(slot) for slot in ("src1", "src2")}).astype("int64")
-    return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot", "n_rows"]]
+    reads = caches.merge(size, on=["graph", "source"])
+    reads["slot"] = reads["slot"].map({slot: contract.SLOTS.index(slot) for slot in ("src1", "src2")}).astype("int64")
+    return reads.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot", "n_rows"]]
 
 
 def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
-    """Distinct values of each entry as runs of neighbours: columns entry, first, n."""
+    """The distinct values of each entry as runs of consecutive numbers: columns entry, first, n."""
     order = np.lexsort((value, entry))
     entry, value = entry[order], value[order]
     fresh = np.ones(len(entry), bool)
@@ -129,9 +132,10 @@ def _runs(entry: np.ndarray, value: np.ndarray) -> pd.DataFrame:
 
 
 def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """(graph, keeper, user, place of the slot in SLOTS): the ops that use the expert numbers kept with op `keeper`.
+    """The ops that use the same expert numbers: graph, keeper, user, slot (index into SLOTS).
 
-    MUL_MAT_ID and ADD_ID take them from src2; the first MUL_MAT_ID of each keeps them.
+    MUL_MAT_ID and ADD_ID read expert numbers from src2. The tracer copies them at op `keeper`, the first MUL_MAT_ID
+    that reads them; `user` is any op that reads them.
     """
     edges, nodes = tables["graph_edges"], tables["graph_nodes"]
     ids = edges[edges["slot"] == "src2"].merge(
@@ -140,9 +144,9 @@ def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     ids = ids[ids["op"].isin(["MUL_MAT_ID", "ADD_ID"])].sort_values(["graph", "target"])
     products = ids[ids["op"] == "MUL_MAT_ID"].rename(columns={"target": "keeper"})
     keeper = products.drop_duplicates(["graph", "source"])[["graph", "source", "keeper"]]
-    made = ids.merge(keeper, on=["graph", "source"])
-    made["slot"] = np.where(made["op"] == "MUL_MAT_ID", contract.SLOTS.index("src0"), contract.SLOTS.index("src1"))
-    return made.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot"]]
+    users = ids.merge(keeper, on=["graph", "source"])
+    users["slot"] = np.where(users["op"] == "MUL_MAT_ID", contract.SLOTS.index("src0"), contract.SLOTS.index("src1"))
+    return users.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot"]]
 
 
 def _routing(
@@ -153,12 +157,14 @@ def _routing(
     layer: np.ndarray = layer_of.reindex(at).astype("Float64").fillna(-1).to_numpy(np.int64)
     ids = np.flatnonzero((indexes.what == EXPERTS) & (layer >= 0))
     ids = ids[np.argsort(indexes.node[ids], kind="stable")]
-    ids = ids[np.unique(pass_id[ids] << 32 | layer[ids], return_index=True)[1]]  # the first choice of a layer
+    ids = ids[np.unique(pass_id[ids] << 32 | layer[ids], return_index=True)[1]]  # the first copy of each layer
     if len(ids) == 0:
         return contract.frame("routing")
     rows = _choices(indexes, ids, pass_id, layer, "expert")
     if rows["expert"].max() >= NUMBER:
-        raise TraceFormatError(f"an op chose expert {rows['expert'].max():.0f}, which cannot be; the trace was changed")
+        raise TraceFormatError(
+            f"an op chose expert {rows['expert'].max():.0f}, but numbers are below {NUMBER}; the trace was changed"
+        )
     weights = _choices(indexes, np.flatnonzero(indexes.what == WEIGHTS), pass_id, layer, "weight")
     width = rows.groupby(["pass_id", "layer"])["rank"].max().rename("last").reset_index()
     flat = weights.merge(width, on=["pass_id", "layer"])
@@ -180,7 +186,10 @@ def _routing(
 
 
 def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
-    """The token row of each choice: the last layer keeps only rows with outputs, and counts those alone."""
+    """The token row of each choice. The last layer computes only rows with outputs, and numbers those alone.
+
+    Raises TraceFormatError when the rows of a layer are neither all token rows nor those with outputs.
+    """
     n = rows.groupby(["pass_id", "layer"])["row"].transform("max") + 1
     whole = n == rows["pass_id"].map(tokens.groupby("pass_id").size())
     outputs = tokens[tokens["output"]]
@@ -190,15 +199,15 @@ def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
         odd = rows[~fits].iloc[0]
         raise TraceFormatError(
             f"pass {odd['pass_id']}, layer {odd['layer']}: experts are chosen for {n[~fits].iloc[0]} rows,"
-            " which are neither all of its tokens nor those with outputs"
+            " which are neither all of its tokens nor those with outputs; the trace was changed"
         )
     at = rows[["pass_id", "row"]].rename(columns={"row": "place"})
-    kept = at.merge(outputs[["pass_id", "place", "row"]], on=["pass_id", "place"], how="left")["row"]
-    return np.where(whole, rows["row"], kept.fillna(0)).astype(np.int64)
+    row_with_output = at.merge(outputs[["pass_id", "place", "row"]], on=["pass_id", "place"], how="left")["row"]
+    return np.where(whole, rows["row"], row_with_output.fillna(0)).astype(np.int64)
 
 
 def _choices(indexes: Indexes, chosen: np.ndarray, pass_id: np.ndarray, layer: np.ndarray, name: str) -> pd.DataFrame:
-    """Every number of the chosen entries: pass_id, layer, flat (place in the entry), row, rank, `name`."""
+    """One row per number of the chosen copies: pass_id, layer, flat (index in the copy), row, rank, `name`."""
     n = indexes.n[chosen]
     entry = np.repeat(chosen, n)
     flat = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)

@@ -1,9 +1,8 @@
-"""A native trace (native/include/tensor_trace_format.h) as tables.
+"""Reads a native trace (native/include/tensor_trace_format.h) into tables.
 
-`read_trace` takes the bytes of the segments and, where it is known, the model's
-tables (readers/gguf.py); it returns all tables of tables.py and what the trace
-says about itself. Nothing is dropped in silence: what does not fit is an error,
-what was not recorded is null, what the tracer could not write is counted.
+`read_trace` takes the bytes of the segments and, if the model is known, its tables (readers/gguf). It returns all
+tables of tables.py, and facts about the trace. Nothing is dropped silently: inconsistent data raises an error, what
+was not recorded is null, and what the tracer could not write is counted.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from tracegen.readers.native.split_tables import split_tables
 from tracegen.readers.native.touch_tables import touch_tables
 
 VERSION = "native-2"
-ATTACHED = "attached"  # what the tracer says of itself when it was preloaded, and llama.cpp not hooked
+ATTACHED = "attached"  # key of the info record that a preloaded tracer writes, when llama.cpp has no hooks
 
 
 @dataclass(frozen=True)
 class ModelTables:
-    """What the reader needs of the models: their files and tensors, file 0 first.
+    """The tables `files` and `tensors` of all models of a run.
 
-    `loads` leads from the numbers of llama.cpp's loads to those of the models; one that it
-    does not name is the load of the model with its own number.
+    `loads` maps the number of a load to the number of its model. A load that it does not list belongs to the model
+    of the same number.
     """
 
     files: pd.DataFrame
@@ -50,7 +49,7 @@ class ModelTables:
 
 @dataclass(frozen=True)
 class NativeTrace:
-    """A trace as tables, and the facts that checks and pages need beside them."""
+    """A trace as tables, and further facts (by name) that checks and pages need."""
 
     tables: dict[str, pd.DataFrame]
     facts: dict[str, object]
@@ -65,55 +64,63 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
     clock = clock_of(segments[0].clock, records.moments)
     events = ev.read_events(segments[1:], records.computes, pass_ids, clock)
-    made = contract.empty()
+    tables = contract.empty()
     if model is not None:
-        made["files"], made["tensors"] = model.files, model.tensors
+        tables["files"], tables["tensors"] = model.files, model.tensors
         _name_models(records, model.loads)
         if ATTACHED in records.info:
             records.weights += named_weights(records, model.files, model.tensors)
-    made["contexts"] = _contexts(records)
-    made["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
-    made["tokens"] = _tokens(ordered, made["passes"])
-    made |= graph_tables(records)
-    made["buffers"] = _buffers(records)
-    made["placements"] = placement_table(records, made["files"], made["tensors"])
-    made |= split_tables(records, pass_ids)
-    made |= touch_tables(events.indexes, made)
-    made["spans"] = span_table(events.spans)
-    made["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
-    made["residency"] = residency_table(records, ordered, made["files"])
+    tables["contexts"] = _contexts(records)
+    tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
+    tables["tokens"] = _tokens(ordered, tables["passes"])
+    tables |= graph_tables(records)
+    tables["buffers"] = _buffers(records)
+    tables["placements"] = placement_table(records, tables["files"], tables["tensors"])
+    tables |= split_tables(records, pass_ids)
+    tables |= touch_tables(events.indexes, tables)
+    tables["spans"] = span_table(events.spans)
+    tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
+    tables["residency"] = residency_table(records, ordered, tables["files"])
     facts = _facts(segments, records, events) | accounting | _of_clock(records, clock)
     facts |= _cost_of_passes(records, events, pass_ids, clock)
-    return NativeTrace(made, facts)
+    return NativeTrace(tables, facts)
 
 
 def _check_end(segments: tuple[Segment, ...], records: Records) -> None:
-    """What the last record counts must be there, unless the tracer says that it dropped something."""
+    """Raises TraceFormatError when segments or passes that the last record counts are missing.
+
+    Passes may be missing when the tracer dropped records. A trace that did not end has no last record.
+    """
     main = segments[0]
     if records.end_ns is None:
         return
     if records.end_segments != len(segments):
-        raise TraceFormatError(f"{main.name}: the run has {records.end_segments} segments, {len(segments)} are here")
+        raise TraceFormatError(
+            f"{main.name}: the run has {records.end_segments} segments, but {len(segments)} are here; "
+            "put the missing files beside it"
+        )
     expected = (records.end_passes or 0) - (records.end_skipped or 0)
     if expected != len(records.passes) and main.dropped_records == 0:
-        raise TraceFormatError(f"{main.name}: the run has {expected} passes, {len(records.passes)} are here")
+        raise TraceFormatError(
+            f"{main.name}: the run has {expected} passes, but {len(records.passes)} are here; the trace was changed"
+        )
 
 
 def loaded_models(files: Mapping[str, Bytes]) -> dict[int, str]:
-    """The path that each load of the traced program named. Raises TraceFormatError as `read_trace`."""
+    """Load number -> path of the model file that the traced program loaded. Raises TraceFormatError."""
     main = read_segments(files)[0]
     return {load.number: load.path for load in read_records(main.name, main.payload).loads}
 
 
 def _name_models(records: Records, loads: Mapping[int, int]) -> None:
-    """Let weights and contexts name models: a model that was loaded twice is one."""
+    """Replace load numbers in weights and contexts by model numbers: two loads of one model share its number."""
     for weight in records.weights:
         weight.load = loads.get(weight.load, weight.load)
     records.contexts = [(context, loads.get(load, load), *rest) for context, load, *rest in records.contexts]
 
 
 def _in_order(records: Records) -> list[Pass]:
-    """Loads and passes in the order of their begin: their place is the pass_id."""
+    """Loads and passes by their begin; their place in this list is the pass_id."""
     return sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
 
 
@@ -153,7 +160,7 @@ def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
 
 
 def _outputs(tokens: np.ndarray) -> int | None:
-    """For how many rows logits were asked; None where an attached tracer could not see it."""
+    """How many token rows request logits; None when an attached tracer could not see it."""
     return None if (tokens["output"] == NONE).any() else int((tokens["output"] != 0).sum())
 
 
@@ -163,7 +170,7 @@ def _tokens(ordered: list[Pass], passes: pd.DataFrame) -> pd.DataFrame:
         return contract.frame("tokens")
     rows = np.concatenate([tokens for _, tokens in with_tokens])
     sizes = [len(tokens) for _, tokens in with_tokens]
-    made = contract.frame(
+    table = contract.frame(
         "tokens",
         {
             "pass_id": np.repeat([i for i, _ in with_tokens], sizes),
@@ -174,7 +181,7 @@ def _tokens(ordered: list[Pass], passes: pd.DataFrame) -> pd.DataFrame:
             "output": pd.arrays.BooleanArray(rows["output"] == 1, rows["output"] == NONE),
         },
     )
-    return made.assign(generated_token=held_tokens(passes, made)["generated_token"])
+    return table.assign(generated_token=held_tokens(passes, table)["generated_token"])
 
 
 def _buffers(records: Records) -> pd.DataFrame:
@@ -192,14 +199,14 @@ def _buffers(records: Records) -> pd.DataFrame:
 
 
 def _usage(buffer: Buffer, records: Records) -> str | None:
-    """What a buffer is for; one that only views a file mapping is `mapped`."""
+    """The usage of a buffer; `mapped` when it only views a file mapping, None when not recorded."""
     if any(m.address <= buffer.address < m.address + m.size_bytes for m in records.mappings if buffer.address):
         return "mapped"
     return BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None
 
 
 def _known(values: np.ndarray) -> pd.arrays.IntegerArray:
-    """int32; what is below 0 was not recorded."""
+    """`values` as int32; negative values mean “not recorded” and become null."""
     return pd.arrays.IntegerArray(np.where(values >= 0, values, 0).astype(np.int32), values < 0)
 
 
@@ -208,30 +215,30 @@ def _nanoseconds(info: Mapping[str, str], key: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise TraceFormatError(f"{key} is {text!r}, which is no number") from error
+        raise TraceFormatError(f"the trace says that {key} is {text!r}, not a number; the trace was changed") from error
 
 
 def _count(info: Mapping[str, str], key: str) -> int | None:
     text = info.get(key)
     if text is not None and not text.isdecimal():
-        raise TraceFormatError(f"{key} is {text!r}, which is no number")
+        raise TraceFormatError(f"the trace says that {key} is {text!r}, not a count; the trace was changed")
     return None if text is None else int(text)
 
 
 def _of_clock(records: Records, clock: Clock) -> dict[str, float]:
-    """What is noted in ticks: how uneven the clock was; what a pass cost beside its op events, usually and at most.
+    """How uneven the clock was, and the usual and the highest cost of a pass apart from its op events; all in ns.
 
-    The usual is the lower quartile of the passes that ran a known graph again: a new graph costs once, and what
-    interrupts a pass while it is in our hooks is not ours. NaN where every pass ran a new graph.
+    The usual cost is the lower quartile over passes that ran a graph which had run before: a new graph costs more,
+    but only once, and an interruption inside a hook is not the tracer's cost. NaN when every pass ran a new graph.
     """
-    seen: set[int] = set()
+    met_graphs: set[int] = set()
     again = []
-    for number, one in records.passes.items():
-        if one.graph is None:
+    for number, p in records.passes.items():
+        if p.graph is None:
             continue
-        if one.graph in seen and number in records.hook_ticks:
+        if p.graph in met_graphs and number in records.hook_ticks:
             again.append(records.hook_ticks[number])
-        seen.add(one.graph)
+        met_graphs.add(p.graph)
     return {
         "clock_uneven_ns": clock.uneven_ns,
         "pass_cost_ns": clock.length_ns(float(np.quantile(again, 0.25))) if again else float("nan"),
@@ -242,7 +249,10 @@ def _of_clock(records: Records, clock: Clock) -> dict[str, float]:
 def _cost_of_passes(
     records: Records, events: ev.Events, pass_ids: Mapping[int, int], clock: Clock
 ) -> dict[str, object]:
-    """By pass_id, ns: what a pass spent in our hooks, ops left out, and what copying rows, experts and masks took."""
+    """By pass_id, in ns: the time in the tracer's hooks without op events, and the time to copy rows, experts, masks.
+
+    `hooks_inside`: whether the first counts only time within passes, as newer tracers do.
+    """
     hooks = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.hook_ticks.items()}
     took = pd.Series(events.indexes.took).groupby(events.indexes.pass_id).sum()
     copies = {int(str(number)): clock.length_ns(float(ticks)) for number, ticks in took.items()}

@@ -1,4 +1,4 @@
-"""The units of a thread segment as columns: what one thread did, in ticks of the run's clock."""
+"""Decodes a thread segment into columns: what one thread did, in ticks of the run's clock."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tracegen.readers.native.segments import Bytes, Segment
 
 OP, THREAD_BEGIN, THREAD_END, INDEX, LONG_OP, MORE = 1, 2, 3, 4, 5, 255
 ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS, MASK = 1, 2, 3, 4, 5, 6
-WINDOW = 1 << 17  # rows worked on at a time: about what a processor's cache holds of their columns
-EXACT = 1 << 53  # whole numbers below are exact in a float64
+WINDOW = 1 << 17  # rows that are processed at a time, so that their columns fit a processor's cache
+EXACT = 1 << 53  # integers below this are exact in a float64
 
 OP_UNIT = np.dtype(
     [("gap", "<u4"), ("took", "<u4"), ("barrier", "<u4"), ("node", "<u2"), ("n_fused", "u1"), ("type", "u1")]
@@ -44,10 +44,10 @@ INDEX_UNITS = np.dtype(
 
 @dataclass(frozen=True)
 class Ops:
-    """One row per op that the thread ran, in order; times in ticks.
+    """One row per op that the thread ran, in order.
 
-    `begin`, `end` and `following` (the begin of what came after it) are moments, `barrier` is a duration, all
-    int64; `opening` is the row of `Openings` it belongs to. Node numbers are int32, numbers of fused nodes uint16.
+    `begin`, `end`, `following` (begin of the next event) and `barrier` (a duration) are int64 ticks. `opening` is the
+    op's row in `Openings`. `node` (int32) counts within the compute; `n_fused` is uint16.
     """
 
     opening: np.ndarray
@@ -70,9 +70,10 @@ class Openings:
 
 @dataclass(frozen=True)
 class Copies:
-    """One row per copy of numbers that an op was about to use; all numbers one after another as float64.
+    """One row per copy of the numbers that an op was about to use.
 
-    `took` is how many ticks the copying took: from its begin to that of the op.
+    `values` holds the numbers of all copies in sequence, float64. `took` is the duration of the copy in ticks, from
+    its begin to the begin of the next event. `opening` is the row in `Openings`.
     """
 
     opening: np.ndarray
@@ -86,7 +87,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Units:
-    """A thread segment. `moments` are the begins of all its events in order; `n_open` computes never ended."""
+    """A decoded thread segment. `moments` are the begins of all events, in order; `n_open` computes never ended."""
 
     openings: Openings
     ops: Ops
@@ -99,7 +100,9 @@ def read_units(segment: Segment) -> Units:
     """Decode a thread segment. Raises TraceFormatError naming segment and unit."""
     payload = segment.payload
     if len(payload) % OP_UNIT.itemsize:
-        raise TraceFormatError(f"{segment.name}: {len(payload)} bytes of units of {OP_UNIT.itemsize}; the file was cut")
+        raise TraceFormatError(
+            f"{segment.name}: {len(payload)} bytes are no multiple of a unit of {OP_UNIT.itemsize}; the file was cut"
+        )
     units = payload.view(OP_UNIT)
     is_unit = np.ones(len(units), bool)
     index_at, index = _indexes(segment, units, is_unit)
@@ -113,11 +116,11 @@ def read_units(segment: Segment) -> Units:
     begin, end = _times(segment, units, events, kind)
     openings = _wide(units, begins_at, BEGIN_UNITS)
     outside = openings["thread"] >= openings["n_threads"]
-    _refuse(segment, begins_at, outside, "a thread with a number outside its pool")
+    _refuse(segment, begins_at, outside, "its thread number is not below the number of threads")
     closed = units.view(END_UNIT)["thread"][events[kind == THREAD_END]]
-    other = closed != openings["thread"][opening[kind == THREAD_END]]
-    _refuse(segment, events[kind == THREAD_END], other, "it closes another thread's part than was opened")
-    # No index lies before the first THREAD_BEGIN: _openings has seen to that.
+    mismatched = closed != openings["thread"][opening[kind == THREAD_END]]
+    _refuse(segment, events[kind == THREAD_END], mismatched, "it ends the part of a thread that did not begin")
+    # No index lies before the first THREAD_BEGIN: _openings has refused that.
     at_index = np.searchsorted(events, index_at) if len(index_at) else np.zeros(0, np.int64)
     n = index["ne0"].astype(np.int64) * index["ne1"]  # below the size of the file
     return Units(
@@ -134,50 +137,50 @@ def read_units(segment: Segment) -> Units:
 
 
 def windows(n: int) -> Iterator[slice]:
-    """`n` rows a piece at a time: what is worked out for one is small beside the columns it goes into."""
+    """Slices that cover `n` rows, WINDOW at a time: temporary arrays stay small beside the columns that they fill."""
     return (slice(first, min(first + WINDOW, n)) for first in range(0, n, WINDOW))
 
 
 def _refuse(segment: Segment, at: np.ndarray, wrong: np.ndarray, what: str) -> None:
-    """Raise TraceFormatError when one of the units at `at` is `wrong`."""
+    """Raise TraceFormatError for the first of the units `at` that is `wrong` (bool, of equal length)."""
     if wrong.any():
         unit = int(at[np.flatnonzero(wrong)[0]])
         raise TraceFormatError(f"{segment.name}: unit {unit}: {what}; the trace was changed")
 
 
 def _wide(units: np.ndarray, at: np.ndarray, dtype: np.dtype[np.void]) -> np.ndarray:
-    """What takes two units, from those at `at`; the caller knows that both are there."""
+    """The events of two units that begin at the units `at`. The caller knows that both units exist."""
     raw = units.view(np.uint8).reshape(-1, OP_UNIT.itemsize)
     return np.concatenate([raw[at], raw[at + 1]], axis=1).reshape(-1).view(dtype)
 
 
 def _indexes(segment: Segment, units: np.ndarray, is_unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the indexes are, and their heads; the units of their numbers are struck from `is_unit`."""
-    found = np.flatnonzero(units["type"] == INDEX)
-    ends = found + 1 >= len(units)
-    heads = np.zeros(len(found), INDEX_UNITS)
-    heads[~ends] = _wide(units, found[~ends], INDEX_UNITS)
+    """The unit of each index, and its head. Clears `is_unit` for the units that hold numbers."""
+    candidates = np.flatnonzero(units["type"] == INDEX)
+    ends = candidates + 1 >= len(units)
+    heads = np.zeros(len(candidates), INDEX_UNITS)
+    heads[~ends] = _wide(units, candidates[~ends], INDEX_UNITS)
     counts = np.minimum(heads["ne0"].astype(np.uint64) * heads["ne1"], units.nbytes).astype(np.int64)
-    after = found + 2 + -(-counts * heads["bytes"] // OP_UNIT.itemsize)
+    after = candidates + 2 + -(-counts * heads["bytes"] // OP_UNIT.itemsize)
     chosen, end = [], 0
-    for row, (at, behind) in enumerate(zip(found.tolist(), after.tolist(), strict=True)):
-        if at >= end:  # else bytes of the numbers before it that look like an index
+    for row, (at, behind) in enumerate(zip(candidates.tolist(), after.tolist(), strict=True)):
+        if at >= end:  # else it is a number of the index before that looks like an index
             chosen.append(row)
             end = behind
-    where, head, until = found[chosen], heads[chosen], after[chosen]
+    where, head, until = candidates[chosen], heads[chosen], after[chosen]
     narrow = (head["bytes"] == 4) | ((head["bytes"] == 8) & (head["what"] != WEIGHTS))
     known = np.isin(head["what"], (ROWS, EXPERTS, CELLS, COLUMNS, WEIGHTS, MASK))
-    paired = (head["what"] != MASK) | (head["ne0"] == 2)  # first and number of each run
+    paired = (head["what"] != MASK) | (head["ne0"] == 2)  # a mask: first row and number of rows of each run
     wrong = np.flatnonzero(~(narrow & known & paired & (until <= len(units)) & ~ends[chosen]))
     if len(wrong):
         first = head[wrong[0]]
         raise TraceFormatError(
             f"{segment.name}: index at unit {where[wrong[0]]}: {first['ne0']} x {first['ne1']} numbers of"
-            f" {first['bytes']} bytes and kind {first['what']} do not fit"
+            f" {first['bytes']} bytes and kind {first['what']} do not fit; the trace was changed"
         )
     depth = np.zeros(len(units) + 1, np.int8)
     depth[where + 2] = 1
-    np.add.at(depth, until, -1)  # where one ends another may begin
+    np.add.at(depth, until, -1)  # add, as the next index may begin where this one ends
     is_unit &= np.cumsum(depth[:-1], dtype=np.int8) == 0
     return where, head
 
@@ -185,7 +188,7 @@ def _indexes(segment: Segment, units: np.ndarray, is_unit: np.ndarray) -> tuple[
 def _wide_at(
     segment: Segment, units: np.ndarray, events: np.ndarray, kind: np.ndarray, is_unit: np.ndarray
 ) -> np.ndarray:
-    """Where the THREAD_BEGINs are, once every event of two units is known to have both."""
+    """The units of all THREAD_BEGINs. Raises TraceFormatError when an event of two units lacks one of them."""
     wide = np.isin(kind, (THREAD_BEGIN, INDEX, LONG_OP))
     more = np.flatnonzero(is_unit & (units["type"] == MORE))
     if not np.array_equal(events[wide] + 1, more):
@@ -196,11 +199,11 @@ def _wide_at(
 
 
 def _openings(segment: Segment, events: np.ndarray, kind: np.ndarray) -> tuple[np.ndarray, int]:
-    """Of every event the number of the THREAD_BEGIN it belongs to, and how many never ended (the last may)."""
+    """For each event the number of its THREAD_BEGIN; and how many never ended: 0, or 1 for the last."""
     is_begin = kind == THREAD_BEGIN
-    # The first depth that is neither 0 nor 1 is refused: beyond it the sum may pass what a byte holds.
+    # int8 may overflow, but only behind the first depth that is neither 0 nor 1, which is refused.
     depth = np.cumsum(is_begin.astype(np.int8) - (kind == THREAD_END), dtype=np.int8)
-    _refuse(segment, events, depth != (kind != THREAD_END), "the computes of this thread do not open and close in turn")
+    _refuse(segment, events, depth != (kind != THREAD_END), "the computes of this thread do not begin and end in turn")
     opening = np.cumsum(is_begin, dtype=np.int32 if len(kind) < NUMBER else np.int64) - 1
     return opening, int(depth[-1]) if len(depth) else 0
 
@@ -218,20 +221,20 @@ def _times(segment: Segment, units: np.ndarray, events: np.ndarray, kind: np.nda
 def _times_after(
     before: int, segment: Segment, units: np.ndarray, events: np.ndarray, kind: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Begin and end of `events`, the last before which ended at `before`.
+    """Begin and end of `events` in ticks; the event before them ended at `before`.
 
-    An OP counts from the last moment, the others state theirs.
+    An OP states its begin as a gap after the previous event; all other events state it directly.
     """
     is_op = kind == OP
     stated = np.where(is_op, 0, units.view(END_UNIT)["time"][events])
-    _refuse(segment, events, stated >= SIZE, "its time cannot be")
+    _refuse(segment, events, stated >= SIZE, "its time is not below 2**62 ticks")
     took = np.where(is_op, units["took"][events], 0).astype(np.int64)
     is_long = kind == LONG_OP
     long_took = _wide(units, events[is_long], LONG_UNITS)["took"]
     too_long = long_took >= SIZE - stated[is_long]
-    _refuse(segment, events[is_long], too_long, "it takes longer than can be")
+    _refuse(segment, events[is_long], too_long, "its end is not below 2**62 ticks")
     took[is_long] = long_took.astype(np.int64)
-    # Ops count on from the last stated moment: what was passed since is a difference of sums.
+    # An OP ends at the last stated moment plus all gaps and durations since: a difference of cumulative sums.
     passed = np.append(0, np.cumsum(np.where(is_op, units["gap"][events] + took, 0)))
     reached = np.append(before, stated.astype(np.int64) + took)
     last = np.maximum.accumulate(np.where(is_op, 0, np.arange(1, len(kind) + 1)))
@@ -273,13 +276,13 @@ def _op_columns(
     node[is_long], n_fused[is_long] = longs["node"], longs["n_fused"]
     barrier[is_long] = longs["barrier"] | longs["barrier_high"].astype(np.int64) << 32
     _refuse(segment, at, barrier > took, "an op waits longer than it takes")
-    _refuse(segment, at, node >= NUMBER, "a node with a number that cannot be")
+    _refuse(segment, at, node >= NUMBER, "the number of its node is not below 2**31")
     return node, n_fused, barrier
 
 
 def _numbers(segment: Segment, payload: Bytes, at: np.ndarray, index: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """The numbers of all indexes as float64, which holds every row number that can be."""
-    made = np.zeros(int(n.sum()))
+    """The numbers of all indexes in sequence, float64. Raises TraceFormatError for one below 0 or from 2**53 on."""
+    numbers = np.zeros(int(n.sum()))
     first = np.cumsum(n) - n
     for dtype, chosen in (
         ("<f4", index["what"] == WEIGHTS),
@@ -296,8 +299,9 @@ def _numbers(segment: Segment, payload: Bytes, at: np.ndarray, index: np.ndarray
             wrong = (values < 0) | (values >= EXACT)
             unit = int(np.repeat(at[chosen], m)[np.flatnonzero(wrong)[0]])
             raise TraceFormatError(
-                f"{segment.name}: index at unit {unit}: numbers {values.min()} to {values.max()} cannot be"
+                f"{segment.name}: index at unit {unit}: numbers {values.min()} to {values.max()} must be at least 0 and"
+                f" below {EXACT}; the trace was changed"
             )
         with np.errstate(invalid="ignore"):
-            made[np.repeat(first[chosen], m) + inside] = values
-    return made
+            numbers[np.repeat(first[chosen], m) + inside] = values
+    return numbers
