@@ -96,7 +96,7 @@ def test_fragments_are_those_that_filefrag_counts(file: Path) -> None:
 
 
 def test_processors_that_are_not_there() -> None:
-    with pytest.raises(SettingsError, match="processors: 4000 cannot be used here; there are 0"):
+    with pytest.raises(SettingsError, match="processors: 4000 cannot be used; choose from 0"):
         conditions.refuse_impossible(replace(EXPERIMENT, processors=(0, 4000)), 0)
 
 

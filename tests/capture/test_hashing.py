@@ -75,7 +75,7 @@ def test_what_the_kernel_does_not_tell_is_not_dropped(
     model: Path, digest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page_cache.drop([model])
-    monkeypatch.setattr(hashing, "is_told", lambda path: False)
+    monkeypatch.setattr(hashing, "residency_is_known", lambda path: False)
     assert hashing.sha256_of_cold(model) == digest
     assert (~resident(model)).sum() < FEW
 
@@ -153,4 +153,4 @@ def test_a_cache_that_cannot_be_written_stops_nothing_and_is_told(
     progress.step("memory map")
     assert hashing.hash_files([path], progress) == [hashlib.sha256(b"one").hexdigest()]
     progress.done()
-    assert "the hash cannot be remembered: " in told.getvalue()
+    assert "the hash cannot be stored for the next run: " in told.getvalue()

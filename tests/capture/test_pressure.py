@@ -101,7 +101,7 @@ def test_a_model_that_is_not_mapped_must_fit_too(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(locked, "_allowed", lambda: None)
     asked = replace(EXPERIMENT, mlock_gb=4.5)
     conditions.refuse_impossible(asked, 3 << 30)
-    with pytest.raises(SettingsError, match=r"4 GiB must stay so, 3 GiB of it for the model.*; ask for at most 4$"):
+    with pytest.raises(SettingsError, match=r"4 GiB must stay available, 3 GiB of it for the model.*; set at most 4$"):
         conditions.refuse_impossible(replace(asked, mmap=False), 3 << 30)
     with pytest.raises(SettingsError, match="end other programs first"):
         conditions.refuse_impossible(replace(asked, mmap=False), 8 << 30)
@@ -109,7 +109,9 @@ def test_a_model_that_is_not_mapped_must_fit_too(monkeypatch: pytest.MonkeyPatch
 
 def test_who_may_not_lock_is_told_so_by_limit_and_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     told = as_nobody(lambda: locked.refuse_lock(0.5))
-    assert told.startswith("SettingsError: mlock_gb: 0.5 GiB cannot be locked, you may lock ") and "ulimit -l" in told
+    assert (
+        told.startswith("SettingsError: mlock_gb: 0.5 GiB cannot be locked, as you may lock ") and "ulimit -l" in told
+    )
 
     def lock_all_the_same() -> None:
         monkeypatch.setattr(locked, "_allowed", lambda: None)
@@ -132,7 +134,7 @@ def test_a_kill_for_want_of_memory_is_called_so(monkeypatch: pytest.MonkeyPatch)
         assert pressure.cause(-9) == "" and pressure.cause(1) == ""
         kills = locked.oom_kills() + 1
         monkeypatch.setattr("tracegen.capture.pressure.oom_kills", lambda: kills)
-        assert "ended by the kernel for want of memory" in pressure.cause(-9) and pressure.cause(-11) == ""
+        assert "killed by the kernel for lack of memory" in pressure.cause(-9) and pressure.cause(-11) == ""
 
 
 # A limit
@@ -248,19 +250,19 @@ def refused(gib: float = 0.25) -> str:
 
 
 def test_what_this_machine_does_not_allow_is_said_before(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "8 GiB would limit nothing, this machine has 8 GiB" in refused(8)
+    assert "8 GiB would limit nothing, as this machine has 8 GiB" in refused(8)
     fake.say("cgroup.procs", f"1\n2\n{os.getpid()}\n")
     assert "holds 2 other processes" in refused() and "--scope -p Delegate=yes tracegen run" in refused()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "systemd-run --user --scope" in refused()
     monkeypatch.setattr(os, "access", lambda path, _: path.name != "cgroup.subtree_control")
-    assert "run.scope/cgroup.subtree_control: cannot be written; run it in a scope of its own" in refused()
+    assert "run.scope/cgroup.subtree_control: cannot be written; run tracegen in its own scope" in refused()
     fake.say("cgroup.controllers", "cpu pids\n")
-    assert "run.scope: has no memory controller; run it in a scope of its own" in refused()
+    assert "run.scope: has no memory controller; run tracegen in its own scope" in refused()
     (fake.proc / "self" / "cgroup").write_text("4:memory:/x\n0::/pod/user/run.scope\n")
-    assert "has no memory controller; cgroup v1 has it" in refused()
+    assert "has no memory controller; cgroup v1 uses it" in refused()
     (fake.proc / "self" / "cgroup").write_text("4:memory:/x\n")
-    assert "no cgroup of version 2 holds this process" in refused()
+    assert "needs cgroups of version 2, and this process is in none" in refused()
     assert fake.written == [] and fake.folders() == []
 
 

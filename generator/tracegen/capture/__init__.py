@@ -1,1 +1,1 @@
-"""From settings to a raw trace: plan (pure), execute (the only subprocess), llama_cpp (get, build), hooked_tree."""
+"""From settings to a raw trace: plan (pure), execute (runs programs), llama_cpp (gets and builds it), hooked_tree."""

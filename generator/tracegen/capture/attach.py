@@ -1,4 +1,4 @@
-"""The library that is preloaded to trace a llama.cpp which nobody hooked: compiled once, kept in the cache."""
+"""The library that is preloaded to trace a llama.cpp without hooks; compiled once and kept in the cache."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ _FLAGS = (
 
 
 def ensure_attach(progress: Progress) -> Path:
-    """The library to preload, compiled against the headers of the pinned llama.cpp when it is not in the cache.
+    """The path of the library to preload; compiles it when it is not in the cache.
 
-    It checks in the traced process that ggml's structures lie as in those headers.
-    Raises EnvironmentFailure off Linux, behind a name that LD_PRELOAD cannot take, when there is no C compiler
-    or it fails, and as `ensure_source`.
+    It is compiled against the headers of the pinned llama.cpp. In the traced process it checks that ggml's structures
+    have the layout of those headers. Raises EnvironmentFailure when the system is not Linux, when the path has a
+    character that LD_PRELOAD cannot hold, when no C compiler is found or it fails, and as `ensure_source` does.
     """
     if sys.platform != "linux":
-        raise EnvironmentFailure("attached tracing preloads a library, as only Linux does it; use a hooked llama.cpp")
+        raise EnvironmentFailure("attaching works only on Linux; use a llama.cpp with the hooks instead")
     if set(" :") & set(str(cache_folder())):
         raise EnvironmentFailure(
-            f"{cache_folder()}: a library to preload cannot lie behind a name with a space or colon; set XDG_CACHE_HOME"
+            f"{cache_folder()}: the path of a preloaded library must have no space or colon; set XDG_CACHE_HOME to "
+            "another folder"
         )
     native = resource_folder("native")
     folder = cache_folder() / "llama.cpp" / f"attach-{_key(native)}"
@@ -47,13 +48,13 @@ def ensure_attach(progress: Progress) -> Path:
 
 
 def refuse_hooked(program: Path) -> None:
-    """Raise SettingsError when the program's own llama.cpp has the tracer: two would record the same."""
+    """Raise SettingsError when the program's own llama.cpp has the hooks: two tracers would record each op."""
     if has_hooks(program):
         raise SettingsError(f"{program}: its llama.cpp has the hooks already; leave out --attach")
 
 
 def preload(library: Path) -> dict[str, str]:
-    """The environment that puts the library before all others, in the program and in what it starts."""
+    """The environment variable that preloads the library, in the program and in the programs that it starts."""
     return {"LD_PRELOAD": " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD", ""))))}
 
 

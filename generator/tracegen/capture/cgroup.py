@@ -1,4 +1,4 @@
-"""Our own cgroup of version 2: where its folder is, what its files say, and what it leaves us of memory."""
+"""The cgroup (version 2) of this process: its folder, its files, and how much memory it leaves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PROC = Path("/proc")
 
 
 def own_cgroup() -> Path | None:
-    """The folder of our cgroup in version 2; null where there is none that we can see."""
+    """The folder of the cgroup (version 2) that holds this process; None when there is none or it is not mounted."""
     lines = (text_of(PROC / "self/cgroup") or "").splitlines()
     name = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
     for line in (text_of(PROC / "self/mountinfo") or "").splitlines():
@@ -23,27 +23,27 @@ def own_cgroup() -> Path | None:
 
 
 def version_1() -> list[str]:
-    """The controllers that version 1 of cgroups has taken."""
+    """The controllers that cgroups of version 1 use."""
     lines = (text_of(PROC / "self/cgroup") or "").splitlines()
     return [controller for line in lines for controller in line.split(":")[1].split(",")]
 
 
 def headroom_bytes() -> int | None:
-    """Bytes that the limits of our cgroup and those above it leave us, the page cache given up; null: no limit.
+    """Bytes that this process can still take within the limits of its cgroup and the parents; None without a limit.
 
-    Version 1 is not asked.
+    Pages of the page cache count as free, as the kernel can drop them. Cgroups of version 1 are ignored.
     """
-    own, found = own_cgroup(), []
-    for folder in (own, *own.parents) if own else ():
+    cgroup, headrooms = own_cgroup(), []
+    for folder in (cgroup, *cgroup.parents) if cgroup else ():
         limit, used = number_of(folder / "memory.max"), number_of(folder / "memory.current")
         if limit is not None and used is not None:
             cache = sum(field_of(folder / "memory.stat", name) or 0 for name in ("active_file", "inactive_file"))
-            found.append(max(0, limit - used + cache))
-    return min(found, default=None)
+            headrooms.append(max(0, limit - used + cache))
+    return min(headrooms, default=None)
 
 
 def text_of(path: Path) -> str | None:
-    """What a file holds; null where it cannot be read."""
+    """The content of a file; None when it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -51,18 +51,18 @@ def text_of(path: Path) -> str | None:
 
 
 def words_of(path: Path) -> list[str]:
-    """Its words; none where it cannot be read."""
+    """The words of a file; an empty list when it cannot be read."""
     return (text_of(path) or "").split()
 
 
 def number_of(path: Path) -> int | None:
-    """The number that a file holds; null for `max`, and where it cannot be read."""
+    """The number in a file; None for `max`, or when it cannot be read."""
     text = (text_of(path) or "").strip()
     return int(text) if text.isdigit() else None
 
 
 def field_of(path: Path, name: str) -> int | None:
-    """The number behind a name, as in memory.events; null where it is not told."""
+    """The number after `name` in a file of lines `name number`, such as memory.events; None when it is missing."""
     for line in (text_of(path) or "").splitlines():
         key, _, value = line.partition(" ")
         if key == name and value.isdigit():

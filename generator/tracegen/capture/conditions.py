@@ -1,4 +1,4 @@
-"""What a run is measured under: page cache, processors, priority; asked for by the experiment, and recorded."""
+"""The conditions of a run (page cache, processors, priority, memory): check, set and record them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ _NO_PRESSURE = Pressure()
 
 
 def refuse_impossible(experiment: Experiment, model_bytes: int) -> None:
-    """Raise SettingsError for what this machine does not allow, before anything runs."""
+    """Raise SettingsError when this machine cannot provide the conditions that the experiment sets."""
     allowed = os.sched_getaffinity(0)
     missing = sorted(set(experiment.processors) - allowed)
     if missing:
         here = ", ".join(map(str, sorted(allowed)))
-        raise SettingsError(f"processors: {', '.join(map(str, missing))} cannot be used here; there are {here}")
+        raise SettingsError(f"processors: {', '.join(map(str, missing))} cannot be used; choose from {here}")
     if experiment.nice < os.getpriority(os.PRIO_PROCESS, 0) and os.geteuid() != 0:
-        raise SettingsError(f"nice: {experiment.nice} is a higher priority than yours, which only root may give")
+        raise SettingsError(
+            f"nice: {experiment.nice} is a higher priority than yours, and only root may raise it; set a higher number"
+        )
     if experiment.mlock_gb is not None:
         refuse_lock(experiment.mlock_gb, needed_bytes(experiment, model_bytes))
     if experiment.memory_limit_gb is not None:
@@ -34,12 +36,12 @@ def refuse_impossible(experiment: Experiment, model_bytes: int) -> None:
 
 
 def needed_bytes(experiment: Experiment, model_bytes: int) -> int:
-    """Bytes of the model that the kernel cannot take back while it runs: all of it, unless it is mapped."""
+    """Bytes of the model that stay in memory while it runs: all of it, or 0 when it is mapped."""
     return 0 if experiment.mmap else model_bytes
 
 
 def set_page_cache(experiment: Experiment, paths: Sequence[Path]) -> None:
-    """Drop the model's files from the page cache, or read them into it. Raises EnvironmentFailure when they do not."""
+    """Drop the model's files from the page cache, or read them into it. Raises EnvironmentFailure on failure."""
     if experiment.page_cache == "cold":
         drop(paths)
     elif experiment.page_cache == "warm":
@@ -47,7 +49,7 @@ def set_page_cache(experiment: Experiment, paths: Sequence[Path]) -> None:
 
 
 def before_start(experiment: Experiment, pressure: Pressure = _NO_PRESSURE) -> Callable[[], None] | None:
-    """What the new process does before the program begins; null: nothing."""
+    """A function that the new process calls before the program begins; None when there is nothing to set."""
     enter = pressure.before
     if not experiment.processors and not experiment.nice and enter is None:
         return None
@@ -57,22 +59,22 @@ def before_start(experiment: Experiment, pressure: Pressure = _NO_PRESSURE) -> C
             enter()
         if experiment.processors:
             os.sched_setaffinity(0, experiment.processors)
-        if experiment.nice:  # 0 leaves it as it is
+        if experiment.nice:  # 0 leaves the priority unchanged
             os.setpriority(os.PRIO_PROCESS, 0, experiment.nice)
 
     return settle
 
 
 def cached_bytes(paths: Sequence[Path]) -> int | None:
-    """Bytes of these files that the page cache holds; null where the kernel does not tell."""
-    found = [cached(path).cached_bytes for path in paths]
-    return None if None in found else sum(n or 0 for n in found)
+    """Bytes of these files in the page cache; None when the kernel does not say it for one of them."""
+    counts = [cached(path).cached_bytes for path in paths]
+    return None if None in counts else sum(n or 0 for n in counts)
 
 
 def conditions_of(paths: Sequence[Path], before: int | None, pressed: Mapping[str, Any]) -> dict[str, Any]:
-    """What run.json says of device, kernel, page cache and memory.
+    """The entries of run.json about device, kernel, page cache and memory.
 
-    `before` is what the page cache held when the run began; `pressed` are the facts of `pressure`.
+    `before` is the number of cached bytes when the run began; `pressed` is what `Pressure.facts` returned.
     """
     return {
         "storage": storage_of(paths[0]) if paths else None,

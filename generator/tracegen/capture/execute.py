@@ -1,4 +1,4 @@
-"""The only place that starts another program."""
+"""Starts other programs. No other module does."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import IO, TextIO
 
 from tracegen.errors import EnvironmentFailure
 
-_NOT_SETTLED = "its processors, priority or memory could not be set"
+_NOT_SETTLED = "its processors, priority or memory limit could not be set"
 
 
 @dataclass(frozen=True)
 class Completed:
-    """How a program ended: exit status (negative: the signal that killed it) and seconds."""
+    """How a program ended: its exit status (negative: the signal that killed it) and its duration."""
 
     status: int
     seconds: float
@@ -30,12 +30,12 @@ class Completed:
 
     @property
     def ending(self) -> str:
-        """`exit status 1`, `killed by SIGKILL`, `stopped after its time limit`."""
+        """How it ended, in words: `exit status 1`, `killed by SIGKILL` or `stopped after its time limit`."""
         return "stopped after its time limit" if self.timed_out else ending(self.status)
 
 
 def ending(status: int) -> str:
-    """`exit status 1`, `killed by SIGKILL`: what a status says."""
+    """An exit status in words: `exit status 1`, or for a negative one `killed by SIGKILL`."""
     return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
@@ -50,11 +50,11 @@ def run_program(
     watch: Callable[[], None] | None = None,
     before: Callable[[], None] | None = None,
 ) -> Completed:
-    """Run a program with closed standard input, its output into two files.
+    """Run a program until it ends, without standard input; its output goes into the files `stdout` and `stderr`.
 
-    `watch` is called ten times a second while it runs, `before` in the new process before the
-    program begins. Ctrl-C stops the program (SIGINT, after five seconds SIGKILL) and is raised
-    again. Raises EnvironmentFailure when the program cannot be started.
+    `watch` is called ten times a second while it runs; `before` is called in the new process before the program
+    begins. Ctrl-C stops the program (SIGINT, after five seconds SIGKILL) and is raised again. After `timeout_s` the
+    program is stopped. Raises EnvironmentFailure when it cannot be started.
     """
     begin = time.monotonic()
     with stdout.open("wb") as out, stderr.open("wb") as err:
@@ -89,11 +89,11 @@ def run_program(
 
 
 class Beside:
-    """A program that runs beside this one, its output copied to ours and into two files.
+    """A program that runs beside tracegen; its output is copied to tracegen's output and into two files.
 
-    With `interactive` it shares our terminal, keyboard and Ctrl-C included; else it reads nothing from a
-    terminal, and Ctrl-C reaches us alone. `before` is called in the new process before the program begins.
-    Raises EnvironmentFailure when it cannot be started.
+    With `interactive` it shares the terminal: it reads the keyboard and receives Ctrl-C. Without, it reads nothing
+    from a terminal, and only tracegen receives Ctrl-C. `before` is called in the new process before the program
+    begins. Raises EnvironmentFailure when it cannot be started.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Beside:
         interactive: bool = False,
         before: Callable[[], None] | None = None,
     ) -> None:
-        """Start it."""
+        """Start the program."""
         self._begin = time.monotonic()
         self._interactive = interactive
         keyboard = sys.stdin is not None and sys.stdin.isatty()
@@ -130,7 +130,7 @@ class Beside:
             copier.start()
 
     def wait(self, patience_s: float | None = None) -> Completed | None:
-        """How it ended; None when it still runs after `patience_s`."""
+        """Wait until it ends, and return how; None when it still runs after `patience_s` seconds."""
         try:
             status = self._child.wait(patience_s)
         except subprocess.TimeoutExpired:
@@ -140,7 +140,10 @@ class Beside:
         return Completed(status, time.monotonic() - self._begin)
 
     def interrupt(self, patience_s: float = 10.0) -> Completed:
-        """SIGINT, and SIGKILL when it has not ended after `patience_s`."""
+        """Send SIGINT, and SIGKILL if it has not ended after `patience_s` seconds; return how it ended.
+
+        Raises EnvironmentFailure when it does not end.
+        """
         for number in (signal.SIGINT, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 if self._interactive:
@@ -150,10 +153,10 @@ class Beside:
             ended = self.wait(patience_s)
             if ended is not None:
                 return ended
-        raise EnvironmentFailure(f"process {self._child.pid}: does not end, even after SIGKILL")
+        raise EnvironmentFailure(f"process {self._child.pid}: still runs after SIGKILL; end it by hand")
 
     def close(self) -> None:
-        """End it at once if it still runs, and read no more of it."""
+        """Kill the program if it still runs, and close its pipes."""
         if self._child.poll() is None:
             with suppress(ProcessLookupError):
                 self._child.kill() if self._interactive else os.killpg(self._child.pid, signal.SIGKILL)
@@ -166,7 +169,7 @@ class Beside:
 
 
 def _copy(source: IO[bytes], path: Path, shown: TextIO) -> None:
-    """Copy a pipe into a file and to our own output until it ends, also when nobody reads ours any more."""
+    """Copy a pipe into a file and to `shown` until it ends. When `shown` is closed, the file still gets all."""
     with path.open("wb") as stream:
         while piece := os.read(source.fileno(), 1 << 16):
             stream.write(piece)
@@ -177,13 +180,13 @@ def _copy(source: IO[bytes], path: Path, shown: TextIO) -> None:
 
 
 @contextmanager
-def started(command: Sequence[str], given: bytes) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that runs beside the block, reads what is given and prints into a pipe; it ends with the block.
+def started(command: Sequence[str], stdin_bytes: bytes) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that runs during the block: it reads `stdin_bytes` and writes into a pipe. It is stopped at the end.
 
     Raises EnvironmentFailure when the program cannot be started.
     """
     with tempfile.TemporaryFile() as stdin:
-        stdin.write(given)
+        stdin.write(stdin_bytes)
         stdin.seek(0)
         try:
             child = subprocess.Popen(list(command), stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
@@ -198,7 +201,7 @@ def started(command: Sequence[str], given: bytes) -> Iterator[subprocess.Popen[b
 
 
 def output_of(command: Sequence[str], timeout_s: float = 30.0) -> str | None:
-    """What a short program prints, stripped; None when it is missing, fails or takes too long."""
+    """The output of a short program without outer blanks; None when it is missing, fails or exceeds `timeout_s`."""
     try:
         ended = subprocess.run(list(command), capture_output=True, text=True, timeout=timeout_s, check=True)
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
@@ -207,7 +210,7 @@ def output_of(command: Sequence[str], timeout_s: float = 30.0) -> str | None:
 
 
 def _stop(child: subprocess.Popen[bytes]) -> int:
-    """End the program and all it started; its exit status."""
+    """Stop the program and all processes of its group (SIGINT, then SIGKILL); return its exit status."""
     for number, patience in ((signal.SIGINT, 5.0), (signal.SIGKILL, 5.0)):
         if child.poll() is not None:
             break
@@ -220,7 +223,7 @@ def _stop(child: subprocess.Popen[bytes]) -> int:
 
 
 def last_lines(path: Path, n: int = 12) -> str:
-    """The last `n` lines of a log, as text with control characters made visible."""
+    """The non-blank ones of the last `n` lines of a log, with control characters escaped; empty when unreadable."""
     try:
         with path.open("rb") as stream:
             stream.seek(max(0, path.stat().st_size - 16384))
@@ -231,5 +234,5 @@ def last_lines(path: Path, n: int = 12) -> str:
 
 
 def visible(text: str) -> str:
-    """Text that cannot steer a terminal: control and format characters as escapes."""
+    """`text` with control and format characters escaped, so that it cannot control a terminal."""
     return "".join(c if c.isprintable() or c in "\t\u2009\u202f" else c.encode("unicode_escape").decode() for c in text)

@@ -1,6 +1,6 @@
-"""The sha256 of model files: each is read once, and what the page cache holds of it stays as it was.
+"""The sha256 of model files. Each file is read once, and afterwards the same of its pages are in the page cache.
 
-A run that takes the page cache "as it is" would else find the model warm because the run before it was recorded.
+Otherwise a run with page_cache = "as it is" would find the model in memory because an earlier run was recorded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tracegen.capture.page_cache import forget, is_told, resident_pages
+from tracegen.capture.page_cache import forget, residency_is_known, resident_pages
 from tracegen.errors import EnvironmentFailure
 from tracegen.hashes import HashCache
 from tracegen.progress import BYTES, Progress
@@ -23,9 +23,9 @@ PIECE = 8 << 20  # bytes read at a time: whole pages of any size
 
 
 def hash_files(paths: Sequence[Path], progress: Progress) -> list[str]:
-    """The sha256 of each file, read only when it is not known from before; `progress` hears of both.
+    """The sha256 of each file, in their order. A file is read only when its hash is not yet known.
 
-    Known hashes lie in `hashes.json` of the cache folder. Raises EnvironmentFailure when a file cannot be read.
+    Known hashes are stored in `hashes.json` of the cache folder. Raises EnvironmentFailure when a file cannot be read.
     """
     cache = HashCache(cache_folder() / "hashes.json")
     try:
@@ -34,17 +34,17 @@ def hash_files(paths: Sequence[Path], progress: Progress) -> list[str]:
         raise EnvironmentFailure(f"{error.filename}: cannot be read: {error.strerror or error}") from error
     known = [cache.known(state) is not None for state in states]
     sizes = [0 if is_known else state.st_size for state, is_known in zip(states, known, strict=True)]
-    made = []
+    hashes = []
     for i, (path, state) in enumerate(zip(paths, states, strict=True)):
         read = partial(sha256_of_cold, done=partial(_tell, progress, sum(sizes[:i]), sum(sizes)))
-        made.append(cache.sha256(path, state, read))
+        hashes.append(cache.sha256(path, state, read))
     if any(known):
         progress.note("the hash is known from before" if all(known) else "some hashes are known from before")
     try:
         cache.save()
     except EnvironmentFailure as error:
-        progress.note(f"the hash cannot be remembered: {error}")
-    return made
+        progress.note(f"the hash cannot be stored for the next run: {error}")
+    return hashes
 
 
 def _tell(progress: Progress, before: int, total: int, done: int) -> None:
@@ -52,27 +52,27 @@ def _tell(progress: Progress, before: int, total: int, done: int) -> None:
 
 
 def sha256_of_cold(path: Path, done: Callable[[int], None] = lambda _: None) -> str:
-    """The sha256 of a file, after which the page cache holds of it what it held before; `done` hears bytes.
+    """The sha256 of a file; `done` is called with the number of bytes read so far.
 
-    Pages that were not in memory are dropped when they have been hashed, so at most two pieces are there at a time.
-    Of a file that we neither own nor may write the kernel does not tell which pages are in memory: nothing is dropped
-    then, and all of it may stay. Nor are pages dropped that another program has mapped meanwhile. Raises
-    EnvironmentFailure when the file cannot be read or is cut meanwhile.
+    Pages that were not in memory are dropped after they have been hashed: at most two pieces more are in memory at a
+    time. Nothing is dropped when this user neither owns nor may write the file, as the kernel then does not say which
+    pages were in memory; nor are pages dropped that another program maps meanwhile. Raises EnvironmentFailure when
+    the file cannot be read or is cut meanwhile.
     """
     digest = hashlib.sha256()
     try:
         fd = os.open(path, os.O_RDONLY)
         try:
             size = os.fstat(fd).st_size
-            told = is_told(path)
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead but ours: nothing beyond a piece is read
+            residency_known = residency_is_known(path)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead of the kernel: only pieces are read
             pieces = [(at, min(PIECE, size - at)) for at in range(0, size, PIECE)]
             ahead = [_asked_for(fd, piece) for piece in pieces[:1]]
             for i, (at, length) in enumerate(pieces):
                 absent = ahead.pop()
                 ahead = [_asked_for(fd, piece) for piece in pieces[i + 1 : i + 2]]
                 digest.update(_whole(fd, at, length, path))
-                if told:
+                if residency_known:
                     forget(fd, at, absent)
                 done(at + length)
         finally:
@@ -83,19 +83,19 @@ def sha256_of_cold(path: Path, done: Callable[[int], None] = lambda _: None) -> 
 
 
 def _asked_for(fd: int, piece: tuple[int, int]) -> np.ndarray:
-    """Let the kernel begin to read a piece, and say which of its pages were not in memory until now."""
+    """Ask the kernel to begin reading a piece (byte, length); for each of its pages whether it was not in memory."""
     absent = ~resident_pages(fd, *piece)
     os.posix_fadvise(fd, *piece, os.POSIX_FADV_WILLNEED)
     return absent
 
 
 def _whole(fd: int, at: int, length: int, path: Path) -> bytearray:
-    """The bytes of a piece."""
-    made = bytearray(length)
-    view, read = memoryview(made), 0
+    """The `length` bytes from byte `at` on. Raises EnvironmentFailure when the file ends before."""
+    piece = bytearray(length)
+    view, read = memoryview(piece), 0
     while read < length:
         n = os.preadv(fd, [view[read:]], at + read)
         if n == 0:
             raise EnvironmentFailure(f"{path}: was cut at byte {at + read} while it was hashed; run again")
         read += n
-    return made
+    return piece

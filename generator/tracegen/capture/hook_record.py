@@ -1,4 +1,4 @@
-"""The record in a hooked tree: who hooked it, with what, and which llama.cpp it was."""
+"""The record that `tracegen llama-cpp hook` leaves in a tree: version of tracegen and hooks, commit, files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ UNKNOWN = "not recorded"
 
 @dataclass(frozen=True)
 class Record:
-    """Who hooked a tree: tracegen's version, that of the hooks, the tree's git commit and whether it was changed."""
+    """How a tree was hooked.
+
+    `tracegen` and `hooks` are versions, `commit` is the tree's git commit, `changed` is `yes` if its files differed
+    from that commit (`no`, or UNKNOWN). `files` maps the files that tracegen added to their sha256.
+    """
 
     tracegen: str
     hooks: str
@@ -24,27 +28,28 @@ class Record:
     files: Mapping[str, str]
 
     def text(self) -> str:
-        """The record as `key = value`; keys with a slash are the files that are tracegen's, with their sha256."""
+        """The record as lines `key = value`; keys with a slash are the files that tracegen added."""
         pairs = {"tracegen": self.tracegen, "hooks": self.hooks, "commit": self.commit, "changed": self.changed}
         lines = [f"{key} = {value}" for key, value in {**pairs, **self.files}.items()]
-        return "\n".join(["# `tracegen llama-cpp hook DIR --reverse` takes out what lies here.", *lines, ""])
+        return "\n".join(["# `tracegen llama-cpp hook DIR --reverse` removes what lies here.", *lines, ""])
 
 
 def parse_record(path: Path, text: bytes) -> Record:
-    """The record from the bytes of `path`. Raises SettingsError when it lacks a key."""
+    """Parse the bytes of the record at `path`. Raises SettingsError when it lacks a key."""
     lines = [line for line in text.decode("utf-8", "replace").splitlines() if not line.startswith("#")]
     pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
     try:
         tracegen, hooks, commit, changed = (pairs.pop(key) for key in ("tracegen", "hooks", "commit", "changed"))
     except KeyError as error:
-        raise SettingsError(f"{path}: lacks {error}; take the hooks out by hand, then remove {path.parent}") from error
+        raise SettingsError(f"{path}: lacks {error}; remove the hooks by hand, then delete {path.parent}") from error
     return Record(tracegen, hooks, commit, changed, pairs)
 
 
 def git_state(tree: Path, plain: Mapping[str, bytes]) -> tuple[str, str]:
-    """The commit of `tree`, and whether its files differ from it (yes, no); `plain` are files without their hooks.
+    """The git commit of `tree`, and `yes` or `no`: whether its files differ from that commit.
 
-    UNKNOWN where git is missing or the tree is not the root of a repository.
+    `plain` maps hooked files to their contents without hooks. Both are UNKNOWN when git is missing or `tree` is not
+    the root of a repository.
     """
 
     def git(*arguments: str) -> str | None:
@@ -62,5 +67,5 @@ def git_state(tree: Path, plain: Mapping[str, bytes]) -> tuple[str, str]:
 
 
 def _blob(content: bytes) -> str:
-    """git's name for the content of a file."""
+    """git's object name of a file with this content."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

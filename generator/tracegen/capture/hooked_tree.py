@@ -1,10 +1,10 @@
-"""A source tree of llama.cpp, hooked in place: what would change, all of it or nothing, and back byte for byte.
+"""Hooks a source tree of llama.cpp in place: plans the changes, makes all or none, and can reverse them exactly.
 
-A tree that has a ggml and nothing of llama.cpp (whisper.cpp, say) takes the hooks of its ggml, all or none.
+In a tree that has a ggml but no llama.cpp (such as whisper.cpp) only the hooks in ggml are inserted, all or none.
 
-What tracegen put into a tree lies in `ggml/src/tensor-trace` (and one header in `ggml/include`): the
-tracer's sources, the list of hooks that was used, and HOOKED, the record of who did it and to which
-commit. A hook is undone by the list in the tree, so a newer tracegen can undo what an older one did.
+tracegen adds its own files in `ggml/src/tensor-trace` (and one header in `ggml/include`): the tracer's sources, the
+list of hooks, and the record HOOKED. The reverse uses the list in the tree, so a newer tracegen can remove the hooks
+of an older one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OWN = (("include", "*.h"), ("core", "*.[ch]"), ("ggml", "*.[ch]"), ("hooks", "*
 
 @dataclass(frozen=True)
 class Change:
-    """What a file of the tree is and what it becomes; None: it is not there."""
+    """The content of a file of the tree before and after; None where it does not exist."""
 
     file: str
     before: bytes | None
@@ -41,12 +41,12 @@ class Change:
 
     @property
     def own(self) -> bool:
-        """Whether the file is tracegen's and not llama.cpp's."""
+        """Whether the file belongs to tracegen, not to llama.cpp."""
         return self.file == HEADER or self.file.startswith(f"{SOURCES}/")
 
     @property
     def n_lines(self) -> int:
-        """Lines more (or, negative, fewer) than before."""
+        """By how many lines the file grows; negative when it shrinks."""
         return (self.after or b"").count(b"\n") - (self.before or b"").count(b"\n")
 
 
@@ -54,9 +54,9 @@ class Change:
 class Plan:
     """What hooking (or its reverse) would do to a tree.
 
-    `state` is one of `not hooked`, `hooked`, `hooked in part`, `hooked by other hooks`;
-    `changes` are in the order in which they are written, and may take a file away before it comes anew;
-    `record` is the one found in the tree; `plain`: what is hooked is a ggml without llama.cpp.
+    `state` is one of `not hooked`, `hooked`, `hooked in part`, `hooked by other hooks`. `changes` are in the order of
+    writing; a file may occur twice: first removed, then written anew. `record` is the one in the tree, if any.
+    `plain`: the tree has a ggml but no llama.cpp.
     """
 
     tree: Path
@@ -66,17 +66,17 @@ class Plan:
     plain: bool = False
 
     def net(self) -> tuple[Change, ...]:
-        """One change for each file: from what it is to what it will be."""
+        """One change for each file: from its content now to its content in the end."""
         files = dict.fromkeys(change.file for change in self.changes)
-        made = []
+        changes = []
         for file in files:
             steps = [change for change in self.changes if change.file == file]
-            made.append(Change(file, steps[0].before, steps[-1].after))
-        return tuple(made)
+            changes.append(Change(file, steps[0].before, steps[-1].after))
+        return tuple(changes)
 
 
 def hooks_version(native: Path) -> str:
-    """A short hash of all that hooking puts into a tree."""
+    """A short hash of the files that hooking adds to a tree: the version of the hooks."""
     digest = hashlib.sha256()
     for file, content in own_files(native).items():
         digest.update(f"{file}\0{len(content)}\0".encode() + content)
@@ -84,27 +84,27 @@ def hooks_version(native: Path) -> str:
 
 
 def own_files(native: Path) -> dict[str, bytes]:
-    """The files that are tracegen's: place in the tree -> content; the list of hooks comes first."""
-    made = {}
+    """Path in the tree -> content, for the files that tracegen adds; the list of hooks comes first."""
+    contents = {}
     for folder, pattern in reversed(_OWN):
         for path in sorted((native / folder).glob(pattern)):
-            made[HEADER if path.name == Path(HEADER).name else f"{SOURCES}/{path.name}"] = path.read_bytes()
-    return made
+            contents[HEADER if path.name == Path(HEADER).name else f"{SOURCES}/{path.name}"] = path.read_bytes()
+    return contents
 
 
 def plan_hooks(tree: Path, native: Path) -> Plan:
-    """What would make `tree` a tree hooked with the hooks of `native`; writes nothing.
+    """Plan how to insert the hooks of the folder `native` into `tree`; writes nothing.
 
-    Raises SettingsError when `tree` is no source tree with a ggml, an anchor is missing, or a file
-    is a link, read-only, not tracegen's, or changed since tracegen wrote it.
+    Raises SettingsError when `tree` is no source tree with a ggml, when an anchor is missing, or when a file is a
+    link, is read-only, was not written by tracegen, or has changed since.
     """
     record, undo = _undo(tree)
-    own = own_files(native)
-    hooks = parse_hooks(own[LIST].decode())
+    contents = own_files(native)
+    hooks = parse_hooks(contents[LIST].decode())
     plain = _is_plain(tree, hooks)
     if plain:
         hooks = tuple(hook for hook in hooks if hook.file.startswith(GGML))
-    redo = _redo(tree, {change.file: change.after for change in undo}, own, hooks)
+    redo = _redo(tree, {change.file: change.after for change in undo}, contents, hooks)
     net = Plan(tree, "", (*undo, *redo), record, plain).net()
     stale = {change.file for change in net if change.before != change.after and change.file != RECORD}
     version = hooks_version(native)
@@ -113,32 +113,32 @@ def plan_hooks(tree: Path, native: Path) -> Plan:
         return Plan(tree, state, (), record, plain)
     unhooked = {change.file: change.before for change in redo if not change.own and change.before is not None}
     commit, changed = git_state(tree, unhooked)
-    files = {file: hashlib.sha256(content).hexdigest() for file, content in own.items()}
-    made = Record(package_version(), version, commit, changed, files)
-    if LIST in stale:  # while it is away, or another, no hook may be in: it alone tells which lines to take out
+    files = {file: hashlib.sha256(content).hexdigest() for file, content in contents.items()}
+    new_record = Record(package_version(), version, commit, changed, files)
+    if LIST in stale:  # no hook may be in the tree while its list is missing: the list says which lines to remove
         stale.update(unhooked)
     *undo, old = undo or [Change(RECORD, None, None)]
-    steps = (*undo, Change(RECORD, old.before, made.text().encode()), *redo)
+    steps = (*undo, Change(RECORD, old.before, new_record.text().encode()), *redo)
     chosen = [c for c in steps if (c.file in stale or c.file == RECORD) and c.before != c.after]
     _must_be_writable(tree, chosen)
     return Plan(tree, state, tuple(chosen), record, plain)
 
 
 def plan_reverse(tree: Path) -> Plan:
-    """What would give `tree` back as it was before it was hooked; writes nothing.
+    """Plan how to restore `tree` as it was before it was hooked; writes nothing.
 
-    Raises SettingsError when `tree` is not hooked, or as `plan_hooks`.
+    Raises SettingsError when `tree` is not hooked, and as `plan_hooks` does.
     """
     record, undo = _undo(tree)
     if record is None:
-        raise SettingsError(f"{tree}: is not hooked: it has no {RECORD}")
+        raise SettingsError(f"{tree}: is not hooked (it has no {RECORD}); there is nothing to reverse")
     changes = tuple(change for change in undo if change.before != change.after)
     _must_be_writable(tree, changes)
     return Plan(tree, "hooked", changes, record)
 
 
 def carry_out(plan: Plan) -> None:
-    """Write all changes of a plan, or none: what was written is restored when one fails.
+    """Write all changes of a plan; when one fails, restore the files that were written.
 
     Raises EnvironmentFailure naming the file that could not be written.
     """
@@ -159,9 +159,9 @@ def carry_out(plan: Plan) -> None:
 
 
 def hook_tree(tree: Path, native: Path) -> Plan:
-    """Hook `tree`: all files or none; on a hooked tree it changes nothing. Returns what was done.
+    """Hook `tree`: all files or none. Returns the plan that was carried out; it is empty for a hooked tree.
 
-    Raises as `plan_hooks` and `carry_out`.
+    Raises as `plan_hooks` and `carry_out` do.
     """
     plan = plan_hooks(tree, native)
     carry_out(plan)
@@ -177,11 +177,16 @@ def _state(record: Record | None, version: str, stale: set[str]) -> str:
 
 
 def _undo(tree: Path) -> tuple[Record | None, list[Change]]:
-    """The record of a hooked tree, and what takes the hooks out: llama.cpp's files first, the record last."""
+    """The record of a tree, and the changes that remove its hooks; (None, []) when the tree has no record.
+
+    llama.cpp's files come first, then tracegen's with the list of hooks last, then the record.
+    """
     if not tree.is_dir():
-        raise SettingsError(f"{tree}: is no folder")
+        raise SettingsError(f"{tree}: is no folder; name the source tree of a llama.cpp")
     if not (tree / "ggml").is_dir() or not (tree / "CMakeLists.txt").is_file():
-        raise SettingsError(f"{tree}: is no source tree of llama.cpp, nor one with a ggml: no ggml and CMakeLists.txt")
+        raise SettingsError(
+            f"{tree}: is no source tree of llama.cpp, and has no ggml beside a CMakeLists.txt; name a source tree"
+        )
     text = _read(tree, RECORD)
     if text is None:
         return None, []
@@ -190,48 +195,53 @@ def _undo(tree: Path) -> tuple[Record | None, list[Change]]:
     hooks = parse_hooks(listed.decode()) if listed is not None else ()
     undo = []
     for file in dict.fromkeys(hook.file for hook in hooks):
-        found = _read(tree, file)
-        if found is not None:
-            undo.append(Change(file, found, _encode(remove_hooks(file, _decode(found), hooks))))
+        content = _read(tree, file)
+        if content is not None:
+            undo.append(Change(file, content, _encode(remove_hooks(file, _decode(content), hooks))))
     for file, digest in sorted(record.files.items(), key=lambda pair: pair[0] == LIST):
-        found = _read(tree, file)
-        if found is not None and hashlib.sha256(found).hexdigest() != digest:
-            raise SettingsError(f"{tree / file}: has changed since tracegen wrote it; move your change elsewhere")
-        if found is not None:
-            undo.append(Change(file, found, None))
+        content = _read(tree, file)
+        if content is not None and hashlib.sha256(content).hexdigest() != digest:
+            raise SettingsError(f"{tree / file}: has changed since tracegen wrote it; undo that change first")
+        if content is not None:
+            undo.append(Change(file, content, None))
     return record, [*undo, Change(RECORD, text, None)]
 
 
 def _is_plain(tree: Path, hooks: Sequence[Hook]) -> bool:
-    """Whether a tree has nothing of llama.cpp: neither its header nor one of the sources that are hooked."""
-    others = dict.fromkeys(hook.file for hook in hooks if not hook.file.startswith(GGML))
-    there = [file for file in (LLAMA, *others) if _read(tree, file) is not None]
+    """Whether a tree has a ggml but no llama.cpp: neither its header nor one of its sources that take hooks."""
+    sources = dict.fromkeys(hook.file for hook in hooks if not hook.file.startswith(GGML))
+    there = [file for file in (LLAMA, *sources) if _read(tree, file) is not None]
     return all(PurePosixPath(file).name == "CMakeLists.txt" for file in there)  # every project has its own
 
 
 def _redo(
-    tree: Path, unhooked: Mapping[str, bytes | None], own: Mapping[str, bytes], hooks: Sequence[Hook]
+    tree: Path, unhooked: Mapping[str, bytes | None], own_contents: Mapping[str, bytes], hooks: Sequence[Hook]
 ) -> list[Change]:
-    """What puts the hooks in, once what is in `unhooked` has been undone: tracegen's files first."""
+    """The changes that insert the hooks: tracegen's files first, then llama.cpp's.
+
+    `unhooked` holds the contents of files after the old hooks have been removed, None for a file that is gone.
+    """
     redo = []
-    for file, content in own.items():
-        found = unhooked[file] if file in unhooked else _read(tree, file)
-        if found not in (None, content):
-            raise SettingsError(f"{tree / file}: is there already and not tracegen's; move it away")
-        redo.append(Change(file, found, content))
+    for file, content in own_contents.items():
+        before = unhooked[file] if file in unhooked else _read(tree, file)
+        if before not in (None, content):
+            raise SettingsError(f"{tree / file}: exists already, but tracegen did not write it; move it away")
+        redo.append(Change(file, before, content))
     for file in dict.fromkeys(hook.file for hook in hooks):
-        found = unhooked[file] if file in unhooked else _read(tree, file)
-        if found is None:
-            raise SettingsError(f"{tree / file}: is missing; {tree} is no source tree that the hooks know")
+        before = unhooked[file] if file in unhooked else _read(tree, file)
+        if before is None:
+            raise SettingsError(
+                f"{tree / file}: is missing; the hooks do not fit this source tree; docs/llama-cpp.md lists releases"
+            )
         try:
-            redo.append(Change(file, found, _encode(apply_hooks(file, _decode(found), hooks))))
+            redo.append(Change(file, before, _encode(apply_hooks(file, _decode(before), hooks))))
         except SettingsError as error:
             raise SettingsError(f"{tree}: cannot be hooked: {error}") from error
     return redo
 
 
 def _decode(content: bytes) -> str:
-    return content.decode("utf-8", "surrogateescape")  # bytes that are no UTF-8 come back as they were
+    return content.decode("utf-8", "surrogateescape")  # _encode restores bytes that are not UTF-8
 
 
 def _encode(text: str) -> bytes:
@@ -239,15 +249,18 @@ def _encode(text: str) -> bytes:
 
 
 def _read(tree: Path, file: str) -> bytes | None:
-    """The bytes of a file of the tree, None when it is not there. Raises SettingsError for links and paths outside."""
+    """The bytes of a file of the tree; None when it does not exist.
+
+    Raises SettingsError for a link, a path outside the tree, or a file that cannot be read.
+    """
     parts = PurePosixPath(file).parts
     if not parts or parts[0] == "/" or ".." in parts:
-        raise SettingsError(f"{file!r}: lies outside the tree; the list of hooks is broken")
+        raise SettingsError(f"{file!r}: lies outside the tree; the list of hooks was changed, restore it")
     path = tree
     for part in parts:
         path = path / part
         if path.is_symlink():
-            raise SettingsError(f"{path}: is a symbolic link, and what it leads to is not the tree's; put a copy there")
+            raise SettingsError(f"{path}: is a symbolic link, so its target would change; put a copy there")
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -261,11 +274,11 @@ def _must_be_writable(tree: Path, changes: Sequence[Change]) -> None:
         folder = next(parent for parent in path.parents if parent.is_dir())
         for place in (path, folder):
             if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & 0o200):
-                raise SettingsError(f"{place}: is read-only; nothing was changed; chmod u+w it first")
+                raise SettingsError(f"{place}: is read-only, and nothing was changed; first: chmod u+w {place}")
 
 
 def _write(path: Path, content: bytes | None) -> None:
-    """Give a file its content, whole and with its mode; None removes it."""
+    """Replace a file atomically and keep its mode; None removes the file. Raises OSError."""
     if content is None:
         path.unlink(missing_ok=True)
         return
@@ -293,5 +306,5 @@ def _restored(tree: Path, change: Change) -> bool:
 
 
 def _drop_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # it holds something, or was never made
+    with contextlib.suppress(OSError):  # it is not empty, or does not exist
         folder.rmdir()

@@ -1,4 +1,4 @@
-"""The hooks for llama.cpp: whole lines of ours beside one line of theirs; text in, text out."""
+"""Inserts hooks (whole lines) beside lines of llama.cpp's source, and removes them. Pure: text in, text out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tracegen.errors import SettingsError
 
 @dataclass(frozen=True)
 class Hook:
-    """A line to insert before or after an anchor: the first line equal to it that follows `within`.
+    """A line to insert into `file` before or after an anchor line.
 
-    `anchors` are alternatives, for releases of llama.cpp that differ: the first that is there counts.
+    The anchor is the first line that equals it, blanks aside, after a line that begins with `within`. `anchors` are
+    alternatives for different releases of llama.cpp: the first that the file has is used.
     """
 
     file: str
@@ -24,14 +25,13 @@ class Hook:
 
 
 def parse_hooks(text: str) -> tuple[Hook, ...]:
-    """The hooks of a list like native/hooks/llama-cpp.toml.
-
-    Raises SettingsError when it is no such list.
-    """
+    """Parse a list of hooks such as native/hooks/llama-cpp.toml. Raises SettingsError when it is none."""
     try:
         return tuple(_hook(entry) for entry in tomllib.loads(text)["hook"])
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise SettingsError(f"the list of hooks cannot be read: {error!r}") from error
+        raise SettingsError(
+            f"the list of hooks (llama-cpp.toml) cannot be read: {error!r}; restore it, or install tracegen again"
+        ) from error
 
 
 def _hook(entry: dict[str, str | list[str]]) -> Hook:
@@ -47,18 +47,18 @@ def _hook(entry: dict[str, str | list[str]]) -> Hook:
 
 
 def apply_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
-    """Return `text` of `file` with its hooks inserted; a line of ours ends like the line beside it.
+    """Return the `text` of `file` with its hooks inserted. A hook takes indent and line ending of the line beside it.
 
-    Raises SettingsError naming file and text when an anchor is missing, or when a line of ours
-    is there already: it could not be told from ours when the hooks come out again.
+    Raises SettingsError naming file and text when an anchor is missing, or when a line equals a hook already: the
+    reverse would remove that line too.
     """
     lines = text.split("\n")
     ours = _lines_of(file, hooks)
     for number, line in enumerate(lines, 1):
         if line.strip() in ours:
             raise SettingsError(
-                f"{file}:{number}: holds {line.strip()!r} already, and not from `tracegen llama-cpp hook`; "
-                "take it out first"
+                f"{file}:{number}: holds {line.strip()!r} already, but not from `tracegen llama-cpp hook`; "
+                "remove the line first"
             )
     placed = [(_place(file, lines, hook), hook) for hook in hooks if hook.file == file]
     for index, hook in sorted(placed, key=lambda pair: pair[0], reverse=True):
@@ -77,7 +77,7 @@ def _lines_of(file: str, hooks: Sequence[Hook]) -> frozenset[str]:
 
 
 def _place(file: str, lines: Sequence[str], hook: Hook) -> int:
-    """Index at which the hook's line goes in."""
+    """The index at which the hook's line is to be inserted. Raises SettingsError when an anchor is missing."""
     plain = [" ".join(line.split()) for line in lines]
     start = 0
     if hook.within:
@@ -95,10 +95,12 @@ def _place(file: str, lines: Sequence[str], hook: Hook) -> int:
 def _missing(file: str, wanted: Sequence[str], start: int) -> SettingsError:
     texts = " or ".join(repr(text) for text in wanted)
     after = f" after line {start}" if start else ""
-    return SettingsError(f"{file}: the line {texts} is not there{after}; these hooks are made for another llama.cpp")
+    return SettingsError(
+        f"{file}: the line {texts} is missing{after}; the hooks fit other releases of llama.cpp, see docs/llama-cpp.md"
+    )
 
 
 def _like(insert: str, beside: str) -> str:
-    """Our line with the indent (unless it brings its own) and the ending of the line beside it."""
+    """The line `insert` with the ending of the line `beside`, and with its indent unless `insert` has its own."""
     indent = "" if insert.startswith(" ") else beside[: len(beside) - len(beside.lstrip())]
     return indent + insert + ("\r" if beside.endswith("\r") else "")

@@ -1,7 +1,7 @@
-"""A limit to the memory of the traced program: a cgroup (v2) of its own, made for the run and removed after it.
+"""Limits the memory of the traced program by a cgroup (version 2) that is made for the run and removed after it.
 
-The kernel allows controllers for the children of a cgroup only when no process is in it, the topmost aside. In a
-cgroup that was delegated to us we therefore move ourselves into a child first, and back when the run is over.
+The kernel enables controllers for the children of a cgroup only while the cgroup itself holds no process (except the
+root). tracegen therefore first moves itself from its cgroup into a child of it, and back when the run is over.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from tracegen.capture.cgroup import PROC, field_of, number_of, own_cgroup, versi
 from tracegen.capture.locked import GIB, bytes_of, kib_of
 from tracegen.errors import EnvironmentFailure, SettingsError
 
-_PATIENCE_S = 5.0  # until the kernel has forgotten the processes of a cgroup
+_PATIENCE_S = 5.0  # how long the kernel may take to remove the processes from a cgroup
 
 
 @dataclass(frozen=True)
 class Limited:
-    """What the kernel says of a limit: bytes, and how often it was reached, missed for want of memory, and killed for.
+    """What the kernel reports about a limit; null where this kernel does not report it.
 
-    Null is what this kernel does not tell.
+    The counts say how often the limit was reached, how often no memory could be freed then, and how many processes
+    were killed for it.
     """
 
     asked_bytes: int
@@ -39,17 +40,17 @@ class Limited:
 
 @dataclass(frozen=True)
 class Limit:
-    """A cgroup with a limit, for one program and all that it starts."""
+    """A cgroup with a memory limit, for one program and all processes that it starts."""
 
     folder: Path
     asked_bytes: int
 
     def enter(self) -> None:
-        """Move the calling process into it. Raises OSError."""
+        """Move the calling process into the cgroup. Raises OSError."""
         (self.folder / "cgroup.procs").write_text("0")
 
     def read(self) -> Limited:
-        """What the kernel has counted until now."""
+        """What the kernel reports now."""
         events = self.folder / "memory.events"
         return Limited(
             asked_bytes=self.asked_bytes,
@@ -63,47 +64,47 @@ class Limit:
 
 
 def refuse_limit(gib: float) -> None:
-    """Raise SettingsError when a program cannot be limited to so many GiB here, with what to do."""
+    """Raise SettingsError, with what to do, when a program cannot be limited to `gib` GiB on this machine."""
     size, all_there_is = bytes_of(gib), kib_of(PROC / "meminfo", "MemTotal") * 1024
     if size >= all_there_is:
         raise SettingsError(
-            f"memory_limit_gb: {gib:g} GiB would limit nothing, this machine has {all_there_is / GIB:.3g} GiB; "
-            "ask for less"
+            f"memory_limit_gb: {gib:g} GiB would limit nothing, as this machine has {all_there_is / GIB:.3g} GiB; "
+            "set less"
         )
-    own = own_cgroup()
-    if own is None:
+    cgroup = own_cgroup()
+    if cgroup is None:
         raise SettingsError(
-            "memory_limit_gb: no cgroup of version 2 holds this process, and only such a one can limit memory; boot "
-            "with systemd.unified_cgroup_hierarchy=1, or in a container, ask who runs it for cgroup v2"
+            "memory_limit_gb: needs cgroups of version 2, and this process is in none; boot with "
+            "systemd.unified_cgroup_hierarchy=1, or in a container, ask its administrator for cgroup v2"
         )
     user = "" if os.geteuid() == 0 else "--user "
-    scope = f"run it in a scope of its own: systemd-run {user}--scope -p Delegate=yes tracegen run …"
-    if "memory" not in words_of(own / "cgroup.controllers"):
+    scope = f"run tracegen in its own scope: systemd-run {user}--scope -p Delegate=yes tracegen run …"
+    if "memory" not in words_of(cgroup / "cgroup.controllers"):
         if "memory" in version_1():
-            scope = "cgroup v1 has it: boot with systemd.unified_cgroup_hierarchy=1"
-        raise SettingsError(f"memory_limit_gb: {own}: has no memory controller; {scope}")
-    for path in (own, own / "cgroup.procs", own / "cgroup.subtree_control"):
+            scope = "cgroup v1 uses it; boot with systemd.unified_cgroup_hierarchy=1"
+        raise SettingsError(f"memory_limit_gb: {cgroup}: has no memory controller; {scope}")
+    for path in (cgroup, cgroup / "cgroup.procs", cgroup / "cgroup.subtree_control"):
         if not os.access(path, os.W_OK):
             raise SettingsError(f"memory_limit_gb: {path}: cannot be written; {scope}")
-    others = set(words_of(own / "cgroup.procs")) - {str(os.getpid())}
-    if "memory" not in words_of(own / "cgroup.subtree_control") and others:
-        raise SettingsError(f"memory_limit_gb: {own}: holds {len(others)} other processes; {scope}")
+    other_processes = set(words_of(cgroup / "cgroup.procs")) - {str(os.getpid())}
+    if "memory" not in words_of(cgroup / "cgroup.subtree_control") and other_processes:
+        raise SettingsError(f"memory_limit_gb: {cgroup}: holds {len(other_processes)} other processes; {scope}")
 
 
 @contextmanager
 def memory_limit(gib: float | None) -> Iterator[Limit | None]:
-    """A cgroup of so many GiB, without swap, while the block runs; null: nothing is done.
+    """During the block, a cgroup that limits memory to `gib` GiB and forbids swap; None without a limit.
 
-    Raises SettingsError as `refuse_limit`, EnvironmentFailure when the kernel refuses, or the cgroup stays behind.
+    Raises SettingsError as `refuse_limit` does, EnvironmentFailure when the kernel refuses the cgroup or its removal.
     """
     if gib is None:
         yield None
         return
     refuse_limit(gib)
-    own = own_cgroup()
-    assert own is not None  # refuse_limit has seen it
-    with _memory_for_children(own):
-        folder = _new(own, "tracegen-run-")
+    cgroup = own_cgroup()
+    assert cgroup is not None  # refuse_limit has checked it
+    with _memory_for_children(cgroup):
+        folder = _new(cgroup, "tracegen-run-")
         try:
             limit = Limit(folder, bytes_of(gib))
             _write(folder / "memory.max", str(limit.asked_bytes))
@@ -120,20 +121,20 @@ def memory_limit(gib: float | None) -> Iterator[Limit | None]:
 
 
 @contextmanager
-def _memory_for_children(own: Path) -> Iterator[None]:
-    """Allow the children of our cgroup limits of memory while the block runs, from within a child where it must be."""
-    if "memory" in words_of(own / "cgroup.subtree_control"):
+def _memory_for_children(cgroup: Path) -> Iterator[None]:
+    """During the block, let children of `cgroup` have memory limits; moves this process into a child if needed."""
+    if "memory" in words_of(cgroup / "cgroup.subtree_control"):
         yield
         return
-    ours = _new(own, "tracegen-own-")
+    ours = _new(cgroup, "tracegen-own-")
     try:
         _write(ours / "cgroup.procs", str(os.getpid()))
-        _write(own / "cgroup.subtree_control", "+memory")
+        _write(cgroup / "cgroup.subtree_control", "+memory")
         yield
     finally:
-        with suppress(EnvironmentFailure):  # it was never allowed, or the cgroup has gone
-            _write(own / "cgroup.subtree_control", "-memory")
-        _write(own / "cgroup.procs", str(os.getpid()))
+        with suppress(EnvironmentFailure):  # it was not enabled, or the cgroup is gone
+            _write(cgroup / "cgroup.subtree_control", "-memory")
+        _write(cgroup / "cgroup.procs", str(os.getpid()))
         _remove(ours)
 
 
@@ -141,12 +142,14 @@ def _new(parent: Path, prefix: str) -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
-        raise EnvironmentFailure(f"memory_limit_gb: {parent}: no cgroup can be made in it: {error.strerror}") from error
+        raise EnvironmentFailure(
+            f"memory_limit_gb: {parent}: cannot make a cgroup in it: {error.strerror}; run without memory_limit_gb"
+        ) from error
 
 
 def _remove(folder: Path) -> None:
-    """End what is left in a cgroup, and remove it. Raises EnvironmentFailure when it stays."""
-    with suppress(OSError):  # older than Linux 5.14, or gone
+    """Kill the processes left in a cgroup, and remove it. Raises EnvironmentFailure when it cannot be removed."""
+    with suppress(OSError):  # Linux before 5.14 has no cgroup.kill; or the cgroup is gone
         if words_of(folder / "cgroup.procs"):
             (folder / "cgroup.kill").write_text("1")
     patience = time.monotonic() + _PATIENCE_S
@@ -156,7 +159,9 @@ def _remove(folder: Path) -> None:
             return
         except OSError as error:
             if time.monotonic() > patience:
-                raise EnvironmentFailure(f"{folder}: cannot be removed: {error.strerror}; rmdir it") from error
+                raise EnvironmentFailure(
+                    f"{folder}: this cgroup cannot be removed: {error.strerror}; remove it with rmdir"
+                ) from error
             time.sleep(0.05)
 
 
@@ -164,4 +169,6 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise EnvironmentFailure(f"memory_limit_gb: {path}: cannot be set to {text}: {error.strerror}") from error
+        raise EnvironmentFailure(
+            f"memory_limit_gb: {path}: cannot write {text} to it: {error.strerror}; run without memory_limit_gb"
+        ) from error

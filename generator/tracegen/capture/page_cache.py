@@ -1,4 +1,4 @@
-"""What of a file is in the page cache: ask (mincore), drop, fill. Linux counts in pages of its own size."""
+"""Which pages of a file are in the page cache (mincore); how to drop them, and how to read them in."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import numpy as np
 from tracegen.errors import EnvironmentFailure
 
 PIECE = 1 << 30  # bytes mapped at a time
-READINGS = 4  # of files that are to stay in memory, before that is given up
+READINGS = 4  # how often `fill` reads the files before it gives up
 
 
 @dataclass(frozen=True)
 class Cached:
-    """A file and how many of its bytes the page cache held; `cached_bytes` is null where the kernel does not tell."""
+    """A file, and how many of its bytes the page cache held; null where the kernel does not say."""
 
     path: Path
     size_bytes: int
@@ -28,37 +28,37 @@ class Cached:
 
 
 def cached(path: Path) -> Cached:
-    """Ask mincore about every page of a file. Raises EnvironmentFailure when it cannot be read.
+    """Count the bytes of a file in the page cache, by mincore. Raises EnvironmentFailure when it cannot be read.
 
-    Since Linux 5.2 only who may write a file is told the truth about it; others get null.
+    Since Linux 5.2 the kernel answers only those who own the file or may write it; for others the count is null.
     """
     try:
         with path.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             stretches = ((at, min(PIECE, size - at)) for at in range(0, size, PIECE))
             pages = sum(int(resident_pages(stream.fileno(), *stretch).sum()) for stretch in stretches)
-            told = is_told(path)
+            known = residency_is_known(path)
     except OSError as error:
         raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
-    return Cached(path, size, min(pages * mmap.PAGESIZE, size) if told else None)
+    return Cached(path, size, min(pages * mmap.PAGESIZE, size) if known else None)
 
 
-def is_told(path: Path) -> bool:
-    """Whether the kernel tells us which pages of a file are in memory. Raises OSError."""
+def residency_is_known(path: Path) -> bool:
+    """Whether this user may learn from the kernel which pages of a file are in memory. Raises OSError."""
     return os.access(path, os.W_OK) or path.stat().st_uid == os.geteuid()
 
 
 def resident_pages(fd: int, at: int, length: int) -> np.ndarray:
-    """Which pages of a stretch of a file, which begins with a page, are in memory: bool. Raises OSError.
+    """For each page of `length` bytes from byte `at` (a multiple of the page size): whether it is in memory.
 
-    All of them where `is_told` says no.
+    True for every page when `residency_is_known` is false. Raises OSError.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     n_pages = -(-length // mmap.PAGESIZE)
     state = np.zeros(n_pages, np.uint8)
     try:
         mapping = mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ, offset=at)
-    except ValueError as error:  # of mmap.py, which asks for the size of the file first
+    except ValueError as error:  # raised by mmap when the file is shorter
         raise OSError(errno.ENODATA, f"it ends before byte {at + length}: it was cut meanwhile") from error
     with mapping as mapped:
         view = np.frombuffer(mapped, np.uint8)
@@ -72,16 +72,16 @@ def resident_pages(fd: int, at: int, length: int) -> np.ndarray:
 
 
 def forget(fd: int, at: int, pages: np.ndarray) -> None:
-    """Let the kernel drop these pages (bool) of the stretch that begins at byte `at`. Raises OSError."""
+    """Ask the kernel to drop the pages where `pages` (bool) is true; page 0 begins at byte `at`. Raises OSError."""
     edges = np.flatnonzero(np.diff(pages.astype(np.int8), prepend=0, append=0))
     for first, end in edges.reshape(-1, 2).tolist():
         os.posix_fadvise(fd, at + first * mmap.PAGESIZE, (end - first) * mmap.PAGESIZE, os.POSIX_FADV_DONTNEED)
 
 
 def drop(paths: Sequence[Path]) -> None:
-    """Make the kernel forget the pages of these files, and check that it did.
+    """Drop the pages of these files from the page cache, and check that they are gone.
 
-    Raises EnvironmentFailure when some stay (another process maps or locks them), or nobody can tell.
+    Raises EnvironmentFailure when some stay (another process maps or locks them), or it cannot be checked.
     """
     for path in paths:
         try:
@@ -96,32 +96,34 @@ def drop(paths: Sequence[Path]) -> None:
         left = cached(path)
         if left.cached_bytes is None:
             raise EnvironmentFailure(
-                f"{path}: only who may write it can check that its pages were dropped; copy it, or use page_cache = "
-                '"as it is"'
+                f"{path}: you may not write it, so the kernel does not say whether its pages were dropped; make a copy"
+                ' of your own, or set page_cache = "as it is"'
             )
         if left.cached_bytes:
             raise EnvironmentFailure(
                 f"{path}: {left.cached_bytes} of {left.size_bytes} bytes stay in the page cache; end the programs that "
-                "map it, or put it on a file system whose pages can be dropped"
+                "map it, or copy it to a file system whose pages can be dropped (not tmpfs)"
             )
 
 
 def fill(paths: Sequence[Path]) -> None:
-    """Read these files whole, and check that all of it stays in memory. Raises EnvironmentFailure when not.
+    """Read these files whole, and check that all their pages stay in memory. Raises EnvironmentFailure when not.
 
-    A kernel that takes pages back meanwhile is asked again, a few times: some reclaim what nobody used for a moment.
+    The kernel may reclaim pages meanwhile; the files are therefore read up to READINGS times.
     """
     for _ in range(READINGS):
         for path in paths:
             _read(path)
         lacking = [
-            one for one in map(cached, paths) if one.cached_bytes is not None and one.cached_bytes < one.size_bytes
+            state
+            for state in map(cached, paths)
+            if state.cached_bytes is not None and state.cached_bytes < state.size_bytes
         ]
         if not lacking:
             return
-    found = lacking[0]
+    first = lacking[0]
     raise EnvironmentFailure(
-        f"{found.path}: only {found.cached_bytes} of {found.size_bytes} bytes stay in the page cache; free memory, or "
+        f"{first.path}: only {first.cached_bytes} of {first.size_bytes} bytes stay in the page cache; free memory, or "
         "choose another page_cache"
     )
 

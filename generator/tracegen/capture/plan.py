@@ -1,4 +1,4 @@
-"""From an experiment's settings to the command that measures it. Pure."""
+"""From the settings of an experiment to the command and environment that measure it. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from tracegen.model import Experiment
 def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_mode: bool = True) -> tuple[str, ...]:
     """The command line of llama-completion.
 
-    Always without conversation mode, without llama.cpp's own fitting of settings
-    (it loads the model a second time) and without the prompt in the output.
-    Older releases say `--mmap` instead of `--load-mode`.
+    Always without conversation mode, without llama.cpp's own fitting of settings (which loads the model a second
+    time), and without the prompt in the output. Older releases have `--mmap` instead of `--load-mode`.
     """
     mapping = ["--load-mode", "mmap" if experiment.mmap else "none"]
     if not has_load_mode:
@@ -45,7 +44,7 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
 
 
 def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
-    """The variables that switch the tracer on, and ggml's debugger off: its output would bury the reason."""
+    """The environment that switches the tracer on, and ggml's backtraces off: they would hide an error message."""
     return {
         "TENSOR_TRACE_DIR": str(trace),
         "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes),
@@ -68,16 +67,16 @@ _COUNTS = ("prompt_tokens", "eval_runs", "graphs_reused")
 
 
 def timings_in(log: str) -> dict[str, float | int | None]:
-    """llama.cpp's own counters and times, from what it printed; null where it did not."""
-    made: dict[str, float | int | None] = {}
+    """llama.cpp's own counters and times (ms), from its log; None where the log does not state it."""
+    timings: dict[str, float | int | None] = {}
     for name, pattern in _TIMINGS.items():
-        found = re.findall(pattern, log)
-        made[name] = None if not found else int(found[-1]) if name in _COUNTS else float(found[-1])
-    return made
+        matches = re.findall(pattern, log)
+        timings[name] = None if not matches else int(matches[-1]) if name in _COUNTS else float(matches[-1])
+    return timings
 
 
 def settings_of(experiment: Experiment) -> Mapping[str, object]:
-    """The settings as used, for run.json."""
+    """The settings as used in a run, for run.json."""
     names = (
         "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
         "flash_attention", "page_cache", "residency", "private", "repeat", "timeout_s", "max_trace_bytes",
@@ -89,5 +88,5 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "nice": experiment.nice or "as is",
         "mlock_gb": "none" if experiment.mlock_gb is None else experiment.mlock_gb,
         "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
-        "prefault": experiment.prefault and experiment.mmap,  # without a mapping there is nothing to prefault
+        "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
     }

@@ -1,4 +1,4 @@
-"""Where the model files lie: device, file system, read-ahead, scheduler, fragments; and how the kernel swaps."""
+"""Facts about the device below a file, and about the kernel's settings for memory and processor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIEMAP, _FIEMAP_HEADER = 0xC020660B, struct.Struct("=QQIIII")  # <linux/fiemap.
 
 
 def storage_of(path: Path) -> dict[str, Any]:
-    """What is known of the device below a file; null where the system does not say."""
+    """Device, file system, read-ahead, scheduler and fragments of a file; null where the system does not report it."""
     number = path.stat().st_dev
     mount = _mount(number)
     block = _block(number)
@@ -31,7 +31,7 @@ def storage_of(path: Path) -> dict[str, Any]:
 
 
 def kernel_settings() -> dict[str, Any]:
-    """How the kernel treats memory and processor: swappiness, huge pages, frequency governor; null: not told."""
+    """The kernel's swappiness, huge pages and frequency governor; null where the system does not report it."""
     swappiness = _text(Path("/proc/sys/vm"), "swappiness")
     return {
         "swappiness": int(swappiness) if swappiness and swappiness.isdigit() else None,
@@ -41,8 +41,8 @@ def kernel_settings() -> dict[str, Any]:
 
 
 def fragments_of(path: Path) -> int | None:
-    """Extents of a file on its device (FIEMAP); null where the file system does not tell."""
-    request = bytearray(_FIEMAP_HEADER.pack(0, (1 << 64) - 1, 0, 0, 0, 0))  # room for none: count them
+    """Number of extents of a file on its device (FIEMAP); null where the file system does not report it."""
+    request = bytearray(_FIEMAP_HEADER.pack(0, (1 << 64) - 1, 0, 0, 0, 0))  # room for no extent: only count them
     try:
         with path.open("rb") as stream:
             fcntl.ioctl(stream.fileno(), _FIEMAP, request)
@@ -52,7 +52,7 @@ def fragments_of(path: Path) -> int | None:
 
 
 def _mount(device: int) -> tuple[str, str] | None:
-    """(source, type) of the file system with this device number."""
+    """(Source, type) of the mounted file system with this device number."""
     name = f"{os.major(device)}:{os.minor(device)}"
     for line in (_text(Path("/proc/self"), "mountinfo") or "").splitlines():
         fields, _, rest = line.partition(" - ")
@@ -63,7 +63,7 @@ def _mount(device: int) -> tuple[str, str] | None:
 
 
 def _block(device: int) -> Path | None:
-    """The folder of the block device (of the disk, for a partition) in /sys."""
+    """The folder in /sys of the block device with this number; for a partition that of its disk."""
     path = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
     if not path.exists():
         return None
@@ -86,6 +86,6 @@ def _number(folder: Path | None, name: str) -> int | None:
 
 
 def _chosen(text: str | None) -> str | None:
-    """`mq-deadline kyber [none]` -> `none`."""
+    """The choice that the kernel marks with brackets: `mq-deadline kyber [none]` -> `none`."""
     words: Sequence[str] = (text or "").split()
     return next((word[1:-1] for word in words if word.startswith("[") and word.endswith("]")), text)
