@@ -270,7 +270,7 @@ def test_programs_that_cannot_be_traced(project: Path, plain: Build, capfd: pyte
     assert "no-such-program: there is no such program" in capfd.readouterr().err
     (project / "notes.txt").write_text("no program")
     assert main(["exec", "case", "--", "./notes.txt"]) == 2
-    assert "notes.txt: is not a program that can be run" in capfd.readouterr().err
+    assert "notes.txt: cannot be run" in capfd.readouterr().err
     assert main(["exec", "case", "--", str(plain.programs / TARGET)]) == 2
     assert "was not built with the hooks" in capfd.readouterr().err
     assert main(["exec", "case", "--", "/bin/true"]) == 3

@@ -94,7 +94,7 @@ def wrapper(folder: Path, build: Build, before: str = "", after: str = "") -> Pa
 def test_a_missing_model(tracegen: Tracegen) -> None:
     status, said = tracegen(*quick("nowhere.gguf"))
     assert status == 2
-    assert "nowhere.gguf: there is no such model file" in said
+    assert "nowhere.gguf: no such model file" in said
 
 
 def test_a_file_that_is_no_gguf(tracegen: Tracegen, project: Path) -> None:
@@ -341,7 +341,7 @@ def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
     (tmp_path / "trace").mkdir()
     said = "tensor_trace: nothing is recorded: /full/disk: No space left on device"
     command = ("sh", "-c", f"echo some log; echo {shlex.quote(said)} >&2; echo more >&2")
-    with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; mend"):
+    with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; fix"):
         measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, Pressure())
     with pytest.raises(EnvironmentFailure, match="was not built with the hooks"):
         measuring._capture(Experiment("case", "", "demo", "Hello", 1), ("true",), tmp_path, Pressure())

@@ -1,1 +1,1 @@
-"""Runs: measure an experiment, observe a program, store what was recorded, sum up a series."""
+"""Runs: measure an experiment, record a program, store what was recorded, summarise a series."""

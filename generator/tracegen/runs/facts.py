@@ -1,4 +1,4 @@
-"""What `run.json` and `raw/model.json` say of a run: what ran, what llama.cpp said, which models, on what machine."""
+"""The facts of a run for `run.json`, and its models for `raw/model.json`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tracegen.resources import package_version
 class Captured:
     """What ran and how it ended.
 
-    `models` are those it loaded, `loads` leads from llama.cpp's loads to them. `status` is the exit status,
-    negative for a signal; `stopped` says that we ended the program, after its trace. `conditions` are those of
-    device, kernel and page cache. `prompt` and `generated` are null where they are not known, `counted` says
-    whether its log holds llama.cpp's counters, `repetition` which run of a series this is.
+    `models` are those that the program loaded; `loads` maps the number of a load to an index into `models`. `status`
+    is the exit status, negative for a signal; `stopped`: tracegen ended the program, after its trace was closed.
+    `conditions` is what `conditions_of` returned. `prompt` and `generated` are None when unknown; `counted`: the log
+    holds llama.cpp's counters; `repetition`: which run of a series this is.
     """
 
     settings: Mapping[str, Any]
@@ -45,7 +45,7 @@ class Captured:
 
 
 def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
-    """The memory map as it is kept with the evidence: enough to read the trace without the models."""
+    """The content of `raw/model.json`: with it the trace can be read again without the model files."""
     files, tensors = join_models(models)
     described = [
         {
@@ -70,32 +70,32 @@ def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[st
     }
 
 
-def facts_of(made: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
-    """Everything `run.json` says beside the checks and the manifest."""
+def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
+    """The facts in `run.json`: everything except the checks and the manifest."""
     facts = trace.facts
     host = facts["host"]
     assert isinstance(host, dict)
-    models = [_model_facts(model) for model in made.models] or [dict.fromkeys(_MODEL_FACTS)]
+    models = [_model_facts(model) for model in captured.models] or [dict.fromkeys(_MODEL_FACTS)]
     return {
-        "settings": dict(made.settings),
-        **({"repetition": asdict(made.repetition)} if made.repetition else {}),
-        "command": list(made.command),
-        "exit_status": made.status,
-        "stopped": made.stopped,
-        "counted": made.counted,
+        "settings": dict(captured.settings),
+        **({"repetition": asdict(captured.repetition)} if captured.repetition else {}),
+        "command": list(captured.command),
+        "exit_status": captured.status,
+        "stopped": captured.stopped,
+        "counted": captured.counted,
         "text": {
-            "prompt": made.prompt,
-            "generated": made.generated,
+            "prompt": captured.prompt,
+            "generated": captured.generated,
             "token_ids": facts["sampled_tokens"],
-            "private": made.settings["private"],
+            "private": captured.settings["private"],
         },
         "llama_cpp": {
-            "version": made.version,
+            "version": captured.version,
             "build": facts["build"],
             "timings": dict(timings),
             "graphs_reused": timings["graphs_reused"],
         },
-        "conditions": dict(made.conditions),
+        "conditions": dict(captured.conditions),
         "model": models[0],
         "more_models": models[1:],
         "host": {
@@ -163,7 +163,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def _source() -> dict[str, object]:
-    """Git state of the folder the command runs in; null outside a checkout."""
+    """The git commit of the current folder, and whether files differ from it; null outside a checkout."""
     commit = output_of(["git", "rev-parse", "HEAD"])
     changes = output_of(["git", "status", "--porcelain"])
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}

@@ -1,4 +1,4 @@
-"""`tracegen run` as a whole: llama-completion with an experiment's settings, recorded and stored."""
+"""The work of `tracegen run`: runs llama-completion with an experiment's settings, and stores what was recorded."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _PARTS = {
 
 
 def repetitions(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Run]:
-    """Run an experiment as often as it asks for, and give each stored run before the next begins.
+    """Run an experiment `repeat` times, and yield each stored run before the next begins.
 
-    One that is not usable does not end the series, an error does. Raises TracegenError as `measure`.
+    The series goes on after a run that is not usable, and ends with an error. Raises TracegenError as `measure` does.
     """
     first = None
     for number in range(1, experiment.repeat + 1):
@@ -45,9 +45,9 @@ def repetitions(experiment: Experiment, folder: Path, progress: Progress, progra
         if experiment.repeat > 1:
             progress.say(f"run {number} of {experiment.repeat}")
             repetition = Repetition(number, experiment.repeat, first)
-        made = measure(experiment, folder, progress, program, repetition)
-        first = first or made.name
-        yield made
+        run = measure(experiment, folder, progress, program, repetition)
+        first = first or run.name
+        yield run
 
 
 def measure(
@@ -57,11 +57,11 @@ def measure(
     program: str | None = None,
     repetition: Repetition | None = None,
 ) -> Run:
-    """Run an experiment once and store it below `folder`; returns the stored run. Raises TracegenError as `record`."""
+    """Run an experiment once, and store the run below `folder`. Raises TracegenError as `record` does."""
     stages = Stages(progress)
     stages.begin("verify")
     path = model_path(experiment.model, progress)
-    model = read_model(path)  # what is no model is said before anything is built or runs
+    model = read_model(path)  # raises before anything is built or run
     _refuse_parts(path, model)
     model_bytes = int(model.files["size_bytes"].sum())
     refuse_impossible(experiment, model_bytes)
@@ -97,12 +97,15 @@ def measure(
 
 
 def model_path(model: str, progress: Progress) -> Path:
-    """The model's file: a path, or a built-in demo model, written when it is not in the cache."""
+    """The path of a model: `model` as a path, or of a demo model by its name, which is written to the cache if needed.
+
+    Raises SettingsError when the file does not exist.
+    """
     if model not in KINDS:
         path = Path(model)
         if not path.exists():
-            raise SettingsError(f"{path}: there is no such model file; built in are {', '.join(KINDS)}")
-        return path.absolute()  # not resolved: a split model's files are found by the names of the links
+            raise SettingsError(f"{path}: no such model file; name one, or a demo model: {', '.join(KINDS)}")
+        return path.absolute()  # links are not resolved: the files of a split model are found by the names of links
     target = cache_folder() / "models" / recipe_hash() / f"{model}.gguf"
     if not target.exists():
         progress.step(f"write the demo model {model}")
@@ -113,16 +116,17 @@ def model_path(model: str, progress: Progress) -> Path:
 
 
 def _refuse_parts(path: Path, model: Model) -> None:
-    """Raise SettingsError for a file that goes with a model and cannot run alone."""
+    """Raise SettingsError for a GGUF file that is only an addition to a model."""
     kind = "mmproj" if model.architecture == "clip" else model.metadata.get("general.type")
     if isinstance(kind, str) and kind in _PARTS:
-        raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; give the model that it was made for")
+        raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; name the model that it was made for")
 
 
 def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path, pressure: Pressure) -> Completed:
-    """Run llama.cpp with the tracer on. Raises with its last lines when it fails.
+    """Run llama.cpp with the tracer on.
 
-    An exit status is llama.cpp's refusal of model or settings; a signal or the time limit is not its choice.
+    Raises, with the last lines of its log, SettingsError when it exits with an error (it refused model or settings),
+    EnvironmentFailure when it was killed, exceeded the time limit, or recorded nothing.
     """
     out, err = raw / "stdout.txt", raw / "stderr.txt"
     ended = run_program(

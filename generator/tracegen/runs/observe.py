@@ -1,4 +1,4 @@
-"""`tracegen exec` as a whole: any program that uses llama.cpp, recorded while it does what it does, and stored."""
+"""The work of `tracegen exec`: runs any program that uses llama.cpp, and stores what was recorded."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ from tracegen.readers.native.trace import loaded_models
 from tracegen.runs.facts import Captured
 from tracegen.runs.recording import Stages, record, refuse_nothing, refuse_several
 
-PATIENCE_S = 10.0  # for the trace to be closed, and then for the program to end
+PATIENCE_S = 10.0  # how long closing the trace may take, and then the end of the program
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What `tracegen exec` was asked for: the program with its arguments, and which of its passes to record.
+    """The arguments of `tracegen exec`: the program with its arguments, and which of its passes to record.
 
-    `after_s` and `for_s` are seconds since its tracer began; `passes` is how many, or `FIRST-LAST`.
-    `attach` is for a program whose llama.cpp has no hooks.
-    `mlock_gb` is memory (GiB) locked beside it.
+    Recording begins `after_s` seconds after the tracer starts and lasts `for_s` seconds; `passes` is a number, or
+    `FIRST-LAST`. `attach`: preload the tracer, for a llama.cpp without hooks. `mlock_gb`: GiB of memory to lock.
     """
 
     name: str
@@ -56,33 +55,34 @@ class Observation:
     mlock_gb: float | None = None
 
 
-def observe(asked: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
+def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
     """Run the program to its end, or until Ctrl-C, and store what was recorded as a run below `folder`.
 
-    Raises SettingsError when the program is missing, has no hooks, or has them and is to be attached to,
-    EnvironmentFailure when there is no library to attach, TracegenError as `record`.
+    `programs` is a folder in which to look for the program. Raises SettingsError when the program is missing, lacks
+    the hooks, or has them although `attach` is set; EnvironmentFailure when the library to attach cannot be made; and
+    TracegenError as `record` does.
     """
     stages = Stages(progress)
     stages.begin("verify")
-    program = _program(asked.command[0], programs, attach=asked.attach)
+    program = _program(observation.command[0], programs, attach=observation.attach)
     progress.done()
-    attached = preload(ensure_attach(progress)) if asked.attach else {}
-    command = (str(program), *asked.command[1:])
+    attached = preload(ensure_attach(progress)) if observation.attach else {}
+    command = (str(program), *observation.command[1:])
     pinned = pinned_build()
-    if asked.mlock_gb is not None:
-        refuse_lock(asked.mlock_gb)
+    if observation.mlock_gb is not None:
+        refuse_lock(observation.mlock_gb)
 
     def capture(raw: Path) -> Captured:
-        if asked.mlock_gb is not None:
+        if observation.mlock_gb is not None:
             stages.begin("lock memory")
-        with under_pressure(asked.mlock_gb, None) as pressure:
+        with under_pressure(observation.mlock_gb, None) as pressure:
             stages.begin("capture")
-            progress.done()  # the program's own output comes now
-            ended, stopped = _run(asked, command, attached, raw, progress, pressure)
+            progress.done()  # end the line, as the program now prints its own output
+            ended, stopped = _run(observation, command, attached, raw, progress, pressure)
             pressed = pressure.facts()
         if not stopped:
             _refuse_failure(Path(command[0]).name, raw, ended)
-        refuse_nothing(Path(command[0]).name, raw, attached=asked.attach)
+        refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
         refuse_several(Path(command[0]).name, raw)
         stages.begin("memory map")
         models, loads = _models(raw / "trace")
@@ -90,7 +90,7 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
         conditions = conditions_of(files, None, pressed)
         hashes = iter(hash_files(files, progress))
         return Captured(
-            settings=_settings(asked),
+            settings=_settings(observation),
             command=command,
             status=ended.status,
             models=[model.with_hashes([next(hashes) for _ in model.paths]) for model in models],
@@ -101,11 +101,11 @@ def observe(asked: Observation, folder: Path, progress: Progress, programs: str 
             counted=False,
         )
 
-    return record(asked.name, folder, stages, capture)
+    return record(observation.name, folder, stages, capture)
 
 
 def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
-    """A program that failed before the tracer began, or over a model that is not there, has told why."""
+    """Raise with the program's last lines when it failed before it loaded a model, or one of its models is missing."""
     if ended.status == 0:
         return
     trace = raw / "trace"
@@ -115,55 +115,59 @@ def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
         raise failure(f"{program}: {ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
 
 
-def _program(given: str, programs: str | None, *, attach: bool) -> Path:
-    """The program to run: in the folder of programs that is given, by its path, in the pinned build, on the PATH.
+def _program(name: str, programs: str | None, *, attach: bool) -> Path:
+    """The path of the program `name`: in the folder `programs`, or else as a path, in the pinned build, on the PATH.
 
-    The pinned build has hooks: a program to attach to is not looked for there.
+    With `attach` the pinned build is not searched, as it has hooks. Raises SettingsError when there is no such program,
+    it cannot be run, or its hooks do not fit `attach`.
     """
     if programs is not None:
-        candidates = [Path(programs) / given]
-    elif os.sep in given:
-        candidates = [Path(given)]
+        candidates = [Path(programs) / name]
+    elif os.sep in name:
+        candidates = [Path(name)]
     else:
-        found = shutil.which(given)
-        candidates = [pinned_build().programs / given] if not attach else []
-        candidates += [Path(found)] if found else []
+        on_path = shutil.which(name)
+        candidates = [pinned_build().programs / name] if not attach else []
+        candidates += [Path(on_path)] if on_path else []
     for path in candidates:
         if path.is_file() and os.access(path, os.X_OK):
             if attach:
                 refuse_hooked(path)
             elif lacks_hooks(path):
                 raise SettingsError(
-                    f"{path}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp hook` puts "
-                    "them into a source tree, and --attach traces shared libraries without"
+                    f"{path}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp hook` inserts "
+                    "them into a source tree; --attach traces a llama.cpp in shared libraries without them"
                 )
             return path.absolute()
     there = next((path for path in candidates if path.exists()), None)
     if there is not None:
-        raise SettingsError(f"{there}: is not a program that can be run")
+        raise SettingsError(f"{there}: cannot be run; name a program, or make it executable with chmod +x")
     if attach:
-        raise SettingsError(f"{given}: there is no such program")
+        raise SettingsError(f"{name}: there is no such program; name its path, or one on the PATH")
     raise SettingsError(
-        f"{given}: there is no such program; `tracegen llama-cpp build --target {Path(given).name}` builds llama.cpp's"
+        f"{name}: there is no such program; `tracegen llama-cpp build --target {Path(name).name}` builds llama.cpp's"
     )
 
 
 def _run(
-    asked: Observation,
+    observation: Observation,
     command: Sequence[str],
     attached: Mapping[str, str],
     raw: Path,
     progress: Progress,
     pressure: Pressure,
 ) -> tuple[Completed, bool]:
-    """Run the program; Ctrl-C (or SIGTERM) closes the trace, then ends the program. Whether it was we who ended it."""
+    """Run the program; return how it ended, and whether tracegen ended it.
+
+    Ctrl-C (or SIGTERM) closes the trace and then ends the program.
+    """
     trace = raw / "trace"
     child = Beside(
         command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
-        environment={**_environment(asked, trace.resolve()), **attached}, interactive=asked.interactive,
+        environment={**_environment(observation, trace.resolve()), **attached}, interactive=observation.interactive,
         before=pressure.before,
     )  # fmt: skip
-    with _interruptible(asked.interactive):
+    with _interruptible(observation.interactive):
         try:
             while (ended := child.wait(0.2)) is None:
                 pass
@@ -173,12 +177,12 @@ def _run(
             _close_trace(trace)
             return child.interrupt(PATIENCE_S), True
         finally:
-            child.close()  # Ctrl-C a second time, too
+            child.close()  # also after a second Ctrl-C
 
 
 @contextmanager
 def _interruptible(interactive: bool) -> Iterator[None]:
-    """An interactive program hears Ctrl-C itself, and decides what it means."""
+    """During the block, ignore Ctrl-C if the program is interactive: it receives Ctrl-C itself."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if interactive else None
     try:
         yield
@@ -187,33 +191,33 @@ def _interruptible(interactive: bool) -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _environment(asked: Observation, trace: Path) -> dict[str, str]:
-    window = {"AFTER": asked.after_s, "FOR": asked.for_s, "PASSES": asked.passes}
+def _environment(observation: Observation, trace: Path) -> dict[str, str]:
+    window = {"AFTER": observation.after_s, "FOR": observation.for_s, "PASSES": observation.passes}
     return {
         "TENSOR_TRACE_DIR": str(trace),
-        "TENSOR_TRACE_MAX_BYTES": str(asked.max_trace_bytes),
+        "TENSOR_TRACE_MAX_BYTES": str(observation.max_trace_bytes),
         "TENSOR_TRACE_SIGNAL": "USR2",
-        "GGML_NO_BACKTRACE": "1",  # ggml's debugger would bury the reason of an abort
+        "GGML_NO_BACKTRACE": "1",  # ggml's backtrace would hide the reason of an abort
         **{f"TENSOR_TRACE_{name}": "" if value is None else str(value) for name, value in window.items()},
     }
 
 
-def _settings(asked: Observation) -> Mapping[str, object]:
-    """The settings as used, for run.json."""
+def _settings(observation: Observation) -> Mapping[str, object]:
+    """The settings as used in the run, for run.json."""
     return {
-        "question": asked.question,
-        "after_s": asked.after_s,
-        "for_s": asked.for_s,
-        "passes": asked.passes,
-        "max_trace_bytes": asked.max_trace_bytes,
-        "private": asked.private,
-        "attach": asked.attach,
-        "mlock_gb": "none" if asked.mlock_gb is None else asked.mlock_gb,
+        "question": observation.question,
+        "after_s": observation.after_s,
+        "for_s": observation.for_s,
+        "passes": observation.passes,
+        "max_trace_bytes": observation.max_trace_bytes,
+        "private": observation.private,
+        "attach": observation.attach,
+        "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb,
     }
 
 
 def _close_trace(folder: Path) -> None:
-    """Ask the traced process to close its trace, and wait until it has: what it does later is not recorded."""
+    """Tell the traced process to close its trace, and wait until it has, at most PATIENCE_S."""
     pid = _traced_process(folder)
     if pid is None:
         return
@@ -226,7 +230,7 @@ def _close_trace(folder: Path) -> None:
 
 
 def _main_records(folder: Path) -> Records | None:
-    """What the main segment says so far. It is read, not mapped: its process may cut it meanwhile."""
+    """The records of the main segment so far; None without one. It is read, not mapped, as it may be cut meanwhile."""
     for path in folder.glob("*.main.tt"):
         with suppress(TracegenError, OSError):
             main = read_segment(path.name, np.frombuffer(path.read_bytes(), np.uint8))
@@ -235,10 +239,10 @@ def _main_records(folder: Path) -> Records | None:
 
 
 def _traced_process(folder: Path) -> int | None:
-    """The process that writes the trace; None while it has not said so."""
+    """The id of the process that writes the trace; None until the trace states it."""
     records = _main_records(folder)
-    found = records.info.get("process.id") if records else None
-    return int(found) if found and found.isdigit() else None
+    pid = records.info.get("process.id") if records else None
+    return int(pid) if pid and pid.isdigit() else None
 
 
 def _closed(folder: Path) -> bool:
@@ -247,13 +251,16 @@ def _closed(folder: Path) -> bool:
 
 
 def _models(trace: Path) -> tuple[list[Model], dict[int, int]]:
-    """The models that the program loaded, each once, in the order of their loads, and which load was which."""
+    """The models that the program loaded, each once, by first load; and the number of a load -> index of its model.
+
+    Raises EnvironmentFailure when a model file is gone.
+    """
     paths = loaded_models(segment_files(trace))
     numbers: dict[str, int] = {}
     loads = {load: numbers.setdefault(path, len(numbers)) for load, path in sorted(paths.items())}
     models = []
     for path in numbers:
         if not Path(path).is_file():
-            raise EnvironmentFailure(f"{path}: the program loaded it, and it is not there any more; put it back")
+            raise EnvironmentFailure(f"{path}: the program loaded this model, but it is missing now; put it back")
         models.append(read_model(Path(path)))
     return models, loads

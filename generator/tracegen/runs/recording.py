@@ -1,6 +1,6 @@
-"""What a traced program left, made into a stored run: read, check, store. The first error stops it.
+"""Turns what a traced program recorded into a stored run: read, check, store.
 
-`tracegen run` and `tracegen exec` differ in what they start; from there on they are the same.
+`tracegen run` and `tracegen exec` start different programs, and both use `record` for the rest.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ RUNS, FAILED = "runs", "failed"
 
 
 class Stages:
-    """Times the stages and says which one runs."""
+    """Measures how long each stage takes, and shows on `progress` which one runs."""
 
     def __init__(self, progress: Progress) -> None:
-        """Tell `progress`."""
+        """Show the stages on `progress`."""
         self.done: list[dict[str, object]] = []
         self.progress = progress
         self._name, self._begin = "", 0.0
 
     def begin(self, name: str) -> None:
-        """The stage before it has ended."""
+        """Begin the stage `name`, and end the one before."""
         self.end()
         self._name, self._begin = name, time.monotonic()
         self.progress.step(name)
 
     def end(self) -> None:
-        """The last stage has ended."""
+        """End the current stage, if there is one."""
         if self._name:
             self.done.append({"name": self._name, "seconds": round(time.monotonic() - self._begin, 3)})
             self.progress.done()
@@ -55,88 +55,90 @@ class Stages:
 
 
 def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Captured]) -> Run:
-    """Let `capture` fill a new raw folder, and store what it left as a run of the experiment `name` below `folder`.
+    """Let `capture` fill a new folder `raw/`, and store it as a run of the experiment `name` below `folder`.
 
-    Raises TracegenError at the first stage that fails; what was captured until then
-    is kept in `folder/failed/TIME/` and the message names it.
+    Raises TracegenError at the first stage that fails. What was captured until then is kept in `folder/failed/TIME/`,
+    and the message names that folder.
     """
     runs, published = folder / RUNS, store.last_published_run(folder)
     with store.part_folder(runs) as part:
         raw = part / "raw"
         (raw / "trace").mkdir(parents=True)
         try:
-            made = capture(raw)
-            document = model_document(made.models, made.loads)
+            captured = capture(raw)
+            document = model_document(captured.models, captured.loads)
             store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
             stages.begin("read")
             trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
             _refuse_a_full_disk(trace, raw)
-            _refuse_prefault(made, trace)
-            _refuse_residency(made, trace)
+            _refuse_prefault(captured, trace)
+            _refuse_residency(captured, trace)
             stages.begin("check")
-            timings = _timings(raw, made.counted)
-            checks = checks_of(_evidence(trace, timings, document, made.settings, made.status, made.stopped))
+            timings = _timings(raw, captured.counted)
+            checks = checks_of(
+                _evidence(trace, timings, document, captured.settings, captured.status, captured.stopped)
+            )
             stages.begin("store")
             for segment in sorted((raw / "trace").glob("*.tt")):
                 store.compress(segment)
             store.write_tables(part / "tables", trace.tables, VERSION)
-            facts = facts_of(made, trace, timings)
+            facts = facts_of(captured, trace, timings)
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
             target = store.place_numbered(
                 part, runs, lambda number: store.write_run_file(part, _numbered(run, number)), after=published
             )
         except BaseException as error:
-            kept = _keep_failed(part, folder / FAILED)
-            said = _of_the_disk(error, runs) if isinstance(error, OSError) else error
-            if isinstance(said, TracegenError | KeyboardInterrupt) and kept:
-                lead = f"{said}\n" if str(said) else ""
-                raise type(said)(f"{lead}what was captured is kept in {kept}") from error
-            if said is not error:
-                raise said from error
+            failed_folder = _keep_failed(part, folder / FAILED)
+            reported = _of_the_disk(error, runs) if isinstance(error, OSError) else error
+            if isinstance(reported, TracegenError | KeyboardInterrupt) and failed_folder:
+                lead = f"{reported}\n" if str(reported) else ""
+                raise type(reported)(f"{lead}what was captured is kept in {failed_folder}") from error
+            if reported is not error:
+                raise reported from error
             raise
     return store.read_run(target)
 
 
 def _numbered(run: Run, number: int) -> Run:
-    """The run under its number; the first of a series gives the series its name."""
-    made = replace(run, number=number)
-    series = made.facts.get("repetition")
+    """The run with its number. The first run of a series becomes the `first_run` of its own repetition."""
+    numbered = replace(run, number=number)
+    series = numbered.facts.get("repetition")
     if series is None or series["first_run"] is not None:
-        return made
-    return replace(made, facts={**made.facts, "repetition": {**series, "first_run": made.name}})
+        return numbered
+    return replace(numbered, facts={**numbered.facts, "repetition": {**series, "first_run": numbered.name}})
 
 
 def _of_the_disk(error: OSError, runs: Path) -> EnvironmentFailure:
     return EnvironmentFailure(
-        f"{error.filename or runs}: {error.strerror or error}; make room, or mend it, and run again"
+        f"{error.filename or runs}: {error.strerror or error}; free space, or repair the disk, and run again"
     )
 
 
 def refuse_nothing(program: str, raw: Path, *, attached: bool = False) -> None:
-    """Raise EnvironmentFailure when the program recorded nothing, saying why where the tracer told."""
+    """Raise EnvironmentFailure when the program recorded nothing, with the reason that the tracer printed, if any."""
     if any((raw / "trace").iterdir()):
         return
-    told = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
-    if told:
-        raise EnvironmentFailure(f"{program}: {told[0].removeprefix('tensor_trace: ')}; mend that and run again")
+    reasons = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
+    if reasons:
+        raise EnvironmentFailure(f"{program}: {reasons[0].removeprefix('tensor_trace: ')}; fix that and run again")
     if attached:
         raise EnvironmentFailure(
-            f"{program}: ran but recorded nothing; it called no llama.cpp in shared libraries (one that is linked into "
-            "the program cannot be attached to; hook and build it)"
+            f"{program}: ran but recorded nothing: it called no llama.cpp in shared libraries; if llama.cpp is linked "
+            "into the program, build it with the hooks, as attaching is not possible"
         )
     raise EnvironmentFailure(
-        f"{program}: ran but recorded nothing; it was not built with the hooks (GGML_TENSOR_TRACE=ON)"
+        f"{program}: ran but recorded nothing: it was not built with the hooks (GGML_TENSOR_TRACE=ON); build it anew"
     )
 
 
 def refuse_several(program: str, raw: Path) -> None:
-    """Raise SettingsError when more than one process recorded: a run holds the trace of one."""
+    """Raise SettingsError when more than one process recorded a trace: a run holds one trace."""
     traces = sorted((raw / "trace").glob("*.main.tt"))
     if len(traces) > 1:
         raise SettingsError(
-            f"{program}: {len(traces)} processes that it started ran llama.cpp, and each recorded a trace; a run holds "
-            "one: start one of them by itself"
+            f"{program}: {len(traces)} of its processes ran llama.cpp, and each recorded a trace, but a run holds one; "
+            "start one of them alone"
         )
 
 
@@ -144,35 +146,35 @@ _NOTHING = "tensor_trace: nothing is recorded"
 
 
 def _refuse_a_full_disk(trace: NativeTrace, raw: Path) -> None:
-    """What was recorded is then cut at random: nothing that a page could show."""
+    """Raise EnvironmentFailure when a full disk cut the trace at a random place: no page could show such a run."""
     if trace.facts["dropped"] and WHY_DROPPED[NO_SPACE] in str(trace.facts["dropped_why"]):
         raise EnvironmentFailure(
             f"{raw / 'trace'}: the disk became full while llama.cpp was traced, {trace.facts['dropped']} records were "
-            "dropped; make room and run again"
+            "dropped; free space and run again"
         )
 
 
-def _refuse_prefault(made: Captured, trace: NativeTrace) -> None:
-    """A llama.cpp with older hooks reads the whole file at load, whatever was asked for."""
-    if made.settings.get("prefault") is False and made.settings.get("mmap") and not trace.facts["prefault_off"]:
+def _refuse_prefault(captured: Captured, trace: NativeTrace) -> None:
+    """Raise EnvironmentFailure when `prefault = false` had no effect, as older hooks ignore it."""
+    if captured.settings.get("prefault") is False and captured.settings.get("mmap") and not trace.facts["prefault_off"]:
         raise EnvironmentFailure(
-            f"{Path(made.command[0]).name}: reads the whole model at load, though `prefault` is false; its hooks are "
-            "older than that setting: hook and build it again"
+            f"{Path(captured.command[0]).name}: read the whole model at load although `prefault` is false, as its "
+            "hooks are older than that setting; hook and build it again"
         )
 
 
-def _refuse_residency(made: Captured, trace: NativeTrace) -> None:
-    """What the kernel does not tell is not guessed."""
+def _refuse_residency(captured: Captured, trace: NativeTrace) -> None:
+    """Raise EnvironmentFailure when `residency = true`, but the kernel did not say which pages were in memory."""
     refused = trace.facts["residency_refused"]
-    if made.settings.get("residency") and refused:
+    if captured.settings.get("residency") and refused:
         raise EnvironmentFailure(
-            f"{refused}: only who may write it is told which of its pages are in memory; copy it, or leave "
-            "`residency` out"
+            f"{refused}: you may not write it, so the kernel does not say which of its pages are in memory; make a "
+            "copy of your own, or remove `residency`"
         )
 
 
 def _keep_failed(part: Path, failed: Path) -> Path | None:
-    """Move what a failed run left beside the runs, so that its log can be read."""
+    """Move the folder of a failed run into `failed`, so that its log can be read; None when nothing was moved."""
     if not any(part.rglob("*.txt")):
         return None
     target = failed / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
@@ -185,7 +187,7 @@ def _keep_failed(part: Path, failed: Path) -> Path | None:
 
 
 def _timings(raw: Path, counted: bool) -> dict[str, float | int | None]:
-    """llama.cpp's counters in its log; all unknown where the log may hold those of several contexts, or of none."""
+    """llama.cpp's counters in its log; all None unless `counted`, as a log may hold those of several contexts."""
     log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace") if counted else ""
     return timings_in(log)
 
@@ -223,9 +225,9 @@ def _layers(model: Mapping[str, Any]) -> tuple[int | None, int]:
 
 
 def _alignment(document: Mapping[str, Any]) -> tuple[int, ...]:
-    """What the tensors of each file begin at multiples of, in bytes. Raises StoreError when it is no power of two.
+    """The alignment of the tensors in each file, in bytes. Raises StoreError when it is not a power of two.
 
-    A run that was stored before this was kept has it in the metadata of each model alone: those of its first file.
+    Older runs have no `alignment`; then it is in the metadata of each model, which are those of its first file.
     """
     models = document.get("models", [document])
     try:
@@ -242,7 +244,7 @@ def _model_tables(document: Mapping[str, Any]) -> ModelTables:
 
 
 def read_again(folder: Path) -> Run:
-    """Make the tables and checks of a stored run anew from its evidence. Raises StoreError."""
+    """Make the tables and checks of a stored run anew from its evidence. Raises StoreError when it is not whole."""
     run = store.read_run(folder)
     document = store.read_json(folder / "raw" / "model.json", store.SCHEMA)
     raw = folder / "raw"
@@ -257,16 +259,18 @@ def read_again(folder: Path) -> Run:
         (folder / "tables").mkdir(exist_ok=True)
         for path in sorted((part / "tables").iterdir()):
             os.replace(path, folder / "tables" / path.name)
-    made = replace(run, checks=checks)
-    store.write_run_file(folder, made)
-    return made
+    updated = replace(run, checks=checks)
+    store.write_run_file(folder, updated)
+    return updated
 
 
 def _verify_evidence(folder: Path) -> None:
     document = store.read_json(folder / store.RUN_FILE, store.SCHEMA)
     evidence = {name: entry for name, entry in document["manifest"].items() if name.startswith("raw/")}
     if not evidence:
-        raise StoreError(f"{folder}: its manifest lists no evidence; nothing can be read anew")
+        raise StoreError(
+            f"{folder}: its manifest lists no evidence (raw/), so it cannot be read anew; restore run.json"
+        )
     store.verify_manifest(folder / "raw", {n.removeprefix("raw/"): e for n, e in evidence.items()}, leave_out=())
 
 

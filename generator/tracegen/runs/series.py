@@ -1,4 +1,4 @@
-"""What the runs of a series (`repeat`) say together: how many are usable, and median and range of their speeds."""
+"""Summarises the runs of a series (`repeat`): how many are usable, and median and range of their speeds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tracegen.analysis.speed import Speed, speed_of, spread_of
 from tracegen.model import Run
 
 
-def series_report(runs: Sequence[Run], asked: int) -> str:
-    """A few lines for the terminal on the stored runs of a series of which `asked` were wanted.
+def series_report(runs: Sequence[Run], n_wanted: int) -> str:
+    """A few lines for the terminal about the stored runs of a series of `n_wanted` runs.
 
-    Runs that are not usable are counted and left out of the figures. Raises StoreError when a run cannot be read.
+    Runs that are not usable are counted, but left out of the figures. Raises StoreError when a run cannot be read.
     """
     usable = [run for run in runs if run.verdict != "not usable"]
     names = runs[0].name if len(runs) == 1 else f"{runs[0].name} to {runs[-1].name}"
-    lines = [f"{len(runs)} of {asked} runs stored ({names}), {len(usable)} usable"]
+    lines = [f"{len(runs)} of {n_wanted} runs stored ({names}), {len(usable)} usable"]
     if not usable:
         return lines[0]
     lines[0] += "; median of the usable (least to most):"
