@@ -53,7 +53,7 @@ def test_half_a_character_on_the_command_line(at: Path, capsys: pytest.CaptureFi
     assert cli.main(["publish", "sam\udcffple", "-m", "x"]) == 2
     assert cli.main(["run", "--model", "demo", "--prompt", "a\udcffb", "-n", "1"]) == 2
     assert (
-        "prompt: is 'a\\udcffb'; allowed is a text that is not empty and has no NUL character, in UTF-8"
+        "prompt: is 'a\\udcffb'; must be a text that is not empty and has no NUL character, in UTF-8"
         in capsys.readouterr().err
     )
     assert build_site(at / "mkdocs.yml", strict=True).is_file()

@@ -117,7 +117,7 @@ def test_a_draft_is_no_version() -> None:
     [
         ("sample@v7", r"sample@v7: there is no such version; experiments/sample/versions has v1"),
         ("other@v1", r"there is no such version; experiments/other/versions has none"),
-        ("sample@latest", "is a version; this takes runs"),
+        ("sample@latest", "is a version, but a run is needed"),
         ("other", "there is no such run"),
     ],
 )
@@ -129,5 +129,5 @@ def test_addresses_that_lead_nowhere(address: str, message: str) -> None:
 
 def test_commands_take_runs() -> None:
     published({})
-    with pytest.raises(SettingsError, match=r"is a version; this takes runs.*`tracegen\.load` gives its tables"):
+    with pytest.raises(SettingsError, match=r"is a version, but a run is needed.*`tracegen\.load` gives their tables"):
         run_folder("sample@v1")

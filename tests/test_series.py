@@ -122,9 +122,9 @@ def test_nothing_usable_has_no_figures(machine: Machine, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--repeat", "0"), "--repeat: is 0; allowed is a whole number from 1 to 1000"),
-        (("--repeat", "-2"), "--repeat: is -2; allowed is"),
-        (("--repeat", "1001"), "--repeat: is 1001; allowed is"),
+        (("--repeat", "0"), "--repeat: is 0; must be a whole number from 1 to 1000"),
+        (("--repeat", "-2"), "--repeat: is -2; must be"),
+        (("--repeat", "1001"), "--repeat: is 1001; must be"),
         (("--repeat", "two"), "argument --repeat: invalid int value: 'two'"),
         (("--repeat", "2", "--publish", "-m", "why"), "--publish: goes with one run, and this makes 2"),
     ],

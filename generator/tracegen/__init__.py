@@ -1,4 +1,4 @@
-"""tracegen: what a model really does to memory and disk, as pages a thesis can cite.
+"""tracegen: what a model really does to memory and disk, as pages that a thesis can cite.
 
 In a notebook, `tracegen.load("demo")` gives a run's tables, `tracegen.load("demo@v1")` those of a version.
 """
@@ -18,12 +18,12 @@ __version__ = "0.2.0"
 def load(address: str | Path) -> LoadedRun | LoadedVersion:
     """The tables of a stored run or of a published version as DataFrames.
 
-    `address` means a run: its folder, `NAME/run-003`, or `NAME` for its newest
+    `address` names a run: its folder, `NAME/run-003`, or `NAME` for its newest
     run; or a version: its folder, or `NAME@v1`. Each table is an attribute
     (`loaded.passes`, `loaded.ops`, …); `loaded.accesses` joins them into one row
     per operand of every op, and `loaded.charts` draws the figures of the pages
-    (`loaded.charts.heatmap()`). `loaded.checks` is what each check found,
-    `loaded.run` says what was run, `loaded.document` what the version says of itself.
+    (`loaded.charts.heatmap()`). `loaded.checks` holds the result of each check,
+    `loaded.run` describes a run, `loaded.document` describes a version.
 
     Rows, columns and keys are those of the data dictionary (tables.py): times
     are integer nanoseconds on one clock (`_ns`), sizes and offsets are bytes, null is
@@ -33,6 +33,6 @@ def load(address: str | Path) -> LoadedRun | LoadedVersion:
     Raises SettingsError when there is no such run or version, StoreError when its
     folder is not whole, and on access to a table that the version does not hold.
     """
-    from tracegen.notebook.loaded import load as load_address  # pandas loads only when it is used
+    from tracegen.notebook.loaded import load as load_address  # imports pandas, which loads slowly
 
     return load_address(str(address))

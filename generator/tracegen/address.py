@@ -1,6 +1,6 @@
-"""Addresses, parsed in one place: `NAME`, `NAME/run-003`, `NAME@v1`, and what stands behind `#` on a page.
+"""Parses addresses: `NAME`, `NAME/run-003`, `NAME@v1`, and the anchors of pages (behind `#`).
 
-NAME                      an experiment, and where runs are meant its newest one
+NAME                      an experiment, or its newest run where a run is expected
 NAME/run-003              a run
 NAME@v1                   a published version
 NAME@v1/memory#anchor     a page of it, and a place on the page
@@ -26,16 +26,16 @@ _NODE = re.compile(r"g([0-9]{1,9})-n([0-9]{1,9})")
 
 
 def name_problem(name: str) -> str:
-    """Why an experiment cannot have this name; empty when it can."""
+    """Why an experiment cannot have this name; an empty text when it can."""
     if not _NAME.fullmatch(name):
         return f"{name!r}; allowed are 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit"
     if _OF_RUNS.fullmatch(name):
-        return f"{name!r} is what runs and versions are called; choose another"
+        return f"{name!r} is reserved for runs and versions; choose another name"
     return ""
 
 
 def split_run(text: str) -> tuple[str, str]:
-    """The experiment and the run that `NAME/run-003` or `NAME/runs/003` names; without a run, the text and nothing."""
+    """The experiment and the run in `NAME/run-003` or `NAME/runs/003`; (`text`, "") when `text` names no run."""
     match = _RUN.fullmatch(text)
     return (match["experiment"], match["run"]) if match else (text, "")
 
@@ -47,14 +47,14 @@ def run_number(text: str) -> int | None:
 
 
 def split_version(text: str) -> tuple[str, int] | None:
-    """The experiment and the number that `NAME@v1` or `NAME/versions/1` names; None for anything else."""
+    """The experiment and the version number in `NAME@v1` or `NAME/versions/1`; None for anything else."""
     match = _VERSION.fullmatch(text)
     return None if match is None else (match["experiment"], int(match["number"]))
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A place in a published version: `page` None and `anchor` empty where they are not named."""
+    """A place in a published version; `page` is None and `anchor` empty where the reference has none."""
 
     citation: str
     page: str | None
@@ -62,24 +62,24 @@ class Reference:
 
 
 def reference(text: str) -> Reference | None:
-    """What `sample@v1/memory#fig-heatmap` refers to; None when it is no reference."""
+    """Parse a reference such as `sample@v1/memory#fig-heatmap`; None when `text` is no reference."""
     match = _REFERENCE.fullmatch(text.strip())
     return None if match is None else Reference(match["citation"], match["page"], match["anchor"] or "")
 
 
 def op(anchor: str) -> tuple[int, int | None] | None:
-    """The pass, and the node if one is named, of `pass=3&node=12`; None for any other anchor."""
+    """The pass, and the node or None, in `pass=3&node=12`; None for any other anchor."""
     match = _OP.fullmatch(anchor)
     return match and (int(match["pass_id"]), None if match["node"] is None else int(match["node"]))
 
 
 def tensor(anchor: str) -> int | None:
-    """The number of the tensor that an anchor names; None for any other anchor."""
+    """The number of the tensor in `tensor=17`; None for any other anchor."""
     match = _TENSOR.fullmatch(anchor)
     return None if match is None else int(match[1])
 
 
 def node(anchor: str) -> tuple[int, int] | None:
-    """The graph and the node that an anchor names; None for any other anchor."""
+    """The graph and the node in `g0-n12`; None for any other anchor."""
     match = _NODE.fullmatch(anchor)
     return None if match is None else (int(match[1]), int(match[2]))

@@ -4,7 +4,7 @@
     ├── SettingsError          an experiment.toml, a command line option
     ├── TraceFormatError       bytes that are not the trace they claim to be
     ├── ModelFormatError       a file that is no GGUF, or a broken one
-    ├── TableError             a table that does not keep the contract of tables.py
+    ├── TableError             a table that breaks the contract of tables.py
     ├── StoreError             a run folder or a bundle that is incomplete or changed
     ├── FigureError            a figure that cannot be drawn from this run
     ├── CheckError             exit code 1: a check failed
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class TracegenError(Exception):
-    """Base of all errors that are a message to the user and not a bug."""
+    """Base of all errors that are messages to the user, not bugs."""
 
     exit_code = 2
 
@@ -27,11 +27,11 @@ class SettingsError(TracegenError):
 
 
 class TraceFormatError(TracegenError):
-    """The bytes of a trace contradict its format, or end too early."""
+    """A trace is broken, incomplete, or of another version."""
 
 
 class ModelFormatError(TracegenError):
-    """A model file is no GGUF, or is cut or inconsistent."""
+    """A model file is no GGUF file, or it is cut or inconsistent."""
 
 
 class TableError(TracegenError):
@@ -47,12 +47,12 @@ class FigureError(TracegenError):
 
 
 class CheckError(TracegenError):
-    """A check that had to hold did not."""
+    """A check failed."""
 
     exit_code = 1
 
 
 class EnvironmentFailure(TracegenError):
-    """The machine did not do its part: disk full, child killed, tool missing."""
+    """The environment failed: disk full, child killed, tool missing."""
 
     exit_code = 3

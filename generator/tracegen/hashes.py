@@ -1,7 +1,7 @@
-"""Hashes of files, remembered: a file whose device, inode, size and times are the same is not read again.
+"""A cache of file hashes: a file whose device, inode, size and times are unchanged is not read again.
 
-Published bundles and models share it, each with a cache file of its own. It stands on the ground floor, beside
-store: capture (models) and bundle (what is published) may not know each other.
+Models (capture) and published bundles (publishing) use it, each with its own cache file. It is a module of the ground
+floor, as those two rooms must not import each other.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from tracegen import store
 from tracegen.errors import EnvironmentFailure
 
 SCHEMA = 1
-# A file that changed this short a time before it was hashed may change again without another time stamp: the clock
-# that stamps files ticks every few ms (or, on some file systems, every 2 s). Its hash is not remembered. git does
-# the same with its index ("racily clean" entries).
+# The hash of a file that changed less than this before it was hashed is not cached: the file may change again and
+# keep its time stamp, as time stamps advance every few ms only (on some file systems every 2 s). git treats its
+# index in the same way ("racily clean" entries).
 SETTLED_NS = 2_000_000_000
 
 Entry = tuple[int, int, int, str]  # size, time of the last change of content and of inode (ns), sha256
 
 
 class HashCache:
-    """Hashes in one cache file, which may be lost or broken, and be written by several processes at once."""
+    """The hashes in one cache file. It may be missing or broken, and several processes may write it at once."""
 
     def __init__(self, path: Path, *, trust: bool = True) -> None:
-        """Read what was remembered; `trust` false hashes every file anew."""
+        """Read the cache file, unless `trust` is false: then every file is hashed anew."""
         self._path = path
         self._known = _read(path) if trust else {}
-        self._made: dict[str, Entry] = {}
+        self._new: dict[str, Entry] = {}
 
     def known(self, state: os.stat_result) -> str | None:
-        """The remembered hash of the file with this state."""
+        """The cached sha256 of the file with this state, or None."""
         entry = self._known.get(_key(state))
         return entry[3] if entry is not None and entry[:3] == _stamp(state) else None
 
     def sha256(self, path: Path, state: os.stat_result, hash_file: Callable[[Path], str] = store.sha256_of) -> str:
-        """The hash of the file, from memory when its state is the same."""
-        found = self.known(state)
-        if found is not None:
-            return found
+        """The sha256 of the file: cached for this state, or else computed by `hash_file`."""
+        known_hash = self.known(state)
+        if known_hash is not None:
+            return known_hash
         begun_ns = time.time_ns()
         digest = hash_file(path)
         unchanged = _stamp(path.stat()) == _stamp(state)
         if unchanged and max(state.st_mtime_ns, state.st_ctime_ns) < begun_ns - SETTLED_NS:
-            self._known[_key(state)] = self._made[_key(state)] = (*_stamp(state), digest)
+            self._known[_key(state)] = self._new[_key(state)] = (*_stamp(state), digest)
         return digest
 
     def save(self) -> None:
-        """Add the hashes that were made since to the cache file. Raises EnvironmentFailure."""
-        if not self._made:
+        """Add the new hashes to the cache file. Raises EnvironmentFailure when it cannot be written."""
+        if not self._new:
             return
         try:
             with _alone(self._path):
-                document = {"schema": SCHEMA, "files": _read(self._path) | self._made}
+                document = {"schema": SCHEMA, "files": _read(self._path) | self._new}
                 store.write_text(self._path, json.dumps(document, separators=(",", ":")))
         except OSError as error:
             raise EnvironmentFailure(f"{self._path}: cannot be written: {error.strerror or error}") from error
-        self._made = {}
+        self._new = {}
 
 
 def _key(state: os.stat_result) -> str:
@@ -74,7 +74,7 @@ def _stamp(state: os.stat_result) -> tuple[int, int, int]:
 
 
 def _read(path: Path) -> dict[str, Entry]:
-    """What the cache file holds; nothing when it is missing, broken or of another schema."""
+    """The entries of the cache file; none when it is missing, broken or of another schema."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
@@ -89,7 +89,7 @@ def _read(path: Path) -> dict[str, Entry]:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold the cache file against other processes while it is read and written."""
+    """During the block, no other process of tracegen writes the cache file. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

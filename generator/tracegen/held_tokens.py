@@ -1,30 +1,30 @@
-"""Which generated token each token row holds: a pass takes in what an earlier one gave."""
+"""Finds the generated token that each token row holds: a pass takes in the token that an earlier pass gave."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-_ASIDE = ("load", "warmup", "encode")  # they take in and give no token of a sequence
-_TOLD = ("prompt", "generate")  # what these give is known; after any other nobody knows what the context holds
+_ASIDE = ("load", "warmup", "encode")  # kinds of passes that neither take in nor give a token of a sequence
+_KNOWN = ("prompt", "generate")  # kinds of passes whose tokens are known; after others it is unknown what rows hold
 
 
 def of_sequences(passes: pd.DataFrame) -> pd.Series:
-    """Whether a pass evaluated token rows of a sequence: no load, warm-up or encoder, nor a shift of the KV cache."""
+    """For each pass whether it evaluated token rows of a sequence: not a load, warm-up, encode or KV cache shift."""
     return ~passes["kind"].isin(_ASIDE) & ~(passes["kind"].isna() & passes["n_tokens"].isna())
 
 
 def held_tokens(passes: pd.DataFrame, tokens: pd.DataFrame) -> pd.DataFrame:
-    """The generated token that each row of `tokens` holds; both tables as the contract has them.
+    """The generated token that each row of `tokens` holds; `passes` and `tokens` are tables of the contract.
 
-    The one row of a generate pass holds the token that the pass before it gave, of those of its context and
-    sequence. Draft, verify and mixed passes may give any number of tokens: what their rows hold is not known,
-    nor what the next row of any sequence of their context holds.
+    The single row of a generate pass holds the token that the previous pass of its context and sequence gave. Draft,
+    verify and mixed passes may give any number of tokens: what their rows hold is unknown, and so is what the next row
+    of any sequence in their context holds.
 
-    Columns: pass_id, row, generated_token (Int32; null: a token of the prompt, or not known), as `tokens` is ordered.
+    Columns: pass_id, row, generated_token (Int32; null: a token of the prompt, or unknown), in the order of `tokens`.
     """
     first = tokens.groupby("pass_id").agg(n_rows=("row", "size"), sequence=("sequence", "first"))
-    told = passes[of_sequences(passes)].sort_values("pass_id").join(first, on="pass_id")
-    told = told.assign(since=(~told["kind"].isin(_TOLD)).groupby(told["context"], dropna=False).cumsum())
-    before = told.groupby(["context", "since", "sequence"], dropna=False)["produced_token"].shift()
-    held = before.where((told["kind"] == "generate") & (told["n_rows"] == 1)).set_axis(told["pass_id"])
+    rows = passes[of_sequences(passes)].sort_values("pass_id").join(first, on="pass_id")
+    rows = rows.assign(since=(~rows["kind"].isin(_KNOWN)).groupby(rows["context"], dropna=False).cumsum())
+    before = rows.groupby(["context", "since", "sequence"], dropna=False)["produced_token"].shift()
+    held = before.where((rows["kind"] == "generate") & (rows["n_rows"] == 1)).set_axis(rows["pass_id"])
     return tokens[["pass_id", "row"]].assign(generated_token=tokens["pass_id"].map(held.dropna()).astype("Int32"))

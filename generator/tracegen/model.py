@@ -1,4 +1,4 @@
-"""The few things that have a name: experiment, run, version, check, verdict. No input or output."""
+"""Values for experiment, run, version, check and verdict. No input or output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 CheckState = Literal["passed", "warning", "failed", "not checked"]
 Verdict = Literal["complete", "complete with warnings", "not usable"]
 
-DEMO_MODELS = ("demo", "moe", "tinyllama")  # what demo_models.py writes; named here, because it takes long to load
+DEMO_MODELS = ("demo", "moe", "tinyllama")  # named here, as tracegen.demo.models, which writes them, loads slowly
 DEMO_DTYPES = ("F16", "Q4_0", "Q8_0", "Q4_K")
 
 
@@ -47,7 +47,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Repetition:
-    """Which of how many runs of a series a run is; `first_run` names the series, null while the first has no name."""
+    """The place of a run in a series: run `number` of `of`. `first_run` is the name of the first run, None in itself.
+
+    The first run gets its own name when it is stored.
+    """
 
     number: int
     of: int
@@ -56,7 +59,7 @@ class Repetition:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a run: what was found, what the limit is, and what follows."""
+    """The result of one check: its finding, its limit, and in `detail` what follows."""
 
     key: str
     title: str
@@ -76,11 +79,10 @@ def verdict_of(checks: tuple[Check, ...]) -> Verdict:
 
 @dataclass(frozen=True)
 class Run:
-    """One execution, or one imported trace: what `run.json` says of it.
+    """One execution, or one imported trace, as `run.json` describes it.
 
-    `facts` holds the groups settings, command, text, llama_cpp, model, host,
-    trace, versions, source (of the experiment), stages, and where it is one
-    of a series repetition; see `store.py`.
+    `facts` holds the groups that `runs.facts` makes (settings, command, text, llama_cpp, model, host, trace,
+    versions, source, …), `stages`, and for a run of a series `repetition`.
     """
 
     experiment: str
@@ -97,19 +99,19 @@ class Run:
 
     @property
     def verdict(self) -> Verdict:
-        """What the checks say together."""
+        """The verdict that follows from the checks."""
         return verdict_of(self.checks)
 
     @property
     def has_experts(self) -> bool:
-        """Whether one of the run's models says that it has experts."""
+        """Whether the metadata of one of the run's models says that it has experts."""
         models = [self.facts.get("model"), *(self.facts.get("more_models") or ())]
         return any(isinstance(model, Mapping) and bool(model.get("n_experts")) for model in models)
 
 
 @dataclass(frozen=True)
 class Version:
-    """What `tracegen publish` froze; cited as `NAME@vN`."""
+    """A version that `tracegen publish` froze; cited as `NAME@vN`."""
 
     experiment: str
     number: int

@@ -1,10 +1,9 @@
-"""What the name of a tensor tells: its layer and its component.
+"""Derives the layer and the component of a tensor from its name.
 
-A GGUF file names weights `blk.3.attn_q.weight`; llama.cpp's graphs name results
-`Qcur-3` and derive names from them: `Qcur-3 (view) (permuted)`, `cache_k_l3 (view)`,
-and `CPU#inp_embd#0` for a copy made for another backend.
+A GGUF file names weights `blk.3.attn_q.weight`. llama.cpp's graphs name results `Qcur-3` and derive names from
+them: `Qcur-3 (view) (permuted)`, `cache_k_l3 (view)`, and `CPU#inp_embd#0` for a copy for another backend.
 
-Choices that a name alone does not settle:
+Where a name allows several components, this module decides:
 
 - a norm of anything is `norm`; the normalisation of router weights is `router`
 - an activation (`ffn_swiglu`, `ffn_moe_silu`) belongs to the gate, with which it is fused
@@ -23,7 +22,7 @@ Place = tuple[int | None, str]  # layer, component
 
 _DERIVED = re.compile(r" \(.*")
 _UNNAMED = re.compile(r"(?:node_[0-9]+)?(?: \(.*)?")
-_NORMS = ("norm", "norm_w")  # what llama.cpp calls a norm when it is not told the layer
+_NORMS = ("norm", "norm_w")  # names of norms for which llama.cpp does not state the layer
 _BACKEND_COPY = re.compile(r"[^#]+#(?P<name>.+)#[0-9]+")
 _WEIGHT = re.compile(r"(?:.+\.)?blk\.(?P<layer>[0-9]{1,6})\.(?P<stem>.+)")
 _RESULT = re.compile(r"(?!leaf_|node_)(?P<stem>.+)-(?P<layer>[0-9]{1,6})")
@@ -76,14 +75,14 @@ _RULES = tuple(
 
 
 def layer_of(name: str) -> int | None:
-    """The layer that a name tells, or None: `blk.3.…`, `…-3`, `cache_k_l3`, and what is derived of them."""
+    """The layer in a name (`blk.3.…`, `…-3`, `cache_k_l3`, and names derived from these), or None."""
     base = _base(name)
     match = _WEIGHT.fullmatch(base) or _RESULT.fullmatch(base) or _CACHE.fullmatch(base)
     return int(match["layer"]) if match else None
 
 
 def component_of(name: str) -> str:
-    """The part of the model a weight or a graph's tensor belongs to: one of tables.COMPONENTS."""
+    """The component of a weight or of a graph's tensor, by its name: one of tables.COMPONENTS."""
     base = _base(name)
     match = _WEIGHT.fullmatch(base) or _RESULT.fullmatch(base) or _CACHE.fullmatch(base)
     stem = _SUFFIX.sub("", match["stem"] if match else base).removeprefix("mtp_").removeprefix("nextn.")
@@ -91,9 +90,10 @@ def component_of(name: str) -> str:
 
 
 def places_of(ops: Sequence[str], names: Sequence[str], operands: Sequence[Sequence[int]], n_nodes: int) -> list[Place]:
-    """The places of a graph's nodes, which come first and in order of execution, and of its leaves.
+    """Layer and component of each node and leaf of a graph, in the order of `names`.
 
-    `operands` are their numbers in the same order.
+    The first `n_nodes` are nodes in order of execution, the rest leaves. `operands` holds the numbers of each one's
+    operands.
     """
     known = {i: (layer_of(names[i]), component_of(names[i])) for i in range(n_nodes, len(names))}
     for i in range(n_nodes):
@@ -103,12 +103,12 @@ def places_of(ops: Sequence[str], names: Sequence[str], operands: Sequence[Seque
 
 
 def place_of(op: str, name: str, operands: Sequence[tuple[str, Place]]) -> Place:
-    """Layer and component of a graph's node; its op and operands tell what its name does not.
+    """Layer and component of a graph's node, by its name; by its op and operands when the name does not state them.
 
-    `node_21` may be the FLASH_ATTN_EXT of a layer: its queries tell the layer. Where operands
-    tell several, an op of the last of these layers reads the result of another. `result_embd`
-    may add the bias of the last layer's norm: it is of that layer. A name that means nothing
-    here (`z-0`, `__fgdn_ch__-0`) leaves the component to the op, then to the weight.
+    `operands` holds name and place of each. An unnamed node (`node_21`) has the layer of its operands; when they
+    differ, the largest, as a layer reads results of earlier ones. A named node without a layer has the layer of its
+    weights (`result_embd` may add the bias of the last layer's norm). If the name gives no component (`z-0`,
+    `__fgdn_ch__-0`), the op decides, then the weight.
     """
     unnamed = bool(_UNNAMED.fullmatch(name))
     component = _component_by_operands(op, operands) if unnamed else component_of(name)
@@ -118,17 +118,16 @@ def place_of(op: str, name: str, operands: Sequence[tuple[str, Place]]) -> Place
         component = next((place[1] for operand, place in operands if _is_weight(operand)), component)
     layer = layer_of(name)
     if layer is None:
-        told = (of for operand, (of, _) in operands if of is not None and (unnamed or _is_weight(operand)))
-        layer = max(told, default=None)
+        layers = (of for operand, (of, _) in operands if of is not None and (unnamed or _is_weight(operand)))
+        layer = max(layers, default=None)
     return layer, component
 
 
 def _component_by_operands(op: str, operands: Sequence[tuple[str, Place]]) -> str:
     """The component of an unnamed node.
 
-    A product belongs where its weight does, what follows from a recurrent state to the recurrent
-    part, and what is made of one operand where that does: positions, masks and rotations
-    (`attention`) serve the operand beside them.
+    The op decides, then a weight among the operands, then a recurrent operand. Otherwise the node has the component
+    of its only operand; operands of `attention` (positions, masks, rotations) count only when there is no other.
     """
     components = [component for _, (_, component) in operands]
     weights = [component for operand, (_, component) in operands if _is_weight(operand)]
@@ -143,10 +142,10 @@ def _component_by_operands(op: str, operands: Sequence[tuple[str, Place]]) -> st
 
 
 def settle_layers(names: Sequence[str], layers: Sequence[int | None]) -> list[int | None]:
-    """The layers of nodes in order of execution; an unnamed node between two of one layer is of that layer.
+    """The layers of nodes in order of execution. An unnamed node between two nodes of one layer gets that layer.
 
-    The last layer gathers the rows that are asked for with two unnamed GET_ROWS; the
-    operand of one names the layer before. A `norm` within a layer may not say which.
+    This corrects two cases: the last layer gathers the rows with outputs by two unnamed GET_ROWS, one of which has an
+    operand of the layer before; and a `norm` within a layer may have no layer in its name.
     """
     unnamed = [name in _NORMS or bool(_UNNAMED.fullmatch(name)) for name in names]
     known = [None if skip else layer for layer, skip in zip(layers, unnamed, strict=True)]
@@ -163,11 +162,11 @@ def _is_weight(name: str) -> bool:
 
 
 def _filled(layers: Sequence[int | None]) -> list[int | None]:
-    """Each layer that is not known becomes the last one that was."""
-    made: list[int | None] = []
+    """`layers` with each None replaced by the last known layer before it, if any."""
+    filled: list[int | None] = []
     for layer in layers:
-        made.append(layer if layer is not None or not made else made[-1])
-    return made
+        filled.append(layer if layer is not None or not filled else filled[-1])
+    return filled
 
 
 def _base(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a long step says while it runs: how far it is, how fast, and about how long it will take."""
+"""Shows the progress of long steps: how far they are, how fast, and about how long they will take."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-BYTES = "B"  # the unit of steps that count bytes: they are told in KiB, MiB, GiB
+BYTES = "B"  # the unit of steps that count bytes; amounts are printed in KiB, MiB, GiB
 _BAR_WIDTH = 24
 
 
 class Progress:
-    """One line per step on a terminal, with a bar; elsewhere a line at most every ten seconds."""
+    """On a terminal, one line per step, with a bar; elsewhere, at most one line every ten seconds."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Write to `stream`, by default standard error."""
+        """Write to `stream`, or to standard error when it is None."""
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = self._stream.isatty()
         self._label = self._notes = ""
@@ -27,19 +27,19 @@ class Progress:
         self._console: Console | None = None
 
     def step(self, label: str) -> None:
-        """Begin a step; the one before it has ended."""
+        """End the current step, and begin the step `label`."""
         self.done()
         self._label, self._notes, self._begin, self._shown = label, "", time.monotonic(), 0.0
         if self._terminal:
             self._write(f"{label} …")
 
     def say(self, text: str) -> None:
-        """Say at once what is waited for, on a terminal or not."""
+        """End the current step, and print a line at once."""
         self.done()
         self._send(f"{text}\n")
 
     def update(self, done: int, total: int, unit: str = "") -> None:
-        """Say that `done` of `total` are through; cheap enough to call often."""
+        """Show that `done` of `total` are finished. It is cheap: most calls print nothing."""
         now = time.monotonic()
         if now - self._shown < (0.2 if self._terminal else 10.0) or total <= 0:
             return
@@ -54,11 +54,11 @@ class Progress:
             self._write(f"{self._label}: {100 * done // total} % ({_of(done, total, unit)}){about}")
 
     def note(self, text: str) -> None:
-        """What the line that ends this step says beside its time."""
+        """Add `text` to the line that ends this step."""
         self._notes += f", {text}"
 
     def done(self) -> None:
-        """End the step with the time it took."""
+        """End the current step, if there is one, with a line that states its duration."""
         if not self._label:
             return
         self._write(f"{self._label}: {_duration(time.monotonic() - self._begin)}{self._notes}")
@@ -67,10 +67,10 @@ class Progress:
         self._label = ""
 
     def _draw(self, done: int, total: int, text: str) -> None:
-        """A bar between label and figures, on one line of the terminal.
+        """Draw label, bar and figures on one line of the terminal.
 
-        Not rich's live display: its thread would draw while a program is started, and it hides the cursor, which a
-        step that ends with an error would leave so.
+        rich's live display is not used: its thread could draw while a program starts, and it hides the cursor, which
+        would stay hidden after an error.
         """
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -95,14 +95,14 @@ class Progress:
         self._send(f"\r\033[K{text}" if self._terminal else f"{text}\n")
 
     def _send(self, text: str) -> None:
-        """Show text; that nobody reads it any more (`2>&1 | head`) is no reason to stop a run."""
+        """Write text. A closed pipe (`2>&1 | head`) is ignored, as it must not stop a run."""
         with suppress(BrokenPipeError):
             self._stream.write(text)
             self._stream.flush()
 
 
 def _of(done: int, total: int, unit: str) -> str:
-    """`120 of 300 files`, `8.0 of 26.3 MiB`."""
+    """An amount in words: `120 of 300 files`, `8.0 of 26.3 MiB`."""
     if unit != BYTES:
         return f"{done} of {total} {unit}".rstrip()
     size, name = _unit_of(total)
@@ -117,7 +117,7 @@ def _counted(rate: float, unit: str) -> str:
 
 
 def _unit_of(size: int) -> tuple[int, str]:
-    """The largest unit that a size has one of."""
+    """The bytes and the name of the largest unit that is not larger than `size`."""
     for power, name in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if size >= 1 << power:
             return 1 << power, name

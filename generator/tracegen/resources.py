@@ -1,4 +1,4 @@
-"""Where tracegen finds files that are not Python: templates, native sources, the sample, the user's cache."""
+"""Finds files that are not Python: templates, native sources, the sample, the cache of the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def folder(name: str) -> Path:
-    """The folder `templates` or `native`: of the checkout, else of the installed package.
+    """The folder `templates` or `native` of the checkout, or else of the installed package.
 
     Raises EnvironmentFailure when neither has it.
     """
@@ -54,7 +54,7 @@ SAMPLE = (
 
 
 def sample_project() -> dict[str, Path]:
-    """What makes up the sample site: relative path -> file or folder to copy.
+    """Relative path -> file or folder to copy, for a project with the sample site.
 
     Raises EnvironmentFailure when a part is missing.
     """
@@ -67,7 +67,7 @@ def sample_project() -> dict[str, Path]:
 
 @cache
 def templates(name: str) -> Environment:
-    """Jinja2 for the templates in `templates/NAME`: everything escaped, nothing undefined."""
+    """Jinja2 for the templates in `templates/NAME`: it escapes all values, and an undefined name is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -82,7 +82,7 @@ def templates(name: str) -> Environment:
 
 @cache
 def package_version() -> str:
-    """The version of tracegen that is running."""
+    """The version of the running tracegen, or `unknown`."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -93,7 +93,7 @@ def package_version() -> str:
 
 @cache
 def renderer_hash() -> str:
-    """Hash of all that decides how a page looks: the package's modules and the templates."""
+    """Hash of everything that decides how a page looks: version, modules and templates of the package."""
     digest = hashlib.sha256(package_version().encode())
     for root, pattern in ((_PACKAGE, "*.py"), (folder("templates"), "*")):
         for path in sorted(p for p in root.rglob(pattern) if p.is_file()):

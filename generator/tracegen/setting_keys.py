@@ -1,6 +1,6 @@
-"""The settings of an experiment.toml as data: what each allows, what it means, how it is written.
+"""The settings of an experiment.toml as data: the allowed values, meaning and an example of each.
 
-`docs/settings.md` is made of this, settings.py checks by it; defaults stand in `model.Experiment`.
+docs/settings.md is made from it, and settings.py checks by it. The defaults are those of `model.Experiment`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MAX_INT32 = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Setting:
-    """A key: its type and what is allowed, in words; the test for it; its meaning, and an example in TOML."""
+    """A setting: its type and allowed values in words, the test of a value, its meaning, an example in TOML."""
 
     kind: str
     allowed: str
@@ -48,7 +48,7 @@ def _switch(meaning: str, example: str) -> Setting:
 
 
 def _gib(meaning: str, example: str) -> Setting:
-    return Setting(  # from about a MiB to a PiB; what the machine has is asked before the run
+    return Setting(  # from about a MiB to a PiB; whether the machine has so much is checked before the run
         "number",
         "a number of GiB from 0.001 to 1048576",
         lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0.001 <= value <= 1 << 20,
@@ -85,11 +85,11 @@ KEYS: Mapping[str, Setting] = {
         'model = "../../models/model.gguf"',
     ),
     "prompt": _text(
-        "The prompt. llama.cpp takes it as it is: a backslash is a backslash. Either this or `prompt_file` is needed.",
+        "The prompt. llama.cpp takes it literally, backslashes too. Either this or `prompt_file` is needed.",
         'prompt = "The first book says"',
     ),
     "prompt_file": _text(
-        "A file that holds the prompt in UTF-8, kept to the byte; a relative path counts from the folder of the "
+        "A file that holds the prompt in UTF-8; every byte counts. A relative path counts from the folder of the "
         "experiment.toml.",
         'prompt_file = "prompt.txt"',
     ),
@@ -103,25 +103,24 @@ KEYS: Mapping[str, Setting] = {
     ),
     "threads": _whole(1, 512, "How many threads compute.", "threads = 4"),  # GGML_MAX_N_THREADS
     "context": _whole(
-        1, _MAX_INT32, "The size of the context, in tokens: the KV cache has room for so many.", "context = 4096"
+        1, _MAX_INT32, "The size of the context: how many tokens the KV cache holds.", "context = 4096"
     ),
     "ubatch": _whole(
         1, _MAX_INT32,
-        "How many tokens of the prompt one pass takes at most: a longer prompt is computed in several passes.",
+        "The most tokens of the prompt that one pass takes in; a longer prompt is computed in several passes.",
         "ubatch = 128",
     ),
     "flags": Setting(
         "list of texts",
         "a list of texts without NUL characters",
         _are_texts,
-        "More options for llama-completion, each word a text. An option that a setting or tracegen itself decides is "
-        "refused.",
+        "More options for llama-completion, one text per word. Options that settings or tracegen decide are refused.",
         'flags = ["--temp", "0", "--cache-type-k", "q8_0"]',
     ),
-    "warmup": _switch("Whether llama.cpp computes a pass for warming up before the prompt.", "warmup = false"),
+    "warmup": _switch("Whether llama.cpp computes a warm-up pass before the prompt.", "warmup = false"),
     "repack": _switch(
-        "Whether llama.cpp may copy weights into another layout, which its kernels read faster. The copies are memory "
-        "of their own, and the file is not read for them again.",
+        "Whether llama.cpp may copy weights into another layout, which its kernels read faster. The copies lie in "
+        "memory of their own, and passes read them instead of the file.",
         "repack = false",
     ),
     "mmap": _switch(
@@ -129,74 +128,74 @@ KEYS: Mapping[str, Setting] = {
         "mmap = false",
     ),
     "prefault": _switch(
-        "Whether a mapped model is read whole when it is loaded. Without it a page is read when an operation first "
+        "Whether a mapped model is read whole when it is loaded. Without it, a page is read when an operation first "
         "touches it.",
         "prefault = false",
     ),
     "page_cache": _word(
         ("as is", "cold", "warm"),
-        "What the page cache holds of the model when the run begins: what it happens to hold (as is), nothing (cold), "
-        "or all of it (warm).",
+        "What the page cache holds of the model when the run begins: whatever it held before (as is), nothing (cold), "
+        "or the whole model (warm).",
         'page_cache = "cold"',
     ),
     "residency": _switch(
-        "Whether the kernel is asked after each load and each pass which pages of the model are in memory. It takes "
-        "time, which is not counted in the passes, and needs `mmap`.",
+        "Whether to record, after each load and each pass, which pages of the model are in memory. This takes time, "
+        "which does not count in the passes, and needs `mmap`.",
         "residency = true",
     ),
     "processors": Setting(
         "list of whole numbers",
         "a list of different processor numbers",
         _are_processors,
-        "The processors that the run may use; without it, all that tracegen itself may use.",
+        "The processors that the run may use. Without it, the run may use those that tracegen itself may use.",
         "processors = [0, 1]",
     ),
     "nice": _whole(
         -20, 19,
-        "The priority of the run: with a higher number it gives way to other programs. 0 leaves it as it is; a number "
-        "lower than that of tracegen itself needs root.",
+        "The priority of the run: the higher the number, the more it yields to other programs. 0 leaves the priority "
+        "unchanged; a number below that of tracegen itself needs root.",
         "nice = 5",
     ),
     "mlock_gb": _gib(
-        "So many GiB of memory are taken and locked while the run lasts, so that the model has to do with the rest.",
+        "How many GiB of memory tracegen locks during the run, so that only the rest is left for the model.",
         "mlock_gb = 20",
     ),
     "memory_limit_gb": _gib(
-        "The memory that the run may use, in GiB: a limit of the kernel (cgroup v2). For a mapped model it needs "
-        'page_cache = "cold".',
+        "The most memory that the run may use, in GiB. The kernel enforces the limit (cgroup v2). For a mapped model "
+        'it needs page_cache = "cold".',
         "memory_limit_gb = 4.5",
     ),
     "flash_attention": _word(
         ("auto", "on", "off"),
-        "Whether attention is computed by one fused operation; auto leaves it to llama.cpp.",
+        "Whether one fused operation computes attention; with auto, llama.cpp decides.",
         'flash_attention = "off"',
     ),
     "private": _switch(
-        "Whether prompt, generated text and tokens stay out of what is published.", "private = true"
+        "Whether prompt, generated text and tokens are left out of published versions.", "private = true"
     ),
     "repeat": _whole(
         1, 1000,
-        "How many runs `tracegen run` makes with these settings; each is stored, and their range is told.",
+        "How many runs `tracegen run` makes with these settings. Each run is stored, and median and range are printed.",
         "repeat = 5",
     ),
     "limits": Setting(
         "table",
         "a table",
         lambda value: isinstance(value, dict),
-        "What ends a run that takes too long or writes too much.",
+        "The limits of time and of the trace's size.",
         "[limits]",
     ),
 }  # fmt: skip
 LIMITS: Mapping[str, Setting] = {
     "timeout_s": _whole(
         1, _MAX_INT32,
-        "Seconds after which llama.cpp is stopped; the run has failed then, and is not stored.",
+        "Seconds after which llama.cpp is stopped. The run has then failed, and is not stored.",
         "timeout_s = 600",
     ),
     "max_trace_bytes": _whole(
         1 << 20, 1 << 50,
-        "The largest size of the trace, in bytes. What comes after is dropped and counted, and a run with dropped "
-        "events is not usable.",
+        "The largest size of the trace, in bytes. Later events are dropped and counted, and a run with dropped events "
+        "is not usable.",
         "max_trace_bytes = 1073741824",
     ),
 }  # fmt: skip

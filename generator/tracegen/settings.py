@@ -1,4 +1,4 @@
-"""experiment.toml: read, checked, and told all that is wrong with it at once.
+"""Reads and checks experiment.toml; an error lists all its problems at once.
 
 question = "Which experts does the model choose?"
 model = "moe"                  # a demo model, or a path from this file's folder
@@ -21,7 +21,7 @@ from tracegen.errors import SettingsError
 from tracegen.model import DEMO_MODELS, Experiment
 from tracegen.setting_keys import KEYS, LIMITS, REQUIRED, Setting
 
-# llama.cpp's flags that tracegen sets itself or that would take the run out of its hands
+# Flags of llama.cpp that tracegen sets itself, or that would prevent an unattended run -> why they are refused
 OWN_FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("-m", "--model"), "the key `model` sets it"),
     **dict.fromkeys(
@@ -56,7 +56,7 @@ OWN_FLAGS: Mapping[str, str] = {
 
 
 def read_experiment(path: Path) -> Experiment:
-    """Read `experiments/NAME/experiment.toml`; its folder names it. Raises SettingsError."""
+    """Read `experiments/NAME/experiment.toml`; the experiment has the name of its folder. Raises SettingsError."""
     try:
         mapping = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -73,43 +73,43 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> Experiment:
-    """The experiment that `mapping` describes; relative paths start at `folder`.
+    """The experiment that `mapping` describes; relative paths count from `folder`.
 
-    Raises SettingsError with every problem found, one a line.
+    Raises SettingsError listing every problem, one a line.
     """
     problems = [*_name_problems(name), *_key_problems(mapping, KEYS, "")]
     limits = mapping.get("limits", {})
     if isinstance(limits, dict):
         problems += _key_problems(limits, LIMITS, "limits.")
-    problems += [f"{key}: is missing; give {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
+    problems += [f"{key}: is missing; set {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
     problems += _flag_problems(mapping.get("flags"))
     problems += _contradictions(mapping)
     prompt, prompt_problems = _prompt(mapping, folder)
     problems += prompt_problems
     if problems:
         raise SettingsError("\n  ".join([f"{len(problems)} problem{'s' * (len(problems) > 1)}:", *problems]))
-    given = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits")}
+    values = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits")}
     model = str(mapping["model"])
-    given |= {
+    values |= {
         "model": model if model in DEMO_MODELS else str(folder / model),
         "prompt": prompt,
         "flags": tuple(mapping.get("flags", ())),  # type: ignore[arg-type]
         "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]
     }
-    return Experiment(name=name, **given, **limits)  # type: ignore[arg-type]
+    return Experiment(name=name, **values, **limits)  # type: ignore[arg-type]
 
 
 def with_repeat(experiment: Experiment, repeat: int | None) -> Experiment:
-    """The experiment, repeated as `--repeat` asks for instead of as it is written. Raises SettingsError."""
+    """The experiment with `repeat` runs instead of its own setting, unless None. Raises SettingsError."""
     if repeat is None:
         return experiment
     if not KEYS["repeat"].holds(repeat):
-        raise SettingsError(f"--repeat: is {repeat}; allowed is {KEYS['repeat'].allowed}")
+        raise SettingsError(f"--repeat: is {repeat}; must be {KEYS['repeat'].allowed}")
     return replace(experiment, repeat=repeat)
 
 
 def check_name(name: str) -> str:
-    """The name of an experiment, when it can be one. Raises SettingsError."""
+    """Return `name` unchanged. Raises SettingsError when an experiment cannot have this name."""
     problems = _name_problems(name)
     if problems:
         raise SettingsError(problems[0])
@@ -126,10 +126,10 @@ def _key_problems(mapping: Mapping[str, object], keys: Mapping[str, Setting], pr
     for key, value in mapping.items():
         if key not in keys:
             near = get_close_matches(key, keys, n=1)
-            advice = f"did you mean `{prefix}{near[0]}`?" if near else f"known are {', '.join(keys)}"
+            advice = f"did you mean `{prefix}{near[0]}`?" if near else f"the settings are {', '.join(keys)}"
             problems.append(f"{prefix}{key!s}: is no setting; {advice}")
         elif not keys[key].holds(value):
-            problems.append(f"{prefix}{key}: is {_shown(value)}; allowed is {keys[key].allowed}")
+            problems.append(f"{prefix}{key}: is {_shown(value)}; must be {keys[key].allowed}")
     return problems
 
 
@@ -141,27 +141,27 @@ def _shown(value: object) -> str:
 def _flag_problems(flags: object) -> list[str]:
     if not isinstance(flags, list):
         return []
-    given = [(flag, str(flag).split("=", 1)[0].strip()) for flag in flags]
-    return [f"flags: {_shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in given if name in OWN_FLAGS]
+    named = [(flag, str(flag).split("=", 1)[0].strip()) for flag in flags]
+    return [f"flags: {_shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in named if name in OWN_FLAGS]
 
 
 def _contradictions(mapping: Mapping[str, object]) -> list[str]:
-    """Settings that are allowed alone and mean nothing together."""
+    """The problems of settings that are allowed alone, but not together."""
     problems = []
     if mapping.get("residency") is True and mapping.get("mmap") is False:
-        problems.append("residency: without mmap no page of the model is mapped, so there is nothing to watch")
+        problems.append("residency: needs mmap, as only pages of a mapped model can be observed; remove `mmap = false`")
     if "memory_limit_gb" in mapping and mapping.get("mmap") is not False and mapping.get("page_cache") != "cold":
         problems.append(
             'memory_limit_gb: needs page_cache = "cold", because pages that are in memory before the run do not count '
-            "against the limit"
+            "towards the limit"
         )
     return problems
 
 
 def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]]:
-    """The prompt, and what is wrong with how it is given."""
+    """The prompt, and the problems of `prompt` and `prompt_file`."""
     if ("prompt" in mapping) == ("prompt_file" in mapping):
-        both = "both are given; keep one" if "prompt" in mapping else "both are missing; give one"
+        both = "both are set; keep one" if "prompt" in mapping else "both are missing; set one"
         return "", [f"prompt, prompt_file: {both}"]
     if "prompt" in mapping:
         return str(mapping["prompt"]), []

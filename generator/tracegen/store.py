@@ -1,13 +1,12 @@
-"""The run folder: `run.json`, `raw/` (the evidence) and `tables/` (made from it).
+"""Reads and writes run folders: `run.json`, `raw/` (the evidence) and `tables/` (made from it).
 
     experiments/NAME/runs/003/
         run.json            schema, facts, checks, and a manifest: size and sha256 of every file
         raw/                the trace as written, compressed; llama.cpp's output
         tables/*.parquet    the tables of tables.py, stamped with the reader's version
 
-A folder is written beside its place, flushed, and renamed: it is whole or absent.
-pandas and pyarrow load when a table is read or written: a site of what is published
-needs neither, and they take longer to load than all else that it imports.
+A folder is written under a temporary name, flushed, and renamed: it is whole or absent. pandas and pyarrow are
+imported only to read or write tables: a site of published versions needs neither, and they load slowly.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ RUN_FILE = "run.json"
 
 
 def sha256_of(path: Path) -> str:
-    """Hash of a file's bytes, read in pieces."""
+    """The sha256 of a file in hexadecimal. Raises OSError."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """Yield a folder beside `target` that takes its place when the block ends well.
+    """Yield a temporary folder beside `target` that is renamed to `target` when the block ends without an error.
 
-    Raises StoreError when `target` exists, EnvironmentFailure when the disk is full.
+    Raises StoreError when `target` exists, EnvironmentFailure when it cannot be written.
     """
     if target.exists():
-        raise StoreError(f"{target}: exists already; a run or version is never written twice")
+        raise StoreError(f"{target}: exists already, and a run or version is never written twice; move it away")
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     beside.chmod(0o755)
@@ -66,7 +65,10 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def part_folder(parent: Path) -> Iterator[Path]:
-    """Yield a hidden folder in `parent` that is gone after the block unless it was placed."""
+    """Yield a hidden folder in `parent`; after the block it is deleted, unless it was renamed.
+
+    Raises EnvironmentFailure when `parent` cannot be written.
+    """
     try:
         parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=".", suffix=".part", dir=parent))
@@ -80,14 +82,15 @@ def part_folder(parent: Path) -> Iterator[Path]:
 
 
 def is_part(path: Path) -> bool:
-    """Whether the path lies in, or is, a folder that is still being written."""
+    """Whether the path is a folder that is still being written, or lies in one."""
     return any(name.startswith(".") and name.endswith(".part") for name in path.parts)
 
 
 def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, after: int = 0) -> Path:
-    """Give `part` the next free number in `parent` above `after`; `finish(number)` writes what names it.
+    """Rename `part` to the next free number in `parent`, larger than `after`; returns its path.
 
-    Two runs that end at once get two numbers: the rename is what decides.
+    `finish(number)` is called before each attempt, to write files that contain the number. Two runs that end at once
+    get different numbers, as only one rename succeeds. Raises EnvironmentFailure when `parent` cannot be written.
     """
     while True:
         number = max(next_number(parent), after + 1)
@@ -107,7 +110,7 @@ def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, a
 
 
 def compress(path: Path) -> None:
-    """Replace a file by `NAME.zst`, or leave it alone and raise OSError."""
+    """Replace a file by `NAME.zst`. Raises OSError, and then leaves the file as it was."""
     import pyarrow as pa
 
     target = path.with_name(path.name + ".zst")
@@ -129,7 +132,7 @@ def _flush(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file so that it is whole or unchanged."""
+    """Write a file atomically. Raises EnvironmentFailure, and then leaves the file as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -145,7 +148,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def manifest_of(folder: Path, leave_out: tuple[str, ...]) -> dict[str, dict[str, object]]:
-    """`{relative path: {size_bytes, sha256}}` of every file below `folder`, sorted."""
+    """`{relative path: {size_bytes, sha256}}` for every file below `folder` except `leave_out`, sorted by path."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return {
         name: {"size_bytes": path.stat().st_size, "sha256": sha256_of(path)}
@@ -155,13 +158,15 @@ def manifest_of(folder: Path, leave_out: tuple[str, ...]) -> dict[str, dict[str,
 
 
 def verify_manifest(folder: Path, manifest: Mapping[str, Mapping[str, object]], leave_out: tuple[str, ...]) -> None:
-    """Raise StoreError naming the first file that is missing, changed or not listed."""
+    """Raise StoreError for the first file below `folder` that is missing, has changed, or is not in the manifest."""
     for name, entry in manifest.items():
         path = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise StoreError(f"{folder}: the manifest names {name!r}, which is outside the folder")
+            raise StoreError(
+                f"{folder}: the manifest names {name!r}, which is outside the folder; restore the manifest from a copy"
+            )
         if not path.is_file():
-            raise StoreError(f"{path}: is missing, and the manifest lists it; restore it from a copy")
+            raise StoreError(f"{path}: is missing, although the manifest lists it; restore it from a copy")
         if path.stat().st_size != entry["size_bytes"] or sha256_of(path) != entry["sha256"]:
             raise StoreError(f"{path}: has changed since it was written; restore it from a copy")
     extra = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
@@ -171,7 +176,7 @@ def verify_manifest(folder: Path, manifest: Mapping[str, Mapping[str, object]], 
 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_version: str) -> None:
-    """Write every table as `NAME.parquet`; the reader's version goes into the file's metadata."""
+    """Write every table as `NAME.parquet`, with `reader_version` in its metadata. Raises TableError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -186,41 +191,44 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_versio
 
 
 def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str, pd.DataFrame]:
-    """Read tables (all, or those named). Raises StoreError for a missing or broken file."""
+    """Read the tables in `names`, or all. A table that was added later is empty in an older run.
+
+    Raises StoreError for a missing or broken file.
+    """
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from tracegen import tables as contract
 
-    # Else a column with nulls passes through float64, which holds whole numbers up to 2**53 only.
+    # Otherwise a column with nulls would become float64, which is exact only below 2**53.
     whole = {
         pa.int16(): pd.Int16Dtype(),
         pa.int32(): pd.Int32Dtype(),
         pa.int64(): pd.Int64Dtype(),
         pa.uint64(): pd.UInt64Dtype(),
     }
-    # stored before the added tables were: it has none of them; where one is there, another that is not was lost
+    # A run from before the added tables has none of them. If it has one, a missing one was lost.
     older = not any((folder / f"{table.name}.parquet").exists() for table in contract.TABLES if table.added)
-    made = {}
+    tables = {}
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
         try:
-            stored = pq.ParquetFile(path).read()  # not read_table: it loads what data sets of many files need
+            stored = pq.ParquetFile(path).read()  # read_table would import more, for data sets of many files
         except FileNotFoundError as error:
             if contract.BY_NAME[name].added and older:
-                made[name] = contract.frame(name)
+                tables[name] = contract.frame(name)
                 continue
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error
         columns = {c: stored[c].to_pandas(types_mapper=whole.get) for c in stored.column_names}
-        made[name] = contract.frame(name, columns)
-    return made
+        tables[name] = contract.frame(name, columns)
+    return tables
 
 
 def write_run_file(folder: Path, run: Run) -> None:
-    """Write `run.json` with the manifest of what lies in `folder`."""
+    """Write `run.json`, with a manifest of the other files in `folder`. Raises EnvironmentFailure."""
     document = {
         "schema": SCHEMA,
         "experiment": run.experiment,
@@ -248,59 +256,63 @@ def read_run(folder: Path) -> Run:
             folder=folder,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{folder / RUN_FILE}: lacks or garbles {error}; it was not written by tracegen") from error
+        raise StoreError(
+            f"{folder / RUN_FILE}: is broken: {error!r} is missing or wrong; restore it from a copy"
+        ) from error
 
 
 def read_json(path: Path, schema: int) -> dict[str, Any]:
-    """Read a JSON document that carries a `schema` number. Raises StoreError."""
+    """Read a JSON object with this number as `schema`. Raises StoreError when it is missing, broken or has another."""
     try:
         text = path.read_text(encoding="utf-8")
         document = json.loads(text)
-        if "\\ud" in text.lower():  # JSON can spell half a character, which no page or table can hold
+        if "\\ud" in text.lower():  # a lone surrogate, which no page or table can hold, raises ValueError here
             json.dumps(document, ensure_ascii=False).encode()
     except FileNotFoundError as error:
-        raise StoreError(f"{path}: is missing; the folder is not whole") from error
+        raise StoreError(f"{path}: is missing; restore it from a copy") from error
     except (ValueError, OSError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from error
-    found = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or not isinstance(found, int):
-        raise StoreError(f"{path}: has no schema number; it was not written by tracegen")
-    if found > schema:
-        raise StoreError(f"{path}: has schema {found}, this tracegen reads {schema}; use a newer tracegen")
-    if found < schema:
-        raise StoreError(f"{path}: has schema {found}, and no migration to {schema} is known")
+        raise StoreError(f"{path}: cannot be read: {error}; restore it from a copy") from error
+    stored = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(stored, int):
+        raise StoreError(f"{path}: has no schema number, so tracegen did not write it; restore it from a copy")
+    if stored > schema:
+        raise StoreError(f"{path}: has schema {stored}, but this tracegen reads {schema}; use a newer tracegen")
+    if stored < schema:
+        raise StoreError(
+            f"{path}: has schema {stored}, but this tracegen reads {schema} and has no migration; use an older tracegen"
+        )
     return document
 
 
 def verify_run(folder: Path) -> None:
-    """Raise StoreError when a file of the run is missing, changed or foreign."""
+    """Raise StoreError when a file of the run is missing, has changed, or is not in its manifest."""
     document = read_json(folder / RUN_FILE, SCHEMA)
     verify_manifest(folder, document.get("manifest", {}), leave_out=(RUN_FILE,))
 
 
 def run_folders(experiment: Path) -> list[Path]:
-    """The runs of an experiment, oldest first."""
+    """The folders of an experiment's runs, oldest first."""
     return run_folders_in(experiment / "runs")
 
 
 def run_folders_in(runs: Path) -> list[Path]:
-    """The numbered folders in `runs`, oldest first; hidden ones are not whole."""
+    """The numbered folders in `runs`, oldest first. Folders that are still being written are left out."""
     if not runs.is_dir():
         return []
     return sorted((p for p in runs.iterdir() if p.is_dir() and p.name.isdigit()), key=lambda p: int(p.name))
 
 
 def last_published_run(experiment: Path) -> int:
-    """The largest number of a run that a version of the experiment holds, 0 when none does. Raises StoreError.
+    """The largest run number in any version of the experiment, or 0. Raises StoreError.
 
-    Versions travel with a repository and runs do not: the numbers of the runs that are here are not all that are taken.
+    A repository holds versions but not runs, so a number may be taken although no run here has it.
     """
     documents = (read_json(path, SCHEMA) for path in sorted((experiment / "versions").glob("[0-9]*/version.json")))
     return max((int(number) for document in documents for number in document.get("runs", ())), default=0)
 
 
 def next_number(folder: Path) -> int:
-    """The number after the largest used in `folder` (runs or versions)."""
+    """One more than the largest number of a run or version in `folder`."""
     if not folder.is_dir():
         return 1
     return max((int(p.name) for p in folder.iterdir() if p.name.isdigit()), default=0) + 1

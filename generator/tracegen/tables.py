@@ -1,13 +1,11 @@
 """The tables of a run: every column with its type, unit and meaning.
 
-These names are public: the Parquet files, the pages, the downloads and the
-notebooks use them as they stand here. `check` holds a table against its
+These names are public: Parquet files, pages, downloads and notebooks use them. `check` compares a table with its
 contract; `data_dictionary` prints the contract for readers.
 
-Keys: `(pass_id, node)` names an op, `(graph, node)` what is static about it,
-and with a slot (`dst`, `src0` … `src9`) it names an access. Node numbers are
-ggml's: nodes `0 … n_nodes-1` in order of execution, then the leaves.
-Unknown is null. Times are integer nanoseconds of CLOCK_MONOTONIC.
+Keys: `(pass_id, node)` names an op, `(graph, node)` what is static about it; with a slot (`dst`, `src0` … `src9`)
+they name an access. Node numbers are ggml's: nodes `0 … n_nodes-1` in order of execution, then the leaves. Unknown
+is null. Times are integer nanoseconds of CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ class Table:
     meaning: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
-    added: bool = False  # added later: a run that was stored before has it without rows
+    added: bool = False  # a run that was stored before the table was added has it without rows
 
 
 def _c(name: str, dtype: str, meaning: str, unit: str = "", values: tuple[str, ...] = ()) -> Column:
@@ -91,12 +89,12 @@ FILES = Table(
     ("file",),
     (
         _c("file", "int32", "number of the file in this run"),
-        _c("model", "int32", "number of the model it belongs to"),
-        _c("split_index", "int32", "place among the splits, from 0"),
+        _c("model", "int32", "number of the model that the file belongs to"),
+        _c("split_index", "int32", "place of the file among the splits of its model, from 0"),
         _c("path", "string", "file name as published (no folders)"),
         _c("size_bytes", "int64", "size of the file", "bytes"),
         _c("sha256", "string?", "hash of the whole file"),
-        _c("axis_begin", "int64", "where the file begins on the run's one disk axis", "bytes"),
+        _c("axis_begin", "int64", "begin of the file on the disk axis, which joins all files of the run", "bytes"),
     ),
 )
 
@@ -106,7 +104,7 @@ CONTEXTS = Table(
     ("context",),
     (
         _c("context", "int32", "number of the context in this run"),
-        _c("model", "Int32", "number of the model it runs"),
+        _c("model", "Int32", "number of the model that the context runs"),
         _c("n_ctx", "Int64", "context size", "tokens"),
         _c("n_batch", "Int64", "largest logical batch", "tokens"),
         _c("n_ubatch", "Int64", "largest physical batch", "tokens"),
@@ -123,13 +121,13 @@ PASSES = Table(
     (
         _c("pass_id", "int32", "number of the pass, in order of begin"),
         _c("context", "Int32", "the context that ran it; null for a load"),
-        _c("call", "Int32", "number of the llama_decode or llama_encode call it belongs to"),
+        _c("call", "Int32", "number of the llama_decode or llama_encode call that the pass belongs to"),
         _c("ubatch", "Int32", "number of the ubatch inside its call, from 0"),
         _c("kind", "category?", "what the pass was for", values=PASS_KINDS),
         _c("kind_basis", "category?", "how the kind is known", values=("recorded", "inferred")),
         _c("n_tokens", "Int32", "token rows evaluated", "tokens"),
         _c("n_sequences", "Int32", "distinct sequences in the ubatch"),
-        _c("n_outputs", "Int32", "rows for which logits were asked", "rows"),
+        _c("n_outputs", "Int32", "token rows for which logits were requested", "rows"),
         _c("position_begin", "Int32", "position of the first token row in its sequence"),
         _c("produced_token", "Int32", "k: the logits of this pass gave generated token k"),
         _c("graph", "Int32", "the graph that was evaluated; null for a load"),
@@ -139,36 +137,39 @@ PASSES = Table(
         _c(
             "minor_faults",
             "Int64",
-            "page faults that waited for no read of their own, whole process; some may have waited for a read under "
-            "way",
+            "page faults that started no read, of the whole process; some may have waited for a read in progress",
         ),
-        _c("major_faults", "Int64", "page faults that waited for a read of their own, whole process"),
-        _c("voluntary_switches", "Int64", "context switches because a thread waited"),
-        _c("involuntary_switches", "Int64", "context switches because the kernel preempted a thread"),
+        _c("major_faults", "Int64", "page faults that started a read and waited for it, of the whole process"),
+        _c("voluntary_switches", "Int64", "context switches because a thread waited, of the whole process"),
+        _c(
+            "involuntary_switches",
+            "Int64",
+            "context switches because the kernel preempted a thread, of the whole process",
+        ),
         _c(
             "read_bytes",
             "Int64",
-            "bytes that the process made the kernel read from storage, read-ahead included",
+            "bytes that the kernel read from storage for the process, including read-ahead",
             "bytes",
         ),
         _c(
             "run_delay_ns",
             "Int64",
-            "time runnable without a processor, sum over the threads that recorded; a wait counts in the pass in "
-            "which it ends",
+            "time that threads were runnable but had no processor, sum over the recording threads; a wait counts in "
+            "the pass in which it ends",
             "ns",
         ),
-        _c("cpu_ns", "Int64", "time on a processor, sum over the threads that recorded", "ns"),
+        _c("cpu_ns", "Int64", "time on a processor, sum over the recording threads", "ns"),
         _c(
             "blocked_ns",
             "Int64",
-            "time neither running nor runnable, the least of all recording threads: waiting for a disk, or stopped",
+            "time neither running nor runnable (waiting for a disk, or stopped), minimum over the recording threads",
             "ns",
         ),
         _c(
             "counted_ns",
             "Int64",
-            "time over which the three counters before were taken: from just before the pass to just after it",
+            "time over which run_delay_ns, cpu_ns and blocked_ns count: from just before the pass to just after it",
             "ns",
         ),
         _c("claimed_token_id", "Int64", "the token number a foreign trace claims"),
@@ -186,53 +187,53 @@ TOKENS = Table(
         _c("token_id", "Int32", "id in the vocabulary; null when embeddings were the input"),
         _c("position", "Int32", "position in the sequence"),
         _c("sequence", "Int32", "llama.cpp's sequence number"),
-        _c("output", "boolean", "whether logits were asked for this row"),
+        _c("output", "boolean", "whether logits were requested for this row"),
         _c(
             "generated_token",
             "Int32",
-            "k: the row holds generated token k; null: it holds a token of the prompt, or this is not known",
+            "k: the row holds generated token k; null: the row holds a token of the prompt, or it is unknown",
         ),
     ),
 )
 
 GRAPHS = Table(
     "graphs",
-    "A distinct graph, with shapes.",
+    "A distinct computation graph, with shapes.",
     ("graph",),
     (
         _c("graph", "int32", "number of the graph in this run"),
-        _c("topology", "string", "hash of the graph without sizes: equal for one drawing"),
-        _c("n_nodes", "int32", "nodes without leaves"),
-        _c("n_leafs", "int32", "leaves: weights, inputs, constants"),
+        _c("topology", "string", "hash of the graph without its sizes; graphs with equal hashes share one drawing"),
+        _c("n_nodes", "int32", "number of nodes, without leaves"),
+        _c("n_leafs", "int32", "number of leaves: weights, inputs, constants"),
     ),
 )
 
 GRAPH_NODES = Table(
     "graph_nodes",
-    "A node or leaf of a distinct graph: everything static about an op.",
+    "A node or leaf of a graph: everything static about an op.",
     ("graph", "node"),
     (
         _c("graph", "int32", "the graph"),
         _c("node", "int32", "ggml's number; leaves follow the nodes"),
-        _c("kind", "category", "whether it computes", values=("op", "noop", "leaf")),
+        _c("kind", "category", "whether the node computes", values=("op", "noop", "leaf")),
         _c("op", "category", "ggml's name of the operation; NONE for a leaf"),
-        _c("name", "string", "full name of the tensor it produces"),
-        _c("layer", "Int32", "layer; null when it belongs to none", ""),
+        _c("name", "string", "full name of the tensor that the node produces"),
+        _c("layer", "Int32", "layer; null when the node belongs to none", ""),
         _c("component", "category", "part of the model", values=COMPONENTS),
         _c("dtype", "category", "ggml type of the result"),
         *_SHAPE,
         *_STRIDES,
         _c("size_bytes", "int64", "extent of the result (ggml_nbytes)", "bytes"),
         _c("op_params", "string", "ggml's op parameters, hexadecimal, trailing zeros cut"),
-        _c("compute", "bool", "flagged to be computed; false: its state is off"),
-        _c("view_of", "Int32", "the node whose memory it views; null: it has its own memory"),
+        _c("compute", "bool", "whether ggml is to compute the node; false: the state of its ops is off"),
+        _c("view_of", "Int32", "the node whose memory this node views; null: the node has its own memory"),
         _c("view_offset_bytes", "int64", "offset into the viewed node", "bytes"),
     ),
 )
 
 GRAPH_EDGES = Table(
     "graph_edges",
-    "An operand: the node target reads source in its slot.",
+    "An operand: node `target` reads `source` in its slot.",
     ("graph", "target", "slot"),
     (
         _c("graph", "int32", "the graph"),
@@ -252,12 +253,12 @@ OPS = Table(
         _c(
             "state",
             "category?",
-            "what happened to it; null when the trace does not say",
+            "what happened to the op; null when the trace does not say",
             values=OP_STATES,
         ),
-        _c("fused_into", "Int32", "the node whose kernel computed it, when fused"),
-        _c("backend", "category?", "backend that ran it"),
-        _c("split", "Int32", "scheduler split of the pass"),
+        _c("fused_into", "Int32", "for a fused op, the node whose kernel computed it"),
+        _c("backend", "category?", "backend that ran the op"),
+        _c("split", "Int32", "number of the scheduler's split in the pass"),
         _c("n_threads", "Int32", "threads that took part"),
         _c("begin_ns", "Int64", "begin of the first thread", "ns"),
         _c("end_ns", "Int64", "end of the last thread, without the wait after it", "ns"),
@@ -272,16 +273,16 @@ OPS = Table(
 
 SPLITS = Table(
     "splits",
-    "A part of a pass that the scheduler gave to one backend; empty where the CPU ran all passes whole.",
+    "A part of a pass that the scheduler gave to one backend; no rows when the CPU ran all passes without splits.",
     ("pass_id", "split"),
     (
         _c("pass_id", "int32", "the pass"),
         _c("split", "int32", "number of the split in the pass, in order"),
-        _c("backend", "string", "backend that ran it"),
-        _c("n_nodes", "int32", "nodes of the graph in the split"),
-        _c("begin_ns", "int64", "when it was given to the backend", "ns"),
-        _c("end_ns", "int64", "when the backend had finished it", "ns"),
-        _c("by_op", "bool", "whether its ops were timed one by one: only those of the CPU backend are"),
+        _c("backend", "string", "backend that ran the split"),
+        _c("n_nodes", "int32", "number of nodes of the graph in the split"),
+        _c("begin_ns", "int64", "when the scheduler gave the split to the backend", "ns"),
+        _c("end_ns", "int64", "when the backend had finished the split", "ns"),
+        _c("by_op", "bool", "whether its ops were timed one by one, as only those of the CPU backend are"),
     ),
     added=True,
 )
@@ -293,32 +294,33 @@ COPIES = Table(
     (
         _c("pass_id", "int32", "the pass"),
         _c("copy", "int32", "number of the copy in the pass, in order"),
-        _c("split", "int32", "the split that reads it"),
+        _c("split", "int32", "the split that reads the copy"),
         _c("tensor", "string", "name of the tensor"),
-        _c("source", "string", "backend that had it"),
+        _c("source", "string", "backend from which the tensor was copied"),
         _c("target", "string", "backend of the split"),
-        _c("size_bytes", "int64", "bytes copied; of stacked experts, only those that are used", "bytes"),
-        _c("begin_ns", "int64", "begin; waiting for both backends is included", "ns"),
-        _c("end_ns", "int64", "end", "ns"),
+        _c("size_bytes", "int64", "bytes copied; of stacked experts, only those that the split uses", "bytes"),
+        _c("begin_ns", "int64", "begin of the copy, including the wait for both backends", "ns"),
+        _c("end_ns", "int64", "end of the copy", "ns"),
     ),
     added=True,
 )
 
 SPANS = Table(
     "spans",
-    "The part of one thread in one op: work and waiting inside it, then the wait after it.",
+    "The part of one thread in one op: work, waiting inside the op, and waiting after it.",
     ("pass_id", "node", "thread"),
     (
         _c("pass_id", "int32", "the pass"),
         _c("node", "int32", "the node"),
         _c("thread", "int32", "number of the thread in its pool, from 0"),
         _c("begin_ns", "int64", "begin on this thread", "ns"),
-        _c("work_ns", "int64", "time in the op without barriers; includes waiting for a page or a processor", "ns"),
+        _c("work_ns", "int64", "time in the op without barriers, waiting for a page or a processor included", "ns"),
         _c("barrier_ns", "int64", "waiting at barriers inside the op", "ns"),
         _c(
             "wait_ns",
             "int64",
-            "from the op's end to the thread's next op: the barrier, or with one thread the way to the next op",
+            "time from the end of the op to the thread's next op: waiting at the barrier; with one thread, the "
+            "overhead between ops",
             "ns",
         ),
     ),
@@ -326,91 +328,91 @@ SPANS = Table(
 
 PLACEMENTS = Table(
     "placements",
-    "Where the tensor of a node or leaf lay in memory; an operand lies where its source lies.",
+    "Where the tensor of a node or leaf lay in memory. An operand lies where the tensor of its source lies.",
     ("placement", "node"),
     (
         _c("placement", "int32", "number of the placement"),
-        _c("graph", "int32", "the graph it places"),
+        _c("graph", "int32", "the graph whose tensors are placed"),
         _c("node", "int32", "node or leaf"),
-        _c("tensor", "Int32", "the model tensor whose bytes these are, if any"),
+        _c("tensor", "Int32", "the tensor of the model file that holds these bytes, if any"),
         _c("memory", "category?", "kind of memory", values=MEMORY_KINDS),
-        _c("file", "Int32", "file the bytes are in (disk) or came from (copied)"),
+        _c("file", "Int32", "file in which the bytes lie (disk), or from which they were copied (copied)"),
         _c("origin_offset", "Int64", "offset of the first byte in that file", "bytes"),
-        _c("buffer_id", "Int32", "the runtime buffer it lies in (copied, buffer)"),
+        _c("buffer_id", "Int32", "the runtime buffer in which the tensor lies (copied, buffer)"),
         _c("buffer_offset", "Int64", "offset of the first byte in that buffer", "bytes"),
         _c("address", "uint64", "virtual address in the traced process"),
-        _c("size_bytes", "int64", "extent (ggml_nbytes)", "bytes"),
+        _c("size_bytes", "int64", "extent of the tensor (ggml_nbytes)", "bytes"),
     ),
 )
 
 TOUCHES = Table(
     "touches",
-    "Which rows, columns or experts of a container an op touched; neighbours are joined into one run of units.",
+    "Which rows, columns or experts of an operand an op touched; neighbours are joined into one run of units.",
     ("pass_id", "node", "slot", "first_unit"),
     (
         _c("pass_id", "int32", "the pass"),
         _c("node", "int32", "the node"),
-        _c("slot", "category", "the container's operand position", values=SLOTS),
-        _c("unit", "category", "what is counted", values=UNITS),
+        _c("slot", "category", "operand position of the touched tensor", values=SLOTS),
+        _c("unit", "category", "whether rows, columns or experts are counted", values=UNITS),
         _c("first_unit", "int64", "first row, column or expert of the run of units"),
         _c("n_units", "int64", "length of the run of units"),
-        _c("basis", "category", "how it is known", values=("measured", "estimated")),
+        _c("basis", "category", "how the touch is known", values=("measured", "estimated")),
     ),
 )
 
 ROUTING = Table(
     "routing",
-    "Which expert a token row chose in a layer: once per layer, not once per weight.",
+    "An expert that a token row chose in a layer. There is one row per choice, not one per weight tensor.",
     ("pass_id", "layer", "row", "rank"),
     (
         _c("pass_id", "int32", "the pass"),
         _c("layer", "int32", "layer"),
-        _c("row", "int32", "token row in the ubatch"),
+        _c("row", "int32", "token row in the ubatch, from 0"),
         _c("sequence", "Int32", "llama.cpp's sequence number of that row"),
         _c(
             "rank",
             "int32",
-            "place in llama.cpp's choice, 0 is the first; if the router chooses with a bias (deepseek2, glm4moe), the "
-            "first does not always have the largest weight",
+            "place in llama.cpp's order of choice, from 0; if the router chooses with a bias (deepseek2, glm4moe), the "
+            "first expert does not always have the largest weight",
         ),
-        _c("expert", "int32", "expert"),
-        _c("weight", "Float64", "weight of the expert's output, where llama.cpp has one"),
+        _c("expert", "int32", "number of the expert"),
+        _c("weight", "Float64", "weight of the expert's output; null when llama.cpp has none"),
     ),
 )
 
 TENSORS = Table(
     "tensors",
-    "An entry of the GGUF file(s).",
+    "A tensor of the GGUF file(s).",
     ("tensor",),
     (
         _c("tensor", "int32", "number of the tensor: by file, then by offset"),
         _c("name", "string", "full name"),
-        _c("file", "int32", "file it is in"),
+        _c("file", "int32", "file that holds the tensor"),
         _c("offset", "int64", "absolute offset in that file", "bytes"),
         _c("size_bytes", "int64", "size", "bytes"),
         _c("dtype", "category", "ggml type"),
         *_SHAPE,
-        _c("layer", "Int32", "layer; null when it belongs to none"),
+        _c("layer", "Int32", "layer; null when the tensor belongs to none"),
         _c("component", "category", "part of the model", values=COMPONENTS),
-        _c("n_experts", "Int32", "experts stacked in it; null when it holds none"),
+        _c("n_experts", "Int32", "number of experts that the tensor stacks; null when it stacks none"),
     ),
 )
 
 BUFFERS = Table(
     "buffers",
-    "A runtime allocation or its end.",
+    "The begin or the end of a runtime allocation.",
     ("buffer_id", "event"),
     (
-        _c("time_ns", "int64", "when", "ns"),
+        _c("time_ns", "int64", "time of the event", "ns"),
         _c("event", "category", "what happened", values=("alloc", "free")),
         _c("buffer_id", "int32", "number of the buffer in this run, never reused"),
-        _c("address", "UInt64", "first byte, virtual address; null when not recorded"),
+        _c("address", "UInt64", "virtual address of the first byte; null when not recorded"),
         _c("name", "string?", "name of the buffer type"),
-        _c("backend", "string?", "backend it belongs to"),
+        _c("backend", "string?", "backend that the buffer belongs to"),
         _c(
             "usage",
             "category?",
-            "what it is for; mapped: a view of the mapped model file, no allocation",
+            "what the buffer is for; mapped: it views the mapped model file, and is no allocation",
             values=("any", "weights", "compute", "work", "mapped"),
         ),
         _c("layer", "Int32", "layer, if the buffer belongs to a single one"),
@@ -420,7 +422,7 @@ BUFFERS = Table(
 
 RESIDENCY = Table(
     "residency",
-    "File pages that were in memory at the end of a pass; neighbours are joined into one run of pages.",
+    "Pages of a file that were in memory at the end of a pass; neighbours are joined into one run of pages.",
     ("pass_id", "file", "first_page"),
     (
         _c("pass_id", "int32", "the pass"),
@@ -461,62 +463,61 @@ def _pandas_dtype(column: Column) -> Any:
 
 
 def coded(name: str, column: str, codes: np.ndarray) -> pd.Categorical[Any]:
-    """The values of a column that has a fixed list of them, from their places in that list; -1 is null.
+    """The values of a column of table `name` that allows a fixed list of values: codes index that list, -1 is null.
 
-    For millions of rows: texts would be looked up one by one.
+    For millions of rows this is faster than a list of texts. Raises StopIteration for an unknown column.
     """
     values = next(c.values for c in BY_NAME[name].columns if c.name == column)
-    made: pd.Categorical[Any] = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(values)))
-    return made
+    categorical: pd.Categorical[Any] = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(values)))
+    return categorical
 
 
 def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Make table `name` from columns (or rows), in the contract's order and types.
 
-    A nullable column that is left out becomes all null. An array of numbers of its column's type
-    that is no view is not copied: it belongs to the table from then on. Raises TableError for a
-    column that is unknown, missing, or holds values its type cannot.
+    A missing nullable column becomes null. An array of its column's type that owns its memory is not copied: the table
+    takes it over. Raises TableError for a column that is unknown, missing, or has values that its type cannot hold.
     """
     table = BY_NAME[name]
     if isinstance(columns, Mapping):
-        given: Mapping[str, Any] = columns
+        by_name: Mapping[str, Any] = columns
     else:
         rows = list(columns)
         names = dict.fromkeys(key for row in rows for key in row)
-        given = {key: [row.get(key) for row in rows] for key in names}
-    unknown = set(given) - {column.name for column in table.columns}
+        by_name = {key: [row.get(key) for row in rows] for key in names}
+    unknown = set(by_name) - {column.name for column in table.columns}
     if unknown:
         raise TableError(f"table {name}: unknown column {sorted(unknown)[0]!r}")
-    length = next((len(values) for values in given.values()), 0)
-    made = {}
+    length = next((len(values) for values in by_name.values()), 0)
+    filled = {}
     for column in table.columns:
         dtype = _pandas_dtype(column)
-        if column.name not in given:
+        if column.name not in by_name:
             if not column.nullable and length:
                 raise TableError(f"table {name}: column {column.name!r} is missing")
-            made[column.name] = pd.Series(None, index=pd.RangeIndex(length), dtype=dtype)
+            filled[column.name] = pd.Series(None, index=pd.RangeIndex(length), dtype=dtype)
             continue
         try:
-            values = given[column.name]
+            values = by_name[column.name]
             if column.values:
                 _refuse_foreign_values(name, column, values)
             _refuse_overflow(name, column, values)
             series = pd.Series(values, dtype=dtype, copy=False).reset_index(drop=True)
-            made[column.name] = series if _is_own(values) else series.copy()
+            filled[column.name] = series if _is_own(values) else series.copy()
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error
-    return check(name, pd.DataFrame(made, copy=False))
+    return check(name, pd.DataFrame(filled, copy=False))
 
 
 def _is_own(values: object) -> bool:
-    """Whether they are no view: one may be read-only, or keep far more in memory than its column."""
+    """Whether an array owns its memory: a view may be read-only, or keep much more memory alive than its column."""
     if isinstance(values, pd.arrays.IntegerArray):
         return True
     return isinstance(values, np.ndarray) and values.flags.owndata and values.flags.writeable
 
 
 def _refuse_foreign_values(name: str, column: Column, values: Any) -> None:
-    """pandas would turn a value outside the categories into null: a silent drop."""
+    """Raise TableError for a value that the column does not allow; pandas would silently turn it into null."""
     coded_values = isinstance(values, pd.Series | pd.Categorical)
     series = pd.Series(values) if coded_values else pd.Series(values, dtype=object)
     distinct = series.cat.categories if isinstance(series.dtype, pd.CategoricalDtype) else series.dropna().unique()
@@ -528,7 +529,7 @@ def _refuse_foreign_values(name: str, column: Column, values: Any) -> None:
 
 
 def _refuse_overflow(name: str, column: Column, values: Any) -> None:
-    """pandas cuts off the high bits of numbers in arrays of its own; what numpy and lists hold it refuses itself."""
+    """Raise TableError for a number beyond the column's type: from its own arrays pandas silently drops high bits."""
     if "int" not in column.dtype.lower() or not isinstance(values, pd.Series | pd.api.extensions.ExtensionArray):
         return
     series = pd.Series(values, copy=False)
@@ -537,21 +538,21 @@ def _refuse_overflow(name: str, column: Column, values: Any) -> None:
     limits = np.iinfo(column.dtype.lower())
     for value in (series.min(), series.max()):
         if pd.notna(value) and not limits.min <= value <= limits.max:
-            raise TableError(f"table {name}: column {column.name!r}: {value} is no {column.dtype.lower()}")
+            raise TableError(f"table {name}: column {column.name!r}: {value} does not fit {column.dtype.lower()}")
 
 
 def check(name: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return `table` unchanged, or raise TableError saying what breaks the contract."""
+    """Return `table` unchanged. Raises TableError when its columns, types, values or keys break the contract."""
     contract = BY_NAME[name]
     expected = [column.name for column in contract.columns]
     if list(table.columns) != expected:
-        raise TableError(f"table {name}: columns are {list(table.columns)}, the contract says {expected}")
+        raise TableError(f"table {name}: columns are {list(table.columns)}, but the contract says {expected}")
     for column in contract.columns:
         series = table[column.name]
         if not column.nullable and bool(series.isna().any()):
-            raise TableError(f"table {name}: column {column.name!r} has nulls and may not")
+            raise TableError(f"table {name}: column {column.name!r} has nulls, but must not")
         if column.values and series.dtype != pd.CategoricalDtype(list(column.values)):
-            raise TableError(f"table {name}: column {column.name!r} has other values than the contract's")
+            raise TableError(f"table {name}: column {column.name!r} has categories other than the contract's")
         wanted = _pandas_dtype(column)
         if wanted != "category" and series.dtype != wanted:
             raise TableError(f"table {name}: column {column.name!r} is {series.dtype}, not {wanted}")
@@ -565,7 +566,7 @@ def check(name: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ascends(table: pd.DataFrame, key: Iterable[str]) -> bool:
-    """Whether each row's key is greater than the one before: then none occurs twice, and none need be hashed."""
+    """Whether each row's key is greater than the one before: then no key occurs twice, and no hashing is needed."""
     greater = np.zeros(max(len(table) - 1, 0), bool)
     equal = ~greater
     for name in key:

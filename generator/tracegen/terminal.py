@@ -1,4 +1,4 @@
-"""Pairs and tables on a terminal. What is printed into a file or a pipe is plain text and made elsewhere."""
+"""Prints pairs and tables on a terminal. Output into a file or a pipe is plain text, and made elsewhere."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STYLES = {
     "not usable": "bold red",
     "not recorded": "dim",
 }
-_STATES = {"failed:": "bold red", "warning:": "yellow"}  # how the names of checks begin
+_STATES = {"failed:": "bold red", "warning:": "yellow"}  # by the begin of the name of a pair
 
 
 def print_pairs(pairs: Mapping[str, str], console: Console | None = None) -> None:
-    """A name and a value a line; a long value goes on below itself, not below the names."""
+    """Print one line per pair: name, value. A long value is wrapped within its column."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -30,7 +30,10 @@ def print_pairs(pairs: Mapping[str, str], console: Console | None = None) -> Non
 
 
 def print_table(columns: Mapping[str, Sequence[str]], numbers: Sequence[str], console: Console | None = None) -> bool:
-    """Columns of texts under their names, those in `numbers` to the right; False, and nothing printed, if too wide."""
+    """Print a table of texts; the columns in `numbers` are aligned to the right.
+
+    Returns False, and prints nothing, when the table is wider than the terminal.
+    """
     console = console or Console(highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in columns:

@@ -144,7 +144,7 @@ def test_misspelt_settings_are_all_told_at_once(tracegen: Tracegen, project: Pat
     status, said = tracegen("run", "case")
     assert status == 2
     assert "experiment.toml: 3 problems" in said
-    for told in ("did you mean `ubatch`?", "threads: is 0; allowed is a whole", "mmap: is 'yes'; allowed is true"):
+    for told in ("did you mean `ubatch`?", "threads: is 0; must be a whole", "mmap: is 'yes'; must be true"):
         assert told in said
 
 
@@ -170,7 +170,7 @@ def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, project:
     assert (status, "there are: case" in said) == (2, True)
     for verb in ("show", "read"):
         status, said = tracegen(verb, "case")
-        assert (status, "case: no runs here; `tracegen run case` makes one" in said) == (2, True)
+        assert (status, "case: has no run yet; `tracegen run case` makes one" in said) == (2, True)
 
 
 def test_the_experiments_folder_cannot_be_written(tracegen: Tracegen, project: Path, demo: Path) -> None:
