@@ -54,7 +54,7 @@ def test_every_argument_and_option_is_explained(verb: str) -> None:
 def test_the_verbs_of_a_group_are_listed_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["llama-cpp", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "..." not in text.partition("Commands:")[2] and "where they are, bring them up to date." in text
+    assert "..." not in text.partition("Commands:")[2] and "or update the hooks in it." in text
 
 
 def test_the_program_of_exec_stands_behind_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +70,7 @@ def test_an_experiment_keeps_its_name(
     (tmp_path / "experiments" / "case").mkdir(parents=True)
     (tmp_path / "experiments" / "case" / "experiment.toml").touch()
     assert main(["run", "--model", "demo", "--prompt", "p", "--name", "case"]) == 2
-    assert "has an experiment.toml of its own: `tracegen run case` runs it" in capsys.readouterr().err
+    assert "has an experiment.toml, which `tracegen run case` runs" in capsys.readouterr().err
 
 
 def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,8 +84,8 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["-n", "3"], "go with --model"),
-        (["--name", "other"], "go with --model"),
+        (["-n", "3"], "need --model"),
+        (["--name", "other"], "need --model"),
         (["--model", "demo"], "not both"),
         (["-m", "why"], "add --publish"),
     ],
@@ -110,7 +110,7 @@ def test_an_error_is_one_message(
     assert main(["show", "nothing"]) == 2
     assert capsys.readouterr().err == "tracegen: nothing: there is no such run; experiments with runs: none here\n"
     assert main(["run", "nothing"]) == 2
-    assert "no experiment of this name" in capsys.readouterr().err
+    assert "there is no such experiment" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_check_finds_a_page_that_is_stale(
     page.write_text(page.read_text().replace("tokens", "token"))
     capsys.readouterr()
     assert docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == f"{page}: is not what the code says; run python -m tracegen.docs\n"
+    assert capsys.readouterr().out == f"{page}: is out of date; run python -m tracegen.docs\n"
 
 
 def test_every_command_and_option_has_its_place() -> None:

@@ -204,7 +204,7 @@ def test_wrong_settings(tmp_path: Path) -> None:
         build_site(tmp_path / "mkdocs.yml")
     config = a_project(tmp_path)
     config.write_text(config.read_text().replace("tracegen]", "]"))
-    with pytest.raises(SettingsError, match="not switched on"):
+    with pytest.raises(SettingsError, match="lacks the plugin"):
         build_site(config)
     config.write_text("site_name: [")
     with pytest.raises(SettingsError, match="cannot use it"):

@@ -126,7 +126,7 @@ def test_nothing_usable_has_no_figures(machine: Machine, capsys: pytest.CaptureF
         (("--repeat", "-2"), "--repeat: is -2; must be"),
         (("--repeat", "1001"), "--repeat: is 1001; must be"),
         (("--repeat", "two"), "argument --repeat: invalid int value: 'two'"),
-        (("--repeat", "2", "--publish", "-m", "why"), "--publish: goes with one run, and this makes 2"),
+        (("--repeat", "2", "--publish", "-m", "why"), "--publish: publishes a single run, but this command makes 2"),
     ],
 )
 def test_refusals(machine: Machine, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str) -> None:

@@ -1,7 +1,7 @@
-"""The command line's own words around click: what a verb takes, how its help looks, how wrong use is refused.
+"""Adapts click: the classes of commands and types of arguments, the layout of help, the messages of wrong use.
 
-Options of a verb stand in any order, `--debug` too. A long option is written in full: an abbreviation that
-works today means two things when an option is added.
+Options of a command may stand in any order, `--debug` too. Long options cannot be abbreviated: an abbreviation
+becomes ambiguous when an option is added.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import click
 from click.shell_completion import CompletionItem
 
 CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-COMPLETE = "_TRACEGEN_COMPLETE"  # what the shells' scripts, which are click's, ask through
+COMPLETE = "_TRACEGEN_COMPLETE"  # the environment variable by which click's shell scripts ask for completions
 Convert = Callable[[str], object]
 
 
 class _Placed(click.Command):
-    """A command that is named by all that is wrong with how it was called; click's parser does not know it."""
+    """A command whose usage errors have a context, and so name the command; click's parser leaves it out."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the arguments apart. Raises click.UsageError with the context."""
+        """Parse the arguments. Raises click.UsageError with the context."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -33,34 +33,34 @@ class _Placed(click.Command):
 
 
 class Command(_Placed):
-    """A verb; of the options in each group of `exclusive` (their parameter names) one may be given.
+    """A command. Of the options in each group of `exclusive` (parameter names) only one may be used.
 
-    Its `examples` stand in the help, a line each.
+    `examples` are printed in the help, one line each.
     """
 
     def __init__(
-        self, *given: Any, exclusive: Sequence[Sequence[str]] = (), examples: Sequence[str] = (), **settings: Any
+        self, *arguments: Any, exclusive: Sequence[Sequence[str]] = (), examples: Sequence[str] = (), **settings: Any
     ) -> None:
-        """Add `--debug`, and keep what click leaves over to refuse it in our words."""
-        super().__init__(*given, **{"context_settings": {**CONTEXT, "allow_extra_args": True}, **settings})
+        """Add the option `--debug`, and let extra arguments pass click, as `parse_args` refuses them."""
+        super().__init__(*arguments, **{"context_settings": {**CONTEXT, "allow_extra_args": True}, **settings})
         self.exclusive, self.examples = exclusive, examples
         self.params.append(debug_option(hidden=True))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the arguments apart. Raises click.UsageError for those that are too many or contradict each other."""
+        """Parse the arguments. Raises click.UsageError for extra ones, and for options that exclude each other."""
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             raise click.UsageError(f"unrecognized arguments: {' '.join(rest)}", ctx)
-        given = click.core.ParameterSource.COMMANDLINE
+        from_user = click.core.ParameterSource.COMMANDLINE
         for group in self.exclusive:
-            named = [name for name in group if ctx.get_parameter_source(name) is given]
+            named = [name for name in group if ctx.get_parameter_source(name) is from_user]
             if len(named) > 1:
                 first, second = (next(p for p in self.params if p.name == name) for name in named[:2])
                 raise click.UsageError(f"argument {called(second)}: not allowed with argument {called(first)}", ctx)
         return rest
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The examples, whole lines of a shell, and what is to be said besides."""
+        """Write the examples, then the epilog."""
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
@@ -68,25 +68,25 @@ class Command(_Placed):
 
 
 class Group(_Placed, click.Group):
-    """A verb with verbs of its own, each listed with its whole first paragraph."""
+    """A command with subcommands; its help lists each with the whole first paragraph of its help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them in the order they were written."""
+        """Write the subcommands, in the order of their definition."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, paragraphs(one)[0]) for name, one in self.commands.items()])
+            formatter.write_dl([(name, paragraphs(command)[0]) for name, command in self.commands.items()])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order they were written."""
+        """The names of the subcommands, in the order of their definition."""
         return list(self.commands)
 
 
 def paragraphs(command: click.Command) -> list[str]:
-    """The help of a command, a line for each paragraph."""
+    """The paragraphs of a command's help, each as one line."""
     return [" ".join(part.split()) for part in cleandoc(command.help or "").split("\n\n")]
 
 
 def debug_option(*, hidden: bool = False) -> click.Option:
-    """`--debug`, which stands before the verb or among its options."""
+    """The option `--debug`, which may stand before the command or among its options."""
 
     def switch(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
@@ -99,15 +99,15 @@ def debug_option(*, hidden: bool = False) -> click.Option:
 
 
 class Converted(click.ParamType[Any]):
-    """A value that a function makes of the text; what it raises as ValueError is said of the argument."""
+    """A type of argument that a function converts from text; its ValueError becomes the message of the usage error."""
 
     def __init__(self, name: str, convert: Convert) -> None:
-        """Call the values `name` in help."""
+        """`name` is the name of the type in help."""
         self.name = name
         self._convert = convert
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value itself; a default is one already."""
+        """The converted value; a default is returned as it is."""
         if not isinstance(value, str):
             return value
         try:
@@ -117,7 +117,7 @@ class Converted(click.ParamType[Any]):
 
 
 def number_as(kind: type[int] | type[float]) -> Converted:
-    """A number of this type."""
+    """The type of argument for numbers of this Python type."""
 
     def convert(text: str) -> int | float:
         try:
@@ -129,18 +129,18 @@ def number_as(kind: type[int] | type[float]) -> Converted:
 
 
 class PathType(click.Path):
-    """A file or folder, looked at by the verb and not before; a shell completes it."""
+    """A file or folder, which a shell completes. It need not exist: the command itself checks it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
+        """The text as a Path."""
         return Path(value)
 
 
 class PlaceType(PathType):
-    """A path or a name: as text, for `./x` and `x` may differ."""
+    """A path or a name; it stays text, as `./x` and `x` may differ."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text as it was given."""
+        """The text unchanged."""
         return value
 
 
@@ -152,17 +152,17 @@ class Choice(click.Choice[str]):
     """One of a few words."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Name the word that is none of them, and those there are."""
+        """The message that names the wrong word and the allowed words."""
         return f"invalid choice: {value!r} (choose from {', '.join(map(repr, self.choices))})"
 
 
 def called(param: click.Parameter) -> str:
-    """`-m/--message`, or what stands for an argument in the usage line."""
+    """The name of a parameter in messages: `-m/--message`, or the name of an argument in the usage line."""
     return "/".join(param.opts) if isinstance(param, click.Option) else param.human_readable_name
 
 
 def explain(error: click.UsageError) -> str:
-    """What is wrong with how a command was called, in one sentence."""
+    """The message of a usage error, in one sentence."""
     known = error.ctx.command.params if error.ctx else []
     match error:
         case click.exceptions.NoSuchCommand():
@@ -187,18 +187,18 @@ def _verbs(ctx: click.Context | None) -> str:
 
 
 def _meant(error: click.NoSuchOption, known: Sequence[str]) -> str:
-    """The options that were abbreviated, or else spelt nearly so."""
+    """The options that begin with the unknown one, or else those with a similar name; joined by `or`."""
     begun = [name for name in known if len(error.option_name) > 2 and name.startswith(error.option_name)]
     return " or ".join(begun or error.possibilities or [])
 
 
 def experiment_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """For a shell: the experiments here that begin so, else files."""
+    """Completions for a shell: the experiments here that begin with `incomplete`, or else files."""
     return _offered(_folders("experiments"), incomplete)
 
 
 def run_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """For a shell: the experiments here, and behind a slash the runs of one."""
+    """Completions for a shell: the experiments here, and after a slash the runs of one."""
     name, slash, _ = incomplete.partition("/")
     runs = [f"{name}/run-{number}" for number in _folders(f"experiments/{name}/runs")] if slash else []
     return _offered(runs or _folders("experiments"), incomplete)
@@ -212,5 +212,5 @@ def _folders(at: str) -> list[str]:
 
 
 def _offered(names: Sequence[str], incomplete: str) -> list[CompletionItem]:
-    found = [CompletionItem(name) for name in names if name.startswith(incomplete) and name.isprintable()]
-    return found or [CompletionItem(incomplete, type="file")]
+    items = [CompletionItem(name) for name in names if name.startswith(incomplete) and name.isprintable()]
+    return items or [CompletionItem(incomplete, type="file")]

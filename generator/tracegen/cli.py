@@ -1,4 +1,4 @@
-"""The console script `tracegen`: one file per verb in commands/, loaded when it is called; errors caught once, here."""
+"""The console script `tracegen`. It imports the module of a command when it is called, and catches all errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracegen.arguments import COMPLETE, CONTEXT, Group, debug_option, explain
 from tracegen.commands import VERBS
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 
-DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages a thesis can cite."
+DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages that a thesis can cite."
 EXIT_CODES = (
     "Exit codes: 0 fine · 1 a check failed · 2 wrong use or bad input · "
     "3 the environment failed (disk full, child killed, tool missing) · 130 interrupted."
@@ -24,22 +24,22 @@ EXIT_CODES = (
 
 
 class Verbs(Group):
-    """The verbs by name; a module is imported when its verb is called, the list of them needs none."""
+    """The commands of `tracegen` by name. A command's module is imported only when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in the order of the help."""
+        """The names of the commands, in the order of the help."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb of this name, None when there is none."""
+        """The command with this name, or None."""
         if cmd_name not in VERBS:
             return None
-        found = import_module(f"tracegen.commands.{cmd_name.replace('-', '_')}").command
-        assert isinstance(found, click.Command)
-        return found
+        command = import_module(f"tracegen.commands.{cmd_name.replace('-', '_')}").command
+        assert isinstance(command, click.Command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without loading them."""
+        """Write the list of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -61,7 +61,7 @@ tracegen = Verbs(
     params=[
         click.Option(
             ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
-            help="Print the version and end.",
+            help="Print the version and exit.",
         ),
         debug_option(),
     ],
@@ -69,12 +69,12 @@ tracegen = Verbs(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    told: dict[str, bool] = {}
+    """Run one command, and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    state: dict[str, bool] = {}
     try:
         with _terminable():
-            status = _completion() if COMPLETE in os.environ else _called(given, told)
+            status = _completion() if COMPLETE in os.environ else _called(words, state)
             sys.stdout.flush()
         return status
     except click.exceptions.Exit as stop:
@@ -83,33 +83,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _refuse(error)
         return SettingsError.exit_code
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): that is fine, but Python would complain at exit.
+        # The reader of the output has ended (`| head`). That is no error, but Python would print one at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
         _say(f"interrupted; {stop}" if str(stop) else "interrupted")
         return 130
     except TracegenError as error:
-        if told.get("debug"):
+        if state.get("debug"):
             raise
         _say(str(error))
         return error.exit_code
     except OSError as error:
-        if told.get("debug"):
+        if state.get("debug"):
             raise
         place = f"{error.filename}: " if error.filename else ""
         _say(f"{place}{error.strerror or error}")
         return EnvironmentFailure.exit_code
 
 
-def _called(given: list[str], told: dict[str, bool]) -> int:
-    """Do what was asked for; `told` learns of `--debug`."""
-    with tracegen.make_context("tracegen", given, obj=told) as context:
+def _called(words: list[str], state: dict[str, bool]) -> int:
+    """Run the command in `words`. The option `--debug` sets `debug` in `state`."""
+    with tracegen.make_context("tracegen", words, obj=state) as context:
         return int(tracegen.invoke(context) or 0)
 
 
 def _completion() -> int:
-    """Answer the shell: what could follow the words that stand on its command line."""
+    """Print the completions of the command line that the shell passes in the environment."""
     from click.shell_completion import shell_complete
 
     return shell_complete(tracegen, {}, "tracegen", COMPLETE, os.environ[COMPLETE])
@@ -117,7 +117,7 @@ def _completion() -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM and the end of the terminal are heard like Ctrl-C: nothing half written stays, captures are kept."""
+    """During the block, SIGTERM and SIGHUP act like Ctrl-C: part folders are removed, and captures are kept."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -136,7 +136,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _refuse(error: click.UsageError) -> None:
-    """Say what is wrong with how a command was called; a command alone that needs more explains itself."""
+    """Print a usage error; for a group without a subcommand, print its help."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         print(error.message, file=sys.stderr)
         return
@@ -147,7 +147,7 @@ def _refuse(error: click.UsageError) -> None:
 
 
 def _say(message: str, who: str = "tracegen") -> None:
-    """A message quotes paths, settings and logs: what they hold must not steer the terminal."""
+    """Print a message to standard error, escaped: it may quote paths, settings and logs."""
     from tracegen.capture.execute import visible
 
     lines = (visible(line) for line in message.split("\n"))

@@ -1,6 +1,6 @@
-"""`python -m tracegen.docs`: docs/commands.md and docs/settings.md, from the command line and the settings themselves.
+"""`python -m tracegen.docs` writes docs/commands.md and docs/settings.md from the code.
 
-`--check` writes nothing, and ends with 1 when one of them is not what would be written.
+With `--check` it writes nothing, and exits with 1 when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tracegen.model import Experiment
 from tracegen.setting_keys import KEYS, LIMITS, REQUIRED, Setting
 from tracegen.store import write_text
 
-MADE = "<!-- Made by `python -m tracegen.docs` from the code; change it there. -->"
+GENERATED = "<!-- Made by `python -m tracegen.docs` from the code; change it there. -->"
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "What is asked": ("question", "model", "prompt", "prompt_file", "tokens"),
+    "Question, model and prompt": ("question", "model", "prompt", "prompt_file", "tokens"),
     "How llama.cpp is called": (
         "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap", "flash_attention", "flags",
     ),
-    "What it is measured under": (
+    "Conditions of the measurement": (
         "prefault", "page_cache", "residency", "processors", "nice", "mlock_gb", "memory_limit_gb",
     ),
-    "What becomes of it": ("private", "repeat"),
+    "Storing and publishing": ("private", "repeat"),
 }  # fmt: skip
 SETTINGS_INTRO = """\
 An experiment is a folder `experiments/NAME` with a file `experiment.toml`; `tracegen run NAME` runs it. The name has 1
-to 64 letters, digits, '.', '_' and '-', and begins with a letter or digit. A setting that is misspelt or not allowed is
-refused before anything runs, with all other faults of the file.
+to 64 letters, digits, '.', '_' and '-', and begins with a letter or digit. Before anything runs, tracegen checks the
+file, and lists all settings that are misspelt or not allowed.
 
 ```toml
 question = "Which bytes does a token read?"
@@ -42,12 +42,12 @@ prompt = "The first book says"
 tokens = 16
 ```
 
-These four are needed; the others have defaults.
+These four settings are needed; the others have defaults.
 """
 
 
 def pages() -> dict[str, str]:
-    """Every page by its name in `docs/`."""
+    """File name in `docs/` -> content."""
     return {"commands.md": _lines(_commands()), "settings.md": _lines(_settings())}
 
 
@@ -56,9 +56,9 @@ def _lines(lines: Iterator[str]) -> str:
 
 
 def _commands() -> Iterator[str]:
-    yield from (MADE, "", "# The commands", "", DESCRIPTION, "", EXIT_CODES, "")
-    yield "Options stand in any order, and are written in full. Each command takes `--help`, and `--debug`, which shows"
-    yield "where an error comes from."
+    yield from (GENERATED, "", "# The commands", "", DESCRIPTION, "", EXIT_CODES, "")
+    yield "Options may stand in any order; long ones cannot be abbreviated. Each command has `--help`, and `--debug`,"
+    yield "which prints the traceback of an error."
     with click.Context(tracegen, info_name="tracegen", **CONTEXT) as root:  # click keeps the -h of the first context
         for name in tracegen.list_commands(root):
             command = tracegen.get_command(root, name)
@@ -67,7 +67,7 @@ def _commands() -> Iterator[str]:
 
 
 def _command(command: click.Command, parent: click.Context, level: int = 2) -> Iterator[str]:
-    """A heading, the usage, what it does, and a table of what it takes; then the commands below it."""
+    """The section of a command: heading, usage, help, a table of its parameters; then those of its subcommands."""
     with click.Context(command, parent=parent, info_name=command.name) as context:
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
         yield from ("", f"{'#' * level} {context.command_path}", "", "```console", usage, "```", "")
@@ -79,21 +79,21 @@ def _command(command: click.Command, parent: click.Context, level: int = 2) -> I
             yield from ("", "```console", *examples, "```")
         if command.epilog:
             yield from ("", command.epilog)
-        for one in command.commands.values() if isinstance(command, click.Group) else ():
-            yield from _command(one, context, level + 1)
+        for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
+            yield from _command(subcommand, context, level + 1)
 
 
 def _row(param: click.Parameter, context: click.Context) -> str:
-    """`| `-n`, `--tokens N` | Tokens to generate. |`"""
+    """The table row of a parameter: `| `-n`, `--tokens N` | Tokens to generate. |`."""
     metavar = param.make_metavar(context)
-    told = str(getattr(param, "help", ""))
+    meaning = str(getattr(param, "help", ""))
     if isinstance(param, click.Argument):
         names = [metavar]
     else:
         names = [*param.opts[:-1], f"{param.opts[-1]} {'' if getattr(param, 'is_flag', False) else metavar}".strip()]
-        told += " Required." if param.required else ""
-        told += f" Default: `{param.default}`." if getattr(param, "show_default", None) else ""
-    return f"| {', '.join(f'`{_cell(name)}`' for name in names)} | {_cell(told)} |"
+        meaning += " Required." if param.required else ""
+        meaning += f" Default: `{param.default}`." if getattr(param, "show_default", None) else ""
+    return f"| {', '.join(f'`{_cell(name)}`' for name in names)} | {_cell(meaning)} |"
 
 
 def _cell(text: str) -> str:
@@ -101,7 +101,7 @@ def _cell(text: str) -> str:
 
 
 def _settings() -> Iterator[str]:
-    yield from (MADE, "", "# The settings of an experiment", "", SETTINGS_INTRO.rstrip())
+    yield from (GENERATED, "", "# The settings of an experiment", "", SETTINGS_INTRO.rstrip())
     for title, keys in GROUPS.items():
         yield from ("", f"## {title}")
         for key in keys:
@@ -118,7 +118,7 @@ def _setting(key: str, setting: Setting) -> Iterator[str]:
 
 
 def default_of(key: str) -> str:
-    """The default of a setting, as it would be written in TOML."""
+    """The default of a setting in TOML, or in words when there is none."""
     if key in REQUIRED:
         return "none: it is needed"
     if key in ("prompt", "prompt_file"):
@@ -132,15 +132,15 @@ def default_of(key: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages of this checkout, or with `--check` say which are not as they would be written."""
+    """Write the pages of this checkout; with `--check` only print which are out of date. Returns the exit code."""
     root = resources.folder("templates").parent
     if not (root / "pyproject.toml").is_file():
-        print(f"{root}: is no checkout of tracegen; its documentation is written there", file=sys.stderr)
+        print(f"{root}: is no checkout of tracegen; run this from a checkout", file=sys.stderr)
         return SettingsError.exit_code
     stale = {root / "docs" / name: text for name, text in pages().items() if _held(root / "docs" / name) != text}
     for path, text in stale.items():
         if "--check" in arguments:
-            print(f"{path}: is not what the code says; run python -m tracegen.docs")
+            print(f"{path}: is out of date; run python -m tracegen.docs")
         else:
             write_text(path, text)
             print(f"{path}: written")

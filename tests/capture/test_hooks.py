@@ -322,7 +322,7 @@ def without_llama(tree: Path) -> Path:
 def test_a_tree_with_ggml_alone_takes_the_hooks_of_ggml(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = content_of(without_llama(tree))
     code, said = says(capsys, "hook", tree, "--check")
-    assert code == 1 and "and can be; it has a ggml and no llama.cpp" in said and "src/CMakeLists.txt" not in said
+    assert code == 1 and "and can be; it has a ggml but no llama.cpp" in said and "src/CMakeLists.txt" not in said
     code, said = says(capsys, "hook", tree)
     assert code == 0 and "tracegen exec NAME" in said and "--target PROGRAM" in said
     changed = {file for file, content in content_of(tree).items() if file in before and content != before[file]}

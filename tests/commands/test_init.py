@@ -18,7 +18,7 @@ from tests.site_project import plain_run, stored
 from tracegen.cli import main
 from tracegen.settings import read_experiment
 
-SAID = "no mkdocs.yml here: the site is built with tracegen's own settings; `tracegen init` writes them\n"
+SAID = "no mkdocs.yml here: the site is built with tracegen's default settings; `tracegen init` writes them\n"
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_nothing_is_written_over(at: Path, taken: str, capsys: pytest.CaptureFix
     (at / taken).write_text("mine")
     before = files_of(at)
     assert main(["init"]) == 2
-    assert f"has {taken} already; nothing was written" in capsys.readouterr().err
+    assert f"has {taken} already, so nothing was written" in capsys.readouterr().err
     assert files_of(at) == before
 
 

@@ -92,10 +92,10 @@ def test_withdraw(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "message"),
     [
         (("nothing", "-m", "x"), "no such experiment"),
-        (("sample", "1", "2", "-m", "x"), "exactly one run"),
-        (("sample", "9", "-m", "x"), "has no run '9'; there are: 001"),
+        (("sample", "1", "2", "-m", "x"), "is made of one run"),
+        (("sample", "9", "-m", "x"), "has no run '9'; its runs are 001"),
         (("sample", "-m", " "), "the message is empty"),
-        (("sample", "--successor", "1", "-m", "x"), "--withdraw only"),
+        (("sample", "--successor", "1", "-m", "x"), "only with --withdraw"),
         (("sample", "1", "--withdraw", "1", "-m", "x"), "takes a version and no runs"),
         (("sample", "--withdraw", "1", "-m", "x"), "never published"),
     ],

@@ -107,10 +107,10 @@ def test_rows_left_out_are_counted(tables: dict[str, pd.DataFrame], capsys: pyte
     [
         (("--ops", "--limit", "-3"), "argument --limit: '-3' is no number of rows; write 1 or more"),
         (("--ops", "--limit", "0"), "argument --limit: '0' is no number of rows; write 1 or more"),
-        (("--limit", "3"), "--limit is allowed together with --ops only"),
-        (("--buffers", "--limit", "3"), "--limit is allowed together with --ops only"),
-        (("--pass", "1"), "--pass is allowed together with --ops only"),
-        (("--ops", "--pass", "99"), "--pass 99: this run has the passes 0 to 4"),
+        (("--limit", "3"), "--limit: is allowed only with --ops"),
+        (("--buffers", "--limit", "3"), "--limit: is allowed only with --ops"),
+        (("--pass", "1"), "--pass: is allowed only with --ops"),
+        (("--ops", "--pass", "99"), "--pass: is 99; this run has the passes 0 to 4"),
     ],
 )
 def test_refusals(

@@ -125,14 +125,14 @@ def test_a_cache_that_cannot_be_preloaded_from_is_refused(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(project / "my cache"))
     assert main(["exec", "case", "--attach", "--", "true"]) == 3
-    assert "a space or colon; set XDG_CACHE_HOME" in capsys.readouterr().err
+    assert "no space or colon; set XDG_CACHE_HOME" in capsys.readouterr().err
 
 
 def test_several_processes_are_told(project: Path, plain: Build, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A run holds the trace of one; both lie with what is kept."""
     one = f"{plain.programs / TARGET} -m {demo} -p a -n 1 -no-cnv --fit off </dev/null"
     assert main(["exec", "case", "--attach", "--", "sh", "-c", f"{one}; {one}"]) == 2
-    assert "2 processes that it started ran llama.cpp" in capfd.readouterr().err
+    assert "2 of its processes ran llama.cpp" in capfd.readouterr().err
     assert len(list(project.glob("experiments/case/failed/*/raw/trace/*.main.tt"))) == 2
 
 

@@ -238,7 +238,7 @@ def test_a_program_that_fails_after_it_was_recorded_is_no_success(
     assert main(["exec", "case", "--", *command]) == 3
     said, loaded = capfd.readouterr(), load_run(project / "experiments" / "case" / "runs" / "001")
     assert accounted(loaded) and loaded.run.facts["exit_status"] == 7
-    assert "exit status 7, after it was recorded; the run is stored" in said.err and "stored in" in said.out
+    assert "ended with exit status 7; its run is stored" in said.err and "stored in" in said.out
 
 
 def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
@@ -251,11 +251,11 @@ def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--passes", "7-3"], "--passes: is '7-3'; give how many, or FIRST-LAST"),
-        (["--after", "-1"], "--after: is -1.0; give seconds"),
-        (["--limit", "0"], "--limit: is 0; give bytes"),
-        (["--mlock-gb", "0"], "--mlock-gb: is 0.0; give a number of GiB from 0.001"),
-        (["--mlock-gb", "nan"], "--mlock-gb: is nan; give a number of GiB from 0.001"),
+        (["--passes", "7-3"], "--passes: is '7-3'; must be a number of passes, or FIRST-LAST"),
+        (["--after", "-1"], "--after: is -1.0; must be seconds"),
+        (["--limit", "0"], "--limit: is 0; must be bytes"),
+        (["--mlock-gb", "0"], "--mlock-gb: is 0.0; must be a number of GiB from 0.001"),
+        (["--mlock-gb", "nan"], "--mlock-gb: is nan; must be a number of GiB from 0.001"),
     ],
 )
 def test_windows_that_make_no_sense(
@@ -276,4 +276,4 @@ def test_programs_that_cannot_be_traced(project: Path, plain: Build, capfd: pyte
     assert main(["exec", "case", "--", "/bin/true"]) == 3
     assert "ran but recorded nothing" in capfd.readouterr().err
     assert main(["exec", "case"]) == 2
-    assert "name the program behind --" in capfd.readouterr().err
+    assert "name the program after --" in capfd.readouterr().err

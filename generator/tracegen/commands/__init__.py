@@ -1,7 +1,7 @@
-"""The verbs of `tracegen`, one file each, in the order of the help.
+"""The commands of `tracegen`, one module each, in the order of the help.
 
-A verb's module is loaded when the verb is called, and loads what its work needs when it does it: `tracegen --help`
-reads this table alone.
+`tracegen --help` needs only this table: the module of a command is imported when it is called, and imports slow
+modules inside its functions.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {
-    "init": "Begin a project: site settings, a journal, an experiment, and a recipe that publishes the site.",
+    "init": "Begin a project: site settings, a journal, an experiment, and a workflow that publishes the site.",
     "run": "Run an experiment under the tracer, check what was recorded, and store the run.",
-    "exec": "Record any program that uses llama.cpp (server, bench, your own) while it runs, and store the run.",
+    "exec": "Run any program that uses llama.cpp (server, bench, your own) under the tracer, and store the run.",
     "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict.",
-    "publish": "Freeze a run as a version that can be cited, and say what becomes public.",
+    "publish": "Freeze a run as a version that can be cited, and print what becomes public.",
     "build": "Build the site from the journal, the published versions and the newest drafts.",
     "serve": "Serve the site on this machine and rebuild it when runs, settings, journal or templates change.",
     "read": "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen).",
-    "sample": "Make a folder with the published sample run and build its site: needs no compiler and no llama.cpp.",
-    "model": "Write a demo model with random weights, to try things without a download.",
+    "sample": "Make a folder with the published sample run, and build its site: needs no compiler and no llama.cpp.",
+    "model": "Write a demo model with random weights, to try tracegen without a download.",
     "tensors": "List the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components.",
-    "llama-cpp": "Build the pinned llama.cpp with its hooks, or hook and build a source tree of your own.",
-    "completion": "Print the script with which a shell completes the commands and options of tracegen.",
+    "llama-cpp": "Build the pinned llama.cpp with the hooks, or hook and build a source tree of your own.",
+    "completion": "Print a script that lets a shell complete the commands, options and runs of tracegen.",
 }

@@ -1,4 +1,4 @@
-"""`tracegen build`: make the site from the journal, the published versions and the newest drafts."""
+"""`tracegen build`: builds the site from the journal, the published versions and the newest drafts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
 CONFIG = Path("mkdocs.yml")
-# What is written where a project has no settings of its own; plugin.py knows the folder
+# Written where a project has no mkdocs.yml; plugin.py knows this folder
 DEFAULT = Path(".tracegen/mkdocs.yml")
 
 config_option = click.option(
-    "-f", "--config", metavar="FILE", type=PATH, help=f"The settings of the site; without it, {CONFIG}."
+    "-f", "--config", metavar="FILE", type=PATH, help=f"The settings of the site (default {CONFIG})."
 )
 
 
@@ -33,31 +33,31 @@ config_option = click.option(
 @click.option("--strict", is_flag=True, help="Fail on any warning.")
 @click.option("--verify", is_flag=True, help="Hash every published file anew, and trust no cache.")
 def command(config: Path | None, strict: bool, verify: bool) -> int:
-    """Build, and print the file to open."""
+    """Build the site, and print the file to open."""
     print(build_site(chosen_config(config), strict=strict, verify=verify))
     return 0
 
 
-def chosen_config(given: Path | None) -> Path:
-    """The settings file that was named, else that of this folder, else one with tracegen's own settings.
+def chosen_config(named: Path | None) -> Path:
+    """The settings file of the site: `named`, or mkdocs.yml here, or else a new one with tracegen's defaults.
 
-    Raises SettingsError where there is nothing to build a site of.
+    Raises SettingsError when there is neither a settings file nor a folder `experiments` or `journal`.
     """
-    if given is not None or CONFIG.is_file():
-        return given or CONFIG
+    if named is not None or CONFIG.is_file():
+        return named or CONFIG
     if not (Path("experiments").is_dir() or Path("journal").is_dir()):
         raise SettingsError(
             f"{CONFIG}: is missing; go to the folder of {CONFIG}, name it with -f, or begin a project: tracegen init"
         )
     print(
-        f"no {CONFIG} here: the site is built with tracegen's own settings; `tracegen init` writes them",
+        f"no {CONFIG} here: the site is built with tracegen's default settings; `tracegen init` writes them",
         file=sys.stderr,
     )
     return _default_config()
 
 
 def _default_config() -> Path:
-    """Write settings that take tracegen's own, and a front page where there is no journal; returns their file."""
+    """Write a settings file that inherits tracegen's, and a front page if there is no journal; returns its path."""
     from tracegen.resources import default_config, folder
     from tracegen.store import write_text
 
@@ -72,7 +72,7 @@ def _default_config() -> Path:
 
 
 def build_site(config_file: Path, *, strict: bool = False, verify: bool = False) -> Path:
-    """Build the site and return its front page. Raises TracegenError for all that stops it."""
+    """Build the site, and return the path of its front page. Raises TracegenError when it cannot be built."""
     from mkdocs.commands.build import build
 
     with mkdocs_errors(), mkdocs_messages():
@@ -83,7 +83,7 @@ def build_site(config_file: Path, *, strict: bool = False, verify: bool = False)
 
 
 def loaded(config_file: Path, *, strict: bool) -> MkDocsConfig:
-    """The site's settings. Raises SettingsError when there are none, or the plugin is not among them."""
+    """Load the settings of the site. Raises SettingsError when they are missing, broken, or lack the plugin."""
     if not config_file.is_file():
         raise SettingsError(f"{config_file}: is missing; go to the folder of mkdocs.yml or name it with -f")
     from mkdocs.config import load_config
@@ -92,18 +92,18 @@ def loaded(config_file: Path, *, strict: bool) -> MkDocsConfig:
     try:
         config = load_config(str(config_file), strict=strict or None)
     except (ConfigurationError, Abort) as error:
-        raise SettingsError(f"{config_file}: MkDocs cannot use it: {error}") from error
+        raise SettingsError(f"{config_file}: MkDocs cannot use it: {error}; correct the file") from error
     if "tracegen" not in config.plugins:
-        raise SettingsError(f"{config_file}: the plugin is not switched on; add `tracegen` to `plugins`")
+        raise SettingsError(f"{config_file}: lacks the plugin of tracegen; add `tracegen` to `plugins`")
     return config
 
 
 @contextmanager
 def mkdocs_messages() -> Iterator[None]:
-    """Print what MkDocs warns of, as its own command does."""
+    """During the block, print MkDocs's warnings, as its own command does."""
     logger, handler = logging.getLogger("mkdocs"), logging.StreamHandler()
     handler.setLevel(logging.WARNING)
-    # What stops a build is raised as well, and printed once, by cli.main.
+    # An error that stops a build is also raised, and cli.main prints it: do not print it twice.
     handler.addFilter(lambda record: (record.name, record.funcName) != ("mkdocs.commands.build", "build"))
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     logger.addHandler(handler)
@@ -115,7 +115,7 @@ def mkdocs_messages() -> Iterator[None]:
 
 @contextmanager
 def mkdocs_errors() -> Iterator[None]:
-    """Turn what MkDocs raises into our errors; ours, wrapped on the way, come out as they were."""
+    """During the block, turn errors of MkDocs into TracegenErrors, and unwrap TracegenErrors that MkDocs wrapped."""
     from mkdocs.exceptions import Abort, MkDocsException
 
     try:

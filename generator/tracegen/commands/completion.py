@@ -1,4 +1,4 @@
-"""`tracegen completion`: what makes a shell complete the commands, options and runs of tracegen."""
+"""`tracegen completion`: prints the script that lets a shell complete commands, options and runs of tracegen."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tracegen.commands import VERBS
 
 SHELLS = ("bash", "zsh", "fish")
 EPILOG = (
-    'bash: put `eval "$(tracegen completion bash)"` into ~/.bashrc; zsh: the same with zsh into ~/.zshrc; '
-    "fish: `tracegen completion fish > ~/.config/fish/completions/tracegen.fish`. A new shell then completes."
+    'bash: put `eval "$(tracegen completion bash)"` into ~/.bashrc; zsh: put the same with zsh into ~/.zshrc; '
+    "fish: `tracegen completion fish > ~/.config/fish/completions/tracegen.fish`. It works in new shells."
 )
 
 
@@ -20,8 +20,8 @@ EPILOG = (
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
     """Print click's script for the shell."""
-    made = get_completion_class(shell)
-    assert made is not None
-    script = made(ctx.find_root().command, {}, "tracegen", COMPLETE)
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    script = shell_class(ctx.find_root().command, {}, "tracegen", COMPLETE)
     print(script.source_template % script.source_vars())
     return 0

@@ -1,4 +1,4 @@
-"""`make demo`: from a clone to a site with two real experiments on it."""
+"""`make demo`: runs and publishes two experiments in a clone, and builds the site."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MESSAGE = "The demo of this checkout."
 
 
 def demo(experiments: Path, config: Path) -> Path:
-    """Run and publish what has not been, build the site; returns its front page."""
+    """Run and publish the demo experiments that are not up to date, build the site, and return its front page."""
     progress = Progress()
     for name in DEMOS:
         experiment = read_experiment(experiments / name / "experiment.toml")
@@ -38,7 +38,7 @@ def demo(experiments: Path, config: Path) -> Path:
 
 
 def _current_run(experiment: Experiment, folder: Path) -> Run | None:
-    """The newest run, when today's settings and reader would make the same again."""
+    """The newest run, if it was made with the present settings and reader; else None."""
     runs = store.run_folders(folder)
     if not runs:
         return None
@@ -57,14 +57,14 @@ def _published(run: Run, folder: Path) -> bool:
 
 
 def main() -> int:
-    """Make the demo in the current folder and print the file to open."""
+    """Make the demo in the current folder, and print the file to open. Returns the exit code."""
     try:
         front = demo(Path("experiments"), Path("mkdocs.yml"))
     except TracegenError as error:
         print(f"tracegen: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("tracegen: interrupted; `make demo` goes on where it was", file=sys.stderr)
+        print("tracegen: interrupted; run `make demo` again to continue", file=sys.stderr)
         return 130
     print(f"\nOpen {front}")
     return 0

@@ -1,4 +1,4 @@
-"""`tracegen exec`: record any program of a hooked llama.cpp, and store the run."""
+"""`tracegen exec`: records any program that uses llama.cpp, and stores the run."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ EXAMPLES = (
     "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf",
     "tracegen exec mine --attach -- python my_script.py",
 )
-EPILOG = "Ctrl-C closes the trace and ends the program; the run is stored then too."
+EPILOG = "Ctrl-C closes the trace and ends the program; the run is stored."
 EXPERIMENTS = Path("experiments")
 QUESTION = "What does this program do to memory and disk?"
-PROGRAM = "tracegen.program"  # where the context keeps what stands behind --
+PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
 
 
 class Exec(Command):
-    """`exec`: what stands behind the first `--` is the program, and never an option of ours."""
+    """`exec`: the words after the first `--` are the program and its arguments, not options of tracegen."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the program apart. Raises SettingsError when no `--` stands before it."""
+        """Split off the program. Raises SettingsError when `--` is missing before it."""
         if "--" in args:
             at = args.index("--")
             args, ctx.meta[PROGRAM] = args[:at], tuple(args[at + 1 :])
@@ -37,7 +37,7 @@ class Exec(Command):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """The usage line tells of the program too."""
+        """The pieces of the usage line, with the program."""
         return [*super().collect_usage_pieces(ctx), "-- PROGRAM [ARGUMENT ...]"]
 
 
@@ -46,7 +46,7 @@ class Exec(Command):
     "name",
     metavar="NAME",
     shell_complete=experiment_names,
-    help="The experiment that the run is stored in; it is made when it is new.",
+    help="The experiment in which to store the run; it need not exist.",
 )
 @click.option("--after", type=NUMBER, metavar="S", help="Record passes that begin S seconds after the start or later.")
 @click.option("--for", "for_s", type=NUMBER, metavar="S", help="Record for S seconds, from --after or from the start.")
@@ -58,10 +58,10 @@ class Exec(Command):
     type=WHOLE,
     metavar="BYTES",
     default=8 << 30,
-    help="Largest size of the trace (what comes after is dropped and counted); else 8 GiB.",
+    help="Largest size of the trace; later events are dropped and counted (default 8 GiB).",
 )
 @click.option("--mlock-gb", type=NUMBER, metavar="N", help="Lock N GiB of memory while the program runs.")
-@click.option("--question", metavar="TEXT", default=QUESTION, help="What the run is to answer, for its page.")
+@click.option("--question", metavar="TEXT", default=QUESTION, help="The question that the run answers, for its page.")
 @click.option("--private", is_flag=True, help="Publish no texts, tokens or arguments of this run.")
 @click.option("--interactive", is_flag=True, help="Give the program the keyboard and Ctrl-C.")
 @click.option("--attach", is_flag=True, help="Preload the tracer: for a llama.cpp without hooks (Linux).")
@@ -81,13 +81,13 @@ def command(
     attach: bool,
     llama_cpp: str | None,
 ) -> int:
-    """Run the program, print the verdict and where the run lies.
+    """Run the program; print the verdict and the folder of the run.
 
-    Raises EnvironmentFailure when the program failed; its run is stored nevertheless.
+    Raises EnvironmentFailure when the program failed; the run is stored nevertheless.
     """
     program: tuple[str, ...] = ctx.meta.get(PROGRAM, ())
     if not program:
-        raise SettingsError("exec: name the program behind --, as in: tracegen exec NAME -- llama-server -m FILE")
+        raise SettingsError("exec: name the program after --, as in: tracegen exec NAME -- llama-server -m FILE")
     _check_window(after, for_s, passes, limit)
     from tracegen.progress import Progress
     from tracegen.publishing import privacy
@@ -96,27 +96,27 @@ def command(
     from tracegen.settings import check_name
 
     if mlock_gb is not None and not KEYS["mlock_gb"].holds(mlock_gb):
-        raise SettingsError(f"--mlock-gb: is {mlock_gb}; give {KEYS['mlock_gb'].allowed}")
-    asked = Observation(
+        raise SettingsError(f"--mlock-gb: is {mlock_gb}; must be {KEYS['mlock_gb'].allowed}")
+    observation = Observation(
         check_name(name), program, question, after, for_s, passes, limit,
         private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, mlock_gb,
     )  # fmt: skip
-    if (EXPERIMENTS / asked.name / "experiment.toml").is_file():
-        print(f"{EXPERIMENTS / asked.name} has an experiment.toml; the run of this program goes beside its runs")
-    made = observe(asked, EXPERIMENTS / name, Progress(), llama_cpp)
-    found, status = print_stored(made), made.facts["exit_status"]
-    if status and not made.facts.get("stopped", False):
-        raise EnvironmentFailure(f"{program[0]}: exit status {status}, after it was recorded; the run is stored")
-    return found
+    if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
+        print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")
+    run = observe(observation, EXPERIMENTS / name, Progress(), llama_cpp)
+    code, status = print_stored(run), run.facts["exit_status"]
+    if status and not run.facts.get("stopped", False):
+        raise EnvironmentFailure(f"{program[0]}: ended with exit status {status}; its run is stored, see its output")
+    return code
 
 
 def _check_window(after: float | None, for_s: float | None, passes: str | None, limit: int) -> None:
     for option, value in (("--after", after), ("--for", for_s)):
         if value is not None and not (math.isfinite(value) and 0 <= value <= 1e9):
-            raise SettingsError(f"{option}: is {value}; give seconds, 0 or more")
+            raise SettingsError(f"{option}: is {value}; must be seconds, 0 or more")
     if limit < 1:
-        raise SettingsError(f"--limit: is {limit}; give bytes, 1 or more")
+        raise SettingsError(f"--limit: is {limit}; must be bytes, 1 or more")
     if passes is not None:
         match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", passes)
         if match is None or int(match[2] or match[1]) < int(match[1]) or (not match[2] and int(match[1]) == 0):
-            raise SettingsError(f"--passes: is {passes!r}; give how many, or FIRST-LAST")
+            raise SettingsError(f"--passes: is {passes!r}; must be a number of passes, or FIRST-LAST")

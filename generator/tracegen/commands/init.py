@@ -1,4 +1,4 @@
-"""`tracegen init`: a project with settings, journal, experiment and the recipe that publishes its site."""
+"""`tracegen init`: begins a project with settings, journal, an experiment and a workflow that publishes the site."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from tracegen.errors import SettingsError
 WHAT: Mapping[str, str] = {
     "mkdocs.yml": "the settings of the site",
     "journal/index.md": "the front page of the journal",
-    "journal/DATE-first-entry.md": "an entry, which says how to refer to what is published",
+    "journal/DATE-first-entry.md": "an entry, which explains how to refer to versions",
     "experiments/first-look/experiment.toml": "an experiment",
-    ".gitignore": "what git leaves out: runs and what is built",
+    ".gitignore": "what git ignores: runs and the built site",
     ".github/workflows/site.yml": "builds the site for GitHub Pages, after each push",
 }
 
 
 @click.command("init", cls=Command, help=VERBS["init"])
 @click.argument(
-    "folder", metavar="[DIR]", default=Path(), type=PATH, help="The folder of the project; without it, this one."
+    "folder", metavar="[DIR]", default=Path(), type=PATH, help="The folder of the project (default: this one)."
 )
 def command(folder: Path) -> int:
-    """Write the files, say which, and what to do next."""
-    made = contents(folder.absolute().name, date.today())
-    taken = [name for name in made if (folder / name).exists() or (folder / name).is_symlink()]
+    """Write the files of a new project; print their names and the next commands."""
+    texts = contents(folder.absolute().name, date.today())
+    taken = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
     if taken:
-        raise SettingsError(f"{folder}: has {', '.join(taken)} already; nothing was written. Choose another folder")
-    _write(folder, made)
-    for name, what in zip(made, WHAT.values(), strict=True):
+        raise SettingsError(f"{folder}: has {', '.join(taken)} already, so nothing was written; choose another folder")
+    _write(folder, texts)
+    for name, what in zip(texts, WHAT.values(), strict=True):
         print(f"wrote {visible(str(folder / name))}: {what}")
     go = "" if folder.absolute() == Path.cwd() else f"  cd {shlex.quote(visible(str(folder)))}\n"
     print(
         f"Next:\n{go}"
-        "  tracegen run first-look                         # the first time it builds llama.cpp, some minutes\n"
+        "  tracegen run first-look                         # first builds llama.cpp, which takes some minutes\n"
         '  tracegen publish first-look -m "A first look"   # as first-look@v1, which can be cited\n'
-        "  tracegen serve                                  # the site, built anew when something changes"
+        "  tracegen serve                                  # the site, rebuilt when something changes"
     )
     return 0
 
 
 def contents(name: str, today: date) -> dict[str, str]:
-    """Every file of a new project called `name`, by its path."""
+    """Path -> text of each file of a new project called `name`."""
     from tracegen.resources import default_config, folder, package_version
 
     def template(file: str) -> str:
@@ -68,11 +68,11 @@ def contents(name: str, today: date) -> dict[str, str]:
     return dict(zip((path.replace("DATE", today.isoformat()) for path in WHAT), parts, strict=True))
 
 
-def _write(folder: Path, made: Mapping[str, str]) -> None:
-    """Write all of them; when one cannot be written, take those back that were. Nothing is written over."""
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write all files; when one fails, delete those that were written. Existing files are not overwritten."""
     written: list[Path] = []
     try:
-        for name, text in made.items():
+        for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:

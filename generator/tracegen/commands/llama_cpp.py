@@ -1,4 +1,4 @@
-"""`tracegen llama-cpp`: build the pinned llama.cpp; hook a source tree of your own, look at it, build it."""
+"""`tracegen llama-cpp`: builds the pinned llama.cpp; hooks, checks and builds a source tree of the user."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tracegen.resources import folder
 
 @click.group("llama-cpp", cls=Group, help=VERBS["llama-cpp"], context_settings=dict(CONTEXT))
 def command() -> None:
-    """Nothing by itself: hook, build or path."""
+    """The group of hook, build and path."""
 
 
 @command.command("hook", cls=Command, exclusive=(("check", "reverse"),))
 @click.argument("tree", metavar="DIR", type=PATH, help="A source tree of llama.cpp, or one with its ggml.")
-@click.option("--check", is_flag=True, help="Change nothing, and say what would change.")
-@click.option("--reverse", is_flag=True, help="Take the hooks out, byte for byte.")
+@click.option("--check", is_flag=True, help="Change nothing, and print what would change.")
+@click.option("--reverse", is_flag=True, help="Remove the hooks, and restore the files byte for byte.")
 def hook(tree: Path, check: bool, reverse: bool) -> int:
-    """Put the hooks into a source tree, all or none; where they are, bring them up to date.
+    """Insert the hooks into a source tree, all or none, or update the hooks in it.
 
-    With --check the exit code tells how the tree stands: 0 when it is hooked with these hooks, 1 when hooking would
-    change it, 2 when it cannot be hooked.
+    With --check the exit code is 0 when the tree has these hooks, 1 when hooking would change it, 2 when it cannot be
+    hooked.
     """
     plan = plan_reverse(tree) if reverse else plan_hooks(tree, folder("native"))
     if check:
@@ -39,7 +39,7 @@ def hook(tree: Path, check: bool, reverse: bool) -> int:
         print(_changes(plan, "would change"), end="")
         return 1 if plan.changes else 0
     carry_out(plan)
-    print(f"{plan.tree}: {'the hooks are out' if reverse else _done(plan)}")
+    print(f"{plan.tree}: {'the hooks are removed' if reverse else _done(plan)}")
     print(_changes(plan, "changed"), end="")
     if not reverse:
         print(_next(plan))
@@ -47,10 +47,10 @@ def hook(tree: Path, check: bool, reverse: bool) -> int:
 
 
 def _built(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of `build` and `path`."""
+    """Add the options of `build` and `path` to a function."""
     for option in (
         click.option("--target", metavar="PROGRAM", default=TARGET, show_default=True, help="The program to build."),
-        click.option("--plain", is_flag=True, help="Without hooks: what the tracer is compared with."),
+        click.option("--plain", is_flag=True, help="Build without hooks, to compare with."),
         click.option("--source", metavar="DIR", type=PATH, help="A hooked tree of your own."),
     ):
         function = option(function)
@@ -70,9 +70,9 @@ def build(source: Path | None, plain: bool, target: str) -> int:
 
 @command.command("path", cls=Command, exclusive=(("source", "plain"),))
 @_built
-def path(**given: Any) -> int:
-    """Print the folder of the programs; it builds them when they are not in the cache, as build does."""
-    return int(build.callback(**given))  # type: ignore[misc]
+def path(**options: Any) -> int:
+    """Print the folder of the programs; build them when they are not in the cache, as build does."""
+    return int(build.callback(**options))  # type: ignore[misc]
 
 
 def _done(plan: Plan) -> str:
@@ -88,17 +88,17 @@ def _state(plan: Plan) -> str:
 
 
 def _changes(plan: Plan, verb: str) -> str:
-    """A line for each file of llama.cpp, one for all that are tracegen's."""
+    """One line for each changed file of llama.cpp, and one line for all files of tracegen."""
     net = [change for change in plan.net() if change.before != change.after]
     theirs = [change for change in net if not change.own]
     lines = [f"  {verb}: {change.file} ({change.n_lines:+d} lines)" for change in theirs]
     ours = len(net) - len(theirs)
     if ours:
-        lines.append(f"  {verb}: {ours} files of tracegen's ({SOURCES}, {HEADER})")
+        lines.append(f"  {verb}: {ours} files of tracegen ({SOURCES}, {HEADER})")
     return "".join(f"{line}\n" for line in lines)
 
 
-_PLAIN = "; it has a ggml and no llama.cpp, so no loads, contexts or tokens are recorded"
+_PLAIN = "; it has a ggml but no llama.cpp, so no loads, contexts or tokens are recorded"
 
 
 def _next(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""`tracegen model`: write a demo model with random weights."""
+"""`tracegen model`: writes a demo model with random weights."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ from tracegen.model import DEMO_DTYPES, DEMO_MODELS
 @click.option(
     "--seed", type=WHOLE, metavar="N", default=1, show_default=True, help="The same seed gives the same bytes."
 )
-@click.option(
-    "--dtype", type=Choice(DEMO_DTYPES), help="Type of the weights; without it, the one that belongs to the kind."
-)
+@click.option("--dtype", type=Choice(DEMO_DTYPES), help="Type of the weights (default: that of the kind).")
 @click.option("--split", is_flag=True, help="Write two files: NAME-00001-of-00002.gguf and NAME-00002-of-00002.gguf.")
 def command(kind: str, out: Path, seed: int, dtype: str | None, split: bool) -> int:
-    """Write the model and print the files made."""
+    """Write the model, and print its files."""
     if out.suffix != ".gguf":
         raise SettingsError(f"{out}: a model file is called NAME.gguf; change the name")
     from tracegen.demo.models import split_paths, write_demo_model

@@ -1,4 +1,4 @@
-"""`tracegen publish`: freeze a run as a version that can be cited."""
+"""`tracegen publish`: freezes a run as a version that can be cited, or withdraws a version."""
 
 from __future__ import annotations
 
@@ -38,25 +38,27 @@ VERSION = Converted("version", _number)
 @click.argument(
     "experiment", metavar="NAME", shell_complete=run_names, help="The experiment, its folder, or NAME/run-003."
 )
-@click.argument("runs", metavar="[RUN]", nargs=-1, help="Number of the run; without it, the newest.")
-@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is published or withdrawn.")
+@click.argument("runs", metavar="[RUN]", nargs=-1, help="Number of the run (default: the newest).")
+@click.option(
+    "-m", "--message", metavar="WHY", required=True, help="Why the run is published, or the version withdrawn."
+)
 @click.option("--withdraw", metavar="N", type=VERSION, help="Publish nothing, and mark version N as withdrawn.")
 @click.option("--successor", metavar="M", type=VERSION, help="With --withdraw: the version to use instead.")
-@click.option("--again", is_flag=True, help="Publish a run that a version holds already, or withdraw once more.")
+@click.option("--again", is_flag=True, help="Publish a run that is published already, or withdraw a withdrawn version.")
 def command(
     experiment: str, runs: tuple[str, ...], message: str, withdraw: int | None, successor: int | None, again: bool
 ) -> int:
     """Publish or withdraw, and print the citation and the folder."""
-    name, named = address.split_run(experiment)  # as pages and commands name a run
+    name, named = address.split_run(experiment)
     folder = _experiment_folder(name)
     now = datetime.now(UTC)
     if successor is not None and withdraw is None:
-        raise SettingsError("--successor is allowed together with --withdraw only")
+        raise SettingsError("--successor: is allowed only with --withdraw; add it, or leave --successor out")
     if withdraw is not None:
         if runs or named:
-            raise SettingsError("--withdraw takes a version and no runs")
+            raise SettingsError("--withdraw: takes a version and no runs; leave the run out")
         publish.withdraw(folder, withdraw, message, successor, now, again=again)
-        print(f"{folder.name}@v{withdraw} is marked as withdrawn; its pages stay. The next `tracegen build` says so.")
+        print(f"{folder.name}@v{withdraw} is withdrawn. Its pages stay, and say so after the next `tracegen build`.")
         return 0
     chosen = _chosen_run(folder, [*([named] if named else []), *runs])
     print_published(folder, chosen, message, now, again=again)
@@ -68,9 +70,9 @@ def print_published(
 ) -> None:
     """Publish a run, and print what becomes public, the citation and the folder."""
     now = now or datetime.now(UTC)
-    if privacy.asked_for(folder):  # also when that was written after the run
+    if privacy.asked_for(folder):  # also when the setting was added after the run
         chosen = privacy.made_private(chosen)
-    publish.plan_version(folder, chosen, message, now, again=again)  # refuses before anything is printed
+    publish.plan_version(folder, chosen, message, now, again=again)  # raises before anything is printed
     print("This becomes public:")
     for line in privacy.public_summary(chosen):
         print(f"  {_CONTROL.sub('�', line)}")
@@ -81,8 +83,8 @@ def print_published(
 
 
 def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:
-    """Render a stored run in its public form and freeze it; `tracegen run --publish` does the same."""
-    from tracegen.pages.render import render_report  # loads altair
+    """Render a stored run in its public form, and freeze it as a version."""
+    from tracegen.pages.render import render_report  # imports altair, which loads slowly
 
     assert chosen.folder is not None
     known = privacy.this_machine()
@@ -99,12 +101,12 @@ def _experiment_folder(name: str) -> Path:
     for folder in (Path("experiments") / name, Path(name)):
         if folder.is_dir():
             return folder.resolve()
-    raise SettingsError(f"{name}: no such experiment; looked for experiments/{name} and {name}")
+    raise SettingsError(f"{name}: there is no such experiment: neither experiments/{name} nor {name} is a folder")
 
 
 def _chosen_run(folder: Path, numbers: list[str]) -> Run:
     if len(numbers) > 1:
-        raise SettingsError(f"{len(numbers)} runs were named; a version is made of exactly one run for now")
+        raise SettingsError(f"{len(numbers)} runs were named, but a version is made of one run; name one")
     runs = {int(path.name): path for path in store.run_folders(folder)}
     if not runs:
         raise SettingsError(f"{folder}: has no run yet; `tracegen run` or `tracegen exec` records one")
@@ -113,6 +115,6 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
         number = address.run_number(numbers[0])
         if number not in runs:
             there = ", ".join(f"{known:03d}" for known in sorted(runs))
-            raise SettingsError(f"{folder.name} has no run {numbers[0]!r}; there are: {there}")
+            raise SettingsError(f"{folder.name}: has no run {numbers[0]!r}; its runs are {there}")
         wanted = number
     return store.read_run(runs[wanted])

@@ -1,4 +1,4 @@
-"""`tracegen read`: make a run's tables and checks anew from its evidence."""
+"""`tracegen read`: makes the tables and checks of a run anew from its evidence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tracegen.commands import VERBS
     "run", metavar="RUN", shell_complete=run_names, help="Folder of a run, or NAME/run-003, or NAME for its newest run."
 )
 def command(run: str) -> int:
-    """Read, and say what the checks now are."""
+    """Read the evidence, and print the new verdict."""
     from tracegen.folders import run_folder
     from tracegen.runs.recording import read_again
 
-    made = read_again(run_folder(run))
-    print(f"{made.folder}: tables made anew; {made.verdict}")
+    stored = read_again(run_folder(run))
+    print(f"{stored.folder}: tables made anew; {stored.verdict}")
     return 0

@@ -1,4 +1,4 @@
-"""`tracegen sample`: the site of the published sample run, without compiler or llama.cpp."""
+"""`tracegen sample`: builds the site of the published sample run; needs no compiler and no llama.cpp."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FOLDER = Path("tracegen-sample")
     metavar="[FOLDER]",
     default=FOLDER,
     type=PATH,
-    help=f"The folder to make; without it, {FOLDER}.",
+    help=f"The folder to make (default {FOLDER}).",
 )
 def command(folder: Path) -> int:
-    """Copy the project, build it, print the file to open."""
+    """Copy the sample project, build its site, and print the file to open."""
     from tracegen.resources import sample_project
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SettingsError(f"{folder}: is not an empty folder; give one that is new")
+        raise SettingsError(f"{folder}: is not an empty folder; name a new one")
     for name, source in sample_project().items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def command(folder: Path) -> int:
                 shutil.copytree(source, place)
             else:
                 shutil.copyfile(source, place)
-        except shutil.Error as error:  # of a whole tree: a list of (from, to, why)
+        except shutil.Error as error:  # from copytree, with a list of (source, target, reason)
             _, to, why = error.args[0][0]
             raise EnvironmentFailure(f"{to}: cannot be written: {why}") from error
     print(build_site(folder / "mkdocs.yml"))

@@ -1,4 +1,4 @@
-"""`tracegen serve`: show the site while it is written; runs, settings, journal and templates are watched."""
+"""`tracegen serve`: serves the site, and rebuilds it when runs, settings, journal or templates change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(config: Path | None, address: str, open_: bool) -> int:
     """Serve until interrupted."""
     host, colon, port = address.rpartition(":")
     if not host or not colon or not port.isdigit() or int(port) > 65535:
-        raise SettingsError(f"--address {address!r}: write HOST:PORT, for example 127.0.0.1:8000")
+        raise SettingsError(f"--address: is {address!r}; write HOST:PORT, for example 127.0.0.1:8000")
     with mkdocs_errors():
         from mkdocs.commands.serve import serve
 
@@ -33,5 +33,7 @@ def command(config: Path | None, address: str, open_: bool) -> int:
         try:
             serve(config_file=str(file), dev_addr=address, open_in_browser=open_)
         except OSError as error:
-            raise EnvironmentFailure(f"{address}: cannot listen there: {error.strerror or error}") from error
+            raise EnvironmentFailure(
+                f"{address}: cannot listen there: {error.strerror or error}; choose another --address"
+            ) from error
     return 0

@@ -1,4 +1,4 @@
-"""`tracegen show`: the key figures of a run in the terminal, or its ops, buffers, checks."""
+"""`tracegen show`: prints the key figures of a run, or its ops, buffers, tables or checks."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from tracegen.model import Run
 
 EPILOG = (
-    "JSON holds plain numbers, not rounded; the unit stands in the name: _ns (nanoseconds), _bytes, _share (of 1), "
-    "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. What a check found, "
-    "and its limit, are quoted in its words. What was not asked for (repetition, mlock, memory_limit) is absent."
+    "JSON holds plain numbers, not rounded, with the unit in the name: _ns (nanoseconds), _bytes, _share (of 1), "
+    "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. The finding and the "
+    "limit of a check are text. repetition, mlock and memory_limit are absent when they were not set."
 )
 EXAMPLES = ("tracegen show first-look", "tracegen show first-look/run-003 --ops --pass 4", "tracegen show quick --json")
 LIMIT = 50
 PER_TOKEN = "_bytes_per_token"  # after the name of a kind of memory
-# What is read of a run, for the key figures and for the ops: half of the time goes into tables.
+# The tables that key figures and ops need. Reading all would take twice as long.
 OVERVIEW = (
     "files", "passes", "graph_nodes", "graph_edges", "ops", "spans", "placements", "touches", "tensors", "buffers",
 )  # fmt: skip
@@ -53,37 +53,40 @@ def _at_least_one(text: str) -> int:
 @click.argument(
     "run", metavar="RUN", shell_complete=run_names, help="Folder of a run, or NAME/run-003, or NAME for its newest run."
 )
-@click.option("--stats", is_flag=True, help="Print the rows of every table, and what the trace says of itself.")
+@click.option("--stats", is_flag=True, help="Print the number of rows of every table, and the facts of the trace.")
 @click.option("--verify", is_flag=True, help="Hash every file of the run, and list all checks.")
 @click.option("--ops", is_flag=True, help="Print the ops, in order of execution.")
 @click.option("--buffers", is_flag=True, help="Print the runtime buffers, largest first.")
 @click.option(
-    "--limit", type=Converted("rows", _at_least_one), metavar="N", help=f"With --ops: N rows at most; else {LIMIT}."
+    "--limit",
+    type=Converted("rows", _at_least_one),
+    metavar="N",
+    help=f"With --ops: print at most N rows (default {LIMIT}).",
 )
-@click.option("--pass", "pass_id", type=WHOLE, metavar="K", help="With --ops: pass K alone.")
+@click.option("--pass", "pass_id", type=WHOLE, metavar="K", help="With --ops: only pass K.")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON, in numbers.")
 def command(
     run: str, stats: bool, verify: bool, ops: bool, buffers: bool, limit: int | None, pass_id: int | None, as_json: bool
 ) -> int:
-    """Print what was asked for."""
+    """Print the part of the run that the options choose."""
     for option, value in (("--limit", limit), ("--pass", pass_id)):
         if value is not None and not ops:
-            raise SettingsError(f"{option} is allowed together with --ops only")
+            raise SettingsError(f"{option}: is allowed only with --ops; add it")
     from tracegen import store
     from tracegen.folders import run_folder
 
     folder = run_folder(run)
-    made = store.read_run(folder)
+    stored = store.read_run(folder)
     if verify:
-        return _verify(folder, made, as_json)
+        return _verify(folder, stored, as_json)
     if stats:
-        _print_stats(made, store.read_tables(folder / "tables"), as_json)
+        _print_stats(stored, store.read_tables(folder / "tables"), as_json)
     elif buffers:
         _print_table(_largest_first(store.read_tables(folder / "tables", ("buffers",))["buffers"]), as_json)
     elif ops:
         _print_ops(store.read_tables(folder / "tables", OVERVIEW), pass_id, limit or LIMIT, as_json)
     else:
-        figures = _figures_of(folder, made)
+        figures = _figures_of(folder, stored)
         _print_pairs(_overview(figures), figures, as_json)
     return 0
 
@@ -107,42 +110,42 @@ def _print_ops(tables: Tables, pass_id: int | None, limit: int, as_json: bool) -
         print(f"{len(shown):,} of {len(rows):,} ops; --limit N prints more", file=sys.stderr)
 
 
-def _print_stats(made: Run, tables: Tables, as_json: bool) -> None:
-    rows, trace = {name: len(table) for name, table in tables.items()}, made.facts["trace"]
+def _print_stats(run: Run, tables: Tables, as_json: bool) -> None:
+    rows, trace = {name: len(table) for name, table in tables.items()}, run.facts["trace"]
     _print_pairs({**_named("rows of", rows), **_named("trace", trace)}, {"rows": rows, "trace": trace}, as_json)
 
 
 def _largest_first(buffers: pd.DataFrame) -> pd.DataFrame:
-    """Begin and end of a buffer side by side; those of size 0 come last."""
+    """The rows of `buffers`, largest buffer first; begin and end of a buffer follow each other."""
     return buffers.sort_values(["size_bytes", "buffer_id", "time_ns"], ascending=[False, True, True])
 
 
 def _known_pass(tables: Tables, pass_id: int) -> int:
     last = len(tables["passes"]) - 1
     if not 0 <= pass_id <= last:
-        raise SettingsError(f"--pass {pass_id}: this run has the passes 0 to {last}")
+        raise SettingsError(f"--pass: is {pass_id}; this run has the passes 0 to {last}")
     return pass_id
 
 
-def _verify(folder: Path, made: Run, as_json: bool) -> int:
+def _verify(folder: Path, run: Run, as_json: bool) -> int:
     from tracegen import store
 
     store.verify_run(folder)
     if as_json:
-        print(json.dumps([asdict(check) for check in made.checks], indent=1))
+        print(json.dumps([asdict(check) for check in run.checks], indent=1))
     else:
-        for check in made.checks:
+        for check in run.checks:
             print(f"{check.state:11}  {check.title}: {visible(check.found)} (limit: {check.limit})")
-        print(f"every file of {folder} is as it was written; {made.verdict}")
-    return 1 if made.verdict == "not usable" else 0
+        print(f"every file of {folder} is as it was written; {run.verdict}")
+    return 1 if run.verdict == "not usable" else 0
 
 
 def _named(group: str, values: Mapping[str, object]) -> dict[str, object]:
     return {f"{group} {key}": value for key, value in values.items()}
 
 
-def _figures(made: Run, tables: Tables) -> dict[str, Any]:
-    """Key figures as plain numbers, None when not recorded; load and warm-up are outside all of them."""
+def _figures(run: Run, tables: Tables) -> dict[str, Any]:
+    """The key figures as plain numbers, None when not recorded. All leave out load and warm-up."""
     from tracegen.analysis.accesses import accesses, placed, ranges, unseen
     from tracegen.analysis.buffers import total_peak
     from tracegen.analysis.operations import op_rows
@@ -153,15 +156,17 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
     rows = placed(tables, ids)
     ops = op_rows(tables, ids, accessed=accesses(tables, rows=rows))
     summary = summarise(tables, ops, ranges(tables, rows=rows), unseen(tables, rows=rows))
-    models = [made.facts["model"], *(made.facts.get("more_models") or ())]
-    told = [{key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")} for model in models]
+    models = [run.facts["model"], *(run.facts.get("more_models") or ())]
+    described = [
+        {key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")} for model in models
+    ]
     return {
-        "run": f"{made.experiment}/{made.name}",
-        "model": told[0],
-        "more_models": told[1:],
+        "run": f"{run.experiment}/{run.name}",
+        "model": described[0],
+        "more_models": described[1:],
         "passes": _kinds(tables),
-        "skipped_passes": made.facts["trace"].get("skipped_passes") or 0,
-        "interrupted": bool(made.facts.get("stopped")),
+        "skipped_passes": run.facts["trace"].get("skipped_passes") or 0,
+        "interrupted": bool(run.facts.get("stopped")),
         "read_bytes": summary.read_bytes,
         "prompt_tokens": summary.prompt_tokens,
         "prompt_ns": summary.prompt_ns,
@@ -176,16 +181,16 @@ def _figures(made: Run, tables: Tables) -> dict[str, Any]:
         "touched_share": summary.touched_share,
         "time_by_op_ns": _time_by_op(ops),
         "peak_buffer_bytes": total_peak(tables),
-        "tracing_cost_share": made.facts["trace"].get("overhead_share"),
-        **({"repetition": series} if (series := made.facts.get("repetition")) else {}),
-        **{key: found for key in ("mlock", "memory_limit") if (found := made.facts.get("conditions", {}).get(key))},
-        "verdict": made.verdict,
-        "checks": [asdict(check) for check in made.checks if check.state in ("failed", "warning")],
+        "tracing_cost_share": run.facts["trace"].get("overhead_share"),
+        **({"repetition": series} if (series := run.facts.get("repetition")) else {}),
+        **{key: facts for key in ("mlock", "memory_limit") if (facts := run.facts.get("conditions", {}).get(key))},
+        "verdict": run.verdict,
+        "checks": [asdict(check) for check in run.checks if check.state in ("failed", "warning")],
     }
 
 
 def _kinds(tables: Tables) -> dict[str, int]:
-    """How many passes there are of each kind."""
+    """Kind -> number of passes."""
     kinds = tables["passes"]["kind"].astype("object").fillna("of no known kind")
     return {str(kind): int(n) for kind, n in kinds.value_counts().items()}
 
@@ -198,7 +203,7 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         "run": figures["run"],
         **({"repetition": _repetition(series)} if (series := figures.get("repetition")) else {}),
         "model": _model(figures["model"]),
-        **{f"model {number}": _model(one) for number, one in enumerate(more, 2)},
+        **{f"model {number}": _model(model) for number, model in enumerate(more, 2)},
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
         **({"window": f"{n} passes outside it were not recorded"} if (n := figures["skipped_passes"]) else {}),
         **({"ended": "interrupted, after its trace was closed"} if figures["interrupted"] else {}),
@@ -218,8 +223,8 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
             if ns
         },
         "peak of buffers": _mib(figures["peak_buffer_bytes"]),
-        **({"locked beside it": _mib(found["locked_bytes"])} if (found := figures.get("mlock")) else {}),
-        **({"memory limit": _limit(found)} if (found := figures.get("memory_limit")) else {}),
+        **({"locked beside it": _mib(memory["locked_bytes"])} if (memory := figures.get("mlock")) else {}),
+        **({"memory limit": _limit(memory)} if (memory := figures.get("memory_limit")) else {}),
         "tracing cost": _percent(figures["tracing_cost_share"]),
         "verdict": figures["verdict"],
         **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
@@ -227,7 +232,7 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _model(model: Mapping[str, Any]) -> str | None:
-    """`moe.gguf, llama, 26.3 MiB (random weights)`."""
+    """A model in words: `moe.gguf, llama, 26.3 MiB (random weights)`."""
     if model["file"] is None:
         return None
     weights = " (random weights)" if model["random_weights"] else ""
@@ -235,15 +240,15 @@ def _model(model: Mapping[str, Any]) -> str | None:
 
 
 def _repetition(series: Mapping[str, Any]) -> str:
-    """`2 of 5; the first is run-003`."""
+    """The place in a series, in words: `2 of 5; the first is run-003`."""
     return f"{series['number']} of {series['of']}; the first is {series['first_run']}"
 
 
-def _limit(found: Mapping[str, Any]) -> str:
-    """`4096.000 MiB, peak 4095.996 MiB, reached 17 times`."""
-    peak, times = _mib(found["peak_bytes"]) or "not recorded", found["times_reached"]
+def _limit(limit: Mapping[str, Any]) -> str:
+    """A memory limit in words: `4096.000 MiB, peak 4095.996 MiB, reached 17 times`."""
+    peak, times = _mib(limit["peak_bytes"]) or "not recorded", limit["times_reached"]
     reached = "not recorded how often it was reached" if times is None else f"reached {times} times"
-    return f"{_mib(found['limit_bytes'])}, peak {peak}, {reached}"
+    return f"{_mib(limit['limit_bytes'])}, peak {peak}, {reached}"
 
 
 def _rate(tokens: int | None, rate: float | None) -> str | None:

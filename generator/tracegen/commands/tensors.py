@@ -1,4 +1,4 @@
-"""`tracegen tensors`: where every tensor of a GGUF file lies."""
+"""`tracegen tensors`: lists the tensors of a GGUF file with their offsets."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.command("tensors", cls=Command, help=VERBS["tensors"], exclusive=(("as_csv", "as_json"),))
-@click.argument("file", metavar="FILE", type=PATH, help="The model; any file of a split one.")
+@click.argument("file", metavar="FILE", type=PATH, help="The model; of a split model, any of its files.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def command(file: Path, as_csv: bool, as_json: bool) -> int:
-    """Print the tensors in the form asked for."""
+    """Print the tensors as text, CSV or JSON."""
     from tracegen.readers.gguf.file import read_model
 
     model = read_model(file)
@@ -45,14 +45,14 @@ def _as_json(model: Model) -> str:
 
 
 def _listing(model: Model) -> pd.DataFrame:
-    """The table `tensors` with the file's name in the place of its number."""
+    """The table `tensors` with file names instead of file numbers."""
     table = model.tensors.copy()
     table["file"] = table["file"].map(model.files.set_index("file")["path"])
     return table
 
 
 def _as_text(model: Model) -> str:
-    """The tensors in columns, then a sum for each component."""
+    """The tensors as aligned columns, then the sums by component."""
     tensors = model.tensors
     shapes = tensors[["ne0", "ne1", "ne2", "ne3"]].itertuples(index=False)
     columns = {
@@ -75,8 +75,8 @@ def _as_text(model: Model) -> str:
 def _title(model: Model) -> str:
     facts = [model.architecture, model.name, *(("random weights",) if model.random_weights else ())]
     counts = ((model.n_layers, "layers"), (model.n_experts, "experts"), (model.n_experts_used, "used"))
-    told = [_escaped(fact) for fact in facts if fact] + [f"{n} {what}" for n, what in counts if n is not None]
-    return " · ".join([*told, f"{len(model.tensors)} tensors"])
+    words = [_escaped(fact) for fact in facts if fact] + [f"{n} {what}" for n, what in counts if n is not None]
+    return " · ".join([*words, f"{len(model.tensors)} tensors"])
 
 
 def _files(model: Model) -> list[str]:
@@ -98,15 +98,15 @@ def _summary(tensors: pd.DataFrame) -> list[str]:
 
 
 def _shape(sizes: tuple[int, ...]) -> str:
-    """`256 × 512`: ggml's order, trailing ones left out."""
-    kept = len(sizes)
-    while kept > 1 and sizes[kept - 1] == 1:
-        kept -= 1
-    return " × ".join(map(str, sizes[:kept]))
+    """A shape in ggml's order, without trailing ones: `256 × 512`."""
+    n_dims = len(sizes)
+    while n_dims > 1 and sizes[n_dims - 1] == 1:
+        n_dims -= 1
+    return " × ".join(map(str, sizes[:n_dims]))
 
 
 def _aligned(columns: dict[str, object], right: tuple[str, ...]) -> list[str]:
-    """Columns of equal width; numbers to the right."""
+    """The lines of a table with columns of equal width; those in `right` are aligned to the right."""
     cells = {name: [name, *map(str, values)] for name, values in columns.items()}  # type: ignore[call-overload]
     padded = []
     for name, texts in cells.items():
@@ -116,5 +116,5 @@ def _aligned(columns: dict[str, object], right: tuple[str, ...]) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """The text with what could steer a terminal written as an escape."""
+    """The text with control and format characters escaped, so that it cannot control a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
