@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_OF_RUNS = re.compile(r"run-[0-9]+|v[0-9]+")
+_RESERVED = re.compile(r"run-[0-9]+|v[0-9]+")
 _RUN = re.compile(r"(?P<experiment>.+?)/(?:runs/(?=[0-9])|(?=run-))(?P<run>[^\s/]+)/?")
 _VERSION = re.compile(r"(?P<experiment>.+)(?:@v|/versions/v?)(?P<number>[0-9]+)/?")
 _NUMBER = re.compile(r"(?:run-)?([0-9]{1,9})")
@@ -29,7 +29,7 @@ def name_problem(name: str) -> str:
     """Why an experiment cannot have this name; an empty text when it can."""
     if not _NAME.fullmatch(name):
         return f"{name!r}; allowed are 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit"
-    if _OF_RUNS.fullmatch(name):
+    if _RESERVED.fullmatch(name):
         return f"{name!r} is reserved for runs and versions; choose another name"
     return ""
 

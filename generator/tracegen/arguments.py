@@ -168,7 +168,7 @@ def explain(error: click.UsageError) -> str:
         case click.exceptions.NoSuchCommand():
             return f"argument COMMAND: invalid choice: {error.command_name!r}{_verbs(error.ctx)}"
         case click.NoSuchOption():
-            near = _meant(error, [name for param in known for name in param.opts])
+            near = _suggestions(error, [name for param in known for name in param.opts])
             return f"unrecognized arguments: {error.option_name}{f'; did you mean {near}?' if near else ''}"
         case click.MissingParameter():
             return f"the following arguments are required: {called(error.param) if error.param else error.param_hint}"
@@ -186,7 +186,7 @@ def _verbs(ctx: click.Context | None) -> str:
     return f" (choose from {', '.join(ctx.command.list_commands(ctx))})"
 
 
-def _meant(error: click.NoSuchOption, known: Sequence[str]) -> str:
+def _suggestions(error: click.NoSuchOption, known: Sequence[str]) -> str:
     """The options that begin with the unknown one, or else those with a similar name; joined by `or`."""
     begun = [name for name in known if len(error.option_name) > 2 and name.startswith(error.option_name)]
     return " or ".join(begun or error.possibilities or [])
@@ -194,14 +194,14 @@ def _meant(error: click.NoSuchOption, known: Sequence[str]) -> str:
 
 def experiment_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completions for a shell: the experiments here that begin with `incomplete`, or else files."""
-    return _offered(_folders("experiments"), incomplete)
+    return _completions(_folders("experiments"), incomplete)
 
 
 def run_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completions for a shell: the experiments here, and after a slash the runs of one."""
     name, slash, _ = incomplete.partition("/")
     runs = [f"{name}/run-{number}" for number in _folders(f"experiments/{name}/runs")] if slash else []
-    return _offered(runs or _folders("experiments"), incomplete)
+    return _completions(runs or _folders("experiments"), incomplete)
 
 
 def _folders(at: str) -> list[str]:
@@ -211,6 +211,6 @@ def _folders(at: str) -> list[str]:
         return []
 
 
-def _offered(names: Sequence[str], incomplete: str) -> list[CompletionItem]:
+def _completions(names: Sequence[str], incomplete: str) -> list[CompletionItem]:
     items = [CompletionItem(name) for name in names if name.startswith(incomplete) and name.isprintable()]
     return items or [CompletionItem(incomplete, type="file")]

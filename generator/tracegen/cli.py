@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     state: dict[str, bool] = {}
     try:
         with _terminable():
-            status = _completion() if COMPLETE in os.environ else _called(words, state)
+            status = _completion() if COMPLETE in os.environ else _run_command(words, state)
             sys.stdout.flush()
         return status
     except click.exceptions.Exit as stop:
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EnvironmentFailure.exit_code
 
 
-def _called(words: list[str], state: dict[str, bool]) -> int:
+def _run_command(words: list[str], state: dict[str, bool]) -> int:
     """Run the command in `words`. The option `--debug` sets `debug` in `state`."""
     with tracegen.make_context("tracegen", words, obj=state) as context:
         return int(tracegen.invoke(context) or 0)

@@ -137,7 +137,7 @@ def main(arguments: Sequence[str]) -> int:
     if not (root / "pyproject.toml").is_file():
         print(f"{root}: is no checkout of tracegen; run this from a checkout", file=sys.stderr)
         return SettingsError.exit_code
-    stale = {root / "docs" / name: text for name, text in pages().items() if _held(root / "docs" / name) != text}
+    stale = {root / "docs" / name: text for name, text in pages().items() if _text_of(root / "docs" / name) != text}
     for path, text in stale.items():
         if "--check" in arguments:
             print(f"{path}: is out of date; run python -m tracegen.docs")
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str]) -> int:
     return CheckError.exit_code if stale and "--check" in arguments else 0
 
 
-def _held(path: Path) -> str | None:
+def _text_of(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 

@@ -49,9 +49,9 @@ class Progress:
         about = f", about {_duration(left)} left" if done and spent > 2 else ""
         if self._terminal:
             rate = f", {_counted(done / spent, unit)}/s" if done and spent > 0 else ""
-            self._draw(done, total, f"{_of(done, total, unit)}{rate}{about}")
+            self._draw(done, total, f"{_amount(done, total, unit)}{rate}{about}")
         else:
-            self._write(f"{self._label}: {100 * done // total} % ({_of(done, total, unit)}){about}")
+            self._write(f"{self._label}: {100 * done // total} % ({_amount(done, total, unit)}){about}")
 
     def note(self, text: str) -> None:
         """Add `text` to the line that ends this step."""
@@ -76,7 +76,7 @@ class Progress:
         from rich.table import Table
         from rich.text import Text
 
-        console = self._console = self._console or self._made_console()
+        console = self._console = self._console or self._new_console()
         line = Table.grid(padding=(0, 1))
         for _ in range(4):
             line.add_column(no_wrap=True, overflow="ellipsis")
@@ -86,7 +86,7 @@ class Progress:
             console.print(line, end="", no_wrap=True, crop=True)
         self._write(captured.get().split("\n")[0].rstrip())
 
-    def _made_console(self) -> Console:
+    def _new_console(self) -> Console:
         from rich.console import Console
 
         return Console(file=self._stream, force_terminal=True, highlight=False)
@@ -101,7 +101,7 @@ class Progress:
             self._stream.flush()
 
 
-def _of(done: int, total: int, unit: str) -> str:
+def _amount(done: int, total: int, unit: str) -> str:
     """An amount in words: `120 of 300 files`, `8.0 of 26.3 MiB`."""
     if unit != BYTES:
         return f"{done} of {total} {unit}".rstrip()

@@ -36,7 +36,7 @@ def hash_files(paths: Sequence[Path], progress: Progress) -> list[str]:
     sizes = [0 if is_known else state.st_size for state, is_known in zip(states, known, strict=True)]
     hashes = []
     for i, (path, state) in enumerate(zip(paths, states, strict=True)):
-        read = partial(sha256_of_cold, done=partial(_tell, progress, sum(sizes[:i]), sum(sizes)))
+        read = partial(sha256_of_cold, done=partial(_show_progress, progress, sum(sizes[:i]), sum(sizes)))
         hashes.append(cache.sha256(path, state, read))
     if any(known):
         progress.note("the hash is known from before" if all(known) else "some hashes are known from before")
@@ -47,7 +47,7 @@ def hash_files(paths: Sequence[Path], progress: Progress) -> list[str]:
     return hashes
 
 
-def _tell(progress: Progress, before: int, total: int, done: int) -> None:
+def _show_progress(progress: Progress, before: int, total: int, done: int) -> None:
     progress.update(before + done, total, BYTES)
 
 
@@ -67,11 +67,11 @@ def sha256_of_cold(path: Path, done: Callable[[int], None] = lambda _: None) -> 
             residency_known = residency_is_known(path)
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead of the kernel: only pieces are read
             pieces = [(at, min(PIECE, size - at)) for at in range(0, size, PIECE)]
-            ahead = [_asked_for(fd, piece) for piece in pieces[:1]]
+            ahead = [_begin_read(fd, piece) for piece in pieces[:1]]
             for i, (at, length) in enumerate(pieces):
                 absent = ahead.pop()
-                ahead = [_asked_for(fd, piece) for piece in pieces[i + 1 : i + 2]]
-                digest.update(_whole(fd, at, length, path))
+                ahead = [_begin_read(fd, piece) for piece in pieces[i + 1 : i + 2]]
+                digest.update(_read_piece(fd, at, length, path))
                 if residency_known:
                     forget(fd, at, absent)
                 done(at + length)
@@ -82,14 +82,14 @@ def sha256_of_cold(path: Path, done: Callable[[int], None] = lambda _: None) -> 
     return digest.hexdigest()
 
 
-def _asked_for(fd: int, piece: tuple[int, int]) -> np.ndarray:
+def _begin_read(fd: int, piece: tuple[int, int]) -> np.ndarray:
     """Ask the kernel to begin reading a piece (byte, length); for each of its pages whether it was not in memory."""
     absent = ~resident_pages(fd, *piece)
     os.posix_fadvise(fd, *piece, os.POSIX_FADV_WILLNEED)
     return absent
 
 
-def _whole(fd: int, at: int, length: int, path: Path) -> bytearray:
+def _read_piece(fd: int, at: int, length: int, path: Path) -> bytearray:
     """The `length` bytes from byte `at` on. Raises EnvironmentFailure when the file ends before."""
     piece = bytearray(length)
     view, read = memoryview(piece), 0

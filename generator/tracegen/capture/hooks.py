@@ -62,7 +62,7 @@ def apply_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
             )
     placed = [(_place(file, lines, hook), hook) for hook in hooks if hook.file == file]
     for index, hook in sorted(placed, key=lambda pair: pair[0], reverse=True):
-        lines.insert(index, _like(hook.insert, lines[index - 1 if hook.after else index]))
+        lines.insert(index, _formatted(hook.insert, lines[index - 1 if hook.after else index]))
     return "\n".join(lines)
 
 
@@ -100,7 +100,7 @@ def _missing(file: str, wanted: Sequence[str], start: int) -> SettingsError:
     )
 
 
-def _like(insert: str, beside: str) -> str:
+def _formatted(insert: str, beside: str) -> str:
     """The line `insert` with the ending of the line `beside`, and with its indent unless `insert` has its own."""
     indent = "" if insert.startswith(" ") else beside[: len(beside) - len(beside.lstrip())]
     return indent + insert + ("\r" if beside.endswith("\r") else "")

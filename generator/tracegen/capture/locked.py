@@ -20,7 +20,9 @@ from tracegen.capture.cgroup import PROC, headroom_bytes
 from tracegen.errors import EnvironmentFailure, SettingsError
 
 GIB = 1 << 30
-MARGIN = 1 * GIB  # bytes that stay available for the program, the kernel and tracegen, so that the machine works on
+MARGIN = (
+    1 * GIB
+)  # bytes that stay available for the program, the kernel and tracegen, so that the machine keeps working
 _PIECE = 256 << 20  # bytes locked at a time; Ctrl-C is handled between two pieces
 _CAP_IPC_LOCK = 14  # <linux/capability.h>
 

@@ -61,12 +61,14 @@ def _default_config() -> Path:
     from tracegen.resources import default_config, folder
     from tracegen.store import write_text
 
-    at, journal = DEFAULT.parent, "../journal"
+    hidden, journal = DEFAULT.parent, "../journal"
     if not Path("journal").is_dir():
         front = (folder("templates") / "project" / "index.md").read_text(encoding="utf-8")
-        write_text(at / "journal" / "index.md", "".join(line for line in front.splitlines(True) if "DATE" not in line))
+        text = "".join(line for line in front.splitlines(True) if "DATE" not in line)
+        write_text(hidden / "journal" / "index.md", text)
         journal = "journal"
-    settings = {"INHERIT": str(default_config()), "docs_dir": journal, "site_dir": "../site"}  # paths count from `at`
+    # Relative paths count from the folder `hidden`.
+    settings = {"INHERIT": str(default_config()), "docs_dir": journal, "site_dir": "../site"}
     write_text(DEFAULT, "".join(f"{key}: {json.dumps(text, ensure_ascii=False)}\n" for key, text in settings.items()))
     return DEFAULT
 

@@ -46,7 +46,7 @@ def hook(tree: Path, check: bool, reverse: bool) -> int:
     return 0
 
 
-def _built(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_build_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of `build` and `path` to a function."""
     for option in (
         click.option("--target", metavar="PROGRAM", default=TARGET, show_default=True, help="The program to build."),
@@ -58,7 +58,7 @@ def _built(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @command.command("build", cls=Command, exclusive=(("source", "plain"),))
-@_built
+@_with_build_options
 def build(source: Path | None, plain: bool, target: str) -> int:
     """Build llama.cpp when it is not in the cache, and print the folder of its programs."""
     if source is not None:
@@ -69,7 +69,7 @@ def build(source: Path | None, plain: bool, target: str) -> int:
 
 
 @command.command("path", cls=Command, exclusive=(("source", "plain"),))
-@_built
+@_with_build_options
 def path(**options: Any) -> int:
     """Print the folder of the programs; build them when they are not in the cache, as build does."""
     return int(build.callback(**options))  # type: ignore[misc]

@@ -63,16 +63,16 @@ def command(
     from tracegen.settings import with_repeat
 
     if experiment is None:
-        chosen, folder = _quick(model, prompt, tokens, name)
+        chosen, folder = _from_options(model, prompt, tokens, name)
     else:
-        chosen, folder = _written(experiment, model, prompt, tokens, name)
+        chosen, folder = _from_file(experiment, model, prompt, tokens, name)
     chosen = with_repeat(chosen, repeat)
     if publish and chosen.repeat > 1:
         raise SettingsError(
             f"--publish: publishes a single run, but this command makes {chosen.repeat}; publish one of them "
             f"afterwards: tracegen publish {chosen.name} RUN"
         )
-    runs = _measured(chosen, folder, llama_cpp)
+    runs = _run_all(chosen, folder, llama_cpp)
     if publish:
         from tracegen.commands.publish import print_published
 
@@ -80,7 +80,7 @@ def command(
     return _status(runs)
 
 
-def _measured(experiment: Experiment, folder: Path, llama_cpp: str | None) -> list[Run]:
+def _run_all(experiment: Experiment, folder: Path, llama_cpp: str | None) -> list[Run]:
     """Make the runs, and print the report of each as soon as it is stored."""
     from tracegen.progress import Progress
     from tracegen.runs.measure import repetitions
@@ -110,7 +110,9 @@ def _status(runs: Sequence[Run]) -> int:
     return 0
 
 
-def _quick(model: str | None, prompt: str | None, tokens: int | None, name: str | None) -> tuple[Experiment, Path]:
+def _from_options(
+    model: str | None, prompt: str | None, tokens: int | None, name: str | None
+) -> tuple[Experiment, Path]:
     """The experiment that the options describe, and its folder. Raises SettingsError."""
     from tracegen.settings import experiment_from
 
@@ -131,7 +133,7 @@ def _quick(model: str | None, prompt: str | None, tokens: int | None, name: str 
     return experiment_from(name, settings, Path.cwd()), EXPERIMENTS / name
 
 
-def _written(
+def _from_file(
     place: str, model: str | None, prompt: str | None, tokens: int | None, name: str | None
 ) -> tuple[Experiment, Path]:
     """The experiment with this name or path, and its folder. Raises SettingsError."""

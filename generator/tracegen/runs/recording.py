@@ -70,7 +70,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
             stages.begin("read")
             trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
-            _refuse_a_full_disk(trace, raw)
+            _refuse_full_disk(trace, raw)
             _refuse_prefault(captured, trace)
             _refuse_residency(captured, trace)
             stages.begin("check")
@@ -86,11 +86,11 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
             target = store.place_numbered(
-                part, runs, lambda number: store.write_run_file(part, _numbered(run, number)), after=published
+                part, runs, lambda number: store.write_run_file(part, _with_number(run, number)), after=published
             )
         except BaseException as error:
             failed_folder = _keep_failed(part, folder / FAILED)
-            reported = _of_the_disk(error, runs) if isinstance(error, OSError) else error
+            reported = _disk_failure(error, runs) if isinstance(error, OSError) else error
             if isinstance(reported, TracegenError | KeyboardInterrupt) and failed_folder:
                 lead = f"{reported}\n" if str(reported) else ""
                 raise type(reported)(f"{lead}what was captured is kept in {failed_folder}") from error
@@ -100,7 +100,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
     return store.read_run(target)
 
 
-def _numbered(run: Run, number: int) -> Run:
+def _with_number(run: Run, number: int) -> Run:
     """The run with its number. The first run of a series becomes the `first_run` of its own repetition."""
     numbered = replace(run, number=number)
     series = numbered.facts.get("repetition")
@@ -109,7 +109,7 @@ def _numbered(run: Run, number: int) -> Run:
     return replace(numbered, facts={**numbered.facts, "repetition": {**series, "first_run": numbered.name}})
 
 
-def _of_the_disk(error: OSError, runs: Path) -> EnvironmentFailure:
+def _disk_failure(error: OSError, runs: Path) -> EnvironmentFailure:
     return EnvironmentFailure(
         f"{error.filename or runs}: {error.strerror or error}; free space, or repair the disk, and run again"
     )
@@ -145,7 +145,7 @@ def refuse_several(program: str, raw: Path) -> None:
 _NOTHING = "tensor_trace: nothing is recorded"
 
 
-def _refuse_a_full_disk(trace: NativeTrace, raw: Path) -> None:
+def _refuse_full_disk(trace: NativeTrace, raw: Path) -> None:
     """Raise EnvironmentFailure when a full disk cut the trace at a random place: no page could show such a run."""
     if trace.facts["dropped"] and WHY_DROPPED[NO_SPACE] in str(trace.facts["dropped_why"]):
         raise EnvironmentFailure(

@@ -27,7 +27,7 @@ def series_report(runs: Sequence[Run], n_wanted: int) -> str:
         _line("generation", [s.generate_rate for s in speeds], "tokens/s", 1),
         _line("time per generated token", [_ms_per_token(s) for s in speeds], "ms", 3),
         _line("read from storage by measured passes", [_mib(s.read_bytes) for s in speeds], "MiB", 3),
-        _line("page cache held of the model before", [_held(run) for run in usable], "% of its bytes", 1),
+        _line("page cache held of the model before", [_cached_percent(run) for run in usable], "% of its bytes", 1),
     ]
     width = max(len(label) for label, _ in figures)
     return "\n".join([*lines, *(f"{label:{width}}  {text}" for label, text in figures)])
@@ -53,7 +53,7 @@ def _mib(size: int | None) -> float | None:
     return None if size is None else size / 2**20
 
 
-def _held(run: Run) -> float | None:
+def _cached_percent(run: Run) -> float | None:
     """Share of the model's bytes in the page cache when the run began, in per cent."""
     held, size = run.facts["conditions"]["page_cache"]["before_bytes"], run.facts["model"]["size_bytes"]
     return None if held is None or not size else 100 * held / size

@@ -62,18 +62,18 @@ def op_table(
     backend = np.where(ran | is_fused, np.int8(0), np.int8(-1))
     split, basis = np.zeros(n, np.int32), np.where(ran, np.int8(0), np.int8(2))
     split[at] = spans.split[first]
-    there = np.flatnonzero(~ran[off_cpu.at])  # of those that no thread of ours told about
-    backend[off_cpu.at[there]], split[off_cpu.at[there]] = off_cpu.backend[there] + 1, off_cpu.split[there]
-    basis[off_cpu.at[there]] = 3
+    untimed = np.flatnonzero(~ran[off_cpu.at])  # those without a span
+    backend[off_cpu.at[untimed]], split[off_cpu.at[untimed]] = off_cpu.backend[untimed] + 1, off_cpu.split[untimed]
+    basis[off_cpu.at[untimed]] = 3
     columns = {
         **rows,
         "state": contract.coded("ops", "state", state),
         "fused_into": pd.arrays.IntegerArray(np.where(is_fused, fused_into, 0), ~is_fused),
         "backend": pd.Categorical.from_codes(backend, pd.Index([CPU, *off_cpu.names])),
         "split": pd.arrays.IntegerArray(split, ~done),
-        "n_threads": _at(at, n_threads.astype(np.int32), ran),
-        "begin_ns": _at(at, begin_ns, ran),
-        "end_ns": _at(at, end_ns, ran),
+        "n_threads": _column_at(at, n_threads.astype(np.int32), ran),
+        "begin_ns": _column_at(at, begin_ns, ran),
+        "end_ns": _column_at(at, end_ns, ran),
         "time_basis": contract.coded("ops", "time_basis", basis),
     }
     return contract.frame("ops", columns), accounting
@@ -113,7 +113,7 @@ def _fused(spans: Spans, first_row: np.ndarray, n: int) -> np.ndarray:
     return fused_into
 
 
-def _at(at: np.ndarray, values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
+def _column_at(at: np.ndarray, values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
     """A column with `values` in the rows `at` and null elsewhere; `known` is true exactly in those rows."""
     column = np.zeros(len(known), values.dtype)
     column[at] = values

@@ -60,7 +60,7 @@ def _touches(
     spread = spread.assign(node=spread["user"].astype(np.int64), slot=spread["slot"].astype(np.int64))
     plain = rows[~experts].assign(slot=_SLOT[rows.loc[~experts, "what"]])
     keys = ["pass_id", "node", "slot", "first_unit"]
-    parts = [plain, spread, _let_through(indexes, pass_id, graph, tables)]
+    parts = [plain, spread, _mask_reads(indexes, pass_id, graph, tables)]
     both = pd.concat(parts, ignore_index=True).sort_values(keys, ignore_index=True).drop_duplicates(keys)
     columns: dict[str, object] = {name: both[name] for name in ("pass_id", "node", "first_unit", "n_units")}
     columns["slot"] = contract.coded("touches", "slot", both["slot"].to_numpy())
@@ -69,7 +69,7 @@ def _touches(
     return contract.frame("touches", columns)
 
 
-def _let_through(
+def _mask_reads(
     indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
 ) -> pd.DataFrame:
     """The rows of keys and values that attention read, as runs: the rows that its mask let through.

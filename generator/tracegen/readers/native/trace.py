@@ -81,7 +81,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["spans"] = span_table(events.spans)
     tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     tables["residency"] = residency_table(records, ordered, tables["files"])
-    facts = _facts(segments, records, events) | accounting | _of_clock(records, clock)
+    facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
     facts |= _cost_of_passes(records, events, pass_ids, clock)
     return NativeTrace(tables, facts)
 
@@ -225,7 +225,7 @@ def _count(info: Mapping[str, str], key: str) -> int | None:
     return None if text is None else int(text)
 
 
-def _of_clock(records: Records, clock: Clock) -> dict[str, float]:
+def _clock_facts(records: Records, clock: Clock) -> dict[str, float]:
     """How uneven the clock was, and the usual and the highest cost of a pass apart from its op events; all in ns.
 
     The usual cost is the lower quartile over passes that ran a graph which had run before: a new graph costs more,
