@@ -19,7 +19,7 @@ from tracegen.commands import VERBS
 from tracegen.commands.exec import PROGRAM
 from tracegen.model import DEMO_DTYPES, DEMO_MODELS
 
-LEAVES = [one for verb in VERBS for one in with_verbs_below(command_of(verb)) if isinstance(one, Command)]
+LEAVES = [leaf for verb in VERBS for leaf in with_verbs_below(command_of(verb)) if isinstance(leaf, Command)]
 # An option that stands for many: what is written behind it, and what the verb is given.
 SAMPLES: dict[str, tuple[str, Any]] = {
     "int": ("3", 3), "float": ("3", 3.0), "rows": ("7", 7), "version": ("v4", 4), "text": ("a word", "a word"),
@@ -92,11 +92,11 @@ def test_of_options_that_contradict_each_other_one_is_taken(command: Command) ->
     for group in command.exclusive:
         options = [next(p for p in command.params if p.name == name) for name in group]
         for first, second in ((a, b) for a in options for b in options if a is not b):
-            given = [w for p in (first, second) for w in ([p.opts[0]] if p.is_flag else [p.opts[0], "x"])]  # type: ignore[attr-defined]
+            both = [w for p in (first, second) for w in ([p.opts[0]] if p.is_flag else [p.opts[0], "x"])]  # type: ignore[attr-defined]
             with pytest.raises(click.UsageError) as refused:
-                command.make_context(str(command.name), [*words, *given])
-            said = explain(refused.value)
-            assert "not allowed with" in said and first.opts[0] in said and second.opts[0] in said
+                command.make_context(str(command.name), [*words, *both])
+            output = explain(refused.value)
+            assert "not allowed with" in output and first.opts[0] in output and second.opts[0] in output
 
 
 @pytest.mark.parametrize("command", LEAVES, ids=lambda command: command.name)
@@ -111,7 +111,7 @@ def test_a_long_option_is_written_in_full(command: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["show"], "tracegen show: error: the following arguments are required: RUN"),
         (["show", "x", "y", "z"], "tracegen show: error: unrecognized arguments: y z"),
@@ -128,22 +128,24 @@ def test_a_long_option_is_written_in_full(command: Command) -> None:
         (["show", "x", "--\x1b[31m\u202e"], "unrecognized arguments: --\\x1b[31m\\u202e"),
     ],
 )
-def test_wrong_use_is_one_message(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use_is_one_message(arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     captured = capsys.readouterr()
-    assert said in captured.err and captured.out == "" and "Traceback" not in captured.err
+    assert output in captured.err and captured.out == "" and "Traceback" not in captured.err
     assert captured.err.startswith("Usage: tracegen") and "\x1b" not in captured.err
 
 
-@pytest.mark.parametrize("command", [one for one in LEAVES if one.examples], ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [leaf for leaf in LEAVES if leaf.examples], ids=lambda command: command.name)
 def test_examples_are_understood(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     for line in command.examples:
         program, verb, *words = shlex.split(line)
         assert (program, verb) == ("tracegen", command.name)
         assert command.make_context(verb, words).params
     assert main([str(command.name), "--help"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert [f"  {line}" for line in command.examples] == said[said.index("Examples:") + 1 :][: len(command.examples)]
+    output = capsys.readouterr().out.splitlines()
+    assert [f"  {line}" for line in command.examples] == output[output.index("Examples:") + 1 :][
+        : len(command.examples)
+    ]
 
 
 def test_an_option_of_the_program_is_none_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +160,7 @@ def test_debug_is_heard_before_the_verb_and_behind_it(tmp_path: Path, monkeypatc
             main(arguments)
 
 
-OPTIONS = {name for one in LEAVES for param in one.params for name in param.opts}
+OPTIONS = {name for leaf in LEAVES for param in leaf.params for name in param.opts}
 WORDS = sorted(OPTIONS | set(VERBS) | {"hook", "build", "--"})
 
 
@@ -194,7 +196,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     assert main([]) == 0
-    return [one.partition(",")[2] for one in capsys.readouterr().out.splitlines()]
+    return [offer.partition(",")[2] for offer in capsys.readouterr().out.splitlines()]
 
 
 def test_a_shell_completes_verbs_options_experiments_and_runs(

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 
 def command_of(verb: str) -> click.Command:
     with click.Context(cli.tracegen) as context:
-        found = cli.tracegen.get_command(context, verb)
-    assert found is not None and found.name == verb
-    return found
+        command = cli.tracegen.get_command(context, verb)
+    assert command is not None and command.name == verb
+    return command
 
 
 def with_verbs_below(command: click.Command) -> list[click.Command]:
@@ -30,7 +30,7 @@ def with_verbs_below(command: click.Command) -> list[click.Command]:
 
 def options_of(verb: str) -> set[str]:
     """Every option of a verb, and of the verbs below it."""
-    known = {name for one in with_verbs_below(command_of(verb)) for param in one.params for name in param.opts}
+    known = {name for command in with_verbs_below(command_of(verb)) for param in command.params for name in param.opts}
     return known | {"-h", "--help"}
 
 
@@ -47,8 +47,8 @@ def test_every_argument_and_option_is_explained(verb: str) -> None:
     for command in with_verbs_below(command_of(verb)):
         assert paragraphs(command)[0].endswith(".")
         for param in command.params:
-            told = param.help  # type: ignore[attr-defined]
-            assert told and told[0].isupper() and told.endswith("."), (verb, param.name)
+            message = param.help  # type: ignore[attr-defined]
+            assert message and message[0].isupper() and message.endswith("."), (verb, param.name)
 
 
 def test_the_verbs_of_a_group_are_listed_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,12 +77,12 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "Exit codes: 0 fine" in capsys.readouterr().err
     assert main(["frobnicate"]) == 2
-    said = capsys.readouterr().err
-    assert "tracegen: error: argument COMMAND: invalid choice: 'frobnicate' (choose from init, run, exec" in said
+    output = capsys.readouterr().err
+    assert "tracegen: error: argument COMMAND: invalid choice: 'frobnicate' (choose from init, run, exec" in output
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "output"),
     [
         (["-n", "3"], "need --model"),
         (["--name", "other"], "need --model"),
@@ -91,7 +91,7 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_an_experiment_is_run_as_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], output: str
 ) -> None:
     """Options that would not count are refused before anything runs."""
     folder = tmp_path / "experiments" / "case"
@@ -99,7 +99,7 @@ def test_an_experiment_is_run_as_it_is_written(
     (folder / "experiment.toml").write_text('question = "Q?"\nmodel = "demo"\nprompt = "p"\ntokens = 2\n')
     monkeypatch.chdir(tmp_path)
     assert main(["run", "case", *more]) == 2
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err
     assert not (folder / "runs").exists()
 
 
@@ -123,7 +123,7 @@ def test_an_error_is_one_message(
 def test_what_is_not_ours(
     raised: BaseException, code: int, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(**given: object) -> int:
+    def fail(**options: object) -> int:
         raise raised
 
     monkeypatch.setattr(run_module.command, "callback", fail)

@@ -76,12 +76,12 @@ def test_an_example_is_allowed_and_a_meaning_is_a_sentence(key: str, tmp_path: P
 
 def test_defaults_are_those_of_an_experiment() -> None:
     for key in {*KEYS, *LIMITS} - {*REQUIRED, "prompt", "prompt_file", "limits"}:
-        said = docs.default_of(key)
+        output = docs.default_of(key)
         default = Experiment.__dataclass_fields__[key].default
-        if said == "none":
+        if output == "none":
             assert default in (None, ())
         else:
-            assert tomllib.loads(f"x = {said.strip('`')}") == {"x": default}
+            assert tomllib.loads(f"x = {output.strip('`')}") == {"x": default}
 
 
 def test_the_least_experiment_of_the_page_is_one(tmp_path: Path) -> None:

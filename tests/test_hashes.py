@@ -27,9 +27,9 @@ def digest_of(path: Path) -> str:
 
 def remembered(cache: Path, path: Path) -> str:
     """Hash the file, and let the cache file say something else of it."""
-    found = HashCache(cache)
-    assert found.sha256(path, path.stat()) == digest_of(path)
-    found.save()
+    known = HashCache(cache)
+    assert known.sha256(path, path.stat()) == digest_of(path)
+    known.save()
     cache.write_text(cache.read_text().replace(digest_of(path), "remembered"))
     return digest_of(path)
 
@@ -68,10 +68,10 @@ def test_a_file_that_has_changed_is_hashed_anew(tmp_path: Path) -> None:
 def test_a_file_that_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> None:
     path, cache = tmp_path / "file", tmp_path / "hashes.json"
     path.write_bytes(b"one")
-    found = HashCache(cache)
-    assert found.sha256(path, path.stat()) == digest_of(path)
-    found.save()
-    assert found.known(path.stat()) is None and not cache.exists()
+    known = HashCache(cache)
+    assert known.sha256(path, path.stat()) == digest_of(path)
+    known.save()
+    assert known.known(path.stat()) is None and not cache.exists()
 
 
 @pytest.mark.usefixtures("settled")
@@ -84,9 +84,9 @@ def test_a_file_that_changes_while_it_is_hashed_is_not_remembered(tmp_path: Path
         path.write_bytes(b"longer")
         return digest
 
-    found = HashCache(cache)
-    assert found.sha256(path, path.stat(), slow) == hashlib.sha256(b"one").hexdigest()
-    found.save()
+    known = HashCache(cache)
+    assert known.sha256(path, path.stat(), slow) == hashlib.sha256(b"one").hexdigest()
+    known.save()
     assert not cache.exists()
 
 
@@ -101,9 +101,9 @@ def test_a_broken_cache_is_made_anew(tmp_path: Path, content: str) -> None:
     path, cache = tmp_path / "file", tmp_path / "hashes.json"
     path.write_bytes(b"one")
     cache.write_bytes(content.encode("utf-8", "surrogateescape"))
-    found = HashCache(cache)
-    assert found.sha256(path, path.stat()) == digest_of(path)
-    found.save()
+    known = HashCache(cache)
+    assert known.sha256(path, path.stat()) == digest_of(path)
+    known.save()
     assert list(json.loads(cache.read_text())["files"]) == [f"{path.stat().st_dev}:{path.stat().st_ino}"]
     assert HashCache(cache).known(path.stat()) == digest_of(path)
 
@@ -112,18 +112,18 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(hashes, "SETTLED_NS", -1)
     path = tmp_path / "file"
     path.write_bytes(b"one")
-    found = HashCache(path / "below" / "hashes.json")
-    found.sha256(path, path.stat())
+    known = HashCache(path / "below" / "hashes.json")
+    known.sha256(path, path.stat())
     with pytest.raises(EnvironmentFailure, match="cannot be written"):
-        found.save()
+        known.save()
 
 
 def add(cache: Path, path: Path) -> None:
     """In a process of its own: read the cache, hash a file, write the cache."""
     hashes.SETTLED_NS = -1
-    found = HashCache(cache)
-    found.sha256(path, path.stat())
-    found.save()
+    known = HashCache(cache)
+    known.sha256(path, path.stat())
+    known.save()
 
 
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         path.write_bytes(bytes([i]))
     fork = get_context("fork")
     running = [fork.Process(target=add, args=(cache, path)) for path in paths]
-    for one in running:
-        one.start()
-    for one in running:
-        one.join()
-        assert one.exitcode == 0
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+        assert process.exitcode == 0
     assert [HashCache(cache).known(path.stat()) for path in paths] == [digest_of(path) for path in paths]

@@ -21,10 +21,10 @@ def a(kind: str | None, produced: int | None = None, **more: Any) -> Told:
     return kind, produced, more
 
 
-def tables_of(told: Iterable[Told]) -> dict[str, pd.DataFrame]:
+def tables_of(message: Iterable[Told]) -> dict[str, pd.DataFrame]:
     """Passes and tokens; a pass has one row of sequence 0 in context 0 unless it says otherwise."""
     passes, tokens = [], []
-    for pass_id, (kind, produced, more) in enumerate(told):
+    for pass_id, (kind, produced, more) in enumerate(message):
         n = more.get("rows", 1)
         passes.append(
             dict(pass_id=pass_id, context=more.get("context", 0), kind=kind, produced_token=produced,
@@ -34,11 +34,11 @@ def tables_of(told: Iterable[Told]) -> dict[str, pd.DataFrame]:
     return {"passes": frame("passes", passes), "tokens": frame("tokens", tokens)}
 
 
-def holds(*told: Told) -> list[int | None]:
+def holds(*message: Told) -> list[int | None]:
     """The token that the first row of each pass with rows holds."""
-    tables = tables_of(told)
-    made = held_tokens(tables["passes"], tables["tokens"])
-    return [None if pd.isna(k) else int(k) for k in made.loc[made["row"] == 0, "generated_token"]]
+    tables = tables_of(message)
+    held = held_tokens(tables["passes"], tables["tokens"])
+    return [None if pd.isna(k) else int(k) for k in held.loc[held["row"] == 0, "generated_token"]]
 
 
 def test_a_generate_pass_holds_the_token_that_the_pass_before_it_gave() -> None:
@@ -97,7 +97,7 @@ def test_a_run_without_token_rows_holds_nothing() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_random_run_walked_pass_by_pass(seed: int) -> None:
     """The oracle keeps, for each context, what each of its sequences was last given."""
-    chance, produced, told, expected = random.Random(seed), 0, [], []
+    chance, produced, message, expected = random.Random(seed), 0, [], []
     last: dict[int, dict[int, int | None]] = {0: {}, 1: {}}
     for _ in range(300):
         kind = chance.choices(("generate", "prompt", "mixed", "warmup"), (20, 4, 1, 1))[0]
@@ -109,9 +109,9 @@ def test_a_random_run_walked_pass_by_pass(seed: int) -> None:
             last[context] = {}
         elif kind != "warmup":
             last[context][sequence] = gives
-        told.append(a(kind, gives, context=context, sequence=sequence))
+        message.append(a(kind, gives, context=context, sequence=sequence))
     assert any(k is not None for k in expected)
-    assert holds(*told) == expected
+    assert holds(*message) == expected
 
 
 def test_a_run_stored_before_the_column_has_it_worked_out() -> None:
@@ -128,7 +128,7 @@ def test_what_a_reader_knows_is_not_worked_out_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "last"),
+    ("message", "last"),
     [
         ([], None),
         ([a("load", rows=0), a("prompt")], None),
@@ -139,5 +139,5 @@ def test_what_a_reader_knows_is_not_worked_out_again() -> None:
         ([a("prompt", 0), a("generate", 1), a("prompt", context=1)], 1),
     ],
 )
-def test_the_last_token_that_no_row_holds(told: list[Told], last: int | None) -> None:
-    assert held.last_given(tables_of(told)) == last
+def test_the_last_token_that_no_row_holds(message: list[Told], last: int | None) -> None:
+    assert held.last_given(tables_of(message)) == last

@@ -76,22 +76,22 @@ def imported_rooms(path: Path) -> set[str]:
 
 
 def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
-    made = tmp_path / "made.py"
-    made.write_text(
+    module = tmp_path / "made.py"
+    module.write_text(
         "from typing import TYPE_CHECKING\nimport tracegen.model\n"
         "if TYPE_CHECKING:\n    from tracegen.cli import main\n"
         "def f():\n    if True:\n        from tracegen.site.plugin import x\n    from tracegen import pages, store\n"
     )
-    assert imported_rooms(made) == {"model", "pages", "site", "store"}
+    assert imported_rooms(module) == {"model", "pages", "site", "store"}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_imports_go_down(path: Path) -> None:
     room = room_of(name_of(path))
     assert room in FLOOR_OF, f"{room}: give it a floor"
-    for other in imported_rooms(path) - {room}:
-        assert FLOOR_OF[other] <= FLOOR_OF[room], f"{room} imports {other}, which is above it"
-        assert other not in ALONE.get(room, set()), f"{room} must not know {other}"
+    for imported in imported_rooms(path) - {room}:
+        assert FLOOR_OF[imported] <= FLOOR_OF[room], f"{room} imports {imported}, which is above it"
+        assert imported not in ALONE.get(room, set()), f"{room} must not know {imported}"
 
 
 def test_the_renderer_knows_nothing_of_mkdocs() -> None:

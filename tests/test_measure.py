@@ -20,6 +20,6 @@ def test_a_file_that_goes_with_a_model_is_none(
         (write_lora(LLAMA, tmp_path / "adapter.gguf", ["attention_q"]), "an adapter (LoRA)"),
     ):
         assert main(["run", "--name", "case", "--model", str(path), "--prompt", "The", "-n", "1"]) == 2
-        told = f"{path}: is {what}, not a language model; name the model that it was made for"
-        assert told in capsys.readouterr().err
+        message = f"{path}: is {what}, not a language model; name the model that it was made for"
+        assert message in capsys.readouterr().err
     assert not (tmp_path / "experiments").exists()

@@ -67,7 +67,7 @@ def test_off_a_terminal_the_lines_are_plain_and_few(clock: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("done", "total", "said"),
+    ("done", "total", "output"),
     [
         (8388608, 27587648, "30 % (8.0 of 26.3 MiB)"),
         (0, 27587648, "0 % (0.0 of 26.3 MiB)"),
@@ -77,12 +77,12 @@ def test_off_a_terminal_the_lines_are_plain_and_few(clock: list[float]) -> None:
         (3 << 40, 4 << 40, "75 % (3.0 of 4.0 TiB)"),
     ],
 )
-def test_sizes_are_told_in_the_unit_of_the_whole(done: int, total: int, said: str) -> None:
+def test_sizes_are_told_in_the_unit_of_the_whole(done: int, total: int, output: str) -> None:
     stream = io.StringIO()
     progress = Progress(stream)
     progress.step("hash")
     progress.update(done, total, BYTES)
-    assert stream.getvalue() == f"hash: {said}\n"
+    assert stream.getvalue() == f"hash: {output}\n"
 
 
 def test_a_terminal_shows_a_bar_with_rate_and_time_left(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:

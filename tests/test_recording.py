@@ -43,8 +43,8 @@ def stored_run(folder: Path, document: dict[str, Any], left_out: Iterable[str] =
     for name, data in Trace().files().items():
         (folder / "raw" / "trace").mkdir(parents=True, exist_ok=True)
         (folder / "raw" / "trace" / name).write_bytes(data)
-    kept = {key: value for key, value in document.items() if key not in left_out}
-    store.write_text(folder / "raw" / "model.json", json.dumps(kept))
+    older = {key: value for key, value in document.items() if key not in left_out}
+    store.write_text(folder / "raw" / "model.json", json.dumps(older))
     store.write_run_file(folder, Run("case", 1, "2026-01-01T00:00:00Z", (), FACTS))
     return folder
 

@@ -59,9 +59,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     folder.mkdir(parents=True)
     (folder / "experiment.toml").write_text(TOML)
     monkeypatch.chdir(tmp_path)
-    made = Machine(Path("experiments"))
-    monkeypatch.setattr(measuring, "measure", made)
-    return made
+    stand_in = Machine(Path("experiments"))
+    monkeypatch.setattr(measuring, "measure", stand_in)
+    return stand_in
 
 
 def test_each_run_is_told_which_it_is(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +120,7 @@ def test_nothing_usable_has_no_figures(machine: Machine, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         (("--repeat", "0"), "--repeat: is 0; must be a whole number from 1 to 1000"),
         (("--repeat", "-2"), "--repeat: is -2; must be"),
@@ -129,9 +129,9 @@ def test_nothing_usable_has_no_figures(machine: Machine, capsys: pytest.CaptureF
         (("--repeat", "2", "--publish", "-m", "why"), "--publish: publishes a single run, but this command makes 2"),
     ],
 )
-def test_refusals(machine: Machine, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str) -> None:
+def test_refusals(machine: Machine, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], output: str) -> None:
     assert main(["run", "case", *options]) == 2
-    assert said in capsys.readouterr().err and machine.told == []
+    assert output in capsys.readouterr().err and machine.told == []
 
 
 def test_the_figures_are_those_of_the_passes(machine: Machine) -> None:

@@ -93,8 +93,8 @@ def test_residency_needs_a_mapping_and_the_page_cache_does_not(tmp_path: Path) -
 
 def test_a_limit_to_memory_counts_a_model_that_is_read(tmp_path: Path) -> None:
     """Without mmap its bytes are the program's own, wherever they came from."""
-    made = experiment_from("a", LEAST | {"memory_limit_gb": 4, "mmap": False}, tmp_path)
-    assert (made.memory_limit_gb, made.page_cache) == (4, "as is")
+    experiment = experiment_from("a", LEAST | {"memory_limit_gb": 4, "mmap": False}, tmp_path)
+    assert (experiment.memory_limit_gb, experiment.page_cache) == (4, "as is")
 
 
 def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"token": 3}, "token: is no setting; did you mean `tokens`?"),
         ({"zzz": 3}, "zzz: is no setting; the settings are question, model"),
@@ -153,10 +153,10 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"residency": True, "mmap": False}, "residency: needs mmap"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], told: str) -> None:
+def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError) as error:
         experiment_from("a", LEAST | change, tmp_path)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("key", ["question", "model", "tokens", "prompt"])
@@ -168,8 +168,8 @@ def test_a_missing_setting_is_named(tmp_path: Path, key: str) -> None:
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as error:
         experiment_from("a", {"tokens": 0, "wramup": True, "flags": ["-m", "x"]}, tmp_path)
-    told = str(error.value)
-    assert told.startswith("6 problems:\n  ")
+    message = str(error.value)
+    assert message.startswith("6 problems:\n  ")
     for part in (
         "tokens: is 0",
         "`warmup`?",
@@ -178,7 +178,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         "'-m'",
         "prompt_file",
     ):
-        assert part in told
+        assert part in message
 
 
 @pytest.mark.parametrize("flag", OWN_FLAGS)
@@ -199,26 +199,26 @@ def test_good_names(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (None, "cannot be read"),
         (b"", "must hold a text that is not empty"),
         (b"\xff", "is not UTF-8 at byte 0"),
     ],
 )
-def test_a_bad_prompt_file(tmp_path: Path, content: bytes | None, told: str) -> None:
+def test_a_bad_prompt_file(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:
         (tmp_path / "p.txt").write_bytes(content)
     settings = {k: v for k, v in LEAST.items() if k != "prompt"} | {"prompt_file": "p.txt"}
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=message):
         experiment_from("a", settings, tmp_path)
 
 
-@pytest.mark.parametrize(("content", "told"), [(b"a = ", "is not TOML"), (b"\xff", "is not UTF-8 at byte 0")])
-def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, told: str) -> None:
+@pytest.mark.parametrize(("content", "message"), [(b"a = ", "is not TOML"), (b"\xff", "is not UTF-8 at byte 0")])
+def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "experiment.toml"
     path.write_bytes(content)
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=message):
         read_experiment(path)
 
 

@@ -29,11 +29,11 @@ def stored(folder: Path) -> Path:
 
 def test_large_numbers_beside_nulls_come_back_whole(tmp_path: Path) -> None:
     """2**53 ns of CLOCK_MONOTONIC are 104 days; float64 would round what comes after."""
-    made = hard_case()
-    late = made["passes"]["end_ns"] + 2**53 + 1
+    case = hard_case()
+    late = case["passes"]["end_ns"] + 2**53 + 1
     late.iloc[0] = pd.NA
-    made["passes"] = made["passes"].assign(end_ns=late)
-    store.write_tables(tmp_path, made, "test")
+    case["passes"] = case["passes"].assign(end_ns=late)
+    store.write_tables(tmp_path, case, "test")
     assert store.read_tables(tmp_path, ("passes",))["passes"]["end_ns"].tolist() == late.tolist()
 
 
@@ -50,18 +50,20 @@ def test_a_number_that_its_column_cannot_hold_is_refused(kept: Any, value: int, 
 
 def test_tables_belong_to_who_asked_for_them(tmp_path: Path) -> None:
     """Every column can be written, and none is a view of what it was made from, which it would keep in memory."""
-    given = np.arange(6, dtype=np.int64).reshape(3, 2)
+    array = np.arange(6, dtype=np.int64).reshape(3, 2)
     none = np.zeros(3, np.int32)
-    made = frame("residency", {"pass_id": none, "file": none.copy(), "first_page": given[:, 0], "n_pages": given[:, 1]})
+    residency = frame(
+        "residency", {"pass_id": none, "file": none.copy(), "first_page": array[:, 0], "n_pages": array[:, 1]}
+    )
     codes = np.arange(3, dtype=np.int8)
     codes.flags.writeable = False
     nodes = {"pass_id": none, "node": np.arange(3, dtype=np.int32), "state": coded("ops", "state", codes)}
     store.write_tables(tmp_path, hard_case(), "hand")
-    for name, table in {"residency": made, "ops": frame("ops", nodes), **store.read_tables(tmp_path)}.items():
+    for name, table in {"residency": residency, "ops": frame("ops", nodes), **store.read_tables(tmp_path)}.items():
         for column in table.columns if len(table) > 1 else []:
             table.loc[0, column] = table.loc[1, column]
             assert table[column].isna()[0] or table.loc[0, column] == table.loc[1, column], f"{name}.{column}"
-    assert given.ravel().tolist() == list(range(6))
+    assert array.ravel().tolist() == list(range(6))
 
 
 def test_a_new_run_takes_no_number_that_a_version_holds(tmp_path: Path) -> None:
@@ -147,8 +149,8 @@ def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_told
     with pytest.raises(StoreError, match=r"copies.parquet: is missing"):
         store.read_tables(tmp_path)
     (tmp_path / "splits.parquet").unlink()
-    made = store.read_tables(tmp_path)
-    assert made["copies"].empty and made["splits"].empty
+    tables = store.read_tables(tmp_path)
+    assert tables["copies"].empty and tables["splits"].empty
 
 
 def test_a_missing_or_broken_table_says_how_to_make_it_anew(tmp_path: Path) -> None:

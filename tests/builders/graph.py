@@ -56,9 +56,9 @@ def shaped(
     ne = [*shape, 1, 1, 1][:4]
     nb = [size, size * ne[0] // block]
     nb += [nb[1] * ne[1], nb[1] * ne[1] * ne[2]]
-    made: dict[str, Any] = dict(kind=kind, op=op, name=name, layer=layer, component=component, dtype=dtype)
-    made |= {f"ne{i}": ne[i] for i in range(4)} | {f"nb{i}": nb[i] for i in range(4)}
-    return made | dict(size_bytes=nb[3] * ne[3], op_params="", compute=True, view_of=None, view_offset_bytes=0)
+    row: dict[str, Any] = dict(kind=kind, op=op, name=name, layer=layer, component=component, dtype=dtype)
+    row |= {f"ne{i}": ne[i] for i in range(4)} | {f"nb{i}": nb[i] for i in range(4)}
+    return row | dict(size_bytes=nb[3] * ne[3], op_params="", compute=True, view_of=None, view_offset_bytes=0)
 
 
 def build_graph(graph: int, tokens: int, layers: int, moe: bool, prefix: str) -> Graph:

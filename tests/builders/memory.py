@@ -74,11 +74,11 @@ def placements_of(
 
 def buffers_of(sizes: dict[int, int]) -> list[dict[str, Any]]:
     about = {1: ("CPU_REPACK", "weights", 2_000), 2: ("CPU", "any", 2_000_000), 3: ("CPU", "compute", 2_500_000)}
-    made = []
+    rows = []
     for number, (name, usage, begin) in about.items():
         if sizes[number]:
             row = dict(
                 buffer_id=number, address=0x10000, name=name, backend="CPU", usage=usage, size_bytes=sizes[number]
             )
-            made += [row | dict(event="alloc", time_ns=begin), row | dict(event="free", time_ns=10**9 - number)]
-    return made
+            rows += [row | dict(event="alloc", time_ns=begin), row | dict(event="free", time_ns=10**9 - number)]
+    return rows

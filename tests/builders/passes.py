@@ -11,9 +11,9 @@ def passes_of(
     built: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]], n_generate: int, n_prompt: int, threads: int,
     moe: bool, n_layers: int, warmup: bool,
 ) -> dict[str, list[dict[str, Any]]]:  # fmt: skip
-    made: dict[str, list[dict[str, Any]]] = {k: [] for k in ("passes", "tokens", "ops", "spans", "touches", "routing")}
+    rows: dict[str, list[dict[str, Any]]] = {k: [] for k in ("passes", "tokens", "ops", "spans", "touches", "routing")}
     none = dict(minor_faults=0, major_faults=0, voluntary_switches=3, involuntary_switches=0, read_bytes=0)
-    made["passes"].append(dict(pass_id=0, kind="load", kind_basis="recorded", begin_ns=1_000, end_ns=1_900_000) | none)
+    rows["passes"].append(dict(pass_id=0, kind="load", kind_basis="recorded", begin_ns=1_000, end_ns=1_900_000) | none)
     kinds = [*(["warmup"] if warmup else []), "prompt", *["generate"] * n_generate]
     clock, position = 3_000_000, 0
     for number, kind in enumerate(kinds, start=1):
@@ -21,13 +21,13 @@ def passes_of(
         tokens = 1 if kind == "generate" else n_prompt
         produced = None if kind == "warmup" else number - kinds.index("prompt") - 1
         begin = clock
-        clock = _ops(made, built[graph][0], number, begin, threads, tokens, kind)
-        _touches(made, built[graph], number, tokens, moe and kind != "warmup", n_layers)
-        made["passes"].append(dict(
+        clock = _ops(rows, built[graph][0], number, begin, threads, tokens, kind)
+        _touches(rows, built[graph], number, tokens, moe and kind != "warmup", n_layers)
+        rows["passes"].append(dict(
             pass_id=number, context=0, call=number - 1, ubatch=0, kind=kind, kind_basis="recorded", n_tokens=tokens,
             n_sequences=1, n_outputs=1, position_begin=position, produced_token=produced, graph=graph,
             placement=graph, begin_ns=begin, end_ns=clock) | none)  # fmt: skip
-        made["tokens"] += [
+        rows["tokens"] += [
             dict(
                 pass_id=number,
                 row=r,
@@ -41,11 +41,11 @@ def passes_of(
         ]
         position += 0 if kind == "warmup" else tokens
         clock += 40_000
-    return made
+    return rows
 
 
 def _ops(
-    made: dict[str, list[dict[str, Any]]],
+    rows: dict[str, list[dict[str, Any]]],
     nodes: list[dict[str, Any]],
     pass_id: int,
     begin: int,
@@ -59,10 +59,10 @@ def _ops(
             continue
         row: dict[str, Any] = dict(pass_id=pass_id, node=node["node"], backend="CPU", split=0)
         if node["kind"] == "noop":
-            made["ops"].append(row | dict(state="noop", time_basis="graph only"))
+            rows["ops"].append(row | dict(state="noop", time_basis="graph only"))
             continue
         if node["op"] == "RMS_NORM":
-            made["ops"].append(row | dict(state="fused", fused_into=node["node"] + 1, time_basis="graph only"))
+            rows["ops"].append(row | dict(state="fused", fused_into=node["node"] + 1, time_basis="graph only"))
             continue
         heavy = node["op"].startswith("MUL_MAT") or node["op"] == "FLASH_ATTN_EXT"
         length = (node["size_bytes"] * (9 if heavy else 1) // 4 + 700) + (node["node"] * 37 + pass_id * 53) % 211
@@ -70,7 +70,7 @@ def _ops(
         for thread in range(threads):
             late, inside = 15 * thread, (60 if heavy else 0) * thread
             work = length - 40 * thread - inside
-            made["spans"].append(
+            rows["spans"].append(
                 dict(
                     pass_id=pass_id,
                     node=node["node"],
@@ -82,7 +82,7 @@ def _ops(
                 )
             )
             last = max(last, at + late + work + inside)
-        made["ops"].append(
+        rows["ops"].append(
             row | dict(state="executed", n_threads=threads, begin_ns=at, end_ns=last, time_basis="measured")
         )
         at = last + 120
@@ -90,7 +90,7 @@ def _ops(
 
 
 def _touches(
-    made: dict[str, list[dict[str, Any]]],
+    rows: dict[str, list[dict[str, Any]]],
     built: tuple[list[dict[str, Any]], list[dict[str, Any]]],
     pass_id: int,
     tokens: int,
@@ -107,15 +107,15 @@ def _touches(
         common = dict(pass_id=pass_id, node=node["node"], slot="src0", basis="measured")
         if node["op"] == "GET_ROWS":
             for unit in sorted({(7 * pass_id + 3 * r) % N_VOCAB for r in range(tokens)}):
-                made["touches"].append(common | dict(unit="row", first_unit=unit, n_units=1))
+                rows["touches"].append(common | dict(unit="row", first_unit=unit, n_units=1))
         elif node["op"] == "MUL_MAT_ID":
             chosen = {e for route in routes[node["layer"]] for e in route} if moe else set(range(N_EXPERTS))
             for unit in sorted(chosen):
-                made["touches"].append(common | dict(unit="expert", first_unit=unit, n_units=1))
+                rows["touches"].append(common | dict(unit="expert", first_unit=unit, n_units=1))
     if moe:
-        made["routing"] += [
+        rows["routing"] += [
             dict(pass_id=pass_id, layer=layer, row=r, sequence=0, rank=k, expert=e, weight=(0.7, 0.3)[k])
-            for layer, rows in routes.items()
-            for r, route in enumerate(rows)
+            for layer, chosen in routes.items()
+            for r, route in enumerate(chosen)
             for k, e in enumerate(route)
         ]

@@ -46,9 +46,9 @@ def scaled_case(
     tables["placements"] = frame("placements", placements)
     tables["buffers"] = frame("buffers", buffers_of(sizes))
     rows = passes_of(built, n_generate, n_prompt, threads, moe, n_layers, warmup)
-    for name, made in rows.items():
-        if made:
-            tables[name] = frame(name, made)
+    for name, table_rows in rows.items():
+        if table_rows:
+            tables[name] = frame(name, table_rows)
     return tables
 
 

@@ -83,16 +83,16 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_the_device_is_the_one_that_df_names(file: Path) -> None:
-    found = storage.storage_of(file)
-    said = subprocess.run(["df", "--output=source,fstype", file], capture_output=True, text=True, check=True)
-    assert [found["device"], found["file_system"]] == said.stdout.splitlines()[1].split()
+    facts = storage.storage_of(file)
+    output = subprocess.run(["df", "--output=source,fstype", file], capture_output=True, text=True, check=True)
+    assert [facts["device"], facts["file_system"]] == output.stdout.splitlines()[1].split()
 
 
 def test_fragments_are_those_that_filefrag_counts(file: Path) -> None:
-    said = subprocess.run(["/usr/sbin/filefrag", file], capture_output=True, text=True)
-    if said.returncode != 0:
+    output = subprocess.run(["/usr/sbin/filefrag", file], capture_output=True, text=True)
+    if output.returncode != 0:
         pytest.skip("no filefrag, or the file system does not tell")
-    assert storage.fragments_of(file) == int(said.stdout.split(":")[-1].split()[0])
+    assert storage.fragments_of(file) == int(output.stdout.split(":")[-1].split()[0])
 
 
 def test_processors_that_are_not_there() -> None:
@@ -101,16 +101,16 @@ def test_processors_that_are_not_there() -> None:
 
 
 def test_processors_and_priority_hold_for_the_program(tmp_path: Path) -> None:
-    one = min(os.sched_getaffinity(0))
-    asked = replace(EXPERIMENT, processors=(one,), nice=7)
-    conditions.refuse_impossible(asked, 0)
+    processor = min(os.sched_getaffinity(0))
+    experiment = replace(EXPERIMENT, processors=(processor,), nice=7)
+    conditions.refuse_impossible(experiment, 0)
     out = tmp_path / "out"
     code = "import os; print(sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0))"
     ended = run_program(
-        ["python3", "-c", code], stdout=out, stderr=tmp_path / "err", before=conditions.before_start(asked)
+        ["python3", "-c", code], stdout=out, stderr=tmp_path / "err", before=conditions.before_start(experiment)
     )
-    assert ended.status == 0 and out.read_text() == f"[{one}] 7\n"
-    assert os.sched_getaffinity(0) > {one} or os.cpu_count() == 1  # ours are what they were
+    assert ended.status == 0 and out.read_text() == f"[{processor}] 7\n"
+    assert os.sched_getaffinity(0) > {processor} or os.cpu_count() == 1  # ours are what they were
 
 
 def test_nothing_is_done_when_nothing_is_asked_for() -> None:

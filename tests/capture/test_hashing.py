@@ -116,15 +116,15 @@ def test_a_model_is_hashed_once(model: Path, digest: str, tmp_path: Path, monkey
     monkeypatch.setattr(hashes, "SETTLED_NS", -1)
     other = tmp_path / "other"
     other.write_bytes(b"one")
-    told = io.StringIO()
-    progress = Progress(told)
+    message = io.StringIO()
+    progress = Progress(message)
 
     def hashed(*paths: Path) -> tuple[list[str], int]:
         before = bytes_read()
         progress.step("memory map")
-        found = hashing.hash_files(paths, progress)
+        hashes = hashing.hash_files(paths, progress)
         progress.done()
-        return found, bytes_read() - before
+        return hashes, bytes_read() - before
 
     first, n_bytes = hashed(model)
     assert first == [digest] and n_bytes > SIZE
@@ -137,7 +137,7 @@ def test_a_model_is_hashed_once(model: Path, digest: str, tmp_path: Path, monkey
     os.utime(model, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
     changed, n_bytes = hashed(model)
     assert changed == [digest] and n_bytes > SIZE
-    ended = [line for line in told.getvalue().splitlines() if " % " not in line]
+    ended = [line for line in message.getvalue().splitlines() if " % " not in line]
     lines = [line.split(", ", 1)[1:] for line in ended]
     assert lines == [[], ["the hash is known from before"], ["some hashes are known from before"], []]
 
@@ -145,12 +145,12 @@ def test_a_model_is_hashed_once(model: Path, digest: str, tmp_path: Path, monkey
 def test_a_cache_that_cannot_be_written_stops_nothing_and_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, told = tmp_path / "file", io.StringIO()
+    path, message = tmp_path / "file", io.StringIO()
     path.write_bytes(b"one")
     monkeypatch.setenv("XDG_CACHE_HOME", str(path))
     monkeypatch.setattr(hashes, "SETTLED_NS", -1)
-    progress = Progress(told)
+    progress = Progress(message)
     progress.step("memory map")
     assert hashing.hash_files([path], progress) == [hashlib.sha256(b"one").hexdigest()]
     progress.done()
-    assert "the hash cannot be stored for the next run: " in told.getvalue()
+    assert "the hash cannot be stored for the next run: " in message.getvalue()

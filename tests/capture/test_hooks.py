@@ -50,9 +50,9 @@ SAID_AT = "src/llama-context.cpp"
 
 
 def test_lines_go_beside_their_anchor_with_its_indent() -> None:
-    made = apply_hooks("a.c", TEXT, HOOKS)
-    assert "        BEGIN(i);\n        work(i);\n        END(i);\n    }\n    DONE();\n    return 0;\n" in made
-    assert made.count("DONE") == 1 and made.index("DONE") > made.index("compute")
+    hooked = apply_hooks("a.c", TEXT, HOOKS)
+    assert "        BEGIN(i);\n        work(i);\n        END(i);\n    }\n    DONE();\n    return 0;\n" in hooked
+    assert hooked.count("DONE") == 1 and hooked.index("DONE") > hooked.index("compute")
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_lines_go_beside_their_anchor_with_its_indent() -> None:
 )
 def test_removing_gives_the_text_back(change: Callable[[str], str]) -> None:
     text = change(TEXT)
-    made = apply_hooks("a.c", text, HOOKS)
-    assert remove_hooks("a.c", made, HOOKS) == text
-    assert ("\r\n" in text) == ("BEGIN(i);\r\n" in made)
+    hooked = apply_hooks("a.c", text, HOOKS)
+    assert remove_hooks("a.c", hooked, HOOKS) == text
+    assert ("\r\n" in text) == ("BEGIN(i);\r\n" in hooked)
 
 
 def test_runs_of_space_do_not_matter() -> None:
@@ -173,15 +173,15 @@ def test_what_the_user_changes_meanwhile_stays(tree: Path) -> None:
 def test_hooks_of_another_version_are_replaced_and_undone(tree: Path, tmp_path: Path) -> None:
     (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + "tail\n")
     before = content_of(tree)
-    other = other_hooks(tmp_path / "other")
-    hook_tree(tree, other)
+    older = other_hooks(tmp_path / "other")
+    hook_tree(tree, older)
     assert b"OTHER();" in content_of(tree)[SAID_AT]
     assert plan_hooks(tree, NATIVE).state == "hooked by other hooks"
     assert content_of(tree)[SAID_AT].count(b"OTHER") == 1
     hook_tree(tree, NATIVE)
     assert b"OTHER();" not in content_of(tree)[SAID_AT] and (tree / SOURCES / "map.c").exists()
     assert plan_hooks(tree, NATIVE).state == "hooked"
-    hook_tree(tree, other)
+    hook_tree(tree, older)
     assert not (tree / SOURCES / "map.c").exists()
     carry_out(plan_reverse(tree))
     assert content_of(tree) == before
@@ -189,25 +189,25 @@ def test_hooks_of_another_version_are_replaced_and_undone(tree: Path, tmp_path: 
 
 def test_check_says_how_a_tree_stands(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = content_of(tree)
-    code, said = says(capsys, "hook", tree, "--check")
-    assert (code, said.splitlines()[0]) == (1, f"{tree}: not hooked, and can be")
+    code, output = says(capsys, "hook", tree, "--check")
+    assert (code, output.splitlines()[0]) == (1, f"{tree}: not hooked, and can be")
     hooks = tomllib.loads((NATIVE / "hooks" / "llama-cpp.toml").read_text())["hook"]
     n = sum(hook["file"] == SAID_AT for hook in hooks)
-    assert f"  would change: {SAID_AT} (+{n} lines)\n" in said and content_of(tree) == before
-    code, said = says(capsys, "hook", tree)
-    assert code == 0 and "cmake -B build -DGGML_TENSOR_TRACE=ON" in said and f"--source {tree}" in said
-    code, said = says(capsys, "hook", tree, "--check")
-    assert code == 0 and said.startswith(f"{tree}: hooked (hooks ") and "would change" not in said
+    assert f"  would change: {SAID_AT} (+{n} lines)\n" in output and content_of(tree) == before
+    code, output = says(capsys, "hook", tree)
+    assert code == 0 and "cmake -B build -DGGML_TENSOR_TRACE=ON" in output and f"--source {tree}" in output
+    code, output = says(capsys, "hook", tree, "--check")
+    assert code == 0 and output.startswith(f"{tree}: hooked (hooks ") and "would change" not in output
     (tree / SAID_AT).write_bytes(before[SAID_AT])
-    code, said = says(capsys, "hook", tree, "--check")
-    assert code == 1 and said.startswith(f"{tree}: hooked in part (") and said.count("would change") == 1
+    code, output = says(capsys, "hook", tree, "--check")
+    assert code == 1 and output.startswith(f"{tree}: hooked in part (") and output.count("would change") == 1
     assert says(capsys, "hook", tree)[0] == 0 and says(capsys, "hook", tree, "--check")[0] == 0
     assert says(capsys, "hook", tree, "--reverse")[0] == 0
-    code, said = says(capsys, "hook", tree, "--reverse")
-    assert code == 2 and f"is not hooked (it has no {RECORD})" in said
+    code, output = says(capsys, "hook", tree, "--reverse")
+    assert code == 2 and f"is not hooked (it has no {RECORD})" in output
     (tree / SAID_AT).write_text("nothing\n")
-    code, said = says(capsys, "hook", tree, "--check")
-    assert code == 2 and f"{tree}: cannot be hooked: {SAID_AT}: the line" in said
+    code, output = says(capsys, "hook", tree, "--check")
+    assert code == 2 and f"{tree}: cannot be hooked: {SAID_AT}: the line" in output
 
 
 @pytest.mark.parametrize(
@@ -321,10 +321,10 @@ def without_llama(tree: Path) -> Path:
 
 def test_a_tree_with_ggml_alone_takes_the_hooks_of_ggml(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = content_of(without_llama(tree))
-    code, said = says(capsys, "hook", tree, "--check")
-    assert code == 1 and "and can be; it has a ggml but no llama.cpp" in said and "src/CMakeLists.txt" not in said
-    code, said = says(capsys, "hook", tree)
-    assert code == 0 and "tracegen exec NAME" in said and "--target PROGRAM" in said
+    code, output = says(capsys, "hook", tree, "--check")
+    assert code == 1 and "and can be; it has a ggml but no llama.cpp" in output and "src/CMakeLists.txt" not in output
+    code, output = says(capsys, "hook", tree)
+    assert code == 0 and "tracegen exec NAME" in output and "--target PROGRAM" in output
     changed = {file for file, content in content_of(tree).items() if file in before and content != before[file]}
     assert changed == {file for file in before if file.startswith("ggml/")}
     assert says(capsys, "hook", tree, "--check")[0] == 0
@@ -378,11 +378,11 @@ def test_files_of_others_beside_the_tracer_stay(tree: Path) -> None:
 
 
 def test_a_list_that_leads_outside_is_refused(tree: Path, tmp_path: Path) -> None:
-    other = other_hooks(tmp_path / "other")
+    native = other_hooks(tmp_path / "other")
     for place in ("../x", "/etc/x"):
-        (other / "hooks" / "llama-cpp.toml").write_text(f'[[hook]]\nfile = "{place}"\nafter = "a"\ninsert = "b"\n')
+        (native / "hooks" / "llama-cpp.toml").write_text(f'[[hook]]\nfile = "{place}"\nafter = "a"\ninsert = "b"\n')
         with pytest.raises(SettingsError, match="lies outside the tree"):
-            plan_hooks(tree, other)
+            plan_hooks(tree, native)
 
 
 def test_a_broken_record(tree: Path) -> None:

@@ -99,18 +99,19 @@ def test_more_than_there_is_is_refused_with_what_there_is() -> None:
 def test_a_model_that_is_not_mapped_must_fit_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locked, "available_bytes", lambda: 8 << 30)
     monkeypatch.setattr(locked, "_allowed", lambda: None)
-    asked = replace(EXPERIMENT, mlock_gb=4.5)
-    conditions.refuse_impossible(asked, 3 << 30)
+    experiment = replace(EXPERIMENT, mlock_gb=4.5)
+    conditions.refuse_impossible(experiment, 3 << 30)
     with pytest.raises(SettingsError, match=r"4 GiB must stay available, 3 GiB of it for the model.*; set at most 4$"):
-        conditions.refuse_impossible(replace(asked, mmap=False), 3 << 30)
+        conditions.refuse_impossible(replace(experiment, mmap=False), 3 << 30)
     with pytest.raises(SettingsError, match="end other programs first"):
-        conditions.refuse_impossible(replace(asked, mmap=False), 8 << 30)
+        conditions.refuse_impossible(replace(experiment, mmap=False), 8 << 30)
 
 
 def test_who_may_not_lock_is_told_so_by_limit_and_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = as_nobody(lambda: locked.refuse_lock(0.5))
+    message = as_nobody(lambda: locked.refuse_lock(0.5))
     assert (
-        told.startswith("SettingsError: mlock_gb: 0.5 GiB cannot be locked, as you may lock ") and "ulimit -l" in told
+        message.startswith("SettingsError: mlock_gb: 0.5 GiB cannot be locked, as you may lock ")
+        and "ulimit -l" in message
     )
 
     def lock_all_the_same() -> None:
@@ -278,10 +279,10 @@ def test_a_cgroup_above_may_leave_less_than_the_machine_has(fake: Fake) -> None:
 
 def test_a_real_cgroup_is_entered_and_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
     """Without its limit, which needs the memory controller: see tests/integration/test_pressure.py."""
-    own = cgroup.own_cgroup()
-    if own is None or not os.access(own / "cgroup.procs", os.W_OK):
+    folder = cgroup.own_cgroup()
+    if folder is None or not os.access(folder / "cgroup.procs", os.W_OK):
         pytest.skip("no cgroup of version 2 that can be written")
-    limit = Limit(limited._new(own, "tracegen-run-"), 1)
+    limit = Limit(limited._new(folder, "tracegen-run-"), 1)
     left = None
     try:
         left = subprocess.Popen(["sleep", "60"], preexec_fn=limit.enter)

@@ -17,10 +17,10 @@ pytestmark = [needs_root, pytest.mark.usefixtures("stand_in_renderer")]
 
 def versions(experiment: Path) -> list[int]:
     """Those that are published; nothing else lies beside them, hidden leftovers included."""
-    found = publish.read_published(experiment, HashCache(Path("none")))
+    bundles = publish.read_published(experiment, HashCache(Path("none")))
     folder = experiment / "versions"
-    assert len(list(folder.iterdir()) if folder.exists() else []) == len(found)
-    return [one.version.number for one in found]
+    assert len(list(folder.iterdir()) if folder.exists() else []) == len(bundles)
+    return [bundle.version.number for bundle in bundles]
 
 
 @pytest.mark.parametrize("stage", ["write_bundle", "_write_json"], ids=["bundle", "ledger"])
@@ -35,8 +35,8 @@ def test_a_disk_that_is_full_while_publishing(
             with monkeypatch.context() as patch:
                 patch.setattr(publish, stage, filling(experiments, getattr(publish, stage)))
                 assert main(["publish", "sample", "-m", "why", "--again"]) == 3
-            said = capsys.readouterr().err
-            assert "No space left on device" in said and "Traceback" not in said
+            output = capsys.readouterr().err
+            assert "No space left on device" in output and "Traceback" not in output
             assert versions(experiments / "sample") == published
             (experiments / "filler").unlink()
             assert main(["publish", "sample", "-m", "why", "--again"]) == 0
@@ -64,6 +64,6 @@ def test_a_read_only_disk(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         a_run_folder(experiments, a_run())
         make_read_only(experiments)
         assert main(["publish", "sample", "-m", "why"]) == 3
-        said = capsys.readouterr().err
-        assert "Read-only file system" in said and "Traceback" not in said
+        output = capsys.readouterr().err
+        assert "Read-only file system" in output and "Traceback" not in output
         assert versions(experiments / "sample") == []

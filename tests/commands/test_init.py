@@ -36,12 +36,14 @@ def test_a_project_is_written_and_its_site_is_clean(
 ) -> None:
     name = 'Reads: "cold" – 1'
     assert main(["init", name]) == 0
-    said = capsys.readouterr().out
-    assert "tracegen run first-look" in said and f"cd '{name}'" in said
-    made = files_of(at / name)
-    assert [line.split(": ")[0] + ":" for line in said.splitlines() if line.startswith("wrote")]
-    told = {line.removeprefix(f"wrote {name}/").partition(": ")[0] for line in said.splitlines() if "wrote" in line}
-    assert told == set(made)
+    output = capsys.readouterr().out
+    assert "tracegen run first-look" in output and f"cd '{name}'" in output
+    files = files_of(at / name)
+    assert [line.split(": ")[0] + ":" for line in output.splitlines() if line.startswith("wrote")]
+    message = {
+        line.removeprefix(f"wrote {name}/").partition(": ")[0] for line in output.splitlines() if "wrote" in line
+    }
+    assert message == set(files)
     assert yaml.safe_load((at / name / "mkdocs.yml").read_text(encoding="utf-8"))["site_name"] == name
     monkeypatch.chdir(at / name)
     assert main(["build", "--strict"]) == 0
@@ -63,8 +65,10 @@ def test_what_is_written_works_with_what_is_here(at: Path) -> None:
     assert not re.search(r"VERSION|DATE", "".join(map(bytes.decode, files_of(at / "journal").values())))
     subprocess.run(["git", "init", "-q"], check=True)
     stored(at / "experiments", plain_run("first-look"), scaled_case(1, 1))
-    seen = subprocess.run(["git", "status", "--short", "-uall"], capture_output=True, text=True, check=True).stdout
-    assert "/runs/" not in seen and "site/" not in seen and ".tracegen" not in seen and "experiment.toml" in seen
+    status = subprocess.run(["git", "status", "--short", "-uall"], capture_output=True, text=True, check=True).stdout
+    assert (
+        "/runs/" not in status and "site/" not in status and ".tracegen" not in status and "experiment.toml" in status
+    )
 
 
 @pytest.mark.parametrize("taken", ["mkdocs.yml", ".gitignore", "experiments/first-look/experiment.toml"])

@@ -18,8 +18,8 @@ def test_writes_a_model_and_says_which(tmp_path: Path, capsys: pytest.CaptureFix
     path = tmp_path / "m.gguf"
     assert run("demo", str(path), "--seed", "4", "--dtype", "Q4_K") == 0
     assert capsys.readouterr().out == f"{path}  {path.stat().st_size:,} bytes, random weights\n"
-    made = read_model(path)
-    assert made.metadata["tracegen.seed"] == 4 and "Q4_K" in set(made.tensors["dtype"])
+    model = read_model(path)
+    assert model.metadata["tracegen.seed"] == 4 and "Q4_K" in set(model.tensors["dtype"])
 
 
 def test_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

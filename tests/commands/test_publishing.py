@@ -41,8 +41,8 @@ def test_a_run_is_named_as_its_page_names_it() -> None:
     a_run_folder(Path("experiments"), a_run(number=1))
     a_run_folder(Path("experiments"), a_run(number=2))
     assert command(publish, "sample/run-001", "-m", "the first") == 0
-    (made,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
-    assert made.version.runs == (1,)
+    (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert bundle.version.runs == (1,)
     with pytest.raises(SettingsError, match="2 runs were named"):
         command(publish, "sample/run-001", "2", "-m", "both")
     with pytest.raises(SettingsError, match="takes a version and no runs"):
@@ -71,21 +71,21 @@ def test_a_run_that_a_version_holds(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_is_named_as_the_pages_and_the_commands_name_it(named: str) -> None:
     a_run_folder(Path("experiments"), a_run())
     command(publish, named, "-m", "first")
-    (one,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
-    assert one.version.runs == (1,)
+    (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert bundle.version.runs == (1,)
 
 
 def test_withdraw(capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run())
     command(publish, "sample", "-m", "first")
     command(publish, "sample", "--withdraw", "v1", "-m", "wrong")
-    (one,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
-    assert (one.version.status, one.reason) == ("withdrawn", "wrong")
+    (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert (bundle.version.status, bundle.reason) == ("withdrawn", "wrong")
     with pytest.raises(SettingsError, match=r"withdrawn already .*: wrong; "):
         command(publish, "sample", "--withdraw", "v1", "-m", "wrong model")
     command(publish, "sample", "--withdraw", "v1", "-m", "wrong model", "--again")
-    (one,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
-    assert one.reason == "wrong model"
+    (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert bundle.reason == "wrong model"
 
 
 @pytest.mark.parametrize(

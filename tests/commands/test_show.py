@@ -30,9 +30,9 @@ from tracegen.tables import frame
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, pd.DataFrame]:
     """The tables of a stored run `demo`."""
     monkeypatch.chdir(tmp_path)
-    made = scaled_case(2, 1, moe=True)
-    stored(Path("experiments"), a_run(), made)
-    return made
+    case = scaled_case(2, 1, moe=True)
+    stored(Path("experiments"), a_run(), case)
+    return case
 
 
 def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
@@ -65,8 +65,8 @@ def test_every_model_of_a_run_is_told(
     draft = {"file": "draft.gguf", "architecture": "qwen3", "size_bytes": 3 << 20, "random_weights": False}
     stored(Path("experiments"), a_run(more_models=[draft]), scaled_case(1, 1))
     assert json.loads(printed(capsys, "--json"))["more_models"] == [draft]
-    said = printed(capsys)
-    assert "model.gguf, llama, 4.8 MiB (random weights)" in said and "draft.gguf, qwen3, 3.0 MiB\n" in said
+    output = printed(capsys)
+    assert "model.gguf, llama, 4.8 MiB (random weights)" in output and "draft.gguf, qwen3, 3.0 MiB\n" in output
 
 
 def test_json_is_null_where_words_say_not_recorded(
@@ -184,10 +184,10 @@ def test_an_op_cannot_steer_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = scaled_case(1, 1)
-    nodes = made["graph_nodes"]
+    case = scaled_case(1, 1)
+    nodes = case["graph_nodes"]
     op = nodes["op"].astype("object").mask(nodes["op"] == "MUL_MAT", "MUL\x1b[2J[red]").astype("category")
-    stored(Path("experiments"), a_run(), {**made, "graph_nodes": nodes.assign(op=op)})
+    stored(Path("experiments"), a_run(), {**case, "graph_nodes": nodes.assign(op=op)})
     assert "time in MUL\\x1b[2J[red], measured" in printed(capsys)
     assert "time in MUL\\x1b[2J[red], measured" in on_a_terminal(tmp_path, "show", "demo", columns=200)
 

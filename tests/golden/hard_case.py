@@ -152,12 +152,12 @@ def _nodes(graph: int, rows: int) -> list[dict[str, object]]:
     ) -> dict[str, object]:
         ne = [*shape, 1, 1, 1][:4]
         nb = [element, element * ne[0], element * ne[0] * ne[1], element * ne[0] * ne[1] * ne[2]]
-        made: dict[str, object] = dict(
+        row: dict[str, object] = dict(
             graph=graph, node=number, kind=kind, op=op, name=name, layer=layer, component=component, dtype=dtype,
             op_params="", compute=True, view_offset_bytes=0, size_bytes=nb[3] * ne[3],
         )  # fmt: skip
-        made |= {f"ne{i}": ne[i] for i in range(4)} | {f"nb{i}": nb[i] for i in range(4)}
-        return made | more
+        row |= {f"ne{i}": ne[i] for i in range(4)} | {f"nb{i}": nb[i] for i in range(4)}
+        return row | more
 
     quantised = dict(nb0=18, nb1=36, nb2=1152, nb3=4608, size_bytes=4608)
     view = dict(nb1=16, nb2=16 * rows, nb3=16 * rows, size_bytes=16 * (rows - 1) + 8, view_of=2)
@@ -181,14 +181,14 @@ def _edges(graph: int) -> list[dict[str, object]]:
 
 def _ops(p: int) -> list[dict[str, object]]:
     begin = PASS_BEGIN[p]
-    made: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for node, at, length in ((0, 100, 200), (1, 400, 300), (2, 800, 100), (4, 1_000, 3_000)):
-        made.append(
+        rows.append(
             dict(pass_id=p, node=node, state="executed", backend="CPU", split=0, n_threads=2,
                  begin_ns=begin + at, end_ns=begin + at + length, time_basis="measured")
         )  # fmt: skip
-    made.append(dict(pass_id=p, node=3, state="noop", backend="CPU", split=0, time_basis="graph only"))
-    return sorted(made, key=lambda op: op["node"])  # type: ignore[arg-type,return-value]
+    rows.append(dict(pass_id=p, node=3, state="noop", backend="CPU", split=0, time_basis="graph only"))
+    return sorted(rows, key=lambda op: op["node"])  # type: ignore[arg-type,return-value]
 
 
 def _spans(p: int) -> list[dict[str, object]]:
@@ -213,14 +213,14 @@ def _placements(graph: int) -> list[dict[str, object]]:
     rows = (3, 2)[graph]
     sizes = {0: 256 * rows, 1: 16 * rows, 2: 16 * rows, 3: 16 * (rows - 1) + 8, 4: 256 * rows, 6: 4 * rows}
     offsets = {0: 0, 1: 1024, 2: 1280, 3: 1280, 4: 2048, 6: 4096}
-    made = [
+    placed = [
         lies(n, size, memory="buffer", buffer_id=2, buffer_offset=offsets[n], address=0x20000 + offsets[n])
         for n, size in sizes.items()
     ]
-    made += [
+    placed += [
         lies(5, 1280, memory="disk", tensor=0, file=0, origin_offset=512, address=0x7000_0200),
         lies(7, 1024, memory="disk", tensor=1, file=0, origin_offset=1792, address=0x7000_0700),
         lies(8, 4608, memory="copied", tensor=2, file=1, origin_offset=256, buffer_id=1, buffer_offset=0,
              address=0x9000),
     ]  # fmt: skip
-    return sorted(made, key=lambda row: row["node"])  # type: ignore[arg-type,return-value]
+    return sorted(placed, key=lambda row: row["node"])  # type: ignore[arg-type,return-value]

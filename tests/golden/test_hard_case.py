@@ -59,6 +59,6 @@ def test_heatmap_cells_equal_a_byte_by_byte_count() -> None:
             counts[byte] += 1
     expected = {i: s for i in range(80) if (s := sum(counts[i * 96 : (i + 1) * 96]))}
     cells = file_cells(TABLES, 80, [1])
-    found = cells.groupby("bin")["touched_bytes"].sum().to_dict()
-    assert found == expected
+    by_bin = cells.groupby("bin")["touched_bytes"].sum().to_dict()
+    assert by_bin == expected
     assert cells[cells["memory"] == "copied"]["touched_bytes"].sum() == 3 * EXPERT_BYTES

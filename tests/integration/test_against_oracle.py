@@ -57,8 +57,8 @@ def recorded(measured: Measured, graph: int) -> list[Node]:
 def reported(ubatch: dict[str, Any]) -> list[Node]:
     """The nodes of a ubatch as the witness tells them, in the same form."""
 
-    def of(told: dict[str, Any]) -> Description:
-        return told["op"], told["name"], told["dtype"].upper(), tuple(told["ne"]), tuple(told["nb"])
+    def of(message: dict[str, Any]) -> Description:
+        return message["op"], message["name"], message["dtype"].upper(), tuple(message["ne"]), tuple(message["nb"])
 
     return [
         (
@@ -218,17 +218,17 @@ def test_times_of_ops_lie_in_their_pass(measured: Measured) -> None:
 
 def test_tensors_equal_the_gguf_packages_reader(measured: Measured) -> None:
     loaded, folder = measured.loaded, measured.experiment.model.rpartition("/")[0]
-    told = []
+    message = []
     for file in loaded.tables["files"].itertuples():
         for tensor in gguf.GGUFReader(f"{folder}/{file.path}").tensors:
             shape = tuple(map(int, tensor.shape)) + (1,) * (4 - len(tensor.shape))
             place = (file.file, int(tensor.data_offset), tensor.name, int(tensor.n_bytes))
-            told.append((*place, tensor.tensor_type.name, shape))
+            message.append((*place, tensor.tensor_type.name, shape))
     mine = [
         (t.file, t.offset, t.name, t.size_bytes, str(t.dtype), (t.ne0, t.ne1, t.ne2, t.ne3))
         for t in loaded.tensors.itertuples()
     ]
-    assert mine == sorted(told)
+    assert mine == sorted(message)
     assert len(loaded.tables["files"]) == 1 + measured.case.split
 
 
@@ -281,17 +281,17 @@ def units(measured: Measured, pass_id: int, node: int, slot: str) -> list[int]:
 
 def test_rows_read_from_the_embedding_are_the_tokens(measured: Measured) -> None:
     for row, ubatch in paired(measured):
-        (node, told), *_ = selections(ubatch, "GET_ROWS")
-        assert told["sources"][0]["name"] == "token_embd.weight"
-        assert units(measured, row.pass_id, node, "src0") == sorted(set(told["selected"]))
+        (node, message), *_ = selections(ubatch, "GET_ROWS")
+        assert message["sources"][0]["name"] == "token_embd.weight"
+        assert units(measured, row.pass_id, node, "src0") == sorted(set(message["selected"]))
 
 
 def test_cells_of_the_kv_cache(measured: Measured) -> None:
     """Rows where K and V are written row by row; columns where V lies transposed."""
     for row, ubatch in paired(measured)[:6]:
-        for node, told in selections(ubatch, "SET_ROWS"):
-            cells = told["selected"]
-            if told["ne"][0] == 1:  # element by element, token after token: the first element tells the column
+        for node, message in selections(ubatch, "SET_ROWS"):
+            cells = message["selected"]
+            if message["ne"][0] == 1:  # element by element, token after token: the first element tells the column
                 cells = cells[:: len(cells) // row.n_tokens]
             assert units(measured, row.pass_id, node, "dst") == sorted(set(cells))
 
@@ -306,11 +306,11 @@ def test_experts_and_their_weights(measured: Measured) -> None:
     routing = {key: rows.sort_values(["row", "rank"]) for key, rows in loaded.routing.groupby(["pass_id", "layer"])}
     for row, ubatch in paired(measured):
         tokens = loaded.tokens[loaded.tokens["pass_id"] == row.pass_id]
-        weights = [told["selected"] for _, told in selections(ubatch, "MUL")]
+        weights = [message["selected"] for _, message in selections(ubatch, "MUL")]
         layers: dict[int, list[int]] = {}
-        for node, told in selections(ubatch, "MUL_MAT_ID"):
-            chosen = layers.setdefault(int(told["name"].rpartition("-")[2]), told["selected"])
-            assert chosen == told["selected"], "gate, up and down share a routing"
+        for node, message in selections(ubatch, "MUL_MAT_ID"):
+            chosen = layers.setdefault(int(message["name"].rpartition("-")[2]), message["selected"])
+            assert chosen == message["selected"], "gate, up and down share a routing"
             assert units(measured, row.pass_id, node, "src0") == sorted(set(chosen))
         assert list(layers) == list(range(loaded.run.facts["model"]["n_layers"]))
         for layer, chosen in layers.items():

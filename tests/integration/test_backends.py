@@ -42,11 +42,11 @@ def blas(hooked: Build) -> Path:
                  f"-DCMAKE_MAKE_PROGRAM={beside / 'ninja'}", *options],
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
-            said = configured.stdout + configured.stderr
-            if configured.returncode != 0 and "BLAS" in said:
+            output = configured.stdout + configured.stderr
+            if configured.returncode != 0 and "BLAS" in output:
                 shutil.rmtree(folder, ignore_errors=True)
                 pytest.skip("no BLAS to build with; on Debian: apt install libopenblas-dev")
-            assert configured.returncode == 0, said[-2000:]
+            assert configured.returncode == 0, output[-2000:]
             environment = {**os.environ, "CCACHE_BASEDIR": str(hooked.folder), "CCACHE_NOHASHDIR": "1"}
             subprocess.run([beside / "ninja", "-C", folder, TARGET], check=True, capture_output=True, env=environment)
     return folder / "bin"

@@ -46,8 +46,8 @@ def execute(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> 
     def call(program: str, *arguments: object, options: tuple[object, ...] = (), status: int = 0) -> LoadedRun:
         given = ["exec", "case", *map(str, options), "--llama-cpp", str(hooked.programs), "--", program]
         found = main([*given, *map(str, arguments)])
-        said = capfd.readouterr()
-        assert found == status, said.out + said.err
+        output = capfd.readouterr()
+        assert found == status, output.out + output.err
         return load_run(sorted((project / "experiments" / "case" / "runs").iterdir())[-1])
 
     return call
@@ -197,11 +197,11 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(
             time.sleep(0.05)
         try:
             child.send_signal(number)
-            said, _ = child.communicate(timeout=120)
+            output, _ = child.communicate(timeout=120)
         finally:
             child.kill()
     loaded = load_run(project / "experiments" / "case" / "runs" / "001")
-    assert child.returncode == int(loaded.run.verdict == "not usable"), said
+    assert child.returncode == int(loaded.run.verdict == "not usable"), output
     (check,) = [check for check in loaded.run.checks if check.key == "trace_complete"]
     assert check.state == "passed" and loaded.run.facts["stopped"] is True
     assert accounted(loaded) and loaded.passes["end_ns"].notna().all()
@@ -236,9 +236,9 @@ def test_a_program_that_fails_after_it_was_recorded_is_no_success(
     script.chmod(0o755)
     command = [str(script), str(hooked.programs / TARGET), *map(str, completion(demo, 2))]
     assert main(["exec", "case", "--", *command]) == 3
-    said, loaded = capfd.readouterr(), load_run(project / "experiments" / "case" / "runs" / "001")
+    output, loaded = capfd.readouterr(), load_run(project / "experiments" / "case" / "runs" / "001")
     assert accounted(loaded) and loaded.run.facts["exit_status"] == 7
-    assert "ended with exit status 7; its run is stored" in said.err and "stored in" in said.out
+    assert "ended with exit status 7; its run is stored" in output.err and "stored in" in output.out
 
 
 def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
@@ -249,7 +249,7 @@ def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         (["--passes", "7-3"], "--passes: is '7-3'; must be a number of passes, or FIRST-LAST"),
         (["--after", "-1"], "--after: is -1.0; must be seconds"),
@@ -259,10 +259,10 @@ def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
     ],
 )
 def test_windows_that_make_no_sense(
-    project: Path, capfd: pytest.CaptureFixture[str], options: list[str], said: str
+    project: Path, capfd: pytest.CaptureFixture[str], options: list[str], output: str
 ) -> None:
     assert main(["exec", "case", *options, "--", "llama-bench"]) == 2
-    assert said in capfd.readouterr().err and not (project / "experiments").exists()
+    assert output in capfd.readouterr().err and not (project / "experiments").exists()
 
 
 def test_programs_that_cannot_be_traced(project: Path, plain: Build, capfd: pytest.CaptureFixture[str]) -> None:

@@ -92,16 +92,16 @@ def wrapper(folder: Path, build: Build, before: str = "", after: str = "") -> Pa
 
 
 def test_a_missing_model(tracegen: Tracegen) -> None:
-    status, said = tracegen(*quick("nowhere.gguf"))
+    status, output = tracegen(*quick("nowhere.gguf"))
     assert status == 2
-    assert "nowhere.gguf: no such model file" in said
+    assert "nowhere.gguf: no such model file" in output
 
 
 def test_a_file_that_is_no_gguf(tracegen: Tracegen, project: Path) -> None:
     (project / "picture.gguf").write_bytes(b"\x89PNG\r\n\x1a\n" * 100)
-    status, said = tracegen(*quick("picture.gguf"))
+    status, output = tracegen(*quick("picture.gguf"))
     assert status == 2
-    assert "picture.gguf" in said and "GGUF" in said
+    assert "picture.gguf" in output and "GGUF" in output
     assert runs(project / "experiments" / "quick") == []
 
 
@@ -109,9 +109,9 @@ def test_a_file_that_is_no_gguf(tracegen: Tracegen, project: Path) -> None:
 def test_a_gguf_cut_in_the_middle(tracegen: Tracegen, project: Path, demo: Path, share: float) -> None:
     data = demo.read_bytes()
     (project / "cut.gguf").write_bytes(data[: int(len(data) * share)])
-    status, said = tracegen(*quick("cut.gguf"))
+    status, output = tracegen(*quick("cut.gguf"))
     assert status == 2
-    assert "cut.gguf" in said and "cut" in said.replace("cut.gguf", "")
+    assert "cut.gguf" in output and "cut" in output.replace("cut.gguf", "")
 
 
 def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, project: Path) -> None:
@@ -121,12 +121,12 @@ def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, project: Path) -> No
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    status, said = tracegen(*quick("strange.gguf"))
+    status, output = tracegen(*quick("strange.gguf"))
     assert status == 2
-    assert f"{TARGET}: exit status 1" in said
-    assert "unknown model architecture: 'abacus'" in said
+    assert f"{TARGET}: exit status 1" in output
+    assert "unknown model architecture: 'abacus'" in output
     assert runs(project / "experiments" / "quick") == []
-    assert "kept in" in said
+    assert "kept in" in output
 
 
 # Settings
@@ -134,83 +134,83 @@ def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, project: Path) -> No
 
 @pytest.mark.parametrize("prompt", ["", " \n\t"])
 def test_an_empty_prompt(tracegen: Tracegen, demo: Path, prompt: str) -> None:
-    status, said = tracegen(*quick(demo, prompt))
+    status, output = tracegen(*quick(demo, prompt))
     assert status == 2
-    assert "prompt" in said and "not empty" in said
+    assert "prompt" in output and "not empty" in output
 
 
 def test_misspelt_settings_are_all_told_at_once(tracegen: Tracegen, project: Path, demo: Path) -> None:
     experiment(project, model=str(demo), ubtach=8, threads=0, mmap="yes")
-    status, said = tracegen("run", "case")
+    status, output = tracegen("run", "case")
     assert status == 2
-    assert "experiment.toml: 3 problems" in said
-    for told in ("did you mean `ubatch`?", "threads: is 0; must be a whole", "mmap: is 'yes'; must be true"):
-        assert told in said
+    assert "experiment.toml: 3 problems" in output
+    for message in ("did you mean `ubatch`?", "threads: is 0; must be a whole", "mmap: is 'yes'; must be true"):
+        assert message in output
 
 
 def test_a_prompt_that_does_not_fit_the_context(tracegen: Tracegen, project: Path, demo: Path) -> None:
     folder = experiment(project, model=str(demo), prompt="page " * 300, context=256)
-    status, said = tracegen("run", "case")
+    status, output = tracegen("run", "case")
     assert status == 2
-    assert "prompt is too long" in said
+    assert "prompt is too long" in output
     assert runs(folder) == []
 
 
 def test_a_context_that_fills_up_is_told(tracegen: Tracegen, project: Path, demo: Path) -> None:
     experiment(project, model=str(demo), tokens=300, context=256)
-    status, said = tracegen("run", "case")
+    status, output = tracegen("run", "case")
     assert status == 0
-    assert "warning: As many tokens were generated as asked for: 25" in said
-    assert "complete with warnings" in said
+    assert "warning: As many tokens were generated as asked for: 25" in output
+    assert "complete with warnings" in output
 
 
 def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, project: Path, demo: Path) -> None:
     experiment(project, model=str(demo))
-    status, said = tracegen("run", "cse")
-    assert (status, "there are: case" in said) == (2, True)
+    status, output = tracegen("run", "cse")
+    assert (status, "there are: case" in output) == (2, True)
     for verb in ("show", "read"):
-        status, said = tracegen(verb, "case")
-        assert (status, "case: has no run yet; `tracegen run case` makes one" in said) == (2, True)
+        status, output = tracegen(verb, "case")
+        assert (status, "case: has no run yet; `tracegen run case` makes one" in output) == (2, True)
 
 
 def test_the_experiments_folder_cannot_be_written(tracegen: Tracegen, project: Path, demo: Path) -> None:
     (project / "experiments").write_text("a file")
-    status, said = tracegen(*quick(demo))
+    status, output = tracegen(*quick(demo))
     assert status == 3
-    assert "cannot be written" in said
+    assert "cannot be written" in output
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_the_experiments_folder_is_read_only(tracegen: Tracegen, project: Path, demo: Path) -> None:
     (project / "experiments").mkdir(mode=0o555)
-    status, said = tracegen(*quick(demo))
+    status, output = tracegen(*quick(demo))
     assert status == 3
-    assert "cannot be written" in said
+    assert "cannot be written" in output
 
 
 # The traced program
 
 
 def test_a_llama_cpp_without_hooks(tracegen: Tracegen, project: Path, demo: Path, plain: Build) -> None:
-    status, said = tracegen(*quick(demo), program=plain.programs)
+    status, output = tracegen(*quick(demo), program=plain.programs)
     assert status == 2
-    assert f"{TARGET}: was not built with the hooks" in said and "`tracegen llama-cpp build`" in said
+    assert f"{TARGET}: was not built with the hooks" in output and "`tracegen llama-cpp build`" in output
     assert not (project / "experiments" / "quick" / "failed").exists(), "it is seen before the model runs"
 
 
 def test_a_program_that_records_nothing(tracegen: Tracegen, project: Path, demo: Path, plain: Build) -> None:
-    status, said = tracegen(*quick(demo), program=wrapper(project, plain))
+    status, output = tracegen(*quick(demo), program=wrapper(project, plain))
     assert status == 3
-    assert "recorded nothing" in said and "hooks" in said
+    assert "recorded nothing" in output and "hooks" in output
     assert runs(project / "experiments" / "quick") == []
 
 
 def test_hooks_of_another_trace_version(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
     raise_it = 'printf "\\012" | dd of="$f" bs=1 seek=8 conv=notrunc status=none'
     patch = f'for f in "$TENSOR_TRACE_DIR"/*.tt; do {raise_it}; done'
-    status, said = tracegen(*quick(demo), program=wrapper(project, hooked, after=patch))
+    status, output = tracegen(*quick(demo), program=wrapper(project, hooked, after=patch))
     assert status == 2
-    assert "is a trace of version 10" in said
+    assert "is a trace of version 10" in output
     assert runs(project / "experiments" / "quick") == []
 
 
@@ -218,13 +218,13 @@ def test_hooks_of_another_trace_version(tracegen: Tracegen, project: Path, demo:
 def test_an_empty_trace(tracegen: Tracegen, project: Path, demo: Path, hooked: Build, size: int) -> None:
     """Files without bytes are refused; files without records make a run that says it is not usable."""
     cut = f'truncate -s {size} "$TENSOR_TRACE_DIR"/*.tt'
-    status, said = tracegen(*quick(demo), program=wrapper(project, hooked, after=cut))
+    status, output = tracegen(*quick(demo), program=wrapper(project, hooked, after=cut))
     if size == 0:
         assert status == 2
-        assert "0 bytes" in said and runs(project / "experiments" / "quick") == []
+        assert "0 bytes" in output and runs(project / "experiments" / "quick") == []
     else:
         assert status == 1
-        assert "not usable" in said and runs(project / "experiments" / "quick") == ["001"]
+        assert "not usable" in output and runs(project / "experiments" / "quick") == ["001"]
 
 
 @pytest.mark.parametrize("name", ["KILL", "ABRT", "SEGV"])
@@ -232,12 +232,12 @@ def test_a_killed_program(tracegen: Tracegen, project: Path, demo: Path, hooked:
     """The run is refused with the reason; what the program had recorded can be read to its last record."""
     folder = experiment(project, model=str(demo), **LONG_RUN)
     kill = '(while [ -z "$(ls "$TENSOR_TRACE_DIR")" ]; do sleep 0.05; done; sleep 2; kill -' + name + " $$) &"
-    status, said = tracegen("run", "case", program=wrapper(project, hooked, before=kill))
+    status, output = tracegen("run", "case", program=wrapper(project, hooked, before=kill))
     assert status == 3
-    assert f"{TARGET}: killed by SIG{name}; its last lines:" in said
+    assert f"{TARGET}: killed by SIG{name}; its last lines:" in output
     assert runs(folder) == []
     (kept,) = (folder / "failed").iterdir()
-    assert f"kept in {Path('experiments/case/failed') / kept.name}" in said
+    assert f"kept in {Path('experiments/case/failed') / kept.name}" in output
     trace = read_trace(segment_files(kept / "raw" / "trace"))
     passes, ops = trace.tables["passes"], trace.tables["ops"]
     assert not trace.facts["ended"] and trace.facts["unsealed_chunks"]
@@ -251,9 +251,9 @@ def test_a_program_that_takes_too_long(tracegen: Tracegen, project: Path, demo: 
     folder = experiment(project, model=str(demo), **LONG_RUN)
     with (folder / "experiment.toml").open("a") as stream:
         stream.write("[limits]\ntimeout_s = 1\n")
-    status, said = tracegen("run", "case")
+    status, output = tracegen("run", "case")
     assert status == 3
-    assert "stopped after its time limit" in said
+    assert "stopped after its time limit" in output
     assert runs(folder) == []
 
 
@@ -262,13 +262,13 @@ def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, project: Path, demo:
     folder = experiment(project, model=str(demo), tokens=400)
     with (folder / "experiment.toml").open("a") as stream:
         stream.write(f"[limits]\nmax_trace_bytes = {2 << 20}\n")
-    status, said = tracegen("run", "case")
+    status, output = tracegen("run", "case")
     assert status == 1
-    assert "failed: No event was dropped" in said
+    assert "failed: No event was dropped" in output
     assert runs(folder) == ["001"]
     checks = json.loads((folder / "runs" / "001" / "run.json").read_text())["checks"]
-    (told,) = [check["detail"] for check in checks if check["key"] == "dropped_events"]
-    assert told == "the limit of the trace or a disk quota was reached"
+    (message,) = [check["detail"] for check in checks if check["key"] == "dropped_events"]
+    assert message == "the limit of the trace or a disk quota was reached"
 
 
 @needs_root
@@ -278,10 +278,10 @@ def test_a_disk_that_becomes_full_while_tracing(tracegen: Tracegen, project: Pat
     text = (folder / "experiment.toml").read_text()
     with small_disk(folder, f"size={size}"):
         (folder / "experiment.toml").write_text(text)
-        status, told = tracegen("run", "case")
-        assert status == 3 and "the disk became full while llama.cpp was traced" in told
-        assert runs(folder) == [] and "Traceback" not in told
-        assert "what was captured is kept in" in told
+        status, message = tracegen("run", "case")
+        assert status == 3 and "the disk became full while llama.cpp was traced" in message
+        assert runs(folder) == [] and "Traceback" not in message
+        assert "what was captured is kept in" in message
 
 
 @needs_root
@@ -296,15 +296,15 @@ def test_a_disk_that_becomes_full_while_storing(
         (folder / "experiment.toml").write_text(text)
         with monkeypatch.context() as patch:
             patch.setattr(store, stage, filling(folder, getattr(store, stage)))
-            status, told = tracegen("run", "case")
-        assert (status, runs(folder)) == (3, []), told
-        assert "No space left on device" in told and "Traceback" not in told
-        assert "what was captured is kept in" in told
+            status, message = tracegen("run", "case")
+        assert (status, runs(folder)) == (3, []), message
+        assert "No space left on device" in message and "Traceback" not in message
+        assert "what was captured is kept in" in message
         (kept,) = (folder / "failed").iterdir()
         assert not read_trace(segment_files(kept / "raw" / "trace")).tables["passes"].empty
         (folder / "filler").unlink()
-        status, told = tracegen("run", "case")
-        assert status == 0, told
+        status, message = tracegen("run", "case")
+        assert status == 0, message
         assert runs(folder) == ["001"]
 
 
@@ -315,32 +315,32 @@ def test_a_read_only_disk(tracegen: Tracegen, project: Path, demo: Path) -> None
     with small_disk(folder, "size=1m"):
         (folder / "experiment.toml").write_text(text)
         make_read_only(folder)
-        status, told = tracegen("run", "case")
+        status, message = tracegen("run", "case")
         assert status == 3
-        assert "cannot be written: Read-only file system" in told and "Traceback" not in told
+        assert "cannot be written: Read-only file system" in message and "Traceback" not in message
 
 
 def test_a_trace_directory_that_vanishes(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
     folder = experiment(project, model=str(demo))
     remove = 'rm -r "$TENSOR_TRACE_DIR"'
-    status, told = tracegen("run", "case", program=wrapper(project, hooked, after=remove))
+    status, message = tracegen("run", "case", program=wrapper(project, hooked, after=remove))
     assert (status, runs(folder)) == (3, [])
-    assert "trace" in told and "No such file or directory" in told and "Traceback" not in told
+    assert "trace" in message and "No such file or directory" in message and "Traceback" not in message
 
 
 def test_two_traced_programs_in_one_directory(tracegen: Tracegen, project: Path, demo: Path, hooked: Build) -> None:
     folder = experiment(project, model=str(demo))
     twice = f'"{hooked.programs / TARGET}" "$@"'
-    status, told = tracegen("run", "case", program=wrapper(project, hooked, after=twice))
+    status, message = tracegen("run", "case", program=wrapper(project, hooked, after=twice))
     assert (status, runs(folder)) == (2, [])
-    assert "belongs to run" in told and "what was captured is kept in" in told
+    assert "belongs to run" in message and "what was captured is kept in" in message
 
 
 def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
     """Hooked, and without a place to write: the tracer's own words, not "no hooks"."""
     (tmp_path / "trace").mkdir()
-    said = "tensor_trace: nothing is recorded: /full/disk: No space left on device"
-    command = ("sh", "-c", f"echo some log; echo {shlex.quote(said)} >&2; echo more >&2")
+    output = "tensor_trace: nothing is recorded: /full/disk: No space left on device"
+    command = ("sh", "-c", f"echo some log; echo {shlex.quote(output)} >&2; echo more >&2")
     with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; fix"):
         measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, Pressure())
     with pytest.raises(EnvironmentFailure, match="was not built with the hooks"):
@@ -359,11 +359,11 @@ def test_ctrl_c_while_llama_cpp_runs(project: Path, demo: Path, hooked: Build) -
             time.sleep(0.05)
         try:
             child.send_signal(signal.SIGINT)
-            _, said = child.communicate(timeout=60)
+            _, output = child.communicate(timeout=60)
         finally:
             child.kill()  # else a child that did not hear it holds the test up for good
     assert child.returncode == 130
-    assert "tracegen: interrupted" in said and "Traceback" not in said
+    assert "tracegen: interrupted" in output and "Traceback" not in output
     assert runs(folder) == []
     (kept,) = (folder / "failed").iterdir()
     assert (kept / "raw" / "stderr.txt").stat().st_size
@@ -381,9 +381,9 @@ def test_ctrl_c_at_other_stages(
 
     folder = experiment(project, model=str(demo))
     monkeypatch.setattr(module, stage, interrupted)
-    status, said = tracegen("run", "case")
+    status, output = tracegen("run", "case")
     assert status == 130
-    assert "interrupted" in said
+    assert "interrupted" in output
     assert runs(folder) == []
     assert (folder / "failed").exists() == (stage != "traced_program")
 
@@ -394,8 +394,8 @@ def test_ctrl_c_at_other_stages(
 @pytest.fixture
 def stored(tracegen: Tracegen, project: Path, demo: Path) -> Path:
     """A whole run."""
-    status, said = tracegen(*quick(demo))
-    assert status == 0, said
+    status, output = tracegen(*quick(demo))
+    assert status == 0, output
     return project / "experiments" / "quick" / "runs" / "001"
 
 
@@ -419,9 +419,9 @@ def test_evidence_that_is_missing_or_changed(
         data = bytearray(segment.read_bytes())
         data[len(data) // 2] ^= 1
         segment.write_bytes(data)
-    status, said = tracegen(*verb)
+    status, output = tracegen(*verb)
     assert status == 2
-    assert segment.name in said and ("is missing" if fault == "missing" else "has changed") in said
+    assert segment.name in output and ("is missing" if fault == "missing" else "has changed") in output
 
 
 @pytest.mark.parametrize("lost", ["one", "all"])
@@ -430,8 +430,8 @@ def test_tables_can_be_made_again(tracegen: Tracegen, stored: Path, lost: str) -
         shutil.rmtree(stored / "tables")
     else:
         (stored / "tables" / "ops.parquet").unlink()
-    status, said = tracegen("show", "quick")
-    assert (status, "`tracegen read` makes the tables anew" in said) == (2, True)
+    status, output = tracegen("show", "quick")
+    assert (status, "`tracegen read` makes the tables anew" in output) == (2, True)
     assert tracegen("read", "quick")[0] == 0
     assert tracegen("show", "quick")[0] == 0
     assert tracegen("show", "quick", "--verify")[0] == 0
@@ -440,13 +440,13 @@ def test_tables_can_be_made_again(tracegen: Tracegen, stored: Path, lost: str) -
 def test_a_run_file_that_is_missing_broken_or_too_new(tracegen: Tracegen, stored: Path) -> None:
     path = stored / "run.json"
     text = path.read_text()
-    for content, told in (
+    for content, message in (
         (text.replace('"schema": 1', '"schema": 2', 1), "use a newer tracegen"),
         (text[: len(text) // 2], "cannot be read"),
     ):
         path.write_text(content)
-        status, said = tracegen("show", stored)
-        assert (status, told in said) == (2, True), said
+        status, output = tracegen("show", stored)
+        assert (status, message in output) == (2, True), output
 
 
 def test_two_runs_at_once_get_two_numbers(project: Path, demo: Path, hooked: Build) -> None:
@@ -472,14 +472,14 @@ def test_control_characters_in_prompt_and_model_are_shown_as_escapes(
     assert len(name) == len(hostile)
     model = project / f"evil{ESCAPES}.gguf"
     model.write_bytes(demo.read_bytes().replace(name, hostile))
-    status, said = tracegen(*quick(model.name, f"The {ESCAPES} page"))
-    assert (status, steers(said)) == (0, False)
+    status, output = tracegen(*quick(model.name, f"The {ESCAPES} page"))
+    assert (status, steers(output)) == (0, False)
     for options in ([], ["--stats"], ["--verify"], ["--ops"], ["--buffers"], ["--json"], ["--stats", "--json"]):
-        status, said = tracegen("show", "quick", *options)
-        assert (status, steers(said)) == (0, False), options
+        status, output = tracegen("show", "quick", *options)
+        assert (status, steers(output)) == (0, False), options
     for options in ([], ["--csv"], ["--json"]):
-        status, said = tracegen("tensors", model.name, *options)
-        assert (status, steers(said)) == (0, False), options
+        status, output = tracegen("tensors", model.name, *options)
+        assert (status, steers(output)) == (0, False), options
 
 
 def test_control_characters_in_tensor_names_are_shown_as_escapes(tracegen: Tracegen, project: Path, demo: Path) -> None:
@@ -488,18 +488,18 @@ def test_control_characters_in_tensor_names_are_shown_as_escapes(tracegen: Trace
     hostile = hostile[: len(name)].ljust(len(name), b"x")
     (project / "evil.gguf").write_bytes(data.replace(name, hostile))
     for options in ([], ["--csv"], ["--json"]):
-        status, said = tracegen("tensors", "evil.gguf", *options)
-        assert (status, steers(said)) == (0, False), options
-        assert "[2J" in said
-    status, said = tracegen(*quick("evil.gguf"))
-    assert (status, steers(said)) == (2, False), "llama.cpp misses the tensor; its last lines name others"
+        status, output = tracegen("tensors", "evil.gguf", *options)
+        assert (status, steers(output)) == (0, False), options
+        assert "[2J" in output
+    status, output = tracegen(*quick("evil.gguf"))
+    assert (status, steers(output)) == (2, False), "llama.cpp misses the tensor; its last lines name others"
 
 
 def test_control_characters_in_what_was_typed_are_shown_as_escapes(tracegen: Tracegen, project: Path) -> None:
     for arguments in (quick(f"{ESCAPES}.gguf"), ("show", ESCAPES), ("tensors", ESCAPES), ("run", ESCAPES)):
-        status, said = tracegen(*arguments)
-        assert (status, steers(said)) == (2, False)
-        assert "\\x1b[2J" in said
+        status, output = tracegen(*arguments)
+        assert (status, steers(output)) == (2, False)
+        assert "\\x1b[2J" in output
 
 
 @pytest.fixture(autouse=True)

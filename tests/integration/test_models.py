@@ -202,9 +202,9 @@ def test_bytes_that_ops_used(traced: Traced) -> None:
 def test_layers_of_the_nodes(traced: Traced) -> None:
     """All are there, none is missing between them, and a node that takes a weight of a layer is of that layer."""
     for _, graph in traced.nodes[traced.nodes["kind"] != "leaf"].groupby("graph"):
-        told = graph["layer"].notna()
+        message = graph["layer"].notna()
         assert sorted(graph["layer"].dropna().unique()) == traced.case.layers_with()
-        between = graph.loc[told.idxmax() : told[::-1].idxmax()]
+        between = graph.loc[message.idxmax() : message[::-1].idxmax()]
         assert set(between.loc[between["layer"].isna(), "name"]) <= OF_ALL_LAYERS
     rows = weight_operands(traced).dropna(subset=["layer_weight"])
     assert len(rows) and rows[rows["layer"].ne(rows["layer_weight"]).fillna(True)].empty

@@ -55,8 +55,8 @@ def limits() -> None:
 def test_memory_is_locked_beside_it(ran: Ran, capfd: pytest.CaptureFixture[str]) -> None:
     before = locked._own_locked()
     _, _, plain = ran()
-    status, said, run = ran(mlock_gb=SMALL, page_cache="warm")
-    assert status == 0 and plain is not None and run is not None and "lock memory" in said
+    status, output, run = ran(mlock_gb=SMALL, page_cache="warm")
+    assert status == 0 and plain is not None and run is not None and "lock memory" in output
     size = locked.bytes_of(SMALL)
     found = run.facts["conditions"]["mlock"]
     assert (found["asked_bytes"], found["locked_bytes"]) == (size, size) and found["available_after_bytes"] > 0
@@ -70,20 +70,20 @@ def test_memory_is_locked_beside_it(ran: Ran, capfd: pytest.CaptureFixture[str])
 def test_it_is_given_back_when_the_program_fails(ran: Ran, tmp_path: Path, hooked: Build) -> None:
     before = locked._own_locked()
     killed = wrapper(tmp_path, hooked, before="kill -KILL $$")
-    status, said, run = ran(killed, mlock_gb=SMALL)
-    assert status == 3 and run is None and "killed by SIGKILL" in said
+    status, output, run = ran(killed, mlock_gb=SMALL)
+    assert status == 3 and run is None and "killed by SIGKILL" in output
     assert locked._own_locked() == before
 
 
 def test_more_than_there_is_runs_nothing(ran: Ran) -> None:
-    status, said, run = ran(mlock_gb=100_000)
-    assert status == 2 and run is None and "mlock_gb: 1e+05 GiB cannot be locked" in said
+    status, output, run = ran(mlock_gb=100_000)
+    assert status == 2 and run is None and "mlock_gb: 1e+05 GiB cannot be locked" in output
     assert not Path("experiments/case/failed").exists()
 
 
 def test_a_limit_that_this_machine_does_not_allow_runs_nothing(ran: Ran) -> None:
-    status, said, run = ran(memory_limit_gb=100_000, page_cache="cold")
-    assert status == 2 and run is None and "memory_limit_gb: 100000 GiB would limit nothing" in said
+    status, output, run = ran(memory_limit_gb=100_000, page_cache="cold")
+    assert status == 2 and run is None and "memory_limit_gb: 100000 GiB would limit nothing" in output
 
 
 @pytest.mark.usefixtures("limits")
@@ -102,6 +102,6 @@ def test_a_limit_holds_and_is_gone_after(ran: Ran) -> None:
 @pytest.mark.usefixtures("limits")
 def test_a_limit_that_is_too_small_is_named(ran: Ran) -> None:
     own = cgroup.own_cgroup()
-    status, said, run = ran(memory_limit_gb=0.004, page_cache="cold")
+    status, output, run = ran(memory_limit_gb=0.004, page_cache="cold")
     assert status == 3 and run is None and own is not None
-    assert "needed more memory than memory_limit_gb allows" in said and not list(own.glob("tracegen-*"))
+    assert "needed more memory than memory_limit_gb allows" in output and not list(own.glob("tracegen-*"))

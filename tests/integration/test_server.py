@@ -86,8 +86,10 @@ def serving(project: Path, programs: Path, model: Path, port: int) -> Iterator[s
         *("-m", str(model), "--host", "127.0.0.1", "--port", str(port), "-np", "2", "-c", "2048", "-t", "2"),
         *("--fit", "off"),
     ]  # fmt: skip
-    with (project / "said.txt").open("w") as said:
-        child = subprocess.Popen(command, cwd=project, stdin=subprocess.DEVNULL, stdout=said, stderr=said, text=True)
+    with (project / "said.txt").open("w") as output:
+        child = subprocess.Popen(
+            command, cwd=project, stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True
+        )
     try:
         patience = time.monotonic() + PATIENCE_S
         while True:

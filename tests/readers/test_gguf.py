@@ -41,13 +41,13 @@ def test_agrees_with_the_reader_of_the_gguf_package(tmp_path: Path, kind: str, d
         for t in gguf.GGUFReader(path).tensors
     ]
     tensors = read_model(path).tensors
-    found = []
+    rows = []
     for row in tensors.itertuples():
         shape = [row.ne0, row.ne1, row.ne2, row.ne3]
         while len(shape) > 1 and shape[-1] == 1:
             shape.pop()
-        found.append((row.name, row.offset, row.size_bytes, row.dtype, shape))
-    assert found == sorted(expected, key=lambda t: t[1])
+        rows.append((row.name, row.offset, row.size_bytes, row.dtype, shape))
+    assert rows == sorted(expected, key=lambda t: t[1])
 
 
 def test_metadata_agrees_with_the_gguf_package(tmp_path: Path) -> None:
@@ -234,8 +234,8 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_files(tmp_path: Path, case: str) -> None:
-    data, told = BROKEN[case]
-    assert told in refusal(tmp_path, data)
+    data, message = BROKEN[case]
+    assert message in refusal(tmp_path, data)
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_a_renamed_split_is_told_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("second", "message"),
     [
         (made.file(ONE, split_pair(0, 2)), r"split\.no or split\.count differs from the file name"),
         (made.file(ONE), r"split\.no or split\.count differs from the file name"),
@@ -328,8 +328,8 @@ def test_a_renamed_split_is_told_its_name(tmp_path: Path) -> None:
         (made.file(ONE, split_pair(1, 2))[:-4], "m-00002-of-00002.gguf: is cut at offset"),
     ],
 )
-def test_splits_that_do_not_fit(tmp_path: Path, second: bytes, told: str) -> None:
-    with pytest.raises(ModelFormatError, match=told):
+def test_splits_that_do_not_fit(tmp_path: Path, second: bytes, message: str) -> None:
+    with pytest.raises(ModelFormatError, match=message):
         read_model(write_split(tmp_path, second)[0])
 
 

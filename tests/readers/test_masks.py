@@ -52,15 +52,15 @@ def read(*masks: tuple[int, int, Sequence[int]]) -> pd.DataFrame:
 
 
 def test_a_mask_counts_for_all_that_read_it() -> None:
-    made = read((0, 0, (0, 5, 64, 3)), (0, 6, (2, 3)), (1, 0, (0, 6)), (1, 6, (3, 3)))
-    rows = made[["pass_id", "node", "slot", "first_unit", "n_units"]].astype({"slot": "object"}).values.tolist()
+    touches = read((0, 0, (0, 5, 64, 3)), (0, 6, (2, 3)), (1, 0, (0, 6)), (1, 6, (3, 3)))
+    rows = touches[["pass_id", "node", "slot", "first_unit", "n_units"]].astype({"slot": "object"}).values.tolist()
     expected = []
-    for pass_id, shared, own in ((0, [(0, 5), (64, 3)], [(2, 3)]), (1, [(0, 6)], [(3, 3)])):
+    for pass_id, shared, third in ((0, [(0, 5), (64, 3)], [(2, 3)]), (1, [(0, 6)], [(3, 3)])):
         for node, mask in ATTENTION.items():
             for slot in ("src1", "src2"):
-                expected += [[pass_id, node, slot, *run] for run in (shared if mask == 4 else own)]
+                expected += [[pass_id, node, slot, *run] for run in (shared if mask == 4 else third)]
     assert rows == expected
-    assert set(made["unit"]) == {"row"} and set(made["basis"]) == {"measured"}
+    assert set(touches["unit"]) == {"row"} and set(touches["basis"]) == {"measured"}
 
 
 @pytest.mark.parametrize(

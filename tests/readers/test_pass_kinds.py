@@ -26,21 +26,21 @@ def call(
     tokens["position"] = np.arange(position, position + rows)
     tokens["output"] = {"last": [0] * (rows - 1) + [1], "all": [1] * rows, "none": [0] * rows}[outputs]
     parts = [tokens[i : i + ubatch] for i in range(0, rows, ubatch)]
-    made = [
+    passes = [
         Pass(
             100 * number + i, 1000 * number + i, (0, 0, 0, 0), flags, context, 0, 0, n_sequences, part,
             call=number, ubatch=i,
         )
         for i, part in enumerate(parts)
     ]  # fmt: skip
-    made[-1].logits_read = read
-    return made
+    passes[-1].logits_read = read
+    return passes
 
 
 def kinds(*calls: list[Pass]) -> str:
     """`prompt>0 generate>1`: the kind of each pass and the token it produced."""
-    found = kinds_of([p for made in calls for p in made])
-    return " ".join(f"{kind}" + ("" if token is None else f">{token}") for kind, _, token in found)
+    inferred = kinds_of([p for passes in calls for p in passes])
+    return " ".join(f"{kind}" + ("" if token is None else f">{token}") for kind, _, token in inferred)
 
 
 def test_a_prompt_and_its_tokens() -> None:
@@ -72,11 +72,11 @@ def test_several_sequences_are_mixed() -> None:
 def test_after_several_sequences_nobody_knows_which_token_it_is() -> None:
     """As a server does: two requests at once, then one. A context of its own still counts."""
     both = [call(i, 2, 4 + i, "all", n_sequences=2) for i in (1, 2)]
-    one = (call(3, 4, 0), call(4, 1, 4))
-    assert kinds(call(0, 4, 0), *both, *one) == "prompt>0 mixed mixed prompt generate"
+    single = (call(3, 4, 0), call(4, 1, 4))
+    assert kinds(call(0, 4, 0), *both, *single) == "prompt>0 mixed mixed prompt generate"
     assert kinds(*both, call(3, 4, 0, context=1)) == "mixed mixed prompt>0"
     unread = call(1, 2, 4, "none", read=False, n_sequences=2)
-    assert kinds(unread, *one) == "mixed prompt>0 generate>1"
+    assert kinds(unread, *single) == "mixed prompt>0 generate>1"
 
 
 def test_rows_whose_logits_are_all_asked_for_are_mixed() -> None:
@@ -94,8 +94,8 @@ def test_a_window_that_begins_in_the_middle() -> None:
 
 def test_a_prompt_that_keeps_what_it_has_in_common_with_the_last_one() -> None:
     """Only its last row is new: it goes back, and no token was sampled for that place."""
-    made = kinds(call(0, 8, 0), call(1, 1, 8), call(2, 1, 9), call(3, 1, 7), call(4, 1, 8))
-    assert made == "prompt>0 generate>1 generate>2 prompt>3 generate>4"
+    text = kinds(call(0, 8, 0), call(1, 1, 8), call(2, 1, 9), call(3, 1, 7), call(4, 1, 8))
+    assert text == "prompt>0 generate>1 generate>2 prompt>3 generate>4"
 
 
 def test_a_shift_of_the_cache_moves_a_sequence_that_goes_on() -> None:
@@ -113,17 +113,17 @@ def test_what_follows_a_check_may_go_back() -> None:
 
 def test_speculation_with_a_second_context() -> None:
     """The draft context proposes row by row, the target checks all of them at once."""
-    made = kinds(
+    text = kinds(
         call(0, 5, 0), call(0, 5, 0, context=1),
         call(1, 1, 5, context=1), call(2, 1, 6, context=1), call(1, 3, 5, "all"),
         call(3, 2, 7, context=1), call(2, 1, 8),
     )  # fmt: skip
-    assert made == "prompt>0 draft draft draft verify draft generate"
+    assert text == "prompt>0 draft draft draft verify draft generate"
 
 
 def test_two_contexts_that_have_nothing_to_do_with_each_other() -> None:
-    made = kinds(call(0, 5, 0), call(0, 3, 0, context=1), call(1, 1, 5), call(1, 1, 3, context=1))
-    assert made == "prompt>0 prompt>1 generate>2 generate>3"
+    text = kinds(call(0, 5, 0), call(0, 3, 0, context=1), call(1, 1, 5), call(1, 1, 3, context=1))
+    assert text == "prompt>0 prompt>1 generate>2 generate>3"
 
 
 def test_a_few_rows_at_once_without_a_second_context_are_mixed() -> None:
