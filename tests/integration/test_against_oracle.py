@@ -338,9 +338,9 @@ def test_a_ubatch_without_outputs_reads_no_output_weights(measured: Measured) ->
     states = loaded.ops.merge(passes["graph"], on="pass_id").merge(
         loaded.graph_nodes.query("name == 'result_output'")[["graph", "node"]], on=["graph", "node"]
     )
-    asked = passes["n_outputs"] > 0
-    assert states["state"].tolist() == ["executed" if outputs else "empty" for outputs in asked]
-    assert product["pass_id"].tolist() == passes.index[asked].tolist()
+    with_outputs = passes["n_outputs"] > 0
+    assert states["state"].tolist() == ["executed" if outputs else "empty" for outputs in with_outputs]
+    assert product["pass_id"].tolist() == passes.index[with_outputs].tolist()
     assert (product["touched_bytes"] == product["size_bytes"]).all()
 
 

@@ -39,8 +39,8 @@ def attached(measured: Measured, plain: Build, tmp_path_factory: pytest.TempPath
     """The run of a measured case once more: without hooks, the tracer preloaded."""
     experiment = measured.experiment
     command = command_for(experiment, plain.programs / TARGET, Path(experiment.model))
-    asked = Observation("attached", command, "Is it the same?", attach=True)
-    run = observe(asked, tmp_path_factory.mktemp("attached") / measured.case.name, Progress())
+    observation = Observation("attached", command, "Is it the same?", attach=True)
+    run = observe(observation, tmp_path_factory.mktemp("attached") / measured.case.name, Progress())
     assert run.folder is not None
     return load_run(run.folder)
 
@@ -48,25 +48,25 @@ def attached(measured: Measured, plain: Build, tmp_path_factory: pytest.TempPath
 def events(loaded: LoadedRun) -> pd.DataFrame:
     """One row per event: pass, node, op and thread, and whether the thread waited inside."""
     named = loaded.graph_nodes[["graph", "node", "op", "name", "dtype"]]
-    made = loaded.spans.merge(loaded.passes[["pass_id", "graph"]], on="pass_id").merge(named, on=["graph", "node"])
-    made["waited"] = made["barrier_ns"] > 0
+    rows = loaded.spans.merge(loaded.passes[["pass_id", "graph"]], on="pass_id").merge(named, on=["graph", "node"])
+    rows["waited"] = rows["barrier_ns"] > 0
     keys = ["pass_id", "node", "thread"]
-    return made.sort_values(keys)[[*keys, "op", "name", "dtype", "waited"]].reset_index(drop=True)
+    return rows.sort_values(keys)[[*keys, "op", "name", "dtype", "waited"]].reset_index(drop=True)
 
 
 def placed(loaded: LoadedRun) -> pd.DataFrame:
     """Where each tensor of each pass lay."""
-    made = loaded.passes[["pass_id", "placement"]].merge(loaded.placements, on="placement")
+    rows = loaded.passes[["pass_id", "placement"]].merge(loaded.placements, on="placement")
     columns = ["pass_id", "node", "memory", "tensor", "file", "origin_offset", "size_bytes"]
-    return made.sort_values(["pass_id", "node"])[columns].reset_index(drop=True)
+    return rows.sort_values(["pass_id", "node"])[columns].reset_index(drop=True)
 
 
 def test_both_see_the_same_events(measured: Measured, attached: LoadedRun) -> None:
-    expected, found = events(measured.loaded), events(attached)
+    expected, actual = events(measured.loaded), events(attached)
     assert len(expected) > 100
     if measured.experiment.threads == 1:  # then a barrier is left at once, and only who stands before it can time that
-        expected, found = (frame.drop(columns="waited") for frame in (expected, found))
-    pd.testing.assert_frame_equal(found, expected)
+        expected, actual = (frame.drop(columns="waited") for frame in (expected, actual))
+    pd.testing.assert_frame_equal(actual, expected)
     states = ["pass_id", "node", "state", "fused_into"]
     pd.testing.assert_frame_equal(attached.ops[states], measured.loaded.ops[states])
 
@@ -130,8 +130,8 @@ def test_a_cache_that_cannot_be_preloaded_from_is_refused(
 
 def test_several_processes_are_told(project: Path, plain: Build, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A run holds the trace of one; both lie with what is kept."""
-    one = f"{plain.programs / TARGET} -m {demo} -p a -n 1 -no-cnv --fit off </dev/null"
-    assert main(["exec", "case", "--attach", "--", "sh", "-c", f"{one}; {one}"]) == 2
+    call = f"{plain.programs / TARGET} -m {demo} -p a -n 1 -no-cnv --fit off </dev/null"
+    assert main(["exec", "case", "--attach", "--", "sh", "-c", f"{call}; {call}"]) == 2
     assert "2 of its processes ran llama.cpp" in capfd.readouterr().err
     assert len(list(project.glob("experiments/case/failed/*/raw/trace/*.main.tt"))) == 2
 
@@ -167,9 +167,9 @@ def test_a_program_that_ends_without_its_exit_keeps_whole_passes(
         [str(program), str(plain.programs / "libllama.so"), str(model)], check=False, capture_output=True,
         env={**os.environ, **preload(library), "TENSOR_TRACE_DIR": str(trace)},
     )  # fmt: skip
-    made = read_trace(segment_files(trace))
-    assert made.tables["passes"]["end_ns"].notna().all()
-    assert made.facts["open_computes"] == made.facts["n_ops_short_of_threads"] == made.facts["n_ops_unexplained"] == 0
+    read = read_trace(segment_files(trace))
+    assert read.tables["passes"]["end_ns"].notna().all()
+    assert read.facts["open_computes"] == read.facts["n_ops_short_of_threads"] == read.facts["n_ops_unexplained"] == 0
 
 
 def test_a_program_without_llama_cpp_is_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -196,12 +196,12 @@ def test_libraries_that_the_program_itself_loads_are_found(
         [str(program), str(plain.programs / "libllama.so"), str(model)], check=True, capture_output=True,
         env={**os.environ, **preload(library), "TENSOR_TRACE_DIR": str(trace)},
     )  # fmt: skip
-    made = read_trace(segment_files(trace))
-    passes = made.tables["passes"]
+    read = read_trace(segment_files(trace))
+    passes = read.tables["passes"]
     assert passes["kind"].tolist() == ["load", "prompt", "generate"]
-    assert made.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7]
-    assert made.facts["n_ops_unexplained"] == 0
-    assert made.facts["open_computes"] == 0
+    assert read.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7]
+    assert read.facts["n_ops_unexplained"] == 0
+    assert read.facts["open_computes"] == 0
 
 
 def test_a_library_that_looks_for_the_next_one_finds_it(library: Path, tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ def test_structures_that_lie_otherwise_are_refused(
     header.write_text(header.read_text().replace("#define GGML_MAX_SRC            10", "#define GGML_MAX_SRC 12"))
     assert "GGML_MAX_SRC 12" in header.read_text()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    other = Build(plain.folder, source, plain.version, traced=False)
-    monkeypatch.setattr("tracegen.capture.attach.ensure_source", lambda *_, **__: other)
+    build = Build(plain.folder, source, plain.version, traced=False)
+    monkeypatch.setattr("tracegen.capture.attach.ensure_source", lambda *_, **__: build)
     trace = tmp_path / "trace"
     trace.mkdir()
     model = write_demo_model("demo", tmp_path / "demo.gguf")[0]

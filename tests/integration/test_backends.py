@@ -66,8 +66,8 @@ def loaded(experiment: Experiment, blas: Path, tmp_path_factory: pytest.TempPath
 
 
 def prompt_pass(loaded: LoadedRun) -> int:
-    (found,) = loaded.passes.loc[loaded.passes["kind"] == "prompt", "pass_id"]
-    return int(found)
+    (pass_id,) = loaded.passes.loc[loaded.passes["kind"] == "prompt", "pass_id"]
+    return int(pass_id)
 
 
 def test_every_node_has_a_state_and_a_backend(loaded: LoadedRun) -> None:

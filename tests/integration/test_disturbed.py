@@ -93,8 +93,8 @@ def test_a_program_that_is_stopped(tmp_path: Path, hooked: Build, demo: Path) ->
     child.communicate(timeout=120)
     assert child.returncode == 0
     trace = read_trace(segment_files(tmp_path / "trace"))
-    found = disturbance(trace.tables)
-    assert found.n_stopped >= 1 and found.stopped_ns > 400_000_000, found
+    disturbed = disturbance(trace.tables)
+    assert disturbed.n_stopped >= 1 and disturbed.stopped_ns > 400_000_000, disturbed
     (check,) = [c for c in checks_of(Evidence(trace.tables, trace.facts, {})) if c.key == "not_stopped"]
     assert check.state == "warning" and "SIGSTOP" in check.detail
 

@@ -44,10 +44,10 @@ def execute(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> 
     """`tracegen exec case OPTIONS -- PROGRAM ARGUMENTS`; the run it stored."""
 
     def call(program: str, *arguments: object, options: tuple[object, ...] = (), status: int = 0) -> LoadedRun:
-        given = ["exec", "case", *map(str, options), "--llama-cpp", str(hooked.programs), "--", program]
-        found = main([*given, *map(str, arguments)])
+        words = ["exec", "case", *map(str, options), "--llama-cpp", str(hooked.programs), "--", program]
+        code = main([*words, *map(str, arguments)])
         output = capfd.readouterr()
-        assert found == status, output.out + output.err
+        assert code == status, output.out + output.err
         return load_run(sorted((project / "experiments" / "case" / "runs").iterdir())[-1])
 
     return call
@@ -110,8 +110,8 @@ def test_a_window_that_nothing_falls_into(execute: Exec, demo: Path) -> None:
 
 
 def test_a_model_that_is_not_there(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> None:
-    given = ["exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET, "-m", "nowhere.gguf", "-p", "x"]
-    assert main(given) == 2
+    words = ["exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET, "-m", "nowhere.gguf", "-p", "x"]
+    assert main(words) == 2
     assert "llama-completion: exit status 1; its last lines" in capfd.readouterr().err
 
 
@@ -221,9 +221,9 @@ def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Bui
         child.send_signal(signal.SIGUSR1)
         text, _ = child.communicate(timeout=300)
     assert child.returncode == 0
-    found = read_trace(segment_files(trace))
-    assert found.facts["ended"] and found.facts["unsealed_chunks"] == 0 and found.facts["dropped"] == 0
-    assert 0 < len(found.tables["passes"]) < LONG
+    read = read_trace(segment_files(trace))
+    assert read.facts["ended"] and read.facts["unsealed_chunks"] == 0 and read.facts["dropped"] == 0
+    assert 0 < len(read.tables["passes"]) < LONG
     plain = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     assert plain.stdout == text
 
@@ -243,8 +243,8 @@ def test_a_program_that_fails_after_it_was_recorded_is_no_success(
 
 def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
     loaded = execute(TARGET, *completion(demo, 2), options=("--mlock-gb", 0.05))
-    found = loaded.run.facts["conditions"]["mlock"]
-    assert accounted(loaded) and found["locked_bytes"] == found["asked_bytes"] >= 0.05 * 2**30
+    lock = loaded.run.facts["conditions"]["mlock"]
+    assert accounted(loaded) and lock["locked_bytes"] == lock["asked_bytes"] >= 0.05 * 2**30
     assert loaded.run.facts["settings"]["mlock_gb"] == 0.05
 
 

@@ -50,10 +50,10 @@ def tracegen(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) ->
     """Run a command; its exit code and all it said. `run` uses the hooked build unless told otherwise."""
 
     def call(*arguments: object, program: Path | None = None) -> tuple[int, str]:
-        given = [str(argument) for argument in arguments]
-        if given[0] == "run":
-            given += ["--llama-cpp", str(program or hooked.programs)]
-        status = main(given)
+        words = [str(argument) for argument in arguments]
+        if words[0] == "run":
+            words += ["--llama-cpp", str(program or hooked.programs)]
+        status = main(words)
         captured = capfd.readouterr()
         return status, captured.out + captured.err
 
@@ -236,9 +236,9 @@ def test_a_killed_program(tracegen: Tracegen, project: Path, demo: Path, hooked:
     assert status == 3
     assert f"{TARGET}: killed by SIG{name}; its last lines:" in output
     assert runs(folder) == []
-    (kept,) = (folder / "failed").iterdir()
-    assert f"kept in {Path('experiments/case/failed') / kept.name}" in output
-    trace = read_trace(segment_files(kept / "raw" / "trace"))
+    (failed,) = (folder / "failed").iterdir()
+    assert f"kept in {Path('experiments/case/failed') / failed.name}" in output
+    trace = read_trace(segment_files(failed / "raw" / "trace"))
     passes, ops = trace.tables["passes"], trace.tables["ops"]
     assert not trace.facts["ended"] and trace.facts["unsealed_chunks"]
     assert (passes["kind"] == "generate").sum() > 0
@@ -300,8 +300,8 @@ def test_a_disk_that_becomes_full_while_storing(
         assert (status, runs(folder)) == (3, []), message
         assert "No space left on device" in message and "Traceback" not in message
         assert "what was captured is kept in" in message
-        (kept,) = (folder / "failed").iterdir()
-        assert not read_trace(segment_files(kept / "raw" / "trace")).tables["passes"].empty
+        (failed,) = (folder / "failed").iterdir()
+        assert not read_trace(segment_files(failed / "raw" / "trace")).tables["passes"].empty
         (folder / "filler").unlink()
         status, message = tracegen("run", "case")
         assert status == 0, message
@@ -365,8 +365,8 @@ def test_ctrl_c_while_llama_cpp_runs(project: Path, demo: Path, hooked: Build) -
     assert child.returncode == 130
     assert "tracegen: interrupted" in output and "Traceback" not in output
     assert runs(folder) == []
-    (kept,) = (folder / "failed").iterdir()
-    assert (kept / "raw" / "stderr.txt").stat().st_size
+    (failed,) = (folder / "failed").iterdir()
+    assert (failed / "raw" / "stderr.txt").stat().st_size
 
 
 @pytest.mark.parametrize(

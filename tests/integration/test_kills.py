@@ -127,9 +127,9 @@ def test_a_program_that_forks(tmp_path: Path, hooked: Build, demo: Path) -> None
     assert read.tables["tokens"]["token_id"].tolist() == [1, 2]
     assert read.facts["ended"] is True and read.facts["n_segments"] == 2
     assert is_whole_until_its_end(read)
-    found = states(read)
+    state = states(read)
     for key in ("trace_complete", "dropped_events", "one_run_id", "monotone_time", "nodes_accounted"):
-        assert found[key] == "passed", key
+        assert state[key] == "passed", key
 
 
 def test_a_trace_directory_that_vanishes(tmp_path: Path, hooked: Build, demo: Path) -> None:

@@ -42,8 +42,8 @@ def ran(hooked: Build, folder: Path, model: Path, **settings: object) -> LoadedR
 
 
 def cache_of(loaded: LoadedRun) -> tuple[int, int]:
-    found = loaded.run.facts["conditions"]["page_cache"]
-    return found["before_bytes"], found["after_bytes"]
+    cache = loaded.run.facts["conditions"]["page_cache"]
+    return cache["before_bytes"], cache["after_bytes"]
 
 
 def read_in(loaded: LoadedRun, kind: str) -> int:
@@ -83,9 +83,9 @@ def test_a_run_does_not_warm_its_model_for_the_next_one(
     """The model is hashed when the run is over. What the run left in memory is dropped here before that."""
 
     def conditions_then_drop(paths: Sequence[Path], *rest: Any) -> dict[str, Any]:
-        found = conditions.conditions_of(paths, *rest)
+        facts = conditions.conditions_of(paths, *rest)
         page_cache.drop(paths)
-        return found
+        return facts
 
     monkeypatch.setattr(hashing, "cache_folder", lambda: tmp_path / "cache")  # where no hash is known
     monkeypatch.setattr("tracegen.runs.measure.conditions_of", conditions_then_drop)
@@ -111,11 +111,11 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
     loaded = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False, residency=True)
     ids = loaded.passes["pass_id"].tolist()
     assert loaded.residency["pass_id"].unique().tolist() == ids
-    seen = [pages_of(loaded, pass_id) for pass_id in ids]
-    assert all(len(before - after) < FEW for before, after in itertools.pairwise(seen))
-    assert len(seen[0]) + FEW < len(seen[-1])
+    resident = [pages_of(loaded, pass_id) for pass_id in ids]
+    assert all(len(before - after) < FEW for before, after in itertools.pairwise(resident))
+    assert len(resident[0]) + FEW < len(resident[-1])
     used = ranges(loaded.tables)
-    for pass_id, pages in zip(ids, seen, strict=True):
+    for pass_id, pages in zip(ids, resident, strict=True):
         of_pass = used[(used["pass_id"] == pass_id) & (used["memory"] == "disk") & (used["end"] > used["begin"])]
         touched = {
             page
@@ -124,7 +124,7 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
         }
         assert len(touched - pages) <= len(touched) // 50
     head = first_page_of_weights(loaded)  # llama.cpp unmaps what lies before
-    whole = [page for page in seen[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
+    whole = [page for page in resident[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
     outside = cache_of(loaded)[1] - len(whole) * mmap.PAGESIZE
     assert -FEW * mmap.PAGESIZE <= outside <= (head + 1) * mmap.PAGESIZE + UNDER_WAY
 
@@ -132,5 +132,5 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
 def test_with_prefault_the_load_leaves_the_whole_file_in_memory(hooked: Build, moe: Path, tmp_path: Path) -> None:
     loaded = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
     n_pages = -(-moe.stat().st_size // mmap.PAGESIZE)
-    whole, found = set(range(first_page_of_weights(loaded), n_pages)), pages_of(loaded, 0)
-    assert found <= whole and len(whole - found) < FEW
+    whole, resident = set(range(first_page_of_weights(loaded), n_pages)), pages_of(loaded, 0)
+    assert resident <= whole and len(whole - resident) < FEW

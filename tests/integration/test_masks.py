@@ -42,11 +42,11 @@ def rows_read(loaded: LoadedRun) -> dict[tuple[int, int], dict[str, set[int]]]:
     attention = nodes.loc[nodes["op"] == "FLASH_ATTN_EXT", ["graph", "node", "layer"]]
     graph = loaded.passes[["pass_id", "graph"]].dropna()
     touched = loaded.touches.merge(graph, on="pass_id").merge(attention, on=["graph", "node"])
-    made: dict[tuple[int, int], dict[str, set[int]]] = {}
+    by_slot: dict[tuple[int, int], dict[str, set[int]]] = {}
     for row in touched.to_dict("records"):
-        rows = made.setdefault((row["pass_id"], row["layer"]), {}).setdefault(str(row["slot"]), set())
+        rows = by_slot.setdefault((row["pass_id"], row["layer"]), {}).setdefault(str(row["slot"]), set())
         rows |= set(range(row["first_unit"], row["first_unit"] + row["n_units"]))
-    return made
+    return by_slot
 
 
 def test_each_row_sees_what_lies_before_it_and_in_its_window(windowed: LoadedRun) -> None:
@@ -54,18 +54,18 @@ def test_each_row_sees_what_lies_before_it_and_in_its_window(windowed: LoadedRun
     read = rows_read(windowed)
     n_layers = 4
     assert len(passes) > 6, "several ubatches of the prompt, and tokens"
-    for one in passes.to_dict("records"):
-        positions = range(one["position_begin"], one["position_begin"] + one["n_tokens"])
+    for row in passes.to_dict("records"):
+        positions = range(row["position_begin"], row["position_begin"] + row["n_tokens"])
         whole = set(range(positions[-1] + 1))
         window = {p for at in positions for p in range(max(0, at - WINDOW + 1), at + 1)}
         for layer in range(n_layers):
-            found = read[one["pass_id"], layer]
-            assert found["src1"] == found["src2"] and set(found) == {"src1", "src2"}
+            by_slot = read[row["pass_id"], layer]
+            assert by_slot["src1"] == by_slot["src2"] and set(by_slot) == {"src1", "src2"}
             n = len(window) if layer % 2 == 0 else len(whole)
             # the cache of a window is a ring: its rows have other numbers
-            assert len(found["src1"]) == n, (one["pass_id"], layer)
+            assert len(by_slot["src1"]) == n, (row["pass_id"], layer)
             if layer % 2:
-                assert found["src1"] == whole
+                assert by_slot["src1"] == whole
 
 
 def test_bytes_of_keys_and_values_are_those_of_the_rows(windowed: LoadedRun) -> None:

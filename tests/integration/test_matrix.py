@@ -26,25 +26,25 @@ def test_a_knob_on_the_pinned_release(cell: Cell, hooked: Build, tmp_path: Path)
 
 def test_a_model_that_the_release_does_not_know(hooked: Build, tmp_path: Path) -> None:
     cell = Cell("new", Case(replace(random_models.LLAMA, name="llama99")))
-    found = run_cell(cell, hooked.programs, tmp_path / "cell")
-    assert found == Outcome("not known", "unknown model architecture: 'llama99'")
+    result = run_cell(cell, hooked.programs, tmp_path / "cell")
+    assert result == Outcome("not known", "unknown model architecture: 'llama99'")
 
 
 def test_a_model_that_the_release_cannot_load(hooked: Build, tmp_path: Path) -> None:
     """It knows the architecture: that is a failure, with llama.cpp's own reason."""
     outside = tuple(weight for weight in random_models.LLAMA.outside if weight.name != "output_norm.weight")
     cell = Cell("broken", Case(replace(random_models.LLAMA, outside=outside)))
-    found = run_cell(cell, hooked.programs, tmp_path / "cell")
-    assert found.state == "FAILED" and found.why.startswith("llama_model_load: error loading model:")
-    assert "'output_norm.weight'" in found.why
+    result = run_cell(cell, hooked.programs, tmp_path / "cell")
+    assert result.state == "FAILED" and result.why.startswith("llama_model_load: error loading model:")
+    assert "'output_norm.weight'" in result.why
 
 
 def test_a_knob_that_does_nothing_and_passes_that_are_others(hooked: Build, tmp_path: Path) -> None:
     still = replace(KNOBS[0], held=lambda loaded: False)
-    found = run_cell(still, hooked.programs, tmp_path / "still")
-    assert found.state == "FAILED" and "prefault off did nothing" in found.why
-    found = run_cell(replace(KNOBS[0], kinds=("load", "generate")), hooked.programs, tmp_path / "others")
-    assert found.state == "FAILED" and "passes are load, warmup, prompt" in found.why
+    result = run_cell(still, hooked.programs, tmp_path / "still")
+    assert result.state == "FAILED" and "prefault off did nothing" in result.why
+    result = run_cell(replace(KNOBS[0], kinds=("load", "generate")), hooked.programs, tmp_path / "others")
+    assert result.state == "FAILED" and "passes are load, warmup, prompt" in result.why
 
 
 def test_the_table_says_what_was_not_run() -> None:

@@ -239,8 +239,8 @@ def test_the_strongest_expert_is_the_one_with_the_largest_weight(traced: Traced)
     rows: dict[tuple[int, int, int], list[float]] = {}
     for r in experts.generated(traced.loaded.tables).to_dict("records"):
         rows.setdefault((r["layer"], r["pass_id"], r["row"]), []).append(r["weight"])
-    made = routing.weights(experts.generated(traced.loaded.tables))
-    first = {int(r["layer"]): r["mean"] for r in made[made["place"] == 1].to_dict("records")}
+    weights = routing.weights(experts.generated(traced.loaded.tables))
+    first = {int(r["layer"]): r["mean"] for r in weights[weights["place"] == 1].to_dict("records")}
     layers = {layer for layer, _, _ in rows}
     assert set(first) == layers
     for layer in layers:
@@ -265,11 +265,11 @@ def test_the_kv_cache_is_of_the_type_that_was_asked_for(traced: Traced) -> None:
 def test_an_adapter_is_no_part_of_the_model(traced: Traced) -> None:
     """Its matrices are of the components that they change, in memory of their own."""
     nodes = traced.nodes
-    found = nodes[nodes["name"].astype(str).str.contains(".lora_", regex=False)]
+    adapters = nodes[nodes["name"].astype(str).str.contains(".lora_", regex=False)]
     matrices = 2 * len(traced.case.lora) * len(traced.case.layers_with())
-    assert found["name"].nunique() == matrices
-    assert set(found["component"].astype(str)) == set(traced.case.lora)
-    placed = traced.loaded.placements.merge(found[["graph", "node"]], on=["graph", "node"])
+    assert adapters["name"].nunique() == matrices
+    assert set(adapters["component"].astype(str)) == set(traced.case.lora)
+    placed = traced.loaded.placements.merge(adapters[["graph", "node"]], on=["graph", "node"])
     assert placed["tensor"].isna().all() and set(placed["memory"]) <= {"buffer"}
 
 

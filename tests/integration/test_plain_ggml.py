@@ -71,10 +71,10 @@ def loaded(compiled: Made, tmp_path_factory: pytest.TempPathFactory) -> LoadedRu
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project)
         ended = main(["exec", "case", "--llama-cpp", str(compiled.build.programs), "--", "small"])
-    made = load_run(project / "experiments" / "case" / "runs" / "001")
-    failed = {check.key for check in made.run.checks if check.state == "failed"}
+    loaded_run = load_run(project / "experiments" / "case" / "runs" / "001")
+    failed = {check.key for check in loaded_run.run.checks if check.state == "failed"}
     assert ended == int(bool(failed)) and failed <= {"tracing_cost"}, "its passes take microseconds"
-    return made
+    return loaded_run
 
 
 def test_the_hooks_of_ggml_go_in_and_its_files_compile_without_a_warning(made: Made) -> None:
@@ -104,8 +104,8 @@ def test_each_graph_is_a_pass_and_all_its_nodes_are_accounted_for(loaded: Loaded
     ops = loaded.ops.merge(loaded.passes[["pass_id", "graph"]]).merge(loaded.graph_nodes, on=["graph", "node"])
     for number in (0, 1):
         rows = ops[ops["pass_id"] == number].sort_values("node")
-        found = list(zip(rows["op"].astype(str), rows["state"].astype(str), strict=True))
-        assert found == [("GET_ROWS", "executed"), ("MUL_MAT", "executed"), ("RESHAPE", "noop"), ("ADD", "executed")]
+        pairs = list(zip(rows["op"].astype(str), rows["state"].astype(str), strict=True))
+        assert pairs == [("GET_ROWS", "executed"), ("MUL_MAT", "executed"), ("RESHAPE", "noop"), ("ADD", "executed")]
     assert set(loaded.spans.groupby(["pass_id", "node"]).size()) == {2}
     states = {check.key: check.state for check in loaded.run.checks}
     assert states["nodes_accounted"] == states["threads_accounted"] == states["buffers_balance"] == "passed"

@@ -58,8 +58,8 @@ def test_memory_is_locked_beside_it(ran: Ran, capfd: pytest.CaptureFixture[str])
     status, output, run = ran(mlock_gb=SMALL, page_cache="warm")
     assert status == 0 and plain is not None and run is not None and "lock memory" in output
     size = locked.bytes_of(SMALL)
-    found = run.facts["conditions"]["mlock"]
-    assert (found["asked_bytes"], found["locked_bytes"]) == (size, size) and found["available_after_bytes"] > 0
+    lock = run.facts["conditions"]["mlock"]
+    assert (lock["asked_bytes"], lock["locked_bytes"]) == (size, size) and lock["available_after_bytes"] > 0
     assert locked._own_locked() == before and "memory_limit" not in run.facts["conditions"]
     assert run.facts["settings"]["mlock_gb"] == SMALL and run.facts["text"] == plain.facts["text"]
     assert "mlock" not in plain.facts["conditions"] and plain.facts["settings"]["mlock_gb"] == "none"
@@ -88,20 +88,20 @@ def test_a_limit_that_this_machine_does_not_allow_runs_nothing(ran: Ran) -> None
 
 @pytest.mark.usefixtures("limits")
 def test_a_limit_holds_and_is_gone_after(ran: Ran) -> None:
-    own = cgroup.own_cgroup()
-    assert own is not None
+    folder = cgroup.own_cgroup()
+    assert folder is not None
     _, _, plain = ran()
     status, _, run = ran(memory_limit_gb=0.5, page_cache="cold")
     assert status == 0 and plain is not None and run is not None
-    found = run.facts["conditions"]["memory_limit"]
-    assert found["asked_bytes"] == found["limit_bytes"] == 1 << 29 and found["processes_killed"] == 0
-    assert found["peak_bytes"] is None or 0 < found["peak_bytes"] <= 1 << 29
-    assert run.facts["text"] == plain.facts["text"] and not list(own.glob("tracegen-*"))
+    limit = run.facts["conditions"]["memory_limit"]
+    assert limit["asked_bytes"] == limit["limit_bytes"] == 1 << 29 and limit["processes_killed"] == 0
+    assert limit["peak_bytes"] is None or 0 < limit["peak_bytes"] <= 1 << 29
+    assert run.facts["text"] == plain.facts["text"] and not list(folder.glob("tracegen-*"))
 
 
 @pytest.mark.usefixtures("limits")
 def test_a_limit_that_is_too_small_is_named(ran: Ran) -> None:
-    own = cgroup.own_cgroup()
+    folder = cgroup.own_cgroup()
     status, output, run = ran(memory_limit_gb=0.004, page_cache="cold")
-    assert status == 3 and run is None and own is not None
-    assert "needed more memory than memory_limit_gb allows" in output and not list(own.glob("tracegen-*"))
+    assert status == 3 and run is None and folder is not None
+    assert "needed more memory than memory_limit_gb allows" in output and not list(folder.glob("tracegen-*"))

@@ -34,13 +34,13 @@ def test_three_runs(experiment: Path, hooked: Build, capsys: pytest.CaptureFixtu
     assert [line for line in captured.err.splitlines() if line.startswith("run ")] == [
         "run 1 of 3", "run 2 of 3", "run 3 of 3",
     ]  # fmt: skip
-    made = [store.read_run(folder) for folder in store.run_folders(experiment)]
-    assert [run.facts["repetition"] for run in made] == [
+    runs = [store.read_run(folder) for folder in store.run_folders(experiment)]
+    assert [run.facts["repetition"] for run in runs] == [
         {"number": n, "of": 3, "first_run": "run-001"} for n in (1, 2, 3)
     ]
-    for run in made:
-        assert run.facts["settings"] == made[0].facts["settings"] and run.facts["settings"]["repeat"] == 3
-        assert run.facts["text"] == made[0].facts["text"]
+    for run in runs:
+        assert run.facts["settings"] == runs[0].facts["settings"] and run.facts["settings"]["repeat"] == 3
+        assert run.facts["text"] == runs[0].facts["text"]
     assert main(["run", "case", "--llama-cpp", str(hooked.programs)]) == 0
     assert "repetition" not in store.read_run(experiment / "runs" / "004").facts
 

@@ -152,14 +152,14 @@ def test_passes_of_several_sequences_are_mixed_and_those_of_one_request_are_told
 def test_each_sequence_has_the_tokens_that_its_client_sent_and_got(served: Served) -> None:
     """What went in: the prompt, then each answer's tokens but the last, at their positions, in order."""
     tokens = served.loaded.tokens[served.loaded.tokens["pass_id"].isin(passes_of_requests(served)["pass_id"])]
-    found = []
+    sequences = []
     for _, rows in tokens.sort_values(["pass_id", "row"]).groupby("sequence"):
         begins = rows["position"].eq(0).cumsum()
         for _, request in rows.groupby(begins):
             assert request["position"].tolist() == list(range(len(request)))
-            found.append(request["token_id"].tolist())
+            sequences.append(request["token_id"].tolist())
     sent = [[*prompt, *answer[:-1]] for prompt, answer in zip(PROMPTS, served.answers, strict=True)]
-    assert sorted(found) == sorted(sent)
+    assert sorted(sequences) == sorted(sent)
 
 
 def test_rows_whose_logits_were_asked_for_are_one_for_each_token(served: Served) -> None:

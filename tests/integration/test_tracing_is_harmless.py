@@ -88,12 +88,17 @@ def test_logits_are_the_same(experiment: Experiment, hooked: Build, oracle: Orac
 
 def test_a_graph_said_to_be_unchanged_is(experiment: Experiment, hooked: Build, tmp_path: Path) -> None:
     """TENSOR_TRACE_VERIFY=1 hashes every graph of every pass and aborts when one changed unseen."""
-    found = {}
+    tables_of = {}
     for verify in ("0", "1"):
         folder = tmp_path / verify
         folder.mkdir()
         text, log = completion(experiment, hooked, **environment_for(experiment, folder), TENSOR_TRACE_VERIFY=verify)
-        made = read_trace(segment_files(folder)).tables
-        found[verify] = (text, made["passes"]["graph"].tolist(), made["passes"]["placement"].tolist(), len(made["ops"]))
+        tables = read_trace(segment_files(folder)).tables
+        tables_of[verify] = (
+            text,
+            tables["passes"]["graph"].tolist(),
+            tables["passes"]["placement"].tolist(),
+            len(tables["ops"]),
+        )
         assert timings_in(log)["graphs_reused"], "llama.cpp says of some graphs that they are unchanged"
-    assert found["0"] == found["1"]
+    assert tables_of["0"] == tables_of["1"]
