@@ -1,4 +1,4 @@
-"""What a verb takes: options in any order, abbreviations, contradictions, wrong use, and what a shell is offered."""
+"""The arguments of commands: order of options, abbreviations, contradictions, wrong use, completion by a shell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
 
 
 def sample_of(param: click.Parameter) -> tuple[str, Any]:
-    """Text for a parameter, and the value it must become."""
+    """A text for a parameter, and the value that it must be converted to."""
     if isinstance(param.type, click.Choice):
         return param.type.choices[-1], param.type.choices[-1]
     text, value = SAMPLES[param.type.name]
@@ -38,7 +38,7 @@ def sample_of(param: click.Parameter) -> tuple[str, Any]:
 
 
 def pieces_of(command: Command, seed: int) -> tuple[list[list[str]], dict[str, Any]]:
-    """A call with an argument or option for each parameter, of contradicting ones one; and what it means."""
+    """A call with all parameters, but only one of options that exclude each other; and the values of its parameters."""
     order = random.Random(seed)
     left_out = {name for group in command.exclusive for name in order.sample(list(group), len(group) - 1)}
     pieces, meant = [], {}
@@ -167,7 +167,7 @@ WORDS = sorted(OPTIONS | set(VERBS) | {"hook", "build", "--"})
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(list(VERBS)), st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=5))
 def test_no_words_are_a_traceback(verb: str, words: list[str]) -> None:
-    """Taking a call apart ends with a context, a message or an end; nothing is run."""
+    """Parsing any words gives a context, a usage error or an exit; no command runs."""
     try:
         context = tracegen.make_context("tracegen", [verb, *words])
         name, command, rest = tracegen.resolve_command(context, [verb, *words])
@@ -191,7 +191,7 @@ def test_choices_are_those_of_the_demo_models() -> None:
 
 
 def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
-    """What bash is offered for the last word of a line."""
+    """The completions for the last word of a line in bash."""
     monkeypatch.setenv(COMPLETE, "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))

@@ -1,4 +1,4 @@
-"""The command line: every verb explains itself, every error is a message with the right exit code."""
+"""The command line: every command has a help, every error is a message with the right exit code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def with_verbs_below(command: click.Command) -> list[click.Command]:
 
 
 def options_of(verb: str) -> set[str]:
-    """Every option of a verb, and of the verbs below it."""
+    """Every option of a command and of its subcommands."""
     known = {name for command in with_verbs_below(command_of(verb)) for param in command.params for name in param.opts}
     return known | {"-h", "--help"}
 
@@ -93,7 +93,7 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_experiment_is_run_as_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], output: str
 ) -> None:
-    """Options that would not count are refused before anything runs."""
+    """Options that would have no effect are refused before anything runs."""
     folder = tmp_path / "experiments" / "case"
     folder.mkdir(parents=True)
     (folder / "experiment.toml").write_text('question = "Q?"\nmodel = "demo"\nprompt = "p"\ntokens = 2\n')

@@ -1,4 +1,4 @@
-"""The references of commands and settings are what the code says."""
+"""docs/commands.md and docs/settings.md agree with the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of files, and when it is not believed."""
+"""The cache of file hashes: what is cached, and when the cache is not used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracegen.hashes import HashCache
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files count as old when they have just been written: nobody can set the time of a file's inode."""
+    """Let hashes of files that were just written be cached, as the change time of an inode cannot be set."""
     monkeypatch.setattr(hashes, "SETTLED_NS", -1)
 
 
@@ -26,7 +26,7 @@ def digest_of(path: Path) -> str:
 
 
 def remembered(cache: Path, path: Path) -> str:
-    """Hash the file, and let the cache file say something else of it."""
+    """Hash the file, and then write another hash of it into the cache file."""
     known = HashCache(cache)
     assert known.sha256(path, path.stat()) == digest_of(path)
     known.save()
@@ -119,7 +119,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyt
 
 
 def add(cache: Path, path: Path) -> None:
-    """In a process of its own: read the cache, hash a file, write the cache."""
+    """Run in a separate process: read the cache, hash a file, write the cache."""
     hashes.SETTLED_NS = -1
     known = HashCache(cache)
     known.sha256(path, path.stat())

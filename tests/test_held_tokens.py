@@ -1,4 +1,4 @@
-"""Which generated token a token row holds: cases by hand, and random runs walked pass by pass."""
+"""The generated token that a token row holds: cases by hand, and random runs compared with a plain loop."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_run_without_token_rows_holds_nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_random_run_walked_pass_by_pass(seed: int) -> None:
-    """The oracle keeps, for each context, what each of its sequences was last given."""
+    """The oracle remembers, for each context, the last token that each of its sequences was given."""
     chance, produced, message, expected = random.Random(seed), 0, [], []
     last: dict[int, dict[int, int | None]] = {0: {}, 1: {}}
     for _ in range(300):

@@ -50,7 +50,7 @@ def modules() -> list[Path]:
 
 
 def room_of(name: str) -> str:
-    """The room of a module, named without `tracegen.`: itself where the floors name it, else its folder."""
+    """The room of a module (named without `tracegen.`): the module itself if FLOORS names it, else its folder."""
     first, *rest = name.split(".")
     return f"{first}.{rest[0]}" if rest and f"{first}.{rest[0]}" in FLOOR_OF else first
 
@@ -60,7 +60,7 @@ def name_of(path: Path) -> str:
 
 
 def imported_rooms(path: Path) -> set[str]:
-    """Rooms of tracegen that a module imports, inside functions too; what type checkers alone read does not count."""
+    """The rooms of tracegen that a module imports, also inside functions; imports for type checkers do not count."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"), 
 
 
 def killed_at(event: int, work: Callable[[], object]) -> bool:
-    """Do the work in a process that is killed as it touches the disk for this time; false: it was done before."""
+    """Do the work in a process that is killed at access `event` to the disk; False if the work was done before."""
     child = os.fork()
     if child == 0:
         left = iter(range(event))
@@ -65,7 +65,7 @@ def test_storing_a_run(tmp_path: Path) -> None:
 
 
 def test_publishing_a_version(tmp_path: Path) -> None:
-    """Cut short between folder and ledger, the next publishing says so; else it goes on as if nothing had been."""
+    """Killed between writing folder and ledger, the next publishing reports it; killed elsewhere, it succeeds."""
     a_version(tmp_path / "before", number=1)  # loads what is loaded once
     outcomes = []
     for event in range(1000):

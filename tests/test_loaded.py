@@ -1,4 +1,4 @@
-"""A notebook gets the tables of a run, and those that a version's downloads hold."""
+"""`tracegen.load` gives the tables of a run, and those that a version holds for download."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def published(tables: dict[str, pd.DataFrame]) -> Path:
-    """`sample@v1` with these tables among its downloads; returns its folder, relative."""
+    """Publish `sample@v1` with these tables among its downloads; returns the relative path of its folder."""
     report = a_report()
     downloads = {f"data/tables/{name}.parquet": to_parquet(table) for name, table in tables.items()}
     a_version(Path("experiments"), report=replace(report, files={**report.files, **downloads}))

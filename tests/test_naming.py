@@ -208,7 +208,7 @@ def test_an_unnamed_node_between_two_of_a_layer_is_of_that_layer() -> None:
 
 
 def test_what_follows_from_a_recurrent_state_is_of_its_layer_where_the_next_layer_has_begun_between() -> None:
-    """Views and functions without a name hand on where they are; llama.cpp reads the next layer's state early."""
+    """Unnamed views and functions keep the layer of their operand; llama.cpp reads the next layer's state early."""
     graph: list[tuple[str, str, list[int], tuple[int | None, str]]] = [
         ("MUL_MAT", "node_0", [7, 8], (0, "recurrent")),
         ("CPY", "cache_r_l1 (view) (copy of )", [], (1, "recurrent")),

@@ -21,14 +21,14 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time that steps see; a test moves it."""
+    """The clock of `Progress`, which a test advances."""
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now
 
 
 def shown_on(terminal: io.StringIO) -> list[str]:
-    """What each write left on the line, without colours."""
+    """The text of the terminal line after each write, without colours."""
     return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).replace("\n", "").split("\r\x1b[K")[1:]
 
 
@@ -107,7 +107,7 @@ def test_a_terminal_shows_a_bar_with_rate_and_time_left(clock: list[float], monk
 
 @pytest.mark.parametrize("columns", [12, 40, 80])
 def test_a_line_never_leaves_its_line(columns: int, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line that wraps could not be written over."""
+    """A wrapped line could not be overwritten."""
     monkeypatch.setenv("COLUMNS", str(columns))
     stream = Terminal()
     progress = Progress(stream)

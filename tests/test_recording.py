@@ -1,4 +1,4 @@
-"""A stored run read again from its evidence: the memory map, the trace, the checks."""
+"""A stored run is read again from its evidence: the model's tables, the trace, the checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FACTS: dict[str, Any] = {"counted": False, "exit_status": 0, "stopped": False, "
 
 
 def aligned_model(path: Path, alignment: int) -> Path:
-    """A llama of three tensors that are shorter than what they are aligned to, as the gguf package writes it."""
+    """A llama model of three tensors, each shorter than the alignment, as the gguf package writes it."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_custom_alignment(alignment)
     writer.add_block_count(1)

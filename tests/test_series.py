@@ -1,4 +1,4 @@
-"""A series of runs: what each is told, what goes on, what stops it, and what they say together."""
+"""A series of runs: the repetition of each run, what ends the series, and its summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOML = 'question = "Q?"\nmodel = "demo"\nprompt = "p"\ntokens = 2\n'
 
 
 class Machine:
-    """Stands for `measure`: stores a run each time, or does what it was told to do at that repetition."""
+    """Replaces `measure`: stores a run each time, or does what the test set for that repetition."""
 
     def __init__(self, experiments: Path) -> None:
         self.experiments = experiments

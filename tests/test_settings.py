@@ -92,7 +92,7 @@ def test_residency_needs_a_mapping_and_the_page_cache_does_not(tmp_path: Path) -
 
 
 def test_a_limit_to_memory_counts_a_model_that_is_read(tmp_path: Path) -> None:
-    """Without mmap its bytes are the program's own, wherever they came from."""
+    """Without mmap the model's bytes are memory of the program, and so they count towards the limit."""
     experiment = experiment_from("a", LEAST | {"memory_limit_gb": 4, "mmap": False}, tmp_path)
     assert (experiment.memory_limit_gb, experiment.page_cache) == (4, "as is")
 

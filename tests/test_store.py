@@ -1,4 +1,4 @@
-"""Run folders are whole or absent, and what changed in them is seen."""
+"""Run folders are whole or absent, and changes in them are found."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_large_numbers_beside_nulls_come_back_whole(tmp_path: Path) -> None:
     "kept", [list, np.array, pd.Series, lambda v: pd.array(v, dtype="Int64"), lambda v: pd.Series(v, dtype="Float64")]
 )
 def test_a_number_that_its_column_cannot_hold_is_refused(kept: Any, value: int, column: str) -> None:
-    """In whatever array it comes: pandas would keep its lower 32 bits."""
+    """A number in any kind of array; pandas would silently keep its lower 32 bits."""
     with pytest.raises(TableError, match=column):
         frame("passes", {"pass_id": [1], "begin_ns": [0], column: kept([value])})
 
 
 def test_tables_belong_to_who_asked_for_them(tmp_path: Path) -> None:
-    """Every column can be written, and none is a view of what it was made from, which it would keep in memory."""
+    """Every column can be written, and none is a view of the array that it was made from."""
     array = np.arange(6, dtype=np.int64).reshape(3, 2)
     none = np.zeros(3, np.int32)
     residency = frame(
@@ -67,7 +67,7 @@ def test_tables_belong_to_who_asked_for_them(tmp_path: Path) -> None:
 
 
 def test_a_new_run_takes_no_number_that_a_version_holds(tmp_path: Path) -> None:
-    """As in a clone: versions are there, the runs they were made of are not."""
+    """A clone has the versions, but not the runs that they were made from."""
     version = tmp_path / "versions" / "2"
     version.mkdir(parents=True)
     assert store.last_published_run(tmp_path) == 0

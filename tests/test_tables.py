@@ -1,4 +1,4 @@
-"""The contract of the tables: which columns may be null, told to readers as pandas takes them."""
+"""The contract of the tables: the columns that may be null are those whose pandas type can hold null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page cache, device and priority: what is asked for holds, or is refused before anything runs."""
+"""Page cache, device and priority: a condition holds during the run, or is refused before anything runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_pages_that_the_kernel_takes_back_are_read_again(
 
 
 def test_one_page_that_is_read_is_counted(file: Path) -> None:
-    """Against the kernel: read-ahead off, one page read through a mapping, and one more."""
+    """With read-ahead off, reading pages through a mapping puts exactly these pages into the page cache."""
     page_cache.drop([file])
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
         mapped.madvise(mmap.MADV_RANDOM)

@@ -1,4 +1,4 @@
-"""The hash of a model is made once, and leaves the page cache as it was."""
+"""A model is hashed once, and hashing leaves the page cache unchanged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_warm_file_stays_warm(model: Path, digest: str) -> None:
 
 
 def test_of_a_file_that_is_partly_in_memory_those_pages_stay(model: Path, digest: str) -> None:
-    """Some in the middle of a piece, some across the border of two, single ones, and the last."""
+    """Pages in the middle of a piece, across the border of two pieces, single pages, and the last page."""
     page_cache.drop([model])
     pieces = (hashing.PIECE // mmap.PAGESIZE, SIZE // mmap.PAGESIZE)
     wanted = [*range(100, 400), *range(pieces[0] - 50, pieces[0] + 50), *range(3000, 6000, 100), pieces[1]]
@@ -106,7 +106,7 @@ def test_a_file_that_is_cut_meanwhile_is_named(tmp_path: Path) -> None:
 
 
 def bytes_read() -> int:
-    """What this process has read, from the page cache or not."""
+    """Bytes that this process has read, from the page cache or from storage."""
     counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(counters["rchar"])
 

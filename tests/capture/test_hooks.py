@@ -1,4 +1,4 @@
-"""Hooks go in whole or not at all, once, and come out again byte for byte."""
+"""Hooks are inserted all or none, only once, and removed without a trace."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_broken_list_is_said_to_be_one(text: str) -> None:
 
 
 def tree_for(at: Path, which: int = 0, end: str = "\n") -> Path:
-    """A tree that has every anchor of the real hooks (of alternatives the one given) and nothing else."""
+    """A tree with nothing but the anchors of the real hooks; of alternative anchors it has number `which`."""
     lines: dict[str, list[str]] = {}
     for hook in parse_hooks((NATIVE / "hooks" / "llama-cpp.toml").read_text(encoding="utf-8")):
         anchor = hook.anchors[min(which, len(hook.anchors) - 1)]
@@ -133,7 +133,7 @@ def says(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[in
 
 
 def other_hooks(at: Path) -> Path:
-    """The native folder of another version: a source less, a hook that reads otherwise, one more."""
+    """The native folder of another version: it lacks a source, and has one changed and one additional hook."""
     for part in ("include", "core", "ggml", "hooks"):
         (at / part).mkdir(parents=True)
         for path in (NATIVE / part).iterdir():
@@ -253,7 +253,7 @@ def test_a_write_that_fails_leaves_the_tree_as_it_was(
 
 @pytest.mark.parametrize("n", range(0, 60, 3))
 def test_hooking_cut_at_any_file_can_be_done_again_or_undone(tree: Path, tmp_path: Path, n: int) -> None:
-    """As if the process had been killed: what has been written stays."""
+    """A killed process leaves the files that it has written."""
     (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + "tail\n")
     before = content_of(tree)
     hook_tree(tree, other_hooks(tmp_path / "other"))
@@ -311,7 +311,7 @@ def test_what_is_refused(tree: Path, case: str) -> None:
 
 
 def without_llama(tree: Path) -> Path:
-    """What whisper.cpp is: a ggml, and a `src` with a CMakeLists.txt of its own."""
+    """Turn the tree into one like whisper.cpp: a ggml, and a `src` with its own CMakeLists.txt."""
     for name in ("src", "common", "tools"):
         shutil.rmtree(tree / name)
     (tree / "src").mkdir()

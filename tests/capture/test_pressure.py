@@ -1,4 +1,4 @@
-"""Memory locked beside a program, and a limit to its own: what holds, what is refused, and that nothing stays."""
+"""Memory that is locked beside a program, and limits to its memory: effects, refusals, and that nothing is left."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def own_locked() -> int:
 
 
 def as_nobody(work: Callable[[], object]) -> str:
-    """What `work` raises in a process without privileges."""
+    """The error that `work` raises in a process without privileges, as text."""
     if os.geteuid() != 0:
         pytest.skip("only root can become nobody")
     ours, theirs = os.pipe()
@@ -142,7 +142,7 @@ def test_a_kill_for_want_of_memory_is_called_so(monkeypatch: pytest.MonkeyPatch)
 
 
 class Fake:
-    """Folders that look like cgroups, in a /proc that leads to them; what is written to them is noted."""
+    """Folders that look like cgroups, and a /proc that names them. It records what is written to them."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.own = root / "fs" / "user" / "run.scope"
@@ -278,7 +278,7 @@ def test_a_cgroup_above_may_leave_less_than_the_machine_has(fake: Fake) -> None:
 
 
 def test_a_real_cgroup_is_entered_and_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
-    """Without its limit, which needs the memory controller: see tests/integration/test_pressure.py."""
+    """Without a limit, as that needs the memory controller; tests/integration/test_pressure.py tests limits."""
     folder = cgroup.own_cgroup()
     if folder is None or not os.access(folder / "cgroup.procs", os.W_OK):
         pytest.skip("no cgroup of version 2 that can be written")

@@ -1,4 +1,4 @@
-"""What tests of commands share: a renderer that needs no charts."""
+"""Fixtures for tests of commands: a renderer without charts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.stand_in import render
 
 @pytest.fixture
 def stand_in_renderer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Pages of a few words, in an empty folder."""
+    """Work in an empty folder, and render pages of a few words."""
     module = types.ModuleType("tracegen.pages.render")
     module.render_report = render  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "tracegen.pages.render", module)

@@ -16,7 +16,7 @@ pytestmark = [needs_root, pytest.mark.usefixtures("stand_in_renderer")]
 
 
 def versions(experiment: Path) -> list[int]:
-    """Those that are published; nothing else lies beside them, hidden leftovers included."""
+    """The numbers of the published versions. Fails when anything else lies in their folder, even if hidden."""
     bundles = publish.read_published(experiment, HashCache(Path("none")))
     folder = experiment / "versions"
     assert len(list(folder.iterdir()) if folder.exists() else []) == len(bundles)

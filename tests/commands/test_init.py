@@ -1,4 +1,4 @@
-"""`tracegen init`, and the site of a folder that nobody began as a project."""
+"""`tracegen init`, and the site of a folder without `tracegen init`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_written_whole_is_taken_back(at: Path, capsys: pytest.Cap
 
 
 def test_the_site_of_runs_alone(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As after `pip install` and `tracegen run` in an empty folder."""
+    """The state after `pip install` and `tracegen run` in an empty folder."""
     stored(at / "experiments", plain_run("quick"), scaled_case(1, 1))
     assert main(["build", "--strict"]) == 0
     captured = capsys.readouterr()

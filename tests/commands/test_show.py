@@ -144,7 +144,7 @@ def test_the_help_says_what_the_json_holds(capsys: pytest.CaptureFixture[str]) -
 
 
 def on_a_terminal(folder: Path, *arguments: str, columns: int) -> str:
-    """What a command shows on a terminal this wide, its colours taken out."""
+    """The output of a command on a terminal of this width, without colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}

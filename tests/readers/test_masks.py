@@ -1,4 +1,4 @@
-"""Which rows of keys and values attention read: what its mask let through, for every op that reads the same mask."""
+"""The rows of keys and values that attention read: those that its mask let through, for every op with that mask."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def case() -> dict[str, pd.DataFrame]:
 
 
 def read(*masks: tuple[int, int, Sequence[int]]) -> pd.DataFrame:
-    """`masks`: pass, node, and the pairs of first row and number."""
+    """The table `touches` for copied masks; each is (pass, node, first row and number of rows of each run)."""
     n = np.array([len(values) for *_, values in masks], np.int64)
     values = np.array([value for *_, pairs in masks for value in pairs], np.float64)
     pass_id, node = (np.array([mask[i] for mask in masks], np.int64) for i in (0, 1))

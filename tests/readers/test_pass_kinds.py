@@ -1,4 +1,4 @@
-"""What a pass was for, from what its calls asked for: cases written by hand, one line per call."""
+"""The kinds of passes that are inferred from calls: cases written by hand, one line per call."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_prompt_fed_row_by_row() -> None:
 
 
 def test_a_second_request_has_a_prompt_of_its_own() -> None:
-    """As a server does: from the begin, or behind what the cache still holds; one row at the begin is a prompt too."""
+    """A server begins the prompt at position 0, or after the part in the cache; it may have a single row."""
     first = (call(0, 5, 0), call(1, 1, 5))
     assert kinds(*first, call(2, 4, 0), call(3, 1, 4)) == "prompt>0 generate>1 prompt>2 generate>3"
     assert kinds(*first, call(2, 4, 3), call(3, 1, 7)) == "prompt>0 generate>1 prompt>2 generate>3"
@@ -70,7 +70,7 @@ def test_several_sequences_are_mixed() -> None:
 
 
 def test_after_several_sequences_nobody_knows_which_token_it_is() -> None:
-    """As a server does: two requests at once, then one. A context of its own still counts."""
+    """A server runs two requests at once, then one. Tokens of another context are still counted."""
     both = [call(i, 2, 4 + i, "all", n_sequences=2) for i in (1, 2)]
     single = (call(3, 4, 0), call(4, 1, 4))
     assert kinds(call(0, 4, 0), *both, *single) == "prompt>0 mixed mixed prompt generate"
@@ -84,7 +84,7 @@ def test_rows_whose_logits_are_all_asked_for_are_mixed() -> None:
 
 
 def test_single_rows_whose_logits_nobody_reads_are_mixed() -> None:
-    """As llama-bench does."""
+    """llama-bench makes such calls."""
     assert kinds(call(0, 8, 0, read=False), *(call(i, 1, 7 + i, read=False) for i in (1, 2))) == "prompt mixed mixed"
 
 
@@ -93,7 +93,7 @@ def test_a_window_that_begins_in_the_middle() -> None:
 
 
 def test_a_prompt_that_keeps_what_it_has_in_common_with_the_last_one() -> None:
-    """Only its last row is new: it goes back, and no token was sampled for that place."""
+    """Only its last row is new: its position is one that the context had already, so no token was sampled for it."""
     text = kinds(call(0, 8, 0), call(1, 1, 8), call(2, 1, 9), call(3, 1, 7), call(4, 1, 8))
     assert text == "prompt>0 generate>1 generate>2 prompt>3 generate>4"
 
