@@ -75,11 +75,13 @@ def _compile(native: Path, headers: Path, folder: Path, progress: Progress) -> N
     if compiler is None:
         raise EnvironmentFailure("no C compiler found; on Debian: apt install gcc")
     part, log = folder / f"{LIBRARY}.part", folder / "build.log"
-    ours = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach")]
-    theirs = [word for name in ("include", "src") for word in ("-isystem", str(headers / name))]
+    include_flags = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach")]
+    header_flags = [word for name in ("include", "src") for word in ("-isystem", str(headers / name))]
     sources = [str(path) for path in _sources(native) if path.suffix == ".c"]
     progress.step("compile the library to attach")
-    ended = run_program([compiler, *_FLAGS, *ours, *theirs, *sources, "-o", str(part), "-ldl"], stdout=log, stderr=log)
+    ended = run_program(
+        [compiler, *_FLAGS, *include_flags, *header_flags, *sources, "-o", str(part), "-ldl"], stdout=log, stderr=log
+    )
     if ended.status != 0:
         raise EnvironmentFailure(f"{Path(compiler).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
     part.replace(folder / LIBRARY)

@@ -53,9 +53,9 @@ def apply_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
     reverse would remove that line too.
     """
     lines = text.split("\n")
-    ours = _lines_of(file, hooks)
+    inserted = _lines_of(file, hooks)
     for number, line in enumerate(lines, 1):
-        if line.strip() in ours:
+        if line.strip() in inserted:
             raise SettingsError(
                 f"{file}:{number}: holds {line.strip()!r} already, but not from `tracegen llama-cpp hook`; "
                 "remove the line first"
@@ -68,8 +68,8 @@ def apply_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
 
 def remove_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
     """Return `text` without the lines that `apply_hooks` inserted."""
-    ours = _lines_of(file, hooks)
-    return "\n".join(line for line in text.split("\n") if line.strip() not in ours)
+    inserted = _lines_of(file, hooks)
+    return "\n".join(line for line in text.split("\n") if line.strip() not in inserted)
 
 
 def _lines_of(file: str, hooks: Sequence[Hook]) -> frozenset[str]:

@@ -126,16 +126,16 @@ def _memory_for_children(cgroup: Path) -> Iterator[None]:
     if "memory" in words_of(cgroup / "cgroup.subtree_control"):
         yield
         return
-    ours = _new(cgroup, "tracegen-own-")
+    child = _new(cgroup, "tracegen-own-")
     try:
-        _write(ours / "cgroup.procs", str(os.getpid()))
+        _write(child / "cgroup.procs", str(os.getpid()))
         _write(cgroup / "cgroup.subtree_control", "+memory")
         yield
     finally:
         with suppress(EnvironmentFailure):  # it was not enabled, or the cgroup is gone
             _write(cgroup / "cgroup.subtree_control", "-memory")
         _write(cgroup / "cgroup.procs", str(os.getpid()))
-        _remove(ours)
+        _remove(child)
 
 
 def _new(parent: Path, prefix: str) -> Path:

@@ -90,11 +90,11 @@ def _state(plan: Plan) -> str:
 def _changes(plan: Plan, verb: str) -> str:
     """One line for each changed file of llama.cpp, and one line for all files of tracegen."""
     net = [change for change in plan.net() if change.before != change.after]
-    theirs = [change for change in net if not change.own]
-    lines = [f"  {verb}: {change.file} ({change.n_lines:+d} lines)" for change in theirs]
-    ours = len(net) - len(theirs)
-    if ours:
-        lines.append(f"  {verb}: {ours} files of tracegen ({SOURCES}, {HEADER})")
+    upstream = [change for change in net if not change.own]
+    lines = [f"  {verb}: {change.file} ({change.n_lines:+d} lines)" for change in upstream]
+    n_own = len(net) - len(upstream)
+    if n_own:
+        lines.append(f"  {verb}: {n_own} files of tracegen ({SOURCES}, {HEADER})")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -348,7 +348,7 @@ def _take_residency(records: Records, data: memoryview, time_ns: int) -> None:
         _known(load, {begun.number for begun in records.loads}, "load")
     if n == NONE:
         if (address, size) not in records.last_runs:
-            raise ValueError("the pages of this mapping are said to be unchanged, but were not written before")
+            raise ValueError("the pages of this mapping are marked as unchanged, but were not written before")
     else:
         if len(data) - _RESIDENCY.size < 8 * n:
             raise ValueError(f"{n} runs of pages, {len(data) - _RESIDENCY.size} bytes are left")
