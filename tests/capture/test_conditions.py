@@ -88,6 +88,24 @@ def test_the_device_is_the_one_that_df_names(file: Path) -> None:
     assert [facts["device"], facts["file_system"]] == output.stdout.splitlines()[1].split()
 
 
+def test_a_file_system_is_known_whose_files_have_another_device_number(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on btrfs: the mount is found by its own number."""
+    before, text = storage.storage_of(file), storage._text
+
+    def renumbered(folder: Path | None, name: str) -> str | None:
+        lines = (text(folder, name) or "").splitlines()
+        if name != "mountinfo":
+            return text(folder, name)
+        return "\n".join(" ".join([*line.split()[:2], "0:4095", *line.split()[3:]]) for line in lines)
+
+    monkeypatch.setattr(storage, "_text", renumbered)
+    assert storage.storage_of(file) == before and before["file_system"]
+    monkeypatch.setattr(storage, "_mount_id", lambda path: None)
+    assert storage.storage_of(file)["file_system"] is None
+
+
 def test_fragments_are_those_that_filefrag_counts(file: Path) -> None:
     output = subprocess.run(["/usr/sbin/filefrag", file], capture_output=True, text=True)
     if output.returncode != 0:

@@ -15,7 +15,7 @@ _FIEMAP, _FIEMAP_HEADER = 0xC020660B, struct.Struct("=QQIIII")  # <linux/fiemap.
 def storage_of(path: Path) -> dict[str, Any]:
     """Device, file system, read-ahead, scheduler and fragments of a file; null where the system does not report it."""
     number = path.stat().st_dev
-    mount = _mount(number)
+    mount = _mount(path, number)
     block = _block(number)
     queue = block / "queue" if block else None
     readahead = _number(queue, "read_ahead_kb")
@@ -51,15 +51,32 @@ def fragments_of(path: Path) -> int | None:
     return int(_FIEMAP_HEADER.unpack(request)[3])
 
 
-def _mount(device: int) -> tuple[str, str] | None:
-    """(Source, type) of the mounted file system with this device number."""
-    name = f"{os.major(device)}:{os.minor(device)}"
+def _mount(path: Path, device: int) -> tuple[str, str] | None:
+    """(Source, type) of the mount that a file was opened through; btrfs gives its files a device number of their own.
+
+    Where the kernel does not name that mount, the first one with this device number.
+    """
+    mount, name = _mount_id(path), f"{os.major(device)}:{os.minor(device)}"
     for line in (_text(Path("/proc/self"), "mountinfo") or "").splitlines():
         fields, _, rest = line.partition(" - ")
-        if fields.split()[2:3] == [name] and len(rest.split()) >= 2:
+        same = fields.split()[2:3] == [name] if mount is None else fields.split()[:1] == [mount]
+        if same and len(rest.split()) >= 2:
             kind, source = rest.split()[:2]
             return source, kind
     return None
+
+
+def _mount_id(path: Path) -> str | None:
+    """The number of a file's mount in /proc/self/mountinfo; null where the kernel does not report it."""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        lines = (_text(Path("/proc/self/fdinfo"), str(fd)) or "").splitlines()
+    finally:
+        os.close(fd)
+    return next((line.split()[1] for line in lines if line.startswith("mnt_id:")), None)
 
 
 def _block(device: int) -> Path | None:
