@@ -131,6 +131,7 @@ HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2
         (["show", "demo", "--verify"], HEAVY),
         (["show", "demo"], set(HEAVY) - {"pandas", "numpy", "pyarrow"}),
         (["run", "nothing"], HEAVY),
+        (["device", "nothing"], set(HEAVY) - {"numpy"}),
         (["completion", "fish"], HEAVY),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

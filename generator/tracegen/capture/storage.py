@@ -30,6 +30,16 @@ def storage_of(path: Path) -> dict[str, Any]:
     }
 
 
+def hardware_of(path: Path) -> dict[str, Any]:
+    """Model of the device below a file, and its largest request in bytes; null when the system does not say."""
+    block = _block(path.stat().st_dev)
+    largest = _number(block / "queue", "max_sectors_kb") if block else None
+    return {
+        "model": _text(block / "device", "model") or None if block else None,
+        "max_request_bytes": None if largest is None else largest * 1024,
+    }
+
+
 def kernel_settings() -> dict[str, Any]:
     """The kernel's swappiness, huge pages and frequency governor; null where the system does not report it."""
     swappiness = _text(Path("/proc/sys/vm"), "swappiness")
