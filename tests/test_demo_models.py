@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.demo.models import KINDS, split_paths, write_demo_model
+from tracegen.demo.models import KINDS, write_demo_model
+from tracegen.demo.whole_files import split_paths
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.model import DEMO_DTYPES
 from tracegen.readers.gguf.file import read_model

@@ -30,7 +30,8 @@ def command(kind: str, out: Path, seed: int, dtype: str | None, split: bool) -> 
     """Write the model, and print its files."""
     if out.suffix != ".gguf":
         raise SettingsError(f"{out}: a model file is called NAME.gguf; change the name")
-    from tracegen.demo.models import split_paths, write_demo_model
+    from tracegen.demo.models import write_demo_model
+    from tracegen.demo.whole_files import split_paths
 
     for path in split_paths(out) if split else (out,):
         if path.exists():

@@ -11,21 +11,19 @@ tokens are negative there.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from itertools import chain, product
 from pathlib import Path
 
 import gguf
 import numpy as np
 
-from tracegen.demo import weights as demo_weights
+from tracegen.demo.metadata import add_origin, add_tokenizer, refuse_seed
+from tracegen.demo.vocabulary import Token, least_size, vocabulary
 from tracegen.demo.weights import BIAS, Plan, n_bytes, random_weights
-from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.demo.whole_files import split_paths, whole_files
+from tracegen.errors import SettingsError
 from tracegen.model import DEMO_DTYPES
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
@@ -71,47 +69,18 @@ def write_demo_model(
     """
     checked = _shape(kind, shape)
     plans = _plans(kind, checked)
-    if not 0 <= seed < 1 << 64:
-        raise SettingsError(f"model {kind}: seed {seed} is not a whole number from 0 to 2^64 - 1")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
-        try:
-            _write(kind, beside / path.name, checked, plans, seed, split, progress)
-            written = sorted(beside.iterdir())
-            for part in reversed(written):  # the first file last: when it exists, the model is complete
-                _flush(part)
-                part.replace(path.parent / part.name)
-            _flush(path.parent)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
-    return tuple(path.parent / part.name for part in written)
+    refuse_seed(kind, seed)
+    with whole_files(path) as beside:
+        _write(kind, beside, checked, plans, seed, split, progress)
+    return split_paths(path) if split else (path,)
 
 
 def recipe_hash() -> str:
-    """Hash of the modules that write demo models; it changes whenever the bytes of a model may."""
+    """Hash of the modules of this room; it changes whenever the bytes of a model may."""
     digest = hashlib.sha256()
-    for module in (__file__, demo_weights.__file__):
-        digest.update(Path(module).read_bytes())
+    for module in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(module.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def split_paths(path: Path) -> tuple[Path, Path]:
-    """The two files that a split model NAME.gguf becomes, as llama.cpp names them."""
-    return (
-        path.with_name(f"{path.stem}-00001-of-00002.gguf"),
-        path.with_name(f"{path.stem}-00002-of-00002.gguf"),
-    )
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # Shape
@@ -139,7 +108,7 @@ def _problem(shape: Shape) -> str:
     if shape.dtype not in DEMO_DTYPES:
         return f"dtype {shape.dtype!r} cannot be written; choose {', '.join(DEMO_DTYPES)}"
     block = 256 if shape.dtype == "Q4_K" else 32
-    least = len(_readable_and_not()[1]) + 3 + 256 + 1
+    least = least_size()
     counts = (shape.n_layers, shape.n_embd, shape.n_ff, shape.n_heads, shape.n_kv_heads, shape.context)
     if min(counts) < 1:
         return "layers, sizes, heads and context must be at least 1"
@@ -198,7 +167,7 @@ def _write(
 ) -> None:
     limit = -(-len(plans) // 2) if split else 0
     writer = gguf.GGUFWriter(path, "llama", split_max_tensors=limit)
-    words = _vocabulary(shape.n_vocab)
+    words = vocabulary(shape.n_vocab)
     _add_metadata(writer, kind, shape, words, seed)
     types = {plan.name: gguf.GGMLQuantizationType[plan.dtype] for plan in plans}
     for plan in plans:
@@ -216,15 +185,8 @@ def _write(
                 progress(done, total)
 
 
-def _add_metadata(
-    writer: gguf.GGUFWriter, kind: str, shape: Shape, words: list[tuple[bytes, int, bool]], seed: int
-) -> None:
-    writer.add_name(f"tracegen {kind} (random weights)")
-    writer.add_description("Random weights, written by tracegen to measure memory access: its text means nothing.")
-    writer.add_bool("tracegen.random_weights", True)
-    writer.add_string("tracegen.kind", kind)
-    writer.add_uint64("tracegen.seed", seed)
-    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+def _add_metadata(writer: gguf.GGUFWriter, kind: str, shape: Shape, words: list[Token], seed: int) -> None:
+    add_origin(writer, kind, seed)
     writer.add_block_count(shape.n_layers)
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.n_embd)
@@ -238,61 +200,4 @@ def _add_metadata(
     if shape.n_experts:
         writer.add_expert_count(shape.n_experts)
         writer.add_expert_used_count(shape.n_experts_used)
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list([text for text, _, _ in words])
-    writer.add_token_scores([-float(i) for i in range(len(words))])
-    writer.add_token_types([kind for _, kind, _ in words])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_unk_token_id(0)
-    writer.add_add_bos_token(True)
-    writer.add_add_eos_token(False)
-
-
-# Vocabulary
-
-_WORD_LIST = """
-    the of and a to in is it that for on as with by at from this be are was or an which not have has one two
-    page byte memory disk cache layer token model weight tensor file read write map fault row head key value
-    expert router gate norm span pass graph node edge buffer thread core clock time wait work trace run load
-    first last next same other each every all some more less few many long short near far old new cold warm
-    small large slow fast high low left right early late here there then when where how why what who
-    sees finds keeps moves holds reads opens takes gives turns asks tells shows counts follows begins ends
-    water stone river tree light wind night day road house door hand eye book line word name number
-"""
-_WORDS = tuple(dict.fromkeys(_WORD_LIST.split()))
-_PRINTABLE = [chr(code) for code in range(0x21, 0x7F)]
-_SPACE = "▁"  # SentencePiece writes a space so
-
-
-def _readable_and_not() -> tuple[list[str], list[str]]:
-    """Complete words, and the characters and word beginnings from which the tokenizer builds them."""
-    words = dict.fromkeys(_SPACE + word for word in _WORDS)
-    beginnings = [word[:n] for word in words for n in range(2, len(word))]
-    fragments = dict.fromkeys([_SPACE, *_PRINTABLE, *beginnings])
-    return list(words), [fragment for fragment in fragments if fragment not in words]
-
-
-def _vocabulary(size: int) -> list[tuple[bytes, int, bool]]:
-    """(text, type, whether it is readable) of every token; made-up words fill the vocabulary up to `size`."""
-    words, fragments = _readable_and_not()
-    normal, byte = int(gguf.TokenType.NORMAL), int(gguf.TokenType.BYTE)
-    control, unknown = int(gguf.TokenType.CONTROL), int(gguf.TokenType.UNKNOWN)
-    tokens = [(b"<unk>", unknown, False), (b"<s>", control, False), (b"</s>", control, False)]
-    tokens += [(f"<0x{value:02X}>".encode(), byte, False) for value in range(256)]
-    tokens += [(fragment.encode(), normal, False) for fragment in fragments]
-    taken = {text for text, _, _ in tokens}
-    for word in chain(words, _made_up_words()):
-        if len(tokens) == size:
-            break
-        if word.encode() not in taken:
-            taken.add(word.encode())
-            tokens.append((word.encode(), normal, True))
-    return tokens
-
-
-def _made_up_words() -> Iterator[str]:
-    consonants, vowels = "bdfgklmnprstvz", "aeiou"
-    for n_syllables in (2, 3, 4):
-        for letters in product(*(consonants, vowels) * n_syllables):
-            yield _SPACE + "".join(letters)
+    add_tokenizer(writer, words)
