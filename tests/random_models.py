@@ -1,40 +1,21 @@
 """Tiny models with random weights, of the architectures that people trace.
 
 Each architecture is a table: its metadata, and its tensors with the component that the product must
-find for them, told by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow;
-`gpt_oss` gives its architecture in any size.
+find for them, told by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow.
 """
 
 from __future__ import annotations
 
-from tests.random_files import CONTEXT, N_VOCAB, Architecture, Value, Weight
+from tracegen.demo.architecture import Architecture, Value, Weight
+from tracegen.demo.gpt_oss import gpt_oss
+from tracegen.demo.layers import EPSILON, attending, attention, embeddings, experts, norms
 
-_EPSILON = "attention.layer_norm_rms_epsilon"
-
-
-def _embeddings(embd: int, tied: bool = False, n_vocab: int = N_VOCAB) -> tuple[Weight, ...]:
-    """Of no layer; `tied`: the embedding is the output as well."""
-    output = () if tied else (Weight("output.weight", "output", (embd, n_vocab)),)
-    return (
-        Weight("token_embd.weight", "embedding", (embd, n_vocab)),
-        Weight("output_norm.weight", "norm", (embd,)),
-        *output,
-    )
+N_VOCAB = 384
+CONTEXT = 512
 
 
-def _norms(embd: int, *names: str, bias: bool = False) -> tuple[Weight, ...]:
-    return tuple(Weight(f"{name}.{kind}", "norm", (embd,)) for name in names for kind in ("weight", "bias")[: 1 + bias])
-
-
-def _attention(embd: int, q: int, kv: int, bias: bool = False, output_bias: bool = False) -> tuple[Weight, ...]:
-    """The four matrices; `bias` of Q, K and V."""
-    inputs = (("attn_q", "attention_q", q), ("attn_k", "attention_k", kv), ("attn_v", "attention_v", kv))
-    return (
-        *(Weight(f"{name}.weight", component, (embd, n)) for name, component, n in inputs),
-        *(Weight(f"{name}.bias", component, (n,)) for name, component, n in inputs if bias),
-        Weight("attn_output.weight", "attention_output", (q, embd)),
-        *((Weight("attn_output.bias", "attention_output", (embd,)),) if output_bias else ()),
-    )
+def _embeddings(embd: int, tied: bool = False) -> tuple[Weight, ...]:
+    return embeddings(embd, N_VOCAB, tied)
 
 
 def _feed_forward(embd: int, ff: int, suffix: str = "") -> tuple[Weight, ...]:
@@ -45,73 +26,47 @@ def _feed_forward(embd: int, ff: int, suffix: str = "") -> tuple[Weight, ...]:
     )
 
 
-def _experts(embd: int, ff: int, n: int, bias: bool = False) -> tuple[Weight, ...]:
-    stacks = (
-        ("ffn_gate_exps", "expert_gate", embd, ff),
-        ("ffn_up_exps", "expert_up", embd, ff),
-        ("ffn_down_exps", "expert_down", ff, embd),
-    )
-    return (
-        Weight("ffn_gate_inp.weight", "router", (embd, n), plain=True),
-        *(Weight(f"{name}.weight", component, (rows, to, n)) for name, component, rows, to in stacks),
-        *((Weight("ffn_gate_inp.bias", "router", (n,)),) if bias else ()),
-        *(Weight(f"{name}.bias", component, (to, n), plain=True) for name, component, _, to in stacks if bias),
-    )
-
-
-def _attending(embd: int, ff: int, heads: int = 4, kv_heads: int = 2, **more: Value) -> dict[str, Value]:
-    """Metadata of a model that attends; keys of `more` with `__` for `.`."""
-    return {
-        "embedding_length": embd,
-        "feed_forward_length": ff,
-        "attention.head_count": heads,
-        "attention.head_count_kv": kv_heads,
-        _EPSILON: 1e-5,
-        **{key.replace("__", "."): value for key, value in more.items()},
-    }
-
-
 LLAMA = Architecture(
     "llama",
-    _attending(256, 512, rope__dimension_count=64),
+    attending(256, 512, rope__dimension_count=64),
     (*_embeddings(256), Weight("rope_freqs.weight", "attention", (32,))),
-    ((*_norms(256, "attn_norm", "ffn_norm"), *_attention(256, 256, 128), *_feed_forward(256, 512)),) * 2,
+    ((*norms(256, "attn_norm", "ffn_norm"), *attention(256, 256, 128), *_feed_forward(256, 512)),) * 2,
 )
 
 QWEN2 = Architecture(
     "qwen2",
-    _attending(64, 128),
+    attending(64, 128),
     _embeddings(64),
-    ((*_norms(64, "attn_norm", "ffn_norm"), *_attention(64, 64, 32, bias=True), *_feed_forward(64, 128)),) * 2,
+    ((*norms(64, "attn_norm", "ffn_norm"), *attention(64, 64, 32, bias=True), *_feed_forward(64, 128)),) * 2,
 )
 
-_QWEN3 = (*_norms(64, "attn_norm", "ffn_norm"), *_norms(32, "attn_q_norm", "attn_k_norm"), *_attention(64, 128, 64))
+_QWEN3 = (*norms(64, "attn_norm", "ffn_norm"), *norms(32, "attn_q_norm", "attn_k_norm"), *attention(64, 128, 64))
 _WIDE_HEADS: dict[str, Value] = {"attention.key_length": 32, "attention.value_length": 32}
 
 QWEN3 = Architecture(
     "qwen3",
-    {**_attending(64, 128), **_WIDE_HEADS},
+    {**attending(64, 128), **_WIDE_HEADS},
     _embeddings(64, tied=True),
     ((*_QWEN3, *_feed_forward(64, 128)),) * 2,
 )
 
 QWEN3_MOE = Architecture(
     "qwen3moe",
-    {**_attending(64, 128, expert_count=8, expert_used_count=2, expert_feed_forward_length=96), **_WIDE_HEADS},
+    {**attending(64, 128, expert_count=8, expert_used_count=2, expert_feed_forward_length=96), **_WIDE_HEADS},
     _embeddings(64),
-    ((*_QWEN3, *_experts(64, 96, 8)),) * 2,
+    ((*_QWEN3, *experts(64, 96, 8)),) * 2,
 )
 
 GEMMA3 = Architecture(
     "gemma3",
-    {**_attending(64, 128, attention__sliding_window=8, attention__sliding_window_pattern=2), **_WIDE_HEADS},
+    {**attending(64, 128, attention__sliding_window=8, attention__sliding_window_pattern=2), **_WIDE_HEADS},
     _embeddings(64, tied=True),
-    ((*_QWEN3, *_norms(64, "post_attention_norm", "post_ffw_norm"), *_feed_forward(64, 128)),) * 3,
+    ((*_QWEN3, *norms(64, "post_attention_norm", "post_ffw_norm"), *_feed_forward(64, 128)),) * 3,
 )
 
 PHI3 = Architecture(
     "phi3",
-    _attending(64, 128, rope__dimension_count=16, rope__scaling__original_context_length=128),
+    attending(64, 128, rope__dimension_count=16, rope__scaling__original_context_length=128),
     (
         *_embeddings(64),
         Weight("rope_factors_long.weight", "attention", (8,)),
@@ -119,7 +74,7 @@ PHI3 = Architecture(
     ),
     (
         (
-            *_norms(64, "attn_norm", "ffn_norm"),
+            *norms(64, "attn_norm", "ffn_norm"),
             Weight("attn_qkv.weight", "attention", (64, 128)),
             Weight("attn_output.weight", "attention_output", (64, 64)),
             Weight("ffn_up.weight", "ffn_up", (64, 256)),  # gate and up in one
@@ -130,19 +85,19 @@ PHI3 = Architecture(
     unread=frozenset({"rope_factors_short.weight"}),
 )
 
-_GLM = (*_norms(64, "attn_norm", "post_attention_norm"), *_attention(64, 64, 32, bias=True))
-_GLM_EXPERTS = (*_experts(64, 96, 4), Weight("exp_probs_b.bias", "router", (4,)), *_feed_forward(64, 96, "_shexp"))
+_GLM = (*norms(64, "attn_norm", "post_attention_norm"), *attention(64, 64, 32, bias=True))
+_GLM_EXPERTS = (*experts(64, 96, 4), Weight("exp_probs_b.bias", "router", (4,)), *_feed_forward(64, 96, "_shexp"))
 _NEXT_TOKEN = (
     Weight("nextn.eh_proj.weight", "other", (128, 64)),
     Weight("nextn.embed_tokens.weight", "embedding", (64, N_VOCAB)),
     Weight("nextn.shared_head_head.weight", "output", (64, N_VOCAB)),
-    *_norms(64, "nextn.enorm", "nextn.hnorm", "nextn.shared_head_norm"),
+    *norms(64, "nextn.enorm", "nextn.hnorm", "nextn.shared_head_norm"),
 )
 
 GLM4_MOE = Architecture(
     "glm4moe",
     {
-        **_attending(64, 128, expert_count=4, expert_used_count=2, expert_shared_count=1, nextn_predict_layers=1),
+        **attending(64, 128, expert_count=4, expert_used_count=2, expert_shared_count=1, nextn_predict_layers=1),
         "expert_feed_forward_length": 96,
         "leading_dense_block_count": 1,
         "rope.dimension_count": 16,
@@ -157,8 +112,8 @@ GLM4_MOE = Architecture(
 )
 
 _MLA = (
-    *_norms(64, "attn_norm", "ffn_norm", "attn_kv_a_norm"),
-    *_norms(32, "attn_q_a_norm"),
+    *norms(64, "attn_norm", "ffn_norm", "attn_kv_a_norm"),
+    *norms(32, "attn_q_a_norm"),
     Weight("attn_q_a.weight", "attention_q", (64, 32)),
     Weight("attn_q_b.weight", "attention_q", (32, 192)),
     Weight("attn_kv_a_mqa.weight", "attention", (64, 80)),  # compressed K and V in one
@@ -170,7 +125,7 @@ _MLA = (
 DEEPSEEK2 = Architecture(
     "deepseek2",
     {
-        **_attending(64, 128, kv_heads=1, expert_count=4, expert_used_count=2, expert_shared_count=1),
+        **attending(64, 128, kv_heads=1, expert_count=4, expert_used_count=2, expert_shared_count=1),
         "expert_feed_forward_length": 96,
         "leading_dense_block_count": 1,
         "rope.dimension_count": 16,
@@ -185,36 +140,10 @@ DEEPSEEK2 = Architecture(
     ((*_MLA, *_feed_forward(64, 128)), (*_MLA, *_GLM_EXPERTS)),
 )
 
-
-def gpt_oss(
-    *, n_layers: int, embd: int, heads: int, kv_heads: int, head: int, ff: int, n_experts: int, n_used: int,
-    window: int, n_vocab: int = N_VOCAB, context: int = CONTEXT,
-) -> Architecture:  # fmt: skip
-    """The architecture with attention sinks, a sliding window and experts alone; `head` is the length of a head."""
-    layer = (
-        *_norms(embd, "attn_norm", "post_attention_norm"),
-        *_attention(embd, heads * head, kv_heads * head, bias=True, output_bias=True),
-        Weight("attn_sinks.weight", "attention", (heads,)),
-        *_experts(embd, ff, n_experts, bias=True),
-    )
-    return Architecture(
-        "gpt-oss",
-        {
-            **_attending(embd, ff, heads, kv_heads, expert_count=n_experts, expert_used_count=n_used),
-            "attention.sliding_window": window,
-            "attention.key_length": head,
-            "attention.value_length": head,
-            "expert_feed_forward_length": ff,
-        },
-        _embeddings(embd, n_vocab=n_vocab),
-        (layer,) * n_layers,
-        n_vocab=n_vocab,
-        context=context,
-    )
-
-
-GPT_OSS = gpt_oss(n_layers=4, embd=64, heads=4, kv_heads=2, head=32, ff=96, n_experts=8, n_used=2, window=8)
-GPT_OSS_TYPES = {"expert_gate": "MXFP4", "expert_up": "MXFP4", "expert_down": "MXFP4"}  # else Q8_0
+GPT_OSS = gpt_oss(
+    n_layers=4, embd=64, heads=4, kv_heads=2, head=32, ff=96, n_experts=8, n_used=2, window=8, n_vocab=N_VOCAB,
+    context=CONTEXT,
+)  # fmt: skip
 
 
 def _state_space(*parts: tuple[str, tuple[int, ...], bool]) -> tuple[Weight, ...]:
@@ -227,7 +156,7 @@ MAMBA = Architecture(
         "embedding_length": 64,
         "feed_forward_length": 0,
         "attention.head_count": 0,
-        _EPSILON: 1e-5,
+        EPSILON: 1e-5,
         "ssm.conv_kernel": 4,
         "ssm.inner_size": 128,
         "ssm.state_size": 16,
@@ -236,7 +165,7 @@ MAMBA = Architecture(
     _embeddings(64),
     (
         (
-            *_norms(64, "attn_norm"),
+            *norms(64, "attn_norm"),
             *_state_space(
                 ("ssm_in.weight", (64, 256), False),
                 ("ssm_conv1d.weight", (4, 128), True),
@@ -254,7 +183,7 @@ MAMBA = Architecture(
 )
 
 _MAMBA2 = (
-    *_norms(64, "attn_norm"),
+    *norms(64, "attn_norm"),
     *_state_space(
         ("ssm_in.weight", (64, 324), False),
         ("ssm_conv1d.weight", (4, 192), True),
@@ -266,12 +195,12 @@ _MAMBA2 = (
     ),
     Weight("ssm_norm.weight", "norm", (128, 1), plain=True),
 )
-_SHARED_AND_EXPERTS = (*_norms(64, "ffn_norm"), *_experts(64, 96, 4), *_feed_forward(64, 96, "_shexp"))
+_SHARED_AND_EXPERTS = (*norms(64, "ffn_norm"), *experts(64, 96, 4), *_feed_forward(64, 96, "_shexp"))
 
 GRANITE_HYBRID = Architecture(
     "granitehybrid",
     {
-        **_attending(64, 96, expert_count=4, expert_used_count=2, expert_shared_feed_forward_length=96),
+        **attending(64, 96, expert_count=4, expert_used_count=2, expert_shared_feed_forward_length=96),
         "attention.head_count_kv": [0, 2, 0],
         "rope.dimension_count": 16,
         "ssm.conv_kernel": 4,
@@ -283,14 +212,14 @@ GRANITE_HYBRID = Architecture(
     _embeddings(64),
     (
         (*_MAMBA2, *_SHARED_AND_EXPERTS),
-        (*_norms(64, "attn_norm"), *_attention(64, 64, 32), *_SHARED_AND_EXPERTS),
+        (*norms(64, "attn_norm"), *attention(64, 64, 32), *_SHARED_AND_EXPERTS),
         (*_MAMBA2, *_SHARED_AND_EXPERTS),
     ),
 )
 
 _QWEN_EXPERTS = (
-    *_norms(64, "post_attention_norm"),
-    *_experts(64, 96, 4),
+    *norms(64, "post_attention_norm"),
+    *experts(64, 96, 4),
     *_feed_forward(64, 96, "_shexp"),
     Weight("ffn_gate_inp_shexp.weight", "router", (64,)),
 )
@@ -298,7 +227,7 @@ _QWEN_EXPERTS = (
 QWEN3_NEXT = Architecture(
     "qwen3next",
     {
-        **_attending(64, 96, expert_count=4, expert_used_count=2, expert_shared_feed_forward_length=96),
+        **attending(64, 96, expert_count=4, expert_used_count=2, expert_shared_feed_forward_length=96),
         **_WIDE_HEADS,
         "expert_feed_forward_length": 96,
         "full_attention_interval": 2,
@@ -312,7 +241,7 @@ QWEN3_NEXT = Architecture(
     _embeddings(64),
     (
         (
-            *_norms(64, "attn_norm"),
+            *norms(64, "attn_norm"),
             Weight("attn_qkv.weight", "attention", (64, 256)),
             Weight("attn_gate.weight", "attention", (64, 128)),
             *_state_space(
@@ -322,12 +251,12 @@ QWEN3_NEXT = Architecture(
                 ("ssm_ba.weight", (64, 8), False),
                 ("ssm_out.weight", (128, 64), False),
             ),
-            *_norms(32, "ssm_norm"),
+            *norms(32, "ssm_norm"),
             *_QWEN_EXPERTS,
         ),
         (
-            *_norms(64, "attn_norm"),
-            *_norms(32, "attn_q_norm", "attn_k_norm"),
+            *norms(64, "attn_norm"),
+            *norms(32, "attn_q_norm", "attn_k_norm"),
             Weight("attn_q.weight", "attention_q", (64, 256)),  # with a gate as wide as Q
             Weight("attn_k.weight", "attention_k", (64, 64)),
             Weight("attn_v.weight", "attention_v", (64, 64)),
@@ -351,11 +280,11 @@ RWKV7 = Architecture(
     (
         *_embeddings(128),
         Weight("output_norm.bias", "norm", (128,)),
-        *_norms(128, "token_embd_norm", bias=True),
+        *norms(128, "token_embd_norm", bias=True),
     ),
     (
         (
-            *_norms(128, "attn_norm", "attn_norm_2", "time_mix_ln", bias=True),
+            *norms(128, "attn_norm", "attn_norm_2", "time_mix_ln", bias=True),
             *_state_space(
                 *((f"time_mix_{name}0.weight", (128,), True) for name in "wav"),
                 *((f"time_mix_{name}1.weight", (128, 32), False) for name in "wavg"),
@@ -382,17 +311,18 @@ BERT = Architecture(
         "attention.layer_norm_epsilon": 1e-5,
         "attention.causal": False,
         "pooling_type": 1,
+        "tokenizer.ggml.token_type_count": 2,
     },
     (
         Weight("token_embd.weight", "embedding", (64, N_VOCAB)),
         Weight("token_types.weight", "embedding", (64, 2), plain=True),
         Weight("position_embd.weight", "embedding", (64, CONTEXT), plain=True),
-        *_norms(64, "token_embd_norm", bias=True),
+        *norms(64, "token_embd_norm", bias=True),
     ),
     (
         (
-            *_attention(64, 64, 64, bias=True, output_bias=True),
-            *_norms(64, "attn_output_norm", "layer_output_norm", bias=True),
+            *attention(64, 64, 64, bias=True, output_bias=True),
+            *norms(64, "attn_output_norm", "layer_output_norm", bias=True),
             Weight("ffn_up.weight", "ffn_up", (64, 128)),
             Weight("ffn_up.bias", "ffn_up", (128,)),
             Weight("ffn_down.weight", "ffn_down", (128, 64)),

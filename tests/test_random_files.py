@@ -1,33 +1,38 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import gguf
 import numpy as np
 import pytest
 
-from tests import random_files
-from tests.random_files import size_of, types_of, write_random_model
-from tests.random_models import GPT_OSS, GPT_OSS_TYPES, gpt_oss
+from tests.random_files import characters
+from tests.random_models import GPT_OSS
 from tracegen.capture.page_cache import cached
+from tracegen.demo import large_files, pieces
+from tracegen.demo.architecture import Weight, bytes_of, size_of, types_of
+from tracegen.demo.gpt_oss import GPT_OSS_TYPES, gpt_oss
+from tracegen.ggml_types import BLOCKS
+
+TYPES = types_of(GPT_OSS, "Q8_0", GPT_OSS_TYPES)
+TOKENS = characters(GPT_OSS.n_vocab)
 
 
 def test_a_model_written_in_pieces_is_whole_and_leaves_the_page_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(random_files, "PIECE", 1000)
-    monkeypatch.setattr(random_files, "UNWRITTEN", 100_000)
-    told: list[tuple[int, int]] = []
-    path = write_random_model(
-        GPT_OSS, tmp_path / "m.gguf", "Q8_0", GPT_OSS_TYPES, lambda done, total: told.append((done, total))
+    monkeypatch.setattr(pieces, "PIECE", 1000)
+    monkeypatch.setattr(large_files, "UNWRITTEN", 100_000)
+    path, told = tmp_path / "m.gguf", list[tuple[int, int]]()
+    large_files.write_random_model(
+        GPT_OSS, path, TYPES, TOKENS, progress=lambda done, total: told.append((done, total))
     )
     assert cached(path).cached_bytes == 0
     size = size_of(GPT_OSS, "Q8_0", GPT_OSS_TYPES)
     assert told[-1] == (size, size) and len(told) > size // 1000
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
-    assert {name: tensor.tensor_type.name for name, tensor in tensors.items()} == types_of(
-        GPT_OSS, "Q8_0", GPT_OSS_TYPES
-    )
+    assert {name: tensor.tensor_type.name for name, tensor in tensors.items()} == TYPES
     assert sum(tensor.n_bytes for tensor in tensors.values()) == size
     for tensor in tensors.values():
         values = gguf.dequantize(tensor.data, tensor.tensor_type)
@@ -35,12 +40,46 @@ def test_a_model_written_in_pieces_is_whole_and_leaves_the_page_cache(
         assert values.std() > 0 or "norm" in tensor.name, tensor.name
 
 
+def test_the_size_of_the_pieces_does_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = set()
+    for piece in (1000, 4096, pieces.PIECE):
+        monkeypatch.setattr(pieces, "PIECE", piece)
+        large_files.write_random_model(GPT_OSS, tmp_path / "m.gguf", TYPES, TOKENS)
+        hashes.add(hashlib.sha256((tmp_path / "m.gguf").read_bytes()).hexdigest())
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F16", "Q4_0", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "MXFP4"])
+def test_contents_of_each_type_are_small_and_finite(dtype: str) -> None:
+    weight = Weight("w.weight", "other", (256, 64))
+    blocks = b"".join(piece.tobytes() for piece in pieces.pieces(weight, dtype, np.random.PCG64(1)))
+    assert len(blocks) == bytes_of(weight, dtype)
+    kind = gguf.GGMLQuantizationType[dtype]
+    stored = np.frombuffer(blocks, {"F32": np.float32, "F16": np.float16}.get(dtype, np.uint8))
+    values = gguf.dequantize(stored.reshape(64, -1), kind)
+    assert values.shape == (64, 256)
+    assert np.isfinite(values).all() and values.std() > 0 and np.abs(values).max() <= 8
+
+
+def test_a_type_that_nobody_can_fill_is_refused() -> None:
+    with pytest.raises(KeyError):
+        list(pieces.pieces(Weight("w", "other", (256, 2)), "Q4_1", np.random.PCG64(1)))
+    with pytest.raises(ValueError, match=r"w: rows of 48 elements cannot be Q8_0, in blocks of 32"):
+        bytes_of(Weight("w", "other", (48, 2)), "Q8_0")
+
+
+def test_blocks_are_as_the_gguf_package_says() -> None:
+    for dtype in ("F32", "F16", "Q8_0", "Q4_K", "MXFP4"):
+        assert BLOCKS[dtype] == gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[dtype]]
+
+
 def test_the_architecture_in_another_size() -> None:
-    made = gpt_oss(
-        n_layers=3, embd=128, heads=8, kv_heads=2, head=16, ff=64, n_experts=16, n_used=4, window=32, n_vocab=500
-    )
-    shapes = {weight.name: weight.shape for weight in made.weights}
-    assert len(made.layers) == 3 and made.n_vocab == 500
+    architecture = gpt_oss(
+        n_layers=3, embd=128, heads=8, kv_heads=2, head=16, ff=64, n_experts=16, n_used=4, window=32, n_vocab=500,
+        context=512,
+    )  # fmt: skip
+    shapes = {weight.name: weight.shape for weight in architecture.weights}
+    assert len(architecture.layers) == 3 and architecture.n_vocab == 500
     assert shapes["output.weight"] == shapes["token_embd.weight"] == (128, 500)
     assert shapes["blk.2.ffn_down_exps.weight"] == (64, 128, 16)
     assert shapes["blk.0.attn_k.weight"] == (128, 32) and shapes["blk.0.attn_sinks.weight"] == (8,)

@@ -11,6 +11,7 @@ from tests import random_models
 from tests.random_files import write_random_model
 from tracegen.analysis import accesses
 from tracegen.capture.llama_cpp import Build
+from tracegen.demo.gpt_oss import GPT_OSS_TYPES
 from tracegen.model import Experiment
 from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
@@ -25,7 +26,7 @@ PROMPT = "The page of the memory is read from the disk by the expert"
 @pytest.fixture(scope="module")
 def windowed(hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
     model = tmp_path_factory.mktemp("model") / "gpt-oss.gguf"
-    write_random_model(random_models.GPT_OSS, model, "Q8_0", random_models.GPT_OSS_TYPES)
+    write_random_model(random_models.GPT_OSS, model, "Q8_0", GPT_OSS_TYPES)
     return _run(hooked, model, tmp_path_factory.mktemp("windowed"), "on")
 
 

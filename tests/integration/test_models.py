@@ -13,9 +13,11 @@ import pandas as pd
 import pytest
 
 from tests import random_models
-from tests.random_files import Architecture, types_of, write_lora, write_random_model
+from tests.random_files import write_lora, write_random_model
 from tracegen.analysis import experts, routing
 from tracegen.capture.llama_cpp import Build
+from tracegen.demo.architecture import Architecture, types_of
+from tracegen.demo.gpt_oss import GPT_OSS_TYPES
 from tracegen.model import Experiment
 from tracegen.notebook.loaded import LoadedRun, load_run
 from tracegen.progress import Progress
@@ -75,7 +77,7 @@ CASES = {
     "deepseek2": Case(random_models.DEEPSEEK2, "Q8_0"),
     "gemma3": Case(random_models.GEMMA3, "Q8_0"),
     "phi3": Case(random_models.PHI3),
-    "gpt-oss": Case(random_models.GPT_OSS, "Q8_0", random_models.GPT_OSS_TYPES),
+    "gpt-oss": Case(random_models.GPT_OSS, "Q8_0", GPT_OSS_TYPES),
     "mamba": Case(random_models.MAMBA),
     "granite-hybrid": Case(random_models.GRANITE_HYBRID, "Q8_0"),
     "qwen3next": Case(

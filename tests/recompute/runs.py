@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tests import random_models
-from tests.random_files import Architecture, write_random_model
+from tests.random_files import write_random_model
+from tracegen.demo.architecture import Architecture
+from tracegen.demo.gpt_oss import GPT_OSS_TYPES
 from tracegen.demo.models import write_demo_model
 from tracegen.model import Experiment, Run
 from tracegen.progress import Progress
@@ -73,6 +75,6 @@ KINDS: Mapping[str, Kind] = {
         dict(prompt=LONG, ubatch=8, threads=4, processors=two_processors(), flash_attention="off"),
     ),
     "sinks and a sliding window": Kind(
-        random(random_models.GPT_OSS, "Q8_0", random_models.GPT_OSS_TYPES), dict(tokens=9, prompt=LONG)
+        random(random_models.GPT_OSS, "Q8_0", GPT_OSS_TYPES), dict(tokens=9, prompt=LONG)
     ),
 }

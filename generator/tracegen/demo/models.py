@@ -11,7 +11,6 @@ tokens are negative there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -19,14 +18,13 @@ from pathlib import Path
 import gguf
 import numpy as np
 
+from tracegen.demo.large_files import Progress
 from tracegen.demo.metadata import add_origin, add_tokenizer, refuse_seed
 from tracegen.demo.vocabulary import Token, least_size, vocabulary
 from tracegen.demo.weights import BIAS, Plan, n_bytes, random_weights
 from tracegen.demo.whole_files import split_paths, whole_files
 from tracegen.errors import SettingsError
 from tracegen.model import DEMO_DTYPES
-
-Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def random_weights(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.boo
 def _from_floats(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.bool_]) -> NDArray[np.generic]:
     """Uniformly distributed values as F32, F16, or quantised by the gguf package."""
     n = prod(plan.shape)
-    values = _random_bytes(source, 2 * n).view(np.int16).astype(np.float32)
+    values = random_bytes(source, 2 * n).view(np.int16).astype(np.float32)
     values *= plan.spread * 3**0.5 / 32768
     rows = values.reshape(plan.shape)
     if plan.constant:
@@ -73,7 +73,7 @@ def _q4_k(plan: Plan, source: np.random.PCG64) -> Bytes:
     block_q4_K (144 bytes): f16 d, f16 dmin, 12 bytes of eight 6-bit scales and mins, 128 bytes of nibbles.
     """
     rows = prod(plan.shape[:-1])
-    blocks = _random_bytes(source, rows * plan.shape[-1] // 256 * 144).reshape(rows, -1, 144)
+    blocks = random_bytes(source, rows * plan.shape[-1] // 256 * 144).reshape(rows, -1, 144)
     blocks[..., 4:16] = _packed_scales(blocks[..., 4:12])
     step = plan.spread / (4.61 * 41.5)  # spread of 0 … 15, mean square of the scales
     blocks[..., :4] = np.array([step, 7.5 * step], np.float16).view(np.uint8)
@@ -99,7 +99,7 @@ def _q6_k(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.bool_]) -> B
     block_q6_K (210 bytes): 128 bytes of low nibbles, 64 of high pairs, 16 signed scales, f16 d.
     """
     rows = prod(plan.shape[:-1])
-    blocks = _random_bytes(source, rows * plan.shape[-1] // 256 * 210).reshape(rows, -1, 210)
+    blocks = random_bytes(source, rows * plan.shape[-1] // 256 * 210).reshape(rows, -1, 210)
     scales = blocks[..., 192:208]
     magnitude = (16 + (scales & 31)).astype(np.int8)
     blocks[..., 192:208] = np.where(scales & 128, -magnitude, magnitude).view(np.uint8)
@@ -116,5 +116,6 @@ def _q6_k(plan: Plan, source: np.random.PCG64, unlikely: NDArray[np.bool_]) -> B
     return blocks.reshape(*plan.shape[:-1], -1)
 
 
-def _random_bytes(source: np.random.PCG64, n: int) -> Bytes:
-    return source.random_raw(-(-n // 8)).view(np.uint8)[:n].copy()
+def random_bytes(source: np.random.PCG64, n: int) -> Bytes:
+    """The next `n` bytes of the stream; up to 7 more are skipped, as it gives 8 at a time."""
+    return source.random_raw(-(-n // 8)).view(np.uint8)[:n]
