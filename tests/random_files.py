@@ -18,7 +18,7 @@ def write_random_model(
 ) -> Path:
     """Write a model whose matrices are of `dtype`, those of the components in `mix` of another type."""
     types = types_of(architecture, dtype, mix or {})
-    large_files.write_random_model(architecture, path, types, characters(architecture.n_vocab))
+    large_files.write_random_model(architecture, path, types, characters(architecture.n_vocab), kind="test")
     return path
 
 

@@ -17,7 +17,7 @@ from tracegen.arguments import COMPLETE, Choice, Command, explain
 from tracegen.cli import main, tracegen
 from tracegen.commands import VERBS
 from tracegen.commands.exec import PROGRAM
-from tracegen.model import DEMO_DTYPES, DEMO_MODELS
+from tracegen.model import DEMO_DTYPES, DEMO_MODELS, WRITTEN_MODELS
 
 LEAVES = [leaf for verb in VERBS for leaf in with_verbs_below(command_of(verb)) if isinstance(leaf, Command)]
 # An option that stands for many: what is written behind it, and what the verb is given.
@@ -121,7 +121,10 @@ def test_a_long_option_is_written_in_full(command: Command) -> None:
         (["publish", "x"], "the following arguments are required: -m/--message"),
         (["publish", "x", "-m", "w", "--withdraw", "q"], "argument --withdraw: 'q' is no version; write 2 or v2"),
         (["exec", "x", "--after", "soon", "--", "p"], "argument --after: invalid float value: 'soon'"),
-        (["model", "big", "x"], "argument KIND: invalid choice: 'big' (choose from 'demo', 'moe', 'tinyllama')"),
+        (
+            ["model", "big", "x"],
+            "KIND: invalid choice: 'big' (choose from 'demo', 'moe', 'tinyllama', 'gpt-oss')",
+        ),
         (["llama-cpp", "frob"], "argument COMMAND: invalid choice: 'frob' (choose from hook, build, path)"),
         (["llama-cpp", "hook", "--source", "x"], "tracegen llama-cpp hook: error: unrecognized arguments: --source"),
         (["run", "--repeat", "9" * 5000], "argument --repeat: invalid int value"),
@@ -182,11 +185,12 @@ def test_no_words_are_a_traceback(verb: str, words: list[str]) -> None:
 
 
 def test_choices_are_those_of_the_demo_models() -> None:
+    from tracegen.demo.gpt_oss import KIND
     from tracegen.demo.models import KINDS
 
-    assert tuple(KINDS) == DEMO_MODELS
+    assert (*KINDS, KIND) == (*DEMO_MODELS, KIND) == WRITTEN_MODELS
     (kind, dtype) = (p.type for p in command_of("model").params if isinstance(p.type, Choice))
-    assert (tuple(kind.choices), tuple(dtype.choices)) == (DEMO_MODELS, DEMO_DTYPES)
+    assert (tuple(kind.choices), tuple(dtype.choices)) == (WRITTEN_MODELS, DEMO_DTYPES)
     assert {shape.dtype for shape in KINDS.values()} <= set(DEMO_DTYPES)
 
 

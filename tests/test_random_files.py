@@ -26,7 +26,7 @@ def test_a_model_written_in_pieces_is_whole_and_leaves_the_page_cache(
     monkeypatch.setattr(large_files, "UNWRITTEN", 100_000)
     path, told = tmp_path / "m.gguf", list[tuple[int, int]]()
     large_files.write_random_model(
-        GPT_OSS, path, TYPES, TOKENS, progress=lambda done, total: told.append((done, total))
+        GPT_OSS, path, TYPES, TOKENS, kind="test", progress=lambda done, total: told.append((done, total))
     )
     assert cached(path).cached_bytes == 0
     size = size_of(GPT_OSS, "Q8_0", GPT_OSS_TYPES)
@@ -44,7 +44,7 @@ def test_the_size_of_the_pieces_does_not_change_the_bytes(tmp_path: Path, monkey
     hashes = set()
     for piece in (1000, 4096, pieces.PIECE):
         monkeypatch.setattr(pieces, "PIECE", piece)
-        large_files.write_random_model(GPT_OSS, tmp_path / "m.gguf", TYPES, TOKENS)
+        large_files.write_random_model(GPT_OSS, tmp_path / "m.gguf", TYPES, TOKENS, kind="test")
         hashes.add(hashlib.sha256((tmp_path / "m.gguf").read_bytes()).hexdigest())
     assert len(hashes) == 1
 

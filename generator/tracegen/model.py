@@ -11,6 +11,7 @@ CheckState = Literal["passed", "warning", "failed", "not checked"]
 Verdict = Literal["complete", "complete with warnings", "not usable"]
 
 DEMO_MODELS = ("demo", "moe", "tinyllama")  # named here, as tracegen.demo.models, which writes them, loads slowly
+WRITTEN_MODELS = (*DEMO_MODELS, "gpt-oss")  # what `tracegen model` writes; a setting names the latter by its path
 DEMO_DTYPES = ("F16", "Q4_0", "Q8_0", "Q4_K")
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tracegen.commands import model
-from tracegen.errors import SettingsError
+from tracegen.demo import gpt_oss, whole_files
+from tracegen.demo.architecture import Architecture
+from tracegen.demo.gpt_oss import of_width
+from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.readers.gguf.file import read_model
 
 
@@ -38,3 +42,74 @@ def test_never_writes_over_a_model(tmp_path: Path, name: str, options: list[str]
 def test_the_name_must_end_as_models_do(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"is called NAME\.gguf"):
         run("demo", str(tmp_path / "m.bin"))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let gpt-oss be 10 MB whatever its size; returns the sizes that were asked for, in bytes."""
+    sizes: list[float] = []
+
+    def smallest(size_bytes: float) -> Architecture:
+        sizes.append(size_bytes)
+        return of_width(32)
+
+    monkeypatch.setattr(gpt_oss, "of_size", smallest)
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("options", "size_gib"), [([], 4), (["--size-gb", "1"], 1), (["--size-gb", "11.3"], 11.3), (["--size-gb=12"], 12)]
+)
+def test_gpt_oss_is_as_large_as_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], small: list[float], options: list[str], size_gib: float
+) -> None:
+    path = tmp_path / "m.gguf"
+    assert run("gpt-oss", str(path), "--seed", "3", *options) == 0
+    assert small == [size_gib * 2**30]
+    output = capsys.readouterr()
+    assert output.out == f"{path}  {path.stat().st_size:,} bytes, random weights\n"
+    assert output.err.startswith("write m.gguf: ")
+    assert read_model(path).metadata["tracegen.seed"] == 3
+
+
+def test_gpt_oss_in_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], small: list[float]) -> None:
+    assert run("gpt-oss", str(tmp_path / "m.gguf"), "--split") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert len(read_model(tmp_path / "m-00001-of-00002.gguf").files) == 2
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gpt-oss", "--size-gb", "0.99"], "model gpt-oss: 0.99 GiB is no size for it; choose from 1 to 12"),
+        (["gpt-oss", "--size-gb", "12.1"], "12.1 GiB is no size for it; choose from 1 to 12"),
+        (["gpt-oss", "--size-gb", "-4"], "-4 GiB is no size"),
+        (["gpt-oss", "--size-gb", "nan"], "nan GiB is no size"),
+        (["gpt-oss", "--size-gb", "inf"], "inf GiB is no size"),
+        (["gpt-oss", "--seed", "-1"], "model gpt-oss: seed -1"),
+        (["gpt-oss", "--dtype", "F16"], "--dtype: gpt-oss always has experts in MXFP4 and other matrices in Q8_0"),
+        (["demo", "--size-gb", "4"], "--size-gb: demo has one size only; leave the option out, or write gpt-oss"),
+        (["tinyllama", "--size-gb", "0"], "--size-gb: tinyllama has one size only"),
+    ],
+)
+def test_options_that_do_not_fit_the_kind(
+    tmp_path: Path, small: list[float], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SettingsError) as error:
+        run(*arguments, str(tmp_path / "m.gguf"))
+    assert message in str(error.value) and error.value.exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_without_room_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "new" / "folder"
+    free = SimpleNamespace(free=int(3.9 * 2**30))
+    monkeypatch.setattr(whole_files.shutil, "disk_usage", lambda path: {tmp_path: free}[path])
+    with pytest.raises(EnvironmentFailure) as error:
+        run("gpt-oss", str(folder / "m.gguf"))
+    message = f"{folder}: 3.9 GiB of disk are free, and 4.1 are needed; make room, or write a smaller model"
+    assert str(error.value) == message and error.value.exit_code == 3
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ vocabulary are in the proportion of gpt-oss-20b.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from tracegen.demo.architecture import Architecture, Weight, size_of, types_of
@@ -74,26 +75,29 @@ def of_size(size_bytes: float) -> Architecture:
     return of_width(width if size_bytes - below <= above - size_bytes else width + _BLOCK)
 
 
+def of_gib(size_gib: float) -> Architecture:
+    """The same for a size in GiB. Raises SettingsError for a size that `tracegen model` does not offer."""
+    if not LEAST_GIB <= size_gib <= MOST_GIB:
+        raise SettingsError(f"model {KIND}: {size_gib:g} GiB is no size for it; choose from {LEAST_GIB} to {MOST_GIB}")
+    return of_size(size_gib * GIB)
+
+
 def write_gpt_oss(
     path: Path,
-    size_gib: float = DEFAULT_GIB,
+    architecture: Architecture,
     *,
     seed: int = 1,
     progress: Progress | None = None,
     split: bool = False,
-    spare_bytes: int = 0,
 ) -> tuple[Path, ...]:
-    """Write a model of about `size_gib` with random weights and return its files; llama.cpp loads the first.
+    """Write a model with random weights and return its files; llama.cpp loads the first.
 
-    The same arguments give the same bytes. The files are complete or absent. `spare_bytes` must remain free on the
-    disk. Raises SettingsError for wrong arguments, EnvironmentFailure when the disk is too small or refuses to write.
+    With `split` there are two files, NAME-00001-of-00002.gguf and NAME-00002-of-00002.gguf. The same arguments give
+    the same bytes. The files are complete or absent. Raises SettingsError for a wrong seed, EnvironmentFailure when the
+    disk has no room for the model or refuses to write.
     """
-    if not LEAST_GIB <= size_gib <= MOST_GIB:
-        raise SettingsError(f"model {KIND}: {size_gib:g} GiB cannot be written; choose {LEAST_GIB} to {MOST_GIB}")
     refuse_seed(KIND, seed)
-    architecture = of_size(size_gib * GIB)
-    needed = file_bytes(architecture) + spare_bytes
-    refuse_small_disk(path.parent, needed, "make room, or write a smaller model")
+    refuse_small_disk(path.parent, file_bytes(architecture), "make room, or write a smaller model")
     types = types_of(architecture, DTYPE, GPT_OSS_TYPES)
     tokens = vocabulary(architecture.n_vocab)
     with whole_files(path) as beside:
@@ -102,14 +106,15 @@ def write_gpt_oss(
 
 
 def file_bytes(architecture: Architecture) -> int:
-    """Bytes that the files of such a model need, at most."""
+    """Bytes that the files of a model need, at most."""
     return tensor_bytes(architecture) + architecture.n_vocab * _HEADER_OF_A_TOKEN + _HEADER
 
 
 def tensor_bytes(architecture: Architecture) -> int:
-    """Bytes of the tensors of such a model."""
+    """Bytes of all tensors of a model."""
     return size_of(architecture, DTYPE, GPT_OSS_TYPES)
 
 
+@cache
 def _bytes_of_width(width: int) -> int:
     return tensor_bytes(of_width(width))

@@ -28,19 +28,19 @@ def write_random_model(
     types: Mapping[str, str],
     tokens: list[Token],
     *,
-    kind: str = "",
+    kind: str,
     seed: int = 1,
     split: bool = False,
     progress: Progress | None = None,
 ) -> None:
     """Write a model whose tensors have these `types` by name; the same arguments give the same bytes.
 
-    `kind` is what the metadata calls it, the architecture by default. With `split` each of two files has half of the
-    tensors.
+    `kind` stands in the name of the model; llama.cpp refuses a name with phi3 in it, for lack of that model's tokens.
+    With `split` each of two files has half of the tensors.
     """
     weights = [(weight, types[weight.name]) for weight in architecture.weights]
     writer = gguf.GGUFWriter(path, architecture.name, split_max_tensors=-(-len(weights) // 2) if split else 0)
-    add_origin(writer, kind or architecture.name, seed)
+    add_origin(writer, kind, seed)
     for key, value in architecture.metadata.items():
         _add_value(writer, key if key.startswith("tokenizer.") else f"{architecture.name}.{key}", value)
     writer.add_block_count(len(architecture.layers))
