@@ -90,7 +90,7 @@ def test_a_program_that_is_stopped(tmp_path: Path, hooked: Build, demo: Path) ->
         child.send_signal(signal.SIGSTOP)
         time.sleep(0.5)
         child.send_signal(signal.SIGCONT)
-    child.communicate(timeout=120)
+    child.communicate(timeout=600)
     assert child.returncode == 0
     trace = read_trace(segment_files(tmp_path / "trace"))
     disturbed = disturbance(trace.tables)

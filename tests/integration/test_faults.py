@@ -167,7 +167,7 @@ def test_a_context_that_fills_up_is_told(tracegen: Tracegen, project: Path, demo
 def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, project: Path, demo: Path) -> None:
     experiment(project, model=str(demo))
     status, output = tracegen("run", "cse")
-    assert (status, "there are: case" in output) == (2, True)
+    assert (status, "experiments here: case" in output) == (2, True)
     for verb in ("show", "read"):
         status, output = tracegen(verb, "case")
         assert (status, "case: has no run yet; `tracegen run case` makes one" in output) == (2, True)
