@@ -75,7 +75,7 @@ def test_an_example_is_allowed_and_a_meaning_is_a_sentence(key: str, tmp_path: P
 
 
 def test_defaults_are_those_of_an_experiment() -> None:
-    for key in {*KEYS, *LIMITS} - {*REQUIRED, "prompt", "prompt_file", "limits"}:
+    for key in {*KEYS, *LIMITS} - {*REQUIRED, "prompt", "prompt_file", "faults", "limits"}:
         output = docs.default_of(key)
         default = Experiment.__dataclass_fields__[key].default
         if output == "none":

@@ -145,12 +145,15 @@ def test_a_broken_run_file(tmp_path: Path, document: str, says: str) -> None:
 
 def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_told(tmp_path: Path) -> None:
     store.write_tables(tmp_path, hard_case(), "test")
+    (tmp_path / "faults.parquet").unlink()
+    made = store.read_tables(tmp_path)
+    assert made["faults"].empty and len(made["copies"]) == len(hard_case()["copies"])
     (tmp_path / "copies.parquet").unlink()
     with pytest.raises(StoreError, match=r"copies.parquet: is missing"):
         store.read_tables(tmp_path)
     (tmp_path / "splits.parquet").unlink()
     tables = store.read_tables(tmp_path)
-    assert tables["copies"].empty and tables["splits"].empty
+    assert tables["copies"].empty and tables["splits"].empty and tables["faults"].empty
 
 
 def test_a_missing_or_broken_table_says_how_to_make_it_anew(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap", "flash_attention", "flags",
     ),
     "Conditions of the measurement": (
-        "prefault", "page_cache", "residency", "processors", "nice", "mlock_gb", "memory_limit_gb",
+        "prefault", "page_cache", "residency", "faults", "processors", "nice", "mlock_gb", "memory_limit_gb",
     ),
     "Storing and publishing": ("private", "repeat"),
 }  # fmt: skip
@@ -123,6 +123,8 @@ def default_of(key: str) -> str:
         return "none: it is needed"
     if key in ("prompt", "prompt_file"):
         return "none: one of `prompt` and `prompt_file` is needed"
+    if key == "faults":
+        return "none: they are recorded if `prefault = false`"
     value = Experiment.__dataclass_fields__[key].default
     if value is None or value == ():
         return "none"

@@ -35,6 +35,7 @@ class Experiment:
     prefault: bool = True
     page_cache: Literal["as is", "cold", "warm"] = "as is"
     residency: bool = False
+    faults: bool | None = None
     processors: tuple[int, ...] = ()
     nice: int = 0
     flash_attention: Literal["auto", "on", "off"] = "auto"
@@ -44,6 +45,11 @@ class Experiment:
     repeat: int = 1
     timeout_s: int = 3600
     max_trace_bytes: int = 8 << 30
+
+    @property
+    def records_faults(self) -> bool:
+        """Whether page faults are recorded: as set, else where operations read the mapped file themselves."""
+        return self.mmap and not self.prefault if self.faults is None else self.faults
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,12 @@ class Run:
     def verdict(self) -> Verdict:
         """The verdict that follows from the checks."""
         return verdict_of(self.checks)
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether the page faults of the run were recorded."""
+        trace = self.facts.get("trace")
+        return isinstance(trace, Mapping) and trace.get("faults_recorded") is True
 
     @property
     def has_experts(self) -> bool:

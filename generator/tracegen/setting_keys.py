@@ -143,6 +143,12 @@ KEYS: Mapping[str, Setting] = {
         "which does not count in the passes, and needs `mmap`.",
         "residency = true",
     ),
+    "faults": _switch(
+        "Whether to record each page fault on the model file: its thread, time, duration and place. Without it, they "
+        "are recorded if `prefault = false`. The kernel must allow it: `kernel.perf_event_paranoid` at most 2, and no "
+        "container that forbids `perf_event_open`; else the run goes on without, and says so.",
+        "faults = true",
+    ),
     "processors": Setting(
         "list of whole numbers",
         "a list of different processor numbers",

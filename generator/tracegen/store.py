@@ -208,15 +208,15 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
         pa.int64(): pd.Int64Dtype(),
         pa.uint64(): pd.UInt64Dtype(),
     }
-    # A run from before the added tables has none of them. If it has one, a missing one was lost.
-    older = not any((folder / f"{table.name}.parquet").exists() for table in contract.TABLES if table.added)
+    # A run has the tables of its extension and of all before it; a missing one of these was lost.
+    extension = max((t.added for t in contract.TABLES if (folder / f"{t.name}.parquet").exists()), default=0)
     tables = {}
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
         try:
             stored = pq.ParquetFile(path).read()  # read_table would import more, for data sets of many files
         except FileNotFoundError as error:
-            if contract.BY_NAME[name].added and older:
+            if contract.BY_NAME[name].added > extension:
                 tables[name] = contract.frame(name)
                 continue
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error

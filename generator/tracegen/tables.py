@@ -71,7 +71,7 @@ class Table:
     meaning: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
-    added: bool = False  # a run that was stored before the table was added has it without rows
+    added: int = 0  # number of the extension that added the table; a run stored before it has the table without rows
 
 
 def _c(name: str, dtype: str, meaning: str, unit: str = "", values: tuple[str, ...] = ()) -> Column:
@@ -172,6 +172,9 @@ PASSES = Table(
             "time over which run_delay_ns, cpu_ns and blocked_ns count: from just before the pass to just after it",
             "ns",
         ),
+        _c("other_faults", "Int64", "page faults of recording threads outside the model files: buffers, the stack"),
+        _c("other_fault_ns", "Int64", "time in these page faults, sum over threads", "ns"),
+        _c("lost_faults", "Int64", "begins and ends of page faults that the kernel had no room to record", "events"),
         _c("claimed_token_id", "Int64", "the token number a foreign trace claims"),
         _c("claimed_phase", "string?", "the phase a foreign trace claims"),
     ),
@@ -284,7 +287,7 @@ SPLITS = Table(
         _c("end_ns", "int64", "when the backend had finished the split", "ns"),
         _c("by_op", "bool", "whether its ops were timed one by one, as only those of the CPU backend are"),
     ),
-    added=True,
+    added=1,
 )
 
 COPIES = Table(
@@ -302,7 +305,7 @@ COPIES = Table(
         _c("begin_ns", "int64", "begin of the copy, including the wait for both backends", "ns"),
         _c("end_ns", "int64", "end of the copy", "ns"),
     ),
-    added=True,
+    added=1,
 )
 
 SPANS = Table(
@@ -323,7 +326,38 @@ SPANS = Table(
             "overhead between ops",
             "ns",
         ),
+        _c(
+            "fault_ns",
+            "Int64",
+            "the part of work_ns in page faults of model files: the thread waited for the page, or mapped it; null: "
+            "page faults were not recorded",
+            "ns",
+        ),
     ),
+)
+
+FAULTS = Table(
+    "faults",
+    "A page fault of a thread that computes or loads, on a byte of a mapped model file.",
+    ("fault",),
+    (
+        _c("fault", "int32", "number of the fault, in order of begin"),
+        _c("pass_id", "Int32", "the pass or load; null between passes, or where several ran at once"),
+        _c("node", "Int32", "the op in which it lies by its time; null outside operations"),
+        _c("thread", "Int32", "number of the thread in its pool; null: it took no part in a graph then"),
+        _c("file", "Int32", "file of the byte; null: a file that no model lists"),
+        _c("offset", "Int64", "offset of the byte in that file", "bytes"),
+        _c(
+            "kind",
+            "category?",
+            "major: the fault began a read; minor: it did not, the page was in memory or already on its way; null: its "
+            "end was not recorded",
+            values=("minor", "major"),
+        ),
+        _c("begin_ns", "int64", "begin", "ns"),
+        _c("duration_ns", "Int64", "until the page was mapped; null: its end was not recorded", "ns"),
+    ),
+    added=2,
 )
 
 PLACEMENTS = Table(
@@ -450,6 +484,7 @@ TABLES: tuple[Table, ...] = (
     TENSORS,
     BUFFERS,
     RESIDENCY,
+    FAULTS,
 )
 BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
 

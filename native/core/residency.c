@@ -6,50 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_RANGES = 256 };
-
-struct range {
-    uintptr_t address;
-    size_t    size;
-    uint64_t  last_hash; /* of its pages when they were last written; 0: never */
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-static struct range    ranges[MOST_RANGES];
-static size_t          n_ranges, pages_size;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static size_t          pages_size;
 static uint8_t *       pages;
-
-static bool add_range(uintptr_t address, size_t size) {
-    if (size == 0 || n_ranges == MOST_RANGES) {
-        return size == 0;
-    }
-    ranges[n_ranges++] = (struct range) { .address = address, .size = size };
-    return true;
-}
-
-bool tt_residency_add(const void * address, size_t size) {
-    pthread_mutex_lock(&lock);
-    const bool added = add_range((uintptr_t) address, size);
-    pthread_mutex_unlock(&lock);
-    return added;
-}
-
-bool tt_residency_cut(const void * address, size_t size) {
-    const uintptr_t begin = (uintptr_t) address, end = begin + size;
-    bool            has_room = true;
-    pthread_mutex_lock(&lock);
-    for (size_t i = n_ranges; i-- > 0;) {
-        const struct range old     = ranges[i];
-        const uintptr_t    old_end = old.address + old.size;
-        if (begin < old_end && old.address < end) {
-            ranges[i] = ranges[--n_ranges];
-            has_room  = add_range(old.address, begin > old.address ? begin - old.address : 0) && has_room;
-            has_room  = add_range(end, end < old_end ? old_end - end : 0) && has_room;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return has_room;
-}
 
 static bool room_for(size_t n) {
     if (n > pages_size) {
@@ -81,7 +40,7 @@ static uint32_t runs_of(size_t n_pages, uint32_t * runs) {
     return n;
 }
 
-static bool write_range(struct tt_trace * trace, struct range * range, uint32_t pass, uint32_t load) {
+static bool write_range(struct tt_trace * trace, const struct tt_mapped * range, uint32_t pass, uint32_t load) {
     const size_t page = (size_t) sysconf(_SC_PAGESIZE), n_pages = (range->size + page - 1) / page;
     if (n_pages > UINT32_MAX || !room_for(n_pages) || mincore((void *) range->address, range->size, pages) != 0) {
         return false;
@@ -107,14 +66,17 @@ static bool write_range(struct tt_trace * trace, struct range * range, uint32_t 
     memcpy(at, &record, sizeof record);
     runs_of(unchanged ? 0 : n_pages, (uint32_t *) (void *) (at + sizeof record));
     tt_record_end(trace);
-    range->last_hash = hash;
+    (void) tt_mapped_remember(range, hash);
     return true;
 }
 
 void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load) {
+    struct tt_mapped mapped[TT_MOST_MAPPED];
+    const size_t     n = tt_mapped_copy(mapped);
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_ranges; i++) {
-        if (!write_range(trace, &ranges[i], pass, load)) {
+    for (size_t i = 0; i < n; i++) {
+        if (mapped[i].residency && !write_range(trace, &mapped[i], pass, load)
+            && tt_mapped_remember(&mapped[i], 0)) { /* else another thread has just unmapped it */
             tt_segment_drop(&trace->main, 1, 0);
         }
     }

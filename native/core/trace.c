@@ -11,7 +11,7 @@
 
 enum { MAIN_CHUNK = 256 << 10 };
 
-static void name_of(const struct tt_trace * trace, const char * suffix, char out[64]) {
+void tt_name(const struct tt_trace * trace, const char * suffix, char out[64]) {
     static const char digits[] = "0123456789abcdef";
     char              hex[33];
     for (int i = 0; i < 16; i++) {
@@ -39,7 +39,7 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
         return NULL;
     }
     char name[64];
-    name_of(trace, "main", name);
+    tt_name(trace, "main", name);
     if (!tt_segment_open(&trace->main, trace->folder, name, trace->run_id, TT_SEGMENT_MAIN, 0, MAIN_CHUNK,
                          &trace->budget)) {
         snprintf(error, 256, "%.120s/%.60s: %s", folder, name,

@@ -112,17 +112,38 @@ void *   tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size
 void     tt_record_end_locked(struct tt_trace * trace);
 void     tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
 void     tt_clock(struct tt_trace * trace, const struct tt_moment * moment); /* in clock.c: a TT_CLOCK record */
+void     tt_name(const struct tt_trace * trace, const char * suffix, char out[64]); /* of a segment: RUNID.suffix.tt */
 uint32_t tt_string(struct tt_trace * trace, const char * text); /* the number of a string, written once */
 void     tt_info(struct tt_trace * trace, const char * key, const char * value);
 uint32_t tt_next_pass(struct tt_trace * trace);
 void     tt_skip_pass(struct tt_trace * trace); /* a pass outside the window: it takes a number, but is not recorded */
 uint64_t tt_next_compute(struct tt_trace * trace);
 
-/* residency.c: which pages of the mapped files are in memory. Add or remove a range of addresses to ask about; false:
-   there are too many ranges */
-bool tt_residency_add(const void * address, size_t size);
-bool tt_residency_cut(const void * address, size_t size);
+/* mapped.c: where the model files are mapped now */
+struct tt_mapped {
+    uintptr_t address;
+    size_t    size;
+    bool      residency; /* its pages in memory are recorded */
+    uint64_t  last_hash; /* hash of its pages in memory when they were last written; 0: never */
+};
+enum { TT_MOST_MAPPED = 256 };
+bool   tt_mapped_add(const void * address, size_t size, bool residency); /* false: there are too many */
+bool   tt_mapped_cut(const void * address, size_t size);
+size_t tt_mapped_copy(struct tt_mapped copy[TT_MOST_MAPPED]);
+bool   tt_mapped_remember(const struct tt_mapped * mapped, uint64_t last_hash); /* false: it is no longer mapped so */
+
+/* residency.c: which pages of the mapped files are in memory */
 void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
+
+/* faults.c: page faults of the threads that record, from the kernel's perf events */
+struct tt_faults;
+void tt_faults_start(struct tt_trace * trace); /* TENSOR_TRACE_FAULTS=1; says in the trace why not */
+void tt_faults_watch(struct tt_writer * writer); /* under the lock: this thread has this writer from now on */
+void tt_faults_collect(struct tt_writer * writer); /* write the faults that the kernel has noted so far */
+void tt_faults_end(struct tt_writer * writer); /* its thread is about to end */
+void tt_faults_close(struct tt_writer * writer); /* the trace ends: seal the segment */
+void tt_faults_free(struct tt_writer * writer);
+bool tt_faults_half_full(const struct tt_writer * writer); /* whether the kernel will soon have no room */
 
 /* facts.c: TT_INFO records about the process, the machine and the clock */
 void tt_facts(struct tt_trace * trace);
@@ -175,7 +196,9 @@ struct tt_writer {
     uint32_t               place; /* index among the writers of the run, from 0 */
     int                    schedstat; /* descriptor of its thread's schedstat; -1: it cannot be opened */
     struct tt_thread_time  since; /* the thread's counters when it got this writer */
+    struct tt_faults *     faults; /* NULL: the page faults of its thread are not recorded */
     bool                   dropping; /* there is no room: the events of this compute are counted, not written */
+    bool                   looks_after_op; /* dropping, or page faults are recorded */
     atomic_bool            busy, owned; /* busy: between thread_begin and thread_end */
 };
 /* A writer for the calling thread: a released one or a new one. NULL: the trace is sealed, or out of memory. */
@@ -209,6 +232,7 @@ struct tt_trace {
     int                folder;
     bool               full; /* a record of the main segment was dropped */
     bool               sealed;
+    bool               faults; /* page faults are recorded */
     const char *       clock; /* why events are timed by this clock, as tt_clock_choose says */
     uint32_t           n_segments;
     struct tt_writer * writers; /* all writers of this run, owned or not */

@@ -24,12 +24,10 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
         return NULL;
     }
     if (!writer && (writer = calloc(1, sizeof *writer)) != NULL) {
-        char hex[33], name[64];
-        for (int i = 0; i < 16; i++) {
-            snprintf(hex + 2 * i, 3, "%02x", trace->run_id[i]);
-        }
+        char suffix[16], name[64];
+        snprintf(suffix, sizeof suffix, "t%03u", trace->n_writers);
+        tt_name(trace, suffix, name);
         const uint32_t number = trace->n_segments;
-        snprintf(name, sizeof name, "%s.t%03u.tt", hex, number - 1);
         if (tt_segment_open(&writer->segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, number,
                             TT_THREAD_CHUNK, &trace->budget)) {
             trace->n_segments++;
@@ -46,6 +44,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     if (writer) {
         writer->os_thread = (uint32_t) gettid(); /* here, because a system call for every compute would cost too much */
         tt_schedule_of_thread(writer);
+        tt_faults_watch(writer);
         atomic_store(&writer->owned, true);
     }
     pthread_mutex_unlock(&trace->lock);
@@ -53,7 +52,10 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
 }
 
 /* The writer of a thread that ends in the middle of a compute stays owned: no other thread may append to its file. */
-void tt_writer_release(struct tt_writer * writer) { atomic_store(&writer->owned, atomic_load(&writer->busy)); }
+void tt_writer_release(struct tt_writer * writer) {
+    tt_faults_end(writer);
+    atomic_store(&writer->owned, atomic_load(&writer->busy));
+}
 
 /* Waits for a thread that has left its last barrier and will end its part as soon as it gets a processor. */
 static bool still_busy(struct tt_writer * writer, uint64_t until) {
@@ -69,7 +71,9 @@ static bool still_busy(struct tt_writer * writer, uint64_t until) {
 void tt_writers_seal(struct tt_trace * trace) {
     const uint64_t until = tt_now() + PATIENCE_NS;
     for (struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
-        tt_segment_close(&writer->segment, still_busy(writer, until));
+        const bool busy = still_busy(writer, until);
+        tt_segment_close(&writer->segment, busy);
+        tt_faults_close(writer);
     }
 }
 
@@ -80,6 +84,7 @@ void tt_writers_free(struct tt_trace * trace) {
             if (writer->schedstat > 0) {
                 close(writer->schedstat);
             }
+            tt_faults_free(writer);
             free(writer);
         }
         writer = next;
@@ -108,9 +113,11 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
     writer->work   = *work;
     writer->thread = (uint32_t) ith;
     writer->begin  = 0;
+    tt_faults_collect(writer); /* what it did before is not of this compute */
     atomic_store_explicit(&writer->busy, true, memory_order_relaxed);
-    writer->dropping = !tt_writer_prepare(writer, work->n_nodes, ith == 0 ? work->index_bytes : 0);
-    writer->plan     = ith == 0 && !writer->dropping ? work->plan : NULL;
+    writer->dropping       = !tt_writer_prepare(writer, work->n_nodes, ith == 0 ? work->index_bytes : 0);
+    writer->looks_after_op = writer->dropping || writer->faults;
+    writer->plan           = ith == 0 && !writer->dropping ? work->plan : NULL;
     if (writer->dropping) {
         tt_segment_drop(&writer->segment, 2, sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end));
         return;
@@ -138,6 +145,7 @@ void tt_thread_end_at(struct tt_writer * writer, uint64_t ticks) {
         };
         tt_segment_commit(&writer->segment, sizeof(struct tt_thread_end));
     }
+    tt_faults_collect(writer);
     atomic_store_explicit(&writer->busy, false, memory_order_release);
 }
 
@@ -197,13 +205,23 @@ static __attribute__((noinline)) void put_long_op(struct tt_writer * writer, uin
     tt_segment_commit(&writer->segment, sizeof(struct tt_long_op));
 }
 
+/* Where faults are recorded, make room for more of them; whether the op can be written. */
+static __attribute__((noinline)) bool look_after_op(struct tt_writer * writer) {
+    if (tt_faults_half_full(writer)) {
+        tt_faults_collect(writer);
+    }
+    if (writer->dropping) {
+        tt_segment_drop(&writer->segment, 1, sizeof(struct tt_op));
+    }
+    return !writer->dropping;
+}
+
 static inline void put_op(struct tt_writer * writer, int node, uint64_t end) {
     const uint64_t begin = writer->begin, gap = begin - writer->last, took = end - begin;
     const int      first = writer->first_node, n_fused = node - first;
     writer->begin = 0;
     writer->last  = end;
-    if (TT_UNLIKELY(writer->dropping)) {
-        tt_segment_drop(&writer->segment, 1, sizeof(struct tt_op));
+    if (TT_UNLIKELY(writer->looks_after_op) && !look_after_op(writer)) {
         return;
     }
     if (TT_UNLIKELY((gap | took) >> 32 || (uint32_t) first >> 16 || (uint32_t) n_fused >> 8)) {

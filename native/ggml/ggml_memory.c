@@ -25,6 +25,9 @@ void tensor_trace_load_begin(const char * path) {
     const uint32_t load = next_load++;
     pthread_mutex_unlock(&lock);
     const struct tt_load record = { .usage = tt_usage_now(), .load = load, .path = tt_string(tt_process, path) };
+    if (tt_process->faults) {
+        (void) tt_my_writer(); /* from now on the page faults of this thread are recorded */
+    }
     tt_record(tt_process, TT_LOAD_BEGIN, &record, sizeof record, tt_now());
 }
 
@@ -35,22 +38,30 @@ uint32_t tt_last_load(void) {
     return load;
 }
 
+static void collect_faults(void) {
+    struct tt_writer * writer = tt_process->faults ? tt_my_writer() : NULL;
+    if (writer) {
+        tt_faults_collect(writer);
+    }
+}
+
 void tensor_trace_load_end(void) {
     const uint64_t       time   = tt_now();
     const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
     tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
+    collect_faults();
     if (tt_watch_pages) {
         tt_residency_write(tt_process, TT_NONE, record.load);
     }
 }
 
 /* mincore tells which pages of a file are in memory only to those who may write it; for others it reports all pages. */
-static void watch_pages(const void * address, size_t size, const char * path, const struct stat * status) {
+static bool tells_residency(const char * path, const struct stat * status) {
     if (access(path, W_OK) != 0 && status->st_uid != geteuid()) {
         tt_info(tt_process, "residency.refused", path);
-    } else if (!tt_residency_add(address, size)) {
-        tt_segment_drop(&tt_process->main, 1, 0);
+        return false;
     }
+    return true;
 }
 
 bool tensor_trace_prefault_off(void) {
@@ -77,15 +88,16 @@ void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
         .path       = tt_string(tt_process, path),
     };
     tt_record(tt_process, TT_FILE_MAP, &record, sizeof record, tt_now());
-    if (tt_watch_pages) {
-        watch_pages(address, size, path, &status);
+    if (!tt_mapped_add(address, size, tt_watch_pages && tells_residency(path, &status))) {
+        tt_segment_drop(&tt_process->main, 1, 0);
     }
 }
 
 void tensor_trace_file_unmapped(const void * address, size_t size) {
     const struct tt_file_map record = { .address = (uintptr_t) address, .size_bytes = size };
     tt_record(tt_process, TT_FILE_UNMAP, &record, sizeof record, tt_now());
-    if (tt_watch_pages && !tt_residency_cut(address, size)) {
+    collect_faults(); /* while the mapping is known */
+    if (!tt_mapped_cut(address, size)) {
         tt_segment_drop(&tt_process->main, 1, 0);
     }
 }
@@ -101,6 +113,7 @@ void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index
         .address     = (uintptr_t) tensor->data,
     };
     tt_record(tt_process, TT_WEIGHT, &record, sizeof record, tt_now());
+    collect_faults(); /* where weights are copied the ring would be full before the end of the load */
 }
 
 /* ---- buffers ---- */

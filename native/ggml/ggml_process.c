@@ -137,6 +137,7 @@ static void start(void) {
     tt_info(tt_process, "ggml.version", ggml_version());
     tt_info(tt_process, "ggml.commit", ggml_commit());
     tt_facts(tt_process);
+    tt_faults_start(tt_process);
     switch_to(true);
     pthread_atfork(NULL, NULL, stop_in_child);
     atexit(finish);

@@ -9,8 +9,10 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/cost.c
         ${TENSOR_TRACE_SOURCE}/crc32.c
         ${TENSOR_TRACE_SOURCE}/facts.c
+        ${TENSOR_TRACE_SOURCE}/faults.c
         ${TENSOR_TRACE_SOURCE}/graphs.c
         ${TENSOR_TRACE_SOURCE}/map.c
+        ${TENSOR_TRACE_SOURCE}/mapped.c
         ${TENSOR_TRACE_SOURCE}/residency.c
         ${TENSOR_TRACE_SOURCE}/schedule.c
         ${TENSOR_TRACE_SOURCE}/segment.c

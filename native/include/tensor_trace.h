@@ -17,6 +17,10 @@
  *     TENSOR_TRACE_RESIDENCY  1: record after every load and pass which pages of the model files are in memory
  *     TENSOR_TRACE_PREFAULT   0: map model files without reading them whole (no MAP_POPULATE, no MADV_WILLNEED):
  *                             a page is read when an op first touches it. Works without TENSOR_TRACE_DIR too
+ *     TENSOR_TRACE_FAULTS     1: record each page fault on a model file: thread, time, duration, address. Where
+ *                             the kernel does not allow it, the trace says why and the program goes on
+ *     TENSOR_TRACE_FAULT_PAGES  at most so many pages of memory for the page faults of a thread between two
+ *                             readings (a power of two; 128 without it): what does not fit is lost and counted
  *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,
  *                             and abort if it has changed
  */

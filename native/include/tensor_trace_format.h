@@ -6,6 +6,7 @@
  *
  *     RUNID.main.tt      what many ops share: names, graphs, passes, buffers, files
  *     RUNID.t000.tt ...  one for each thread that computed: when it ran each node
+ *     RUNID.f000.tt ...  one for each thread whose page faults were recorded
  *
  * All numbers are little-endian. Times named _ns are nanoseconds of CLOCK_MONOTONIC.
  * The header of a segment names the clock that times its events: CLOCK_MONOTONIC, or
@@ -44,6 +45,9 @@
  *           the op before it, or the time of a TT_THREAD_BEGIN or TT_INDEX in between.
  *           An op whose numbers do not fit is a TT_LONG_OP, which states its own begin.
  *
+ * FAULTS    records of struct tt_fault (32 bytes each), in the order in which the faults of the thread
+ *           ended. A TT_FAULT_PART names the compute and the thread of the records that follow it.
+ *
  * A thread waits after an op from its end to the begin of the thread's next op, or to
  * TT_THREAD_END. Waiting inside the op is in `barrier`.
  *
@@ -62,7 +66,7 @@
 #define TT_PAGE        4096u
 #define TT_NONE        0xffffffffu  /* no node, no buffer, no pass */
 
-enum tt_segment_kind { TT_SEGMENT_MAIN = 0, TT_SEGMENT_THREAD = 1 };
+enum tt_segment_kind { TT_SEGMENT_MAIN = 0, TT_SEGMENT_THREAD = 1, TT_SEGMENT_FAULTS = 2 };
 enum tt_dropped_why { TT_DROPPED_UNKNOWN = 0, TT_DROPPED_LIMIT = 1, TT_DROPPED_NO_SPACE = 2, TT_DROPPED_ERROR = 3 };
 enum tt_clock_kind { TT_CLOCK_MONOTONIC = 0, TT_CLOCK_TSC = 1 };
 
@@ -362,10 +366,32 @@ enum tt_index_kind {
                              s * (ne1 of src1) + r */
 };
 
+/* ---- segments of page faults --------------------------------------------- */
+
+enum tt_fault_kind {
+    TT_FAULT_MINOR     = 1, /* in a mapped model file, no read was started: the page was in memory, or on its way */
+    TT_FAULT_MAJOR     = 2, /* in a mapped model file, a read was started for it */
+    TT_FAULT_OPEN      = 3, /* in a mapped model file; its end was not seen: took_ns is 0 */
+    TT_FAULT_ELSEWHERE = 4, /* several, outside the mapped model files: address is how many, took_ns their sum */
+    TT_FAULT_LOST      = 5, /* address is how many events the kernel had no room for, before begin_ns */
+    TT_FAULT_UNSEEN    = 6, /* from begin_ns on this thread is not watched: address is the errno */
+    TT_FAULT_PART      = 7, /* address: the compute that its thread is in, took_ns: its number in the pool;
+                               address TT_UNKNOWN: it is in none */
+};
+
+struct tt_fault {
+    uint64_t begin_ns; /* CLOCK_MONOTONIC, whatever times the ops */
+    uint64_t took_ns;
+    uint64_t address;
+    uint32_t os_thread;
+    uint32_t kind; /* enum tt_fault_kind */
+};
+
 #define TT_ASSERT_SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 TT_ASSERT_SIZE(tt_file_header, 88);
 TT_ASSERT_SIZE(tt_chunk_header, 64);
 TT_ASSERT_SIZE(tt_record, 16);
+TT_ASSERT_SIZE(tt_fault, 32);
 TT_ASSERT_SIZE(tt_file_map, 32);
 TT_ASSERT_SIZE(tt_load, 48);
 TT_ASSERT_SIZE(tt_weight, 40);

@@ -398,15 +398,15 @@ static void pages_in_memory_are_written_if_they_changed(void) {
     folder_make(folder);
     struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
     uint8_t *         map   = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(trace && map != MAP_FAILED && tt_residency_add(map, 16 * page));
+    CHECK(trace && map != MAP_FAILED && tt_mapped_add(map, 16 * page, true));
     memset(map + 2 * page, 1, 3 * page);
     tt_residency_write(trace, TT_NONE, 0);
     tt_residency_write(trace, 0, TT_NONE);
     map[9 * page] = 1;
     tt_residency_write(trace, 1, TT_NONE);
-    CHECK(tt_residency_cut(map, 3 * page)); /* page 2 goes, what is left begins at 3 */
+    CHECK(tt_mapped_cut(map, 3 * page)); /* page 2 goes, what is left begins at 3 */
     tt_residency_write(trace, 2, TT_NONE);
-    CHECK(tt_residency_cut(map + 3 * page, 13 * page));
+    CHECK(tt_mapped_cut(map + 3 * page, 13 * page));
     tt_residency_write(trace, 3, TT_NONE); /* nothing is left */
     tt_close(trace);
     munmap(map, 16 * page);

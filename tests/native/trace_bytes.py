@@ -162,6 +162,19 @@ def index(values: bytes, *, ne0: int, ne1: int = 1, what: int = 1, element: int 
     return head + values.ljust(-(-len(values) // 16) * 16, b"\0")
 
 
+def fault(kind: int, *, begin: int = 4_100, took: int = 100, address: int = 1 << 20, os_thread: int = 4242) -> bytes:
+    return struct.pack("<QQQII", begin, took, address, os_thread, kind)
+
+
+def part(compute: int = 0, thread: int = 0) -> bytes:
+    """The faults after it are of this compute and thread of its pool."""
+    return fault(7, took=thread, address=compute)
+
+
+def file_map(*, address: int = 1 << 20, size: int = 1 << 16, path: int = 5) -> bytes:
+    return record(3, struct.pack("<QQQII", address, size, 77, path, 0), 1_500)
+
+
 ROW = index(struct.pack("<i", 3), ne0=1)
 
 

@@ -10,7 +10,7 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
+from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.pages.rendered import Undrawn, render
 from tracegen.checks.verdict import all_checks
 from tracegen.figures import catalogue, needs
@@ -28,7 +28,7 @@ IN_THE_DISK_TABLE = "storage"
 
 
 def tables() -> dict[str, pd.DataFrame]:
-    made = dict(scaled_case(2, 2, moe=True))
+    made = with_faults(scaled_case(2, 2, moe=True))
     last = int(made["passes"]["pass_id"].max())
     made["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
     return made
@@ -40,7 +40,8 @@ def rendered(failed: str, state: str = "failed") -> Report:
     checks = tuple(
         Check(key, f"Check of {key}", state if key == failed else "passed", f"17 of {key}", "0") for key in CHECKS
     )
-    facts = {**run.facts, "host": {**run.facts["host"], "page_bytes": 4096}}
+    trace = {**run.facts["trace"], "faults_recorded": True}
+    facts = {**run.facts, "trace": trace, "host": {**run.facts["host"], "page_bytes": 4096}}
     made: Run = replace(run, checks=checks, facts=facts)
     return render(tables(), made, executor=Undrawn())
 
@@ -106,4 +107,4 @@ def test_a_warning_of_times_stands_above_them(check: str) -> None:
     said = f"{CARE[check]}: 17 of {check} (limit: 0)."
     for page in report.pages:
         shown = said in re.sub(r"<[^>]+>", " ", page.body)
-        assert shown == (page.key in {"overview", "operations", "graph", "timeline"}), page.key
+        assert shown == (page.key in {"overview", "disk", "operations", "graph", "timeline"}), page.key

@@ -50,6 +50,7 @@ def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
         "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes),
         "TENSOR_TRACE_PREFAULT": str(int(experiment.prefault)),
         "TENSOR_TRACE_RESIDENCY": str(int(experiment.residency)),
+        "TENSOR_TRACE_FAULTS": str(int(experiment.records_faults)),
         "GGML_NO_BACKTRACE": "1",
     }
 
@@ -88,5 +89,6 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "nice": experiment.nice or "as is",
         "mlock_gb": "none" if experiment.mlock_gb is None else experiment.mlock_gb,
         "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
+        "faults": experiment.records_faults,
         "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
     }

@@ -69,12 +69,12 @@ def chart(
         ),
     )
     disk = _disk(cells.assign(label=cells["row"].map(label)), y, axis, height)
-    ruler = _ruler(layers, components, axis)
-    track = alt.vconcat(ruler, disk, spacing=6)
+    bands = ruler(layers, components, axis)
+    track = alt.vconcat(bands, disk, spacing=6)
     if len(buffers):
         side = _buffers(buffers.assign(label=buffers["row"].map(label)), y, height)
         track = alt.vconcat(
-            ruler, alt.hconcat(disk, side, spacing=BETWEEN).resolve_scale(color="independent"), spacing=6
+            bands, alt.hconcat(disk, side, spacing=BETWEEN).resolve_scale(color="independent"), spacing=6
         )
     return alt.vconcat(_legend(axis, top_bytes, set(cells["memory"])), track, spacing=18)
 
@@ -111,8 +111,8 @@ def _gaps(axis: Axis) -> Any:
     return alt.Chart(data).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=_x(axis))
 
 
-def _ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
-    """Two strips above the heatmap: component groups and layers of the file, named where there is room."""
+def ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
+    """Two strips above a map of the file: its component groups and layers, named where there is room."""
     parts = _bands(_joined(components.assign(value=components["component"].map(theme.group))), axis)
     rows = _bands(
         _joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
-from tracegen.checks import times
+from tracegen.checks import disk, times
 from tracegen.checks.evidence import Evidence, check, count
 from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
@@ -19,8 +19,12 @@ PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some 
 
 
 def checks_of(evidence: Evidence) -> tuple[Check, ...]:
-    """All checks, in this order: evidence, accounting, agreement, model, time."""
-    return tuple(run_check(evidence) for run_check in _CHECKS)
+    """All checks, in this order: evidence, accounting, agreement, model, page faults, time.
+
+    Those of page faults are left out when nobody asked for page faults.
+    """
+    asked = evidence.trace["faults_recorded"] or evidence.trace["faults_refused"]
+    return tuple(run_check(evidence) for run_check in _CHECKS if asked or run_check not in disk.CHECKS)
 
 
 def all_checks() -> tuple[Check, ...]:
@@ -36,7 +40,15 @@ def all_checks() -> tuple[Check, ...]:
     )
     trace: dict[str, Any] = dict.fromkeys((*counts, "n_ops_short_of_threads", "n_segments", "n_misnamed"), 0)
     trace |= {"hook_ns": {}, "copy_ns": {}, "hooks_inside": True, "processors_allowed": None}
-    trace |= {"dropped_why": None, "ended": False, "run_id": ""}
+    trace |= {
+        "faults_recorded": True,
+        "faults_refused": None,
+        "dropped_why": None,
+        "faults_lost": 0,
+        "threads_without_faults": 0,
+        "ended": False,
+        "run_id": "",
+    }
     trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns"), float("nan"))
     return checks_of(Evidence(empty(), trace, {}))
 
@@ -337,6 +349,7 @@ def _kinds(e: Evidence) -> Check:
 
 _CHECKS = (
     _complete, _dropped, _one_run, _zero, _monotone, _even, _nodes, _threads, _kinds, _passes, _tokens,
-    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, times.parts, times.cost,
+    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, *disk.CHECKS,
+    times.parts, times.cost,
     times.interference, times.stopped, times.skew,
 )  # fmt: skip

@@ -11,6 +11,9 @@ from tracegen.figures.buffer_peaks import BUFFER_PEAKS
 from tracegen.figures.buffers import BUFFERS
 from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk import DISK
+from tracegen.figures.disk_map import DISK_MAP
+from tracegen.figures.disk_split import DISK_SPLIT
+from tracegen.figures.disk_tensors import DISK_TENSORS
 from tracegen.figures.downloads import DOWNLOADS
 from tracegen.figures.experts import EXPERTS
 from tracegen.figures.experts_again import EXPERTS_AGAIN
@@ -53,6 +56,9 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     NEVER_TOUCHED,
     BUFFERS,
     BUFFER_PEAKS,
+    DISK_SPLIT,
+    DISK_MAP,
+    DISK_TENSORS,
     OPERATIONS,
     GRAPH,
     GRAPH_BLOCK,

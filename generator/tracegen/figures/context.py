@@ -13,6 +13,7 @@ from tracegen.analysis import (
     accesses,
     buffers,
     coverage,
+    disk_waits,
     experts,
     heatmap,
     held,
@@ -114,6 +115,11 @@ class Context:
     def pass_parts(self) -> pd.DataFrame:
         """The time of each pass in operations, and before, between and after them."""
         return pass_parts.pass_parts(self.tables)
+
+    @cached_property
+    def disk_split(self) -> pd.DataFrame:
+        """The time of each measured pass in parts: computing, waiting for the disk, other waiting, the rest."""
+        return disk_waits.pass_split(self.tables)
 
     @cached_property
     def outside_ops(self) -> pd.DataFrame:

@@ -132,9 +132,27 @@ def _faults(context: Context) -> list[tuple[Cell, ...]]:
     ]
 
 
+def _waiting(context: Context) -> list[tuple[Cell, ...]]:
+    """The row of the time that generate passes waited for the disk; none if it is not known, or a check failed."""
+    if not context.run.has_faults or context.refusal((*needs.TIMES, needs.FAULTS)):
+        return []
+    split = context.disk_split
+    kinds = context.measured.set_index("pass_id")["kind"].astype("object")
+    split = split[(split["pass_id"].map(kinds) == "generate").to_numpy(bool)]
+    whole, waited = float(split["duration_ns"].sum()), float((split["disk_ns"] + split["behind_ns"]).sum())
+    return [
+        cells(
+            "Generate passes waiting for the disk",
+            f"{q.percent(waited / whole)} of their time" if whole else q.UNKNOWN,
+            "Time in page faults of the model file, or behind a thread that has one, in the mean over threads: see the "
+            "page Disk.",
+        )
+    ]
+
+
 def disk_panel(context: Context) -> Rows:
     """Settings, bytes read from storage, page cache, and page faults."""
-    rows = [*_settings(context), *_reads(context), *_memory(context), *_faults(context)]
+    rows = [*_settings(context), *_reads(context), *_memory(context), *_faults(context), *_waiting(context)]
     return Rows(
         caption=f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
         head=(Head("What"), Head("Found"), Head("Meaning")),

@@ -32,6 +32,8 @@ KINDS = Need("passes would be counted as another kind: warm-up as prompt, prompt
              (Key.PASS_KINDS, Key.PASSES_AGREE))  # fmt: skip
 ROWS = Need("sums would be divided by the wrong number of token rows", (Key.TOKENS_AGREE,))
 WHOLE = Need("the trace ends before the run did, so nothing can be said about the whole run", (Key.TRACE_COMPLETE,))
+FAULTS = Need("page faults are missing, or were counted in the wrong operation",
+              (Key.FAULTS_RECORDED, Key.FAULTS_AGREE, Key.FAULTS_PLACED))  # fmt: skip
 BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
 
 TIMES = (EVIDENCE, NODES, CLOCK, COST, KINDS)

@@ -142,8 +142,9 @@ def load_version(folder: Path) -> LoadedVersion:
         if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
             raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
     # A version published before some tables existed has no rows for them: they are empty.
-    if held and not any(BY_NAME[name].added for name in held):
-        held += [name for name, table in BY_NAME.items() if table.added]
+    extension = max((BY_NAME[name].added for name in held), default=0)
+    if held:
+        held += [name for name, table in BY_NAME.items() if table.added > extension]
     tables = store.read_tables(folder / DOWNLOADS, tuple(held)) if held else {}
     checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
     return LoadedVersion(LoadedTables(citation, tables), citation, document, checks)

@@ -7,10 +7,11 @@ from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.figures import needs
 from tracegen.figures.components import COMPONENTS
+from tracegen.figures.disk_split import DISK_SPLIT
 from tracegen.figures.shared_experts import no_choice
 from tracegen.figures.shared_times import component_groups
 from tracegen.pages.collector import Collector
-from tracegen.words import expert_sentences, sentences
+from tracegen.words import disk_sentences, expert_sentences, sentences
 from tracegen.words import quantities as q
 
 
@@ -121,7 +122,12 @@ def _of_storage(context: Collector) -> list[str]:
         lines.append(
             sentences.read_from_storage(others, each, s.file_bytes, "the prompt" if only_prompt else "other passes")
         )
-    if s.major_faults is not None:
+    if context.run.has_faults and not context.refusal(DISK_SPLIT.needs):
+        split = context.disk_split
+        split = split[split["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
+        sums = {part: float(split[part].sum()) for part in ("duration_ns", "disk_ns", "behind_ns")}
+        lines.append(disk_sentences.overview(sums, len(split), int(split["n_faults"].sum())))
+    elif s.major_faults is not None:
         lines.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
     return lines
 

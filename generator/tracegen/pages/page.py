@@ -12,6 +12,7 @@ ANCHORS = "data/anchors.json"  # the addresses in a report: see anchors.py
 OUTLINE = (
     ("overview", "Overview", "What was run, what was found, and how sure it is."),
     ("memory", "Memory", "Which bytes of the model file and of the buffers each token touched."),
+    ("disk", "Disk", "How long each token waited for the disk, and for which bytes of the model file."),
     ("operations", "Operations", "Every operation of every token, with its operands, bytes and times."),
     ("graph", "Graph", "The computation graph: its blocks, and one block of each kind in detail."),
     (
@@ -26,7 +27,8 @@ OUTLINE = (
 
 def outline(run: Run) -> tuple[tuple[str, str, str], ...]:
     """The pages of a run's report; needs no tables, because a site lists the pages of a draft before it reads them."""
-    return tuple(page for page in OUTLINE if page[0] != "experts" or run.has_experts)
+    exists = {"experts": run.has_experts, "disk": run.has_faults}
+    return tuple(page for page in OUTLINE if exists.get(page[0], True))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tracegen.figures.explanation import Explained, explained
 from tracegen.model import Check, Run, Version
 from tracegen.pages.anchors import write_anchors
 from tracegen.pages.collector import Collector
+from tracegen.pages.disk import disk
 from tracegen.pages.experts import experts
 from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.graphs import graphs
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 BUILDERS = {
     "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
-    "experts": experts, "provenance": provenance,
+    "experts": experts, "disk": disk, "provenance": provenance,
 }  # fmt: skip
 STYLES = ("page", "figures", "operations", "memory", "graph", "graph_tools", "timeline", "guide", "print")
 # In this order: a file may use what earlier files define.

@@ -40,6 +40,7 @@ class Observation:
 
     Recording begins `after_s` seconds after the tracer starts and lasts `for_s` seconds; `passes` is a number, or
     `FIRST-LAST`. `attach`: preload the tracer, for a llama.cpp without hooks. `mlock_gb`: GiB of memory to lock.
+    `faults`: record page faults on model files.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Observation:
     interactive: bool = False
     attach: bool = False
     mlock_gb: float | None = None
+    faults: bool = False
 
 
 def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
@@ -196,6 +198,7 @@ def _environment(observation: Observation, trace: Path) -> dict[str, str]:
     return {
         "TENSOR_TRACE_DIR": str(trace),
         "TENSOR_TRACE_MAX_BYTES": str(observation.max_trace_bytes),
+        "TENSOR_TRACE_FAULTS": str(int(observation.faults)),
         "TENSOR_TRACE_SIGNAL": "USR2",
         "GGML_NO_BACKTRACE": "1",  # ggml's backtrace would hide the reason of an abort
         **{f"TENSOR_TRACE_{name}": "" if value is None else str(value) for name, value in window.items()},
@@ -212,6 +215,7 @@ def _settings(observation: Observation) -> Mapping[str, object]:
         "max_trace_bytes": observation.max_trace_bytes,
         "private": observation.private,
         "attach": observation.attach,
+        "faults": observation.faults,
         "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb,
     }
 

@@ -15,10 +15,13 @@ from tracegen.readers.native.split_tables import CPU, elsewhere
 _STATE: Mapping[str | None, int] = {None: -1, **{state: code for code, state in enumerate(contract.OP_STATES)}}
 
 
-def span_table(spans: Spans) -> pd.DataFrame:
-    """The table `spans`; it shares the memory of `spans`."""
+def span_table(spans: Spans, fault_ns: np.ndarray | None) -> pd.DataFrame:
+    """The table `spans`; it shares the memory of `spans`. `fault_ns` of each span; None: they were not recorded."""
     names = ("pass_id", "node", "thread", "begin_ns", "work_ns", "barrier_ns", "wait_ns")
-    return contract.frame("spans", {name: getattr(spans, name) for name in names})
+    columns = {name: getattr(spans, name) for name in names}
+    if fault_ns is not None:
+        columns["fault_ns"] = pd.arrays.IntegerArray(fault_ns, np.zeros(len(fault_ns), bool))
+    return contract.frame("spans", columns)
 
 
 def op_table(

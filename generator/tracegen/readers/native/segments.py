@@ -20,7 +20,7 @@ MAGIC = b"TTRACE\r\n"
 VERSION = 2
 PAGE = 4096
 CHUNK_MAGIC = 0x4B4E4843
-MAIN, THREAD = 0, 1
+MAIN, THREAD, FAULTS = 0, 1, 2
 CLOCKS = ("monotonic", "tsc")  # by their number in the header
 WHY_DROPPED = (
     "",
@@ -113,7 +113,7 @@ def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
             f"segments {numbers}: segments of this run are missing or occur twice; keep each of its files once"
         )
     for segment in segments[1:]:
-        if segment.kind != THREAD:
+        if segment.kind == MAIN:
             raise TraceFormatError(f"{segment.name}: is a second main segment; keep one of them")
         if segment.clock != segments[0].clock:
             raise TraceFormatError(f"{segment.name}: uses another clock than {segments[0].name}; the trace was changed")
@@ -142,7 +142,7 @@ def read_segment(name: str, data: Bytes) -> Segment:
         )
     if crc != zlib.crc32(data[:60].data):
         raise TraceFormatError(f"{name}: the header at byte 0 has a wrong checksum; the file was changed")
-    if kind not in (MAIN, THREAD):
+    if kind not in (MAIN, THREAD, FAULTS):
         raise TraceFormatError(f"{name}: segment kind {kind} at byte 12 is unknown; the file was changed")
     if clock >= len(CLOCKS):
         raise TraceFormatError(f"{name}: clock {clock} at byte 56 is unknown; the file was changed")

@@ -18,6 +18,7 @@ from tracegen.errors import TraceFormatError
 from tracegen.held_tokens import held_tokens
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.clock import Clock, clock_of
+from tracegen.readers.native.fault_table import Faults, read_faults
 from tracegen.readers.native.graph_tables import graph_tables
 from tracegen.readers.native.named_weights import named_weights
 from tracegen.readers.native.op_tables import op_table, span_table
@@ -26,7 +27,7 @@ from tracegen.readers.native.placement_table import placement_table
 from tracegen.readers.native.recorded import BUFFER_USAGES, NONE, OUTSIDE, Buffer, Pass, Records
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.residency_table import residency_table
-from tracegen.readers.native.segments import CLOCKS, WHY_DROPPED, Bytes, Segment, read_segments
+from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.native.split_tables import split_tables
 from tracegen.readers.native.touch_tables import touch_tables
 
@@ -63,7 +64,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     ordered = _in_order(records)
     pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
     clock = clock_of(segments[0].clock, records.moments)
-    events = ev.read_events(segments[1:], records.computes, pass_ids, clock)
+    threads = [segment for segment in segments if segment.kind == THREAD]
+    events = ev.read_events(threads, records.computes, pass_ids, clock)
     tables = contract.empty()
     if model is not None:
         tables["files"], tables["tensors"] = model.files, model.tensors
@@ -71,19 +73,43 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
         if ATTACHED in records.info:
             records.weights += named_weights(records, model.files, model.tensors)
     tables["contexts"] = _contexts(records)
+    watched = "faults.ring_bytes" in records.info
+    of_faults = [segment for segment in segments if segment.kind == FAULTS]
+    faults = read_faults(of_faults, records, ordered, pass_ids, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
+    if watched:
+        tables["passes"] = tables["passes"].assign(**_other_faults(faults))
     tables["tokens"] = _tokens(ordered, tables["passes"])
     tables |= graph_tables(records)
     tables["buffers"] = _buffers(records)
     tables["placements"] = placement_table(records, tables["files"], tables["tensors"])
     tables |= split_tables(records, pass_ids)
     tables |= touch_tables(events.indexes, tables)
-    tables["spans"] = span_table(events.spans)
+    tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
+    tables["faults"] = faults.table
     tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     tables["residency"] = residency_table(records, ordered, tables["files"])
     facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
-    facts |= _cost_of_passes(records, events, pass_ids, clock)
+    facts |= _cost_of_passes(records, events, pass_ids, clock) | _fault_facts(records, faults)
     return NativeTrace(tables, facts)
+
+
+def _other_faults(faults: Faults) -> dict[str, pd.arrays.IntegerArray]:
+    """The columns of `passes` that count page faults."""
+    known = np.zeros(len(faults.lost), bool)
+    counts = (("other_faults", faults.elsewhere), ("other_fault_ns", faults.elsewhere_ns), ("lost_faults", faults.lost))
+    return {name: pd.arrays.IntegerArray(values, known.copy()) for name, values in counts}
+
+
+def _fault_facts(records: Records, faults: Faults) -> dict[str, object]:
+    """What the trace says of the recording of page faults itself."""
+    return {
+        "faults_recorded": "faults.ring_bytes" in records.info,
+        "faults_refused": records.info.get("faults.refused"),
+        "faults_lost": faults.n_lost,
+        "faults_unplaced": faults.n_unplaced,
+        "threads_without_faults": faults.n_unseen,
+    }
 
 
 def _check_end(segments: tuple[Segment, ...], records: Records) -> None:

@@ -1,0 +1,206 @@
+"""How long tokens wait for the disk: in page faults of the model's files, and behind a thread that had one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis import accesses
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.passes import measured
+
+# Part of a pass -> what pages call it. The parts of a pass add up to its duration.
+PARTS = {
+    "computing_ns": "computing",
+    "disk_ns": "waiting for the disk",
+    "behind_ns": "waiting for a thread that waits for the disk",
+    "barrier_ns": "other waiting at barriers",
+    "outside_ns": "outside operations",
+}
+
+
+def recorded(tables: Tables) -> bool:
+    """Whether page faults of the run were recorded."""
+    return bool(tables["spans"]["fault_ns"].notna().any())
+
+
+def pass_split(tables: Tables) -> pd.DataFrame:
+    """The parts of the time of each measured pass, in the mean over its threads: wall time, ns (float64).
+
+    Columns: pass_id, duration_ns, n_threads, n_faults and waited_ns (page faults of model files in its operations,
+    and their time, summed over threads), and PARTS:
+
+    - disk_ns: page faults of the model's files inside operations;
+    - computing_ns: all other work of operations;
+    - behind_ns: waiting after an operation that would not have been if no thread had had a page fault in it: how much
+      later the last thread came for them, less how much later the waiting thread itself came;
+    - barrier_ns: other waiting of a thread for others, inside operations and after them;
+    - outside_ns: the rest of the duration. A single thread waits for no other: what lies between its operations is
+      here.
+
+    Passes without an end or without recorded page faults are left out.
+    """
+    spans = tables["spans"]
+    spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
+    rows = pd.DataFrame({"pass_id": spans["pass_id"], **_parts(spans)})
+    sums = rows.groupby("pass_id").sum()
+    sums["n_threads"] = spans.groupby("pass_id")["thread"].nunique()
+    passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")
+    table = passes[["duration_ns"]].astype("int64").join(sums, how="inner")
+    faults = tables["faults"]
+    in_ops = faults[faults["node"].notna().to_numpy(bool)]
+    table["n_faults"] = in_ops.groupby("pass_id").size().reindex(table.index, fill_value=0)
+    table["waited_ns"] = table["disk_ns"]
+    inside = [part for part in PARTS if part != "outside_ns"]
+    table[inside] = table[inside].div(table["n_threads"], axis=0)
+    table["outside_ns"] = table["duration_ns"] - table[inside].sum(axis=1)
+    return table[["duration_ns", "n_threads", "n_faults", "waited_ns", *PARTS]].reset_index()
+
+
+def _parts(spans: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The parts of each span, ns; `spans` is in the order of its key."""
+    work, inside, after, fault = (
+        spans[name].to_numpy("int64") for name in ("work_ns", "barrier_ns", "wait_ns", "fault_ns")
+    )
+    key = spans[["pass_id", "node"]].to_numpy()
+    opens = np.ones(len(key), bool)
+    opens[1:] = (key[1:] != key[:-1]).any(axis=1)
+    first = np.flatnonzero(opens)
+    op = np.cumsum(opens) - 1
+    behind = np.zeros(len(key), np.int64)
+    several = np.zeros(len(key), bool)
+    if len(key):
+        several = np.diff(first, append=len(key))[op] > 1
+        ended = spans["begin_ns"].to_numpy("int64") + work + inside
+        without = ended - fault
+        last, last_without = np.maximum.reduceat(ended, first)[op], np.maximum.reduceat(without, first)[op]
+        behind = np.clip((last - ended) - (last_without - without), 0, after)
+        behind[~several] = 0
+    return {
+        "computing_ns": work - fault,
+        "disk_ns": fault,
+        "behind_ns": behind,
+        "barrier_ns": inside + np.where(several, after - behind, 0),
+    }
+
+
+def by_tensor(tables: Tables) -> pd.DataFrame:
+    """Page faults of measured passes by the tensor whose bytes were missing, longest waiting first.
+
+    Columns: tensor, name, layer, component, dtype, n_faults, n_major, n_pages (distinct pages of 4 KiB that faulted),
+    waited_ns (sum over threads; faults whose end was not seen count 0), share (of the waiting of all tensors). Faults
+    of bytes between tensors have no tensor and are one row.
+    """
+    rows = placed(tables)
+    grouped = rows.groupby("tensor", dropna=False, sort=False)
+    table = grouped.agg(
+        n_faults=("fault", "size"),
+        n_major=("major", "sum"),
+        n_pages=("page", "nunique"),
+        waited_ns=("waited_ns", "sum"),
+    ).reset_index()
+    about = tables["tensors"][["tensor", "name", "layer", "component", "dtype"]].astype({"tensor": "Int64"})
+    table = table.astype({"tensor": "Int64"}).merge(about, on="tensor", how="left")
+    whole = int(table["waited_ns"].sum())
+    table["share"] = table["waited_ns"] / whole if whole else 0.0
+    columns = ["tensor", "name", "layer", "component", "dtype", "n_faults", "n_major", "n_pages", "waited_ns", "share"]
+    return table[columns].sort_values(["waited_ns", "tensor"], ascending=[False, True], ignore_index=True)
+
+
+def placed(tables: Tables) -> pd.DataFrame:
+    """The page faults of measured passes, each with the tensor of the byte that was touched.
+
+    Columns: fault, pass_id, node, thread, file, offset (bytes), page (offset in pages of 4 KiB, with the file), major
+    (bool), begin_ns, waited_ns (int64), tensor (null: between tensors, or of a file that no model lists).
+    """
+    faults = tables["faults"]
+    chosen = faults["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)
+    rows = faults[chosen].reset_index(drop=True)
+    file = rows["file"].fillna(-1).to_numpy("int64")
+    offset = rows["offset"].fillna(0).to_numpy("int64")
+    return pd.DataFrame(
+        {
+            **{name: rows[name] for name in ("fault", "pass_id", "node", "thread", "file", "offset", "begin_ns")},
+            "page": file << 44 | offset >> 12,
+            "major": (rows["kind"] == "major").to_numpy(bool),
+            "waited_ns": rows["duration_ns"].fillna(0).to_numpy("int64"),
+            "tensor": _tensor_at(tables["tensors"], file, offset),
+        }
+    )
+
+
+def _tensor_at(tensors: pd.DataFrame, file: np.ndarray, offset: np.ndarray) -> pd.arrays.IntegerArray:
+    """The tensor that holds each byte of a file; null where none does."""
+    found = np.full(len(file), -1, np.int64)
+    for number, part in tensors.groupby("file"):
+        part = part.sort_values("offset")
+        begin, size = part["offset"].to_numpy("int64"), part["size_bytes"].to_numpy("int64")
+        rows = np.flatnonzero(file == number)
+        at = np.searchsorted(begin, offset[rows], "right") - 1
+        inside = (at >= 0) & (offset[rows] < begin[at] + size[at])
+        found[rows[inside]] = part["tensor"].to_numpy("int64")[at[inside]]
+    return pd.arrays.IntegerArray(np.maximum(found, 0), found < 0)
+
+
+def outside_touched(tables: Tables) -> tuple[int, int]:
+    """Page faults in operations of measured passes: how many, and how many lie in no byte that their operation touches.
+
+    Faults of operations with an operand whose rows or experts are not known are left out of both.
+    """
+    faults = placed(tables)
+    faults = faults[(faults["node"].notna() & faults["file"].notna()).to_numpy(bool)]
+    if faults.empty:
+        return 0, 0
+    pass_ids = faults["pass_id"].unique()
+    rows = accesses.placed(tables, pass_ids)
+    unknown = accesses.unseen(tables, rows=rows)[["pass_id", "node"]].drop_duplicates()
+    faults = faults.astype({"pass_id": "int64", "node": "int64", "file": "int64", "offset": "int64"})
+    known = faults.merge(unknown.astype("int64").assign(unknown=True), on=["pass_id", "node"], how="left")
+    faults = faults[known["unknown"].isna().to_numpy(bool)]
+    touched = accesses.ranges(tables, rows=rows)
+    touched = touched[(touched["memory"] == "disk").to_numpy(bool)].astype({"pass_id": "int64", "node": "int64"})
+    touched = touched.sort_values(["pass_id", "node", "file", "begin"])
+    keys = ["pass_id", "node", "file"]
+    number = touched.groupby(keys, sort=False).ngroup().to_numpy()
+    groups = touched[keys].drop_duplicates().assign(group=lambda rows: np.arange(len(rows)))
+    group = faults.merge(groups, on=keys, how="left")["group"].to_numpy(float)
+    offset = faults["offset"].to_numpy("int64")
+    step = np.int64(1) << 44  # above every offset: a group's ranges lie apart from those of the next
+    begin = number * step + touched["begin"].to_numpy("int64")
+    end = np.maximum.accumulate(number * step + touched["end"].to_numpy("int64"))
+    there = ~np.isnan(group)
+    at = np.where(there, group, 0).astype("int64") * step + offset
+    place = np.searchsorted(begin, at, "right") - 1
+    inside = there & (place >= 0) & (at < end[np.maximum(place, 0)])
+    return len(faults), int((~inside).sum())
+
+
+FACTOR = 4  # between one step of colour and the next
+
+
+def cells(tables: Tables, rows: pd.DataFrame, n_bins: int, n_steps: int) -> tuple[pd.DataFrame, float]:
+    """Time waited for each stretch of the disk axis, in steps; and the longest time of a stretch, ns.
+
+    `rows`: the result of `heatmap.display_rows`. The axis is cut into `n_bins` stretches of equal length (the last may
+    be shorter). Columns: row, step, begin, end (bytes on the axis), waited_ns (sum over threads, mean over the passes
+    of the row). The last step (n_steps - 1) ends at the longest time, and each step ends at FACTOR times the end of the
+    step before; the first holds all that is shorter. Stretches without a page fault have no row.
+    """
+    files = tables["files"].set_index("file")
+    faults = placed(tables)
+    faults = faults[faults["file"].notna().to_numpy(bool)]
+    names = ["row", "step", "begin", "end", "waited_ns"]
+    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    if not total or faults.empty:
+        return pd.DataFrame({name: pd.Series(dtype="int64") for name in names}), 0.0
+    width = -(-total // n_bins)
+    place = faults["file"].map(files["axis_begin"]).to_numpy("int64") + faults["offset"].to_numpy("int64")
+    faults = faults.assign(bin=place // width).merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
+    mean = faults.groupby(["row", "n_passes", "bin"])["waited_ns"].sum().reset_index()
+    mean["waited_ns"] = mean["waited_ns"] / mean["n_passes"]
+    longest = float(mean["waited_ns"].max())
+    below = np.log(np.maximum(mean["waited_ns"], 1e-9) / max(longest, 1e-9)) / np.log(FACTOR)  # 0: the longest
+    mean["step"] = np.clip(n_steps - 1 + np.ceil(below - 1e-9), 0, n_steps - 1).astype("int64")
+    mean["begin"] = mean["bin"] * width
+    mean["end"] = np.minimum(mean["begin"] + width, total)
+    return mean[names], longest

@@ -1,0 +1,90 @@
+"""How long threads waited for each stretch of the model file, one row for each pass or several passes; the sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.charts.heatmap import BETWEEN, TRACK, Axis, ruler, size_text
+from tracegen.charts.pointing import LEGEND
+from tracegen.charts.text import three
+
+ROW = 14
+SUMS = theme.plot(theme.NAMES) - TRACK - BETWEEN
+
+
+def chart(
+    cells: pd.DataFrame, rows: pd.DataFrame, bands: tuple[pd.DataFrame, pd.DataFrame], axis: Axis, ends: list[str]
+) -> Any:
+    """Left: stretches by the time waited for them. Right: the sum of each row.
+
+    `cells` is the first result of `disk_waits.cells`, `rows` those of `heatmap.display_rows` that are drawn, `bands`
+    the layers and components of `heatmap.bands`, `ends` the upper end of each step of colour, as a text.
+    """
+    names = rows.drop_duplicates("row").sort_values("row")
+    order, label = list(names["label"]), names.set_index("row")["label"]
+    step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))
+    keep = max(1, int(13.5 / step + 0.99))
+    place = dict(sort=order, title=None, scale=dict(domain=order, paddingInner=0.12, paddingOuter=0))
+    named = theme.y_axis(theme.NAMES, values=order[::keep], ticks=False, domain=False, labelFontSize=12)
+    height = int(step * len(order))
+    size, unit = axis.unit
+    data = pd.DataFrame(
+        {
+            "label": cells["row"].map(label),
+            "colour": theme.step_colours(cells["step"]),
+            "begin": cells["begin"] / size,
+            "end": cells["end"] / size,
+            "waited": [f"{three(ns / 1e6)} ms" for ns in cells["waited_ns"]],
+        }
+    )
+    x = alt.X(
+        "begin:Q",
+        title=f"place in the model file, {unit}",
+        scale=dict(domain=[0, axis.total / size], nice=False),
+        axis=dict(grid=False, tickCount=8),
+    )
+    file = (
+        alt.Chart(data)
+        .mark_rect()
+        .encode(
+            x=x, x2=alt.X2("end:Q"), y=alt.Y("label:N", axis=named, **place), color=alt.Color("colour:N", scale=None)
+        )
+        .properties(width=TRACK, height=height)
+    )
+    seams = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
+    file += alt.Chart(seams).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=x)
+    beside = alt.hconcat(file, _sums(cells, label, {**place, "axis": None}, height), spacing=BETWEEN)
+    return alt.vconcat(_legend(axis, ends), alt.vconcat(ruler(*bands, axis), beside, spacing=6), spacing=18)
+
+
+def _sums(cells: pd.DataFrame, label: pd.Series, y: dict[str, Any], height: int) -> Any:
+    waited = cells.groupby("row")["waited_ns"].sum().reset_index()
+    scale, unit = (1e9, "s") if float(waited["waited_ns"].max()) >= 2e9 else (1e6, "ms")
+    data = pd.DataFrame({"label": waited["row"].map(label), "waited": waited["waited_ns"] / scale})
+    x = alt.X("waited:Q", title=f"waited in all, {unit}", axis=dict(tickCount=3), scale=dict(zero=True))
+    bars = alt.Chart(data).mark_bar(color=theme.INK["muted"][1]).encode(x=x, y=alt.Y("label:N", **y))
+    return bars.properties(width=SUMS, height=height)
+
+
+def _legend(axis: Axis, ends: list[str]) -> Any:
+    steps = len(ends)
+    swatches = pd.DataFrame(
+        [dict(begin=i, end=i + 1, colour=theme.SEQUENTIAL_LIGHT[i], text=ends[i]) for i in range(steps)]
+    )
+    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, steps], nice=False))
+    title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
+    box = (
+        alt.Chart(swatches, title=title)
+        .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
+        .encode(x=x, x2=alt.X2("end:Q"), color=alt.Color("colour:N", scale=None))
+    )
+    words = (
+        alt.Chart(swatches)
+        .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
+        .encode(x=alt.X("end:Q", axis=None), text=alt.Text("text:N"))
+    )
+    return (box + words).properties(name=LEGEND, width=560, height=14)

@@ -1,0 +1,61 @@
+"""The time of each token in parts: computing, waiting for the disk, waiting behind a thread that does, the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.analysis.disk_waits import PARTS
+from tracegen.charts import theme
+
+MOST = 80  # passes with a bar and a name of their own
+NAMED = 26  # px that the name of a pass needs
+# Part -> its colour; what the disk costs stands out.
+COLOURS = {
+    "computing_ns": theme.INK["bar"][1],
+    "disk_ns": theme.colour("experts"),
+    "behind_ns": theme.colour("embedding"),
+    "barrier_ns": theme.INK["inside"][1],
+    "outside_ns": theme.INK["after"][1],
+}
+
+
+def chart(rows: pd.DataFrame, labels: list[str]) -> Any:
+    """Stacked bars, one for each row of `disk_waits.pass_split`; `labels` names them, in the same order."""
+    top = float(rows["duration_ns"].max()) if len(rows) else 0.0
+    scale, unit = (1e9, "s") if top >= 2e9 else (1e6, "ms") if top >= 1e6 else (1e3, "µs")
+    width = theme.plot(theme.NUMBERS)
+    parts = [
+        rows.assign(place=range(len(rows)), label=labels, part=name, time=rows[part] / scale, order=i)[
+            ["place", "label", "part", "time", "order"]
+        ]
+        for i, (part, name) in enumerate(PARTS.items())
+    ]
+    data = pd.concat(parts, ignore_index=True)
+    every = max(1, -(-len(rows) * NAMED // width))
+    x = alt.X(
+        "label:N",
+        title="token",
+        sort=labels,
+        scale=dict(domain=labels, paddingInner=0.15 if len(rows) <= MOST else 0),
+        axis=dict(labelAngle=0, ticks=False, grid=False, values=labels[::every]),
+    )
+    colour = alt.Color(
+        "part:N",
+        scale=dict(domain=list(PARTS.values()), range=list(COLOURS.values())),
+        legend=dict(title=None, columns=5, offset=34),
+        sort=list(PARTS.values()),
+    )
+    return (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=x,
+            y=alt.Y("time:Q", title=f"{unit} per token", stack="zero", axis=theme.y_axis(theme.NUMBERS, tickCount=5)),
+            color=colour,
+            order=alt.Order("order:Q"),
+        )
+        .properties(width=width, height=280)
+    )

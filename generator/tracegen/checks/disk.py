@@ -1,0 +1,78 @@
+"""The checks of recorded page faults: none lost, as many as the kernel counts, each where its operation touched."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tracegen.analysis import disk_waits
+from tracegen.analysis.passes import measured
+from tracegen.checks.evidence import Evidence, check, count, counted, percent
+from tracegen.checks.keys import Key
+from tracegen.model import Check, CheckState
+
+NOT_RECORDED = "page faults were not recorded"
+HOW = (
+    "the kernel refused them ({}): an administrator can allow them with `sysctl kernel.perf_event_paranoid=2`, "
+    "and in a container by allowing perf_event_open"
+)
+SLACK = 0.01  # of the faults that the kernel counts: those of threads that do not compute
+SLACK_OF_PASS = 16  # faults: the least that a pass may differ by
+OUTSIDE = 0.01  # of the faults in operations: those of bytes that their operation is not known to touch
+
+
+def recorded(e: Evidence) -> Check:
+    """Whether the kernel had room for each fault, and each computing thread could be watched."""
+    title, limit = "Every page fault of the model files was recorded", "0 lost in passes, 0 threads unwatched"
+    if not e.trace["faults_recorded"]:
+        refused = e.trace["faults_refused"]
+        state: CheckState = "warning" if refused else "not checked"
+        return check(Key.FAULTS_RECORDED, title, state, NOT_RECORDED, limit, HOW.format(refused) if refused else "")
+    lost = int(e.tables["passes"].loc[measured_rows(e), "lost_faults"].sum())
+    unwatched, all_lost = int(e.trace["threads_without_faults"]), int(e.trace["faults_lost"])
+    found = f"{counted(lost, 'event', 'events')} lost in passes, {counted(unwatched, 'thread', 'threads')} unwatched"
+    detail = f"{counted(all_lost - lost, 'event was', 'events were')} lost outside passes" if all_lost > lost else ""
+    return check(Key.FAULTS_RECORDED, title, lost == 0 and unwatched == 0, found, limit, detail)
+
+
+def agree(e: Evidence) -> Check:
+    """Whether recorded faults and the counters of the process agree; the rest is of threads that do not compute."""
+    title = "Page faults agree with the kernel’s counters"
+    limit = f"within {percent(SLACK)} or {SLACK_OF_PASS} a pass"
+    passes = e.tables["passes"].loc[measured_rows(e)].dropna(subset=["minor_faults", "other_faults"])
+    if not e.trace["faults_recorded"] or passes.empty:
+        return check(Key.FAULTS_AGREE, title, "not checked", NOT_RECORDED, limit)
+    in_files = e.tables["faults"].groupby("pass_id").size().reindex(passes["pass_id"], fill_value=0).to_numpy()
+    here = in_files + passes["other_faults"].to_numpy("int64")
+    kernel = (passes["minor_faults"] + passes["major_faults"]).to_numpy("int64")
+    rest = int((kernel - here).sum())
+    allowed = max(SLACK * int(kernel.sum()), SLACK_OF_PASS * len(passes))
+    state: CheckState = "passed" if abs(rest) <= allowed else "warning" if rest > 0 else "failed"
+    found = f"{count(here.sum())} recorded, {count(kernel.sum())} counted"
+    why = "threads that do not compute had the others" if state == "warning" else ""
+    return check(Key.FAULTS_AGREE, title, state, found, limit, why)
+
+
+def placed(e: Evidence) -> Check:
+    """Whether faults take no longer than the work they lie in, and lie in bytes that their operation touches."""
+    title = "Page faults lie in what their operations touch"
+    limit = f"{percent(OUTSIDE)} outside, 0 spans with longer faults than work"
+    spans = e.tables["spans"]
+    spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
+    if not e.trace["faults_recorded"] or spans.empty:
+        return check(Key.FAULTS_PLACED, title, "not checked", NOT_RECORDED, limit)
+    longer = int((spans["fault_ns"].to_numpy("int64") > spans["work_ns"].to_numpy("int64")).sum())
+    n, outside = disk_waits.outside_touched(e.tables)
+    found = (
+        f"{count(n)} in operations, {count(outside)} of them outside; "
+        f"{counted(longer, 'span', 'spans')} with longer faults than work"
+    )
+    return check(Key.FAULTS_PLACED, title, longer == 0 and outside <= OUTSIDE * n, found, limit)
+
+
+def measured_rows(e: Evidence) -> np.ndarray:
+    """Which rows of the table `passes` are measured, as a mask."""
+    mask: np.ndarray = e.tables["passes"]["pass_id"].isin(measured(e.tables)["pass_id"]).to_numpy(bool)
+    return mask
+
+
+CHECKS = (recorded, agree, placed)

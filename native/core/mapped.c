@@ -1,0 +1,61 @@
+/* Where the model files are mapped: one list for residency and page faults. */
+#include "tt.h"
+
+static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct tt_mapped all[TT_MOST_MAPPED];
+static size_t           n;
+
+static bool add(uintptr_t address, size_t size, bool residency) {
+    if (size == 0 || n == TT_MOST_MAPPED) {
+        return size == 0;
+    }
+    all[n++] = (struct tt_mapped) { .address = address, .size = size, .residency = residency };
+    return true;
+}
+
+bool tt_mapped_add(const void * address, size_t size, bool residency) {
+    pthread_mutex_lock(&lock);
+    const bool added = add((uintptr_t) address, size, residency);
+    pthread_mutex_unlock(&lock);
+    return added;
+}
+
+bool tt_mapped_cut(const void * address, size_t size) {
+    const uintptr_t begin = (uintptr_t) address, end = begin + size;
+    bool            whole = true;
+    pthread_mutex_lock(&lock);
+    for (size_t i = n; i-- > 0;) {
+        const struct tt_mapped old     = all[i];
+        const uintptr_t        old_end = old.address + old.size;
+        if (begin < old_end && old.address < end) {
+            all[i] = all[--n];
+            whole  = add(old.address, begin > old.address ? begin - old.address : 0, old.residency) && whole;
+            whole  = add(end, end < old_end ? old_end - end : 0, old.residency) && whole;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return whole;
+}
+
+size_t tt_mapped_copy(struct tt_mapped copy[TT_MOST_MAPPED]) {
+    pthread_mutex_lock(&lock);
+    const size_t copied = n;
+    for (size_t i = 0; i < copied; i++) {
+        copy[i] = all[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return copied;
+}
+
+bool tt_mapped_remember(const struct tt_mapped * mapped, uint64_t last_hash) {
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].address == mapped->address && all[i].size == mapped->size) {
+            all[i].last_hash = last_hash;
+            found            = true;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}

@@ -1,0 +1,423 @@
+/* Page faults: a program that knows which pages it touches, and when, and what the trace says of them. */
+#include "check.h"
+#include "folder.h"
+#include "tensor_trace.h"
+#include "tt.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum { N_PAGES = 4096, MOST = 1 << 16 };
+
+struct model { /* a file of pages, mapped without read-ahead */
+    char      path[512];
+    int       fd;
+    size_t    page;
+    uint8_t * map;
+};
+
+static uint64_t begin_ns[N_PAGES], end_ns[N_PAGES]; /* of the reading of each page, by the test's own clock */
+
+static bool model_map(struct model * model) {
+    void * map = mmap(NULL, N_PAGES * model->page, PROT_READ, MAP_SHARED, model->fd, 0);
+    model->map = map;
+    return map != MAP_FAILED && madvise(map, N_PAGES * model->page, MADV_RANDOM) == 0
+        && tt_mapped_add(map, N_PAGES * model->page, false);
+}
+
+static void model_unmap(struct model * model) {
+    tt_mapped_cut(model->map, N_PAGES * model->page);
+    munmap(model->map, N_PAGES * model->page);
+}
+
+static bool model_make(struct model * model) {
+    const char * base = getenv("TMPDIR");
+    snprintf(model->path, sizeof model->path, "%.400s/tt-model-XXXXXX", base && *base ? base : "/tmp");
+    model->page        = (size_t) sysconf(_SC_PAGESIZE);
+    model->fd          = mkstemp(model->path);
+    uint8_t * contents = malloc(N_PAGES * model->page);
+    if (model->fd < 0 || !contents) {
+        free(contents);
+        return false;
+    }
+    memset(contents, 7, N_PAGES * model->page);
+    const bool written =
+        write(model->fd, contents, N_PAGES * model->page) == (ssize_t) (N_PAGES * model->page) && fsync(model->fd) == 0;
+    free(contents);
+    return written && model_map(model);
+}
+
+static void model_remove(struct model * model) {
+    model_unmap(model);
+    close(model->fd);
+    unlink(model->path);
+}
+
+/* Take the pages out of the page table and out of memory; whether the file system let go of them. */
+static bool evict(struct model * model) {
+    uint8_t resident[N_PAGES];
+    size_t  n = 0;
+    madvise(model->map, N_PAGES * model->page, MADV_DONTNEED);
+    posix_fadvise(model->fd, 0, 0, POSIX_FADV_DONTNEED);
+    mincore(model->map, N_PAGES * model->page, resident);
+    for (size_t i = 0; i < N_PAGES; i++) {
+        n += resident[i] & 1;
+    }
+    return n == 0;
+}
+
+/* Unchecked: the sanitizer's own memory would fault beside it. */
+__attribute__((noinline, no_sanitize_address, no_sanitize_thread)) static void touch(uint8_t * at, bool write) {
+    volatile uint8_t * byte = at;
+    if (write) {
+        *byte = 1;
+    } else {
+        (void) *byte;
+    }
+}
+
+static void read_page(const struct model * model, size_t i) {
+    begin_ns[i] = tt_now();
+    touch(model->map + i * model->page, false);
+    end_ns[i] = tt_now();
+}
+
+/* What the trace says. */
+struct faults {
+    struct tt_fault at[MOST];
+    size_t          n;
+};
+
+static void see(const uint8_t * payload, size_t size, void * state) {
+    struct faults * seen = state;
+    for (size_t at = 0; at + sizeof(struct tt_fault) <= size && seen->n < MOST; at += sizeof(struct tt_fault)) {
+        memcpy(&seen->at[seen->n++], payload + at, sizeof(struct tt_fault));
+    }
+}
+
+static bool read_faults(const char * folder, struct faults * seen) {
+    bool valid = true;
+    seen->n    = 0;
+    char path[1024];
+    for (int i = 0; folder_entry(folder, i, path); i++) {
+        struct file file = file_read(path);
+        if (header_of(&file).kind == TT_SEGMENT_FAULTS) {
+            const struct chunks chunks = chunks_of(&file, see, seen);
+            valid                      = valid && chunks.valid && chunks.n == chunks.n_sealed;
+        }
+        free(file.data);
+    }
+    return valid;
+}
+
+static size_t count(const struct faults * seen, uint32_t kind) {
+    size_t n = 0;
+    for (size_t i = 0; i < seen->n; i++) {
+        n += seen->at[i].kind == kind;
+    }
+    return n;
+}
+
+static struct tt_trace * open_trace(char folder[512]) {
+    char error[256];
+    folder_make(folder);
+    struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+    setenv("TENSOR_TRACE_FAULTS", "1", 1);
+    if (trace) {
+        tt_faults_start(trace);
+    }
+    unsetenv("TENSOR_TRACE_FAULTS");
+    return trace;
+}
+
+static const struct tt_compute_work work = { .compute = 41, .n_nodes = 2 };
+
+/* ---- tests ---- */
+
+static void each_read_is_one_fault_where_and_when_it_was(void) {
+    enum { STEP = 64 };
+    static struct faults seen;
+    struct model         model;
+    char                 folder[512];
+    CHECK(model_make(&model) && evict(&model));
+    struct tt_trace *  trace  = open_trace(folder);
+    struct tt_writer * writer = tt_writer_acquire(trace);
+    tt_thread_begin(writer, &work, 3, 4);
+    for (size_t i = 0; i < N_PAGES; i += STEP) {
+        read_page(&model, i);
+    }
+    tt_thread_end(writer);
+    tt_close(trace);
+    CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_MAJOR) == N_PAGES / STEP);
+    CHECK(count(&seen, TT_FAULT_MINOR) == 0 && count(&seen, TT_FAULT_OPEN) == 0 && count(&seen, TT_FAULT_LOST) == 0);
+    size_t page = 0, part = 0;
+    for (size_t i = 0; i < seen.n; i++) {
+        const struct tt_fault * fault = &seen.at[i];
+        if (fault->kind == TT_FAULT_PART) {
+            part += fault->address == 41 && fault->took_ns == 3;
+        } else if (fault->kind == TT_FAULT_MAJOR) {
+            CHECK(part == 1 && fault->os_thread == (uint32_t) gettid());
+            CHECK(fault->address == (uintptr_t) (model.map + page * model.page));
+            CHECK(fault->begin_ns >= begin_ns[page] && fault->begin_ns + fault->took_ns <= end_ns[page]);
+            CHECK(fault->took_ns > 0);
+            page += STEP;
+        }
+    }
+    model_remove(&model);
+    folder_remove(folder);
+}
+
+static void a_page_in_memory_is_a_minor_fault_and_an_evicted_one_a_major(void) {
+    static struct faults seen;
+    struct model         model;
+    char                 folder[512];
+    CHECK(model_make(&model) && evict(&model));
+    struct tt_trace *  trace  = open_trace(folder);
+    struct tt_writer * writer = tt_writer_acquire(trace);
+    tt_thread_begin(writer, &work, 0, 1);
+    read_page(&model, 100);                                      /* read from storage */
+    read_page(&model, 100);                                      /* mapped already: no fault */
+    madvise(model.map, N_PAGES * model.page, MADV_DONTNEED);
+    read_page(&model, 100);                                      /* in memory, and no longer mapped */
+    CHECK(evict(&model));
+    read_page(&model, 100);                                      /* read again */
+    tt_thread_end(writer);
+    tt_close(trace);
+    CHECK(read_faults(folder, &seen));
+    uint32_t kinds[3] = { 0 };
+    size_t   n        = 0;
+    for (size_t i = 0; i < seen.n; i++) {
+        if (seen.at[i].kind == TT_FAULT_MAJOR || seen.at[i].kind == TT_FAULT_MINOR) {
+            CHECK(n < 3 && seen.at[i].address == (uintptr_t) (model.map + 100 * model.page));
+            kinds[n++] = seen.at[i].kind;
+        }
+    }
+    CHECK(n == 3 && kinds[0] == TT_FAULT_MAJOR && kinds[1] == TT_FAULT_MINOR && kinds[2] == TT_FAULT_MAJOR);
+    model_remove(&model);
+    folder_remove(folder);
+}
+
+static void faults_of_other_memory_are_counted_together(void) {
+    enum { N = 300 };
+    static struct faults seen;
+    struct model         model;
+    char                 folder[512];
+    CHECK(model_make(&model) && evict(&model));
+    struct tt_trace *  trace  = open_trace(folder);
+    struct tt_writer * writer = tt_writer_acquire(trace);
+    uint8_t *          memory =
+        mmap(NULL, N * model.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory != MAP_FAILED && madvise(memory, N * model.page, MADV_NOHUGEPAGE) == 0);
+    tt_thread_begin(writer, &work, 0, 1);
+    const uint64_t before = tt_now();
+    for (size_t i = 0; i < N; i++) {
+        touch(memory + i * model.page, true);
+    }
+    read_page(&model, 5);
+    const uint64_t after = tt_now();
+    tt_thread_end(writer);
+    tt_close(trace);
+    munmap(memory, N * model.page);
+    CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_MAJOR) == 1 && count(&seen, TT_FAULT_MINOR) == 0);
+    uint64_t n      = 0;
+    bool     inside = false;
+    for (size_t i = 0; i < seen.n; i++) {
+        inside = seen.at[i].kind == TT_FAULT_PART ? seen.at[i].address == 41 : inside;
+        if (seen.at[i].kind == TT_FAULT_ELSEWHERE && inside) {
+            n += seen.at[i].address;
+            CHECK(seen.at[i].took_ns <= after - before);
+        }
+    }
+    CHECK(n >= N && n <= N + 20); /* and some of the stack */
+    model_remove(&model);
+    folder_remove(folder);
+}
+
+/* The kernel has room for 64 faults; all that were not recorded must be counted. */
+static void what_the_kernel_has_no_room_for_is_counted(void) {
+    static struct faults seen;
+    struct model         model;
+    char                 folder[512];
+    struct rusage        before, after;
+    CHECK(model_make(&model) && evict(&model));
+    setenv("TENSOR_TRACE_FAULT_PAGES", "1", 1);
+    struct tt_trace *  trace  = open_trace(folder);
+    struct tt_writer * writer = tt_writer_acquire(trace);
+    unsetenv("TENSOR_TRACE_FAULT_PAGES");
+    tt_thread_begin(writer, &work, 0, 1);
+    getrusage(RUSAGE_THREAD, &before);
+    for (size_t i = 0; i < N_PAGES; i += 4) {
+        read_page(&model, i);
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    tt_thread_end(writer);
+    tt_close(trace);
+    CHECK(read_faults(folder, &seen));
+    uint64_t lost = 0, elsewhere = 0;
+    for (size_t i = 0; i < seen.n; i++) {
+        lost += seen.at[i].kind == TT_FAULT_LOST ? seen.at[i].address : 0;
+        elsewhere += seen.at[i].kind == TT_FAULT_ELSEWHERE ? seen.at[i].address : 0;
+    }
+    const uint64_t recorded = count(&seen, TT_FAULT_MAJOR) + count(&seen, TT_FAULT_MINOR) + elsewhere;
+    const uint64_t happened = (uint64_t) (after.ru_majflt - before.ru_majflt + after.ru_minflt - before.ru_minflt);
+#ifndef __SANITIZE_THREAD__ /* whose own memory faults beside each access: the ring holds little else */
+    CHECK(recorded < 100 && count(&seen, TT_FAULT_MAJOR) > 50);
+#endif
+    CHECK(happened >= N_PAGES / 4 && lost > 0);
+    CHECK(2 * recorded + lost >= 2 * happened && 2 * recorded + lost <= 2 * happened + 200); /* two events a fault */
+    model_remove(&model);
+    folder_remove(folder);
+}
+
+/* A whole compute does not fit into the ring: it is emptied after ops. */
+static void a_ring_that_is_half_full_is_emptied_after_an_op(void) {
+    static struct faults                seen;
+    static const struct tt_compute_work many = { .compute = 1, .n_nodes = 256 };
+    struct model                        model;
+    char                                folder[512];
+    CHECK(model_make(&model) && evict(&model));
+    setenv("TENSOR_TRACE_FAULT_PAGES", "1", 1);
+    struct tt_trace *  trace  = open_trace(folder);
+    struct tt_writer * writer = tt_writer_acquire(trace);
+    unsetenv("TENSOR_TRACE_FAULT_PAGES");
+    tt_thread_begin(writer, &many, 0, 1);
+    for (int node = 0; node < 256; node++) {
+        tensor_trace_op_begin(writer, node);
+        for (size_t i = 0; i < 16; i++) {
+            read_page(&model, (size_t) node * 16 + i);
+        }
+        tensor_trace_op_end(writer, node);
+    }
+    tt_thread_end(writer);
+    tt_close(trace);
+    CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_LOST) == 0);
+    CHECK(count(&seen, TT_FAULT_MAJOR) + count(&seen, TT_FAULT_MINOR) == N_PAGES);
+    model_remove(&model);
+    folder_remove(folder);
+}
+
+struct other {
+    const struct model * model;
+    struct tt_trace *    trace;
+    size_t               first;
+    uint32_t             os_thread;
+};
+
+static void * read_beside(void * state) {
+    struct other *     other  = state;
+    struct tt_writer * writer = tt_writer_acquire(other->trace);
+    other->os_thread          = (uint32_t) gettid();
+    tt_thread_begin(writer, &work, (int) other->first, 2);
+    for (size_t i = other->first; i < N_PAGES; i += 2) {
+        touch(other->model->map + i * other->model->page, false);
+    }
+    tt_thread_end(writer);
+    tt_writer_release(writer);
+    return NULL;
+}
+
+static void faults_belong_to_the_thread_that_had_them(void) {
+    static struct faults seen;
+    struct model         model;
+    char                 folder[512];
+    pthread_t            threads[2];
+    CHECK(model_make(&model) && evict(&model));
+    struct tt_trace * trace     = open_trace(folder);
+    struct other      others[2] = { { &model, trace, 0, 0 }, { &model, trace, 1, 0 } };
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_create(&threads[i], NULL, read_beside, &others[i]) == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    tt_close(trace);
+    CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_LOST) == 0);
+    CHECK(count(&seen, TT_FAULT_MAJOR) + count(&seen, TT_FAULT_MINOR) == N_PAGES);
+    for (size_t i = 0; i < seen.n; i++) {
+        if (seen.at[i].kind == TT_FAULT_MAJOR || seen.at[i].kind == TT_FAULT_MINOR) {
+            const size_t page = (seen.at[i].address - (uintptr_t) model.map) / model.page;
+            CHECK(seen.at[i].os_thread == others[page % 2].os_thread);
+        }
+    }
+    model_remove(&model);
+    folder_remove(folder);
+}
+
+/* perf_event_open answers `answer` in this process from now on. */
+static bool refuse_perf_events(int answer) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned) answer & SECCOMP_RET_DATA)),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+        && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+static void find_refusal(const uint8_t * payload, size_t size, void * state) {
+    *(bool *) state |= memmem(payload, size, "faults.refused", 14) != NULL;
+}
+
+static void without_the_right_the_trace_says_so_and_goes_on(void) {
+    static const int answers[] = { EPERM, EACCES, ENOSYS };
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            char               folder[512];
+            bool               told    = false;
+            const bool         refused = refuse_perf_events(answers[i]);
+            struct tt_trace *  trace   = open_trace(folder);
+            struct tt_writer * writer  = tt_writer_acquire(trace);
+            tt_thread_begin(writer, &work, 0, 1);
+            tt_thread_end(writer);
+            tt_close(trace);
+            struct file         file   = file_of(folder, 0);
+            const struct chunks chunks = chunks_of(&file, find_refusal, &told);
+            char                path[1024];
+            const bool          third = folder_entry(folder, 2, path); /* main, one thread, and nothing else */
+            free(file.data);
+            folder_remove(folder);
+            _exit(refused && told && chunks.valid && !third ? 0 : 1);
+        }
+        int status = 0;
+        CHECK(child > 0 && waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+static bool is_allowed(void) {
+    char              folder[512];
+    struct tt_trace * trace   = open_trace(folder);
+    const bool        allowed = trace && trace->faults;
+    tt_close(trace);
+    folder_remove(folder);
+    return allowed;
+}
+
+int main(void) {
+    static const struct check checks[] = {
+        { "without_the_right_the_trace_says_so_and_goes_on", without_the_right_the_trace_says_so_and_goes_on },
+        { "each_read_is_one_fault_where_and_when_it_was", each_read_is_one_fault_where_and_when_it_was },
+        { "a_page_in_memory_is_a_minor_fault_and_an_evicted_one_a_major",
+          a_page_in_memory_is_a_minor_fault_and_an_evicted_one_a_major },
+        { "faults_of_other_memory_are_counted_together", faults_of_other_memory_are_counted_together },
+        { "what_the_kernel_has_no_room_for_is_counted", what_the_kernel_has_no_room_for_is_counted },
+        { "a_ring_that_is_half_full_is_emptied_after_an_op", a_ring_that_is_half_full_is_emptied_after_an_op },
+        { "faults_belong_to_the_thread_that_had_them", faults_belong_to_the_thread_that_had_them },
+    };
+    if (!is_allowed()) {
+        printf(
+            "page faults cannot be recorded here (kernel.perf_event_paranoid above 2, or a filter of system calls)\n");
+        return run_checks(checks, 1);
+    }
+    return RUN_CHECKS(checks);
+}

@@ -1,0 +1,149 @@
+"""Waiting for the disk, against sums over single spans and faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.builders import scaled_case, with_faults
+from tracegen import tables as contract
+from tracegen.analysis import disk_waits, heatmap
+from tracegen.analysis.passes import measured
+
+Tables = dict[str, pd.DataFrame]
+
+
+CASE = with_faults(scaled_case(3, 2, moe=True, threads=3))
+
+
+def split_by_hand(tables: Tables) -> dict[int, dict[str, float]]:
+    """Each op by itself: what each thread would have waited if no thread had had a fault in it."""
+    found: dict[int, dict[str, float]] = {}
+    spans = tables["spans"].to_dict("records")
+    for passed in measured(tables).to_dict("records"):
+        of_pass = [s for s in spans if s["pass_id"] == passed["pass_id"]]
+        threads = {s["thread"] for s in of_pass}
+        sums = dict.fromkeys(disk_waits.PARTS, 0.0)
+        for node in {s["node"] for s in of_pass}:
+            op: list[dict[Any, Any]] = [s for s in of_pass if s["node"] == node]
+            ends = {s["thread"]: s["begin_ns"] + s["work_ns"] + s["barrier_ns"] for s in op}
+            without = {s["thread"]: ends[s["thread"]] - s["fault_ns"] for s in op}
+            for s in op:
+                waited = max(ends.values()) - ends[s["thread"]]
+                would_have = max(without.values()) - without[s["thread"]]
+                behind = min(max(waited - would_have, 0), s["wait_ns"]) if len(op) > 1 else 0
+                sums["computing_ns"] += s["work_ns"] - s["fault_ns"]
+                sums["disk_ns"] += s["fault_ns"]
+                sums["behind_ns"] += behind
+                sums["barrier_ns"] += s["barrier_ns"] + (s["wait_ns"] - behind if len(op) > 1 else 0)
+        made = {part: value / len(threads) for part, value in sums.items()}
+        made["outside_ns"] = passed["end_ns"] - passed["begin_ns"] - sum(made.values())
+        found[passed["pass_id"]] = made
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_parts_of_a_pass_equal_those_of_its_single_spans(threads: int) -> None:
+    tables = with_faults(scaled_case(3, 2, moe=True, threads=threads), seed=threads)
+    expected = split_by_hand(tables)
+    made = disk_waits.pass_split(tables)
+    assert list(made["pass_id"]) == list(expected)
+    for row in made.to_dict("records"):
+        for part in disk_waits.PARTS:
+            assert row[part] == pytest.approx(expected[row["pass_id"]][part], abs=1e-6), part
+        assert sum(row[part] for part in disk_waits.PARTS) == pytest.approx(row["duration_ns"])
+        in_pass = tables["faults"][tables["faults"]["pass_id"] == row["pass_id"]]
+        assert row["n_faults"] == len(in_pass) and row["waited_ns"] == in_pass["duration_ns"].sum()
+
+
+def one_op(spans: list[tuple[int, int, int]]) -> dict[str, float]:
+    """The parts of a pass of one op, 100 ns long: for each thread its work, the faults in it, and the wait after it."""
+    tables = scaled_case(1, 1, moe=False, threads=1)
+    passed = tables["passes"][tables["passes"]["kind"] == "generate"].assign(begin_ns=0, end_ns=100)
+    rows = [
+        dict(
+            pass_id=passed["pass_id"].iloc[0], node=0, thread=i, begin_ns=0, work_ns=work, barrier_ns=0, wait_ns=wait,
+            fault_ns=fault,
+        )
+        for i, (work, fault, wait) in enumerate(spans)
+    ]  # fmt: skip
+    made = disk_waits.pass_split({**tables, "passes": passed, "spans": contract.frame("spans", rows)})
+    return {str(part): float(made[part].iloc[0]) for part in disk_waits.PARTS}
+
+
+def test_a_thread_waits_behind_one_that_waits_for_the_disk() -> None:
+    parts = one_op([(80, 60, 0), (20, 0, 60)])
+    assert parts == {"computing_ns": 20, "disk_ns": 30, "behind_ns": 30, "barrier_ns": 0, "outside_ns": 20}
+
+
+def test_a_thread_with_less_work_waits_for_the_other_all_the_same() -> None:
+    parts = one_op([(80, 10, 0), (20, 0, 60)])
+    assert parts == {"computing_ns": 45, "disk_ns": 5, "behind_ns": 5, "barrier_ns": 25, "outside_ns": 20}
+
+
+def test_threads_that_wait_for_the_disk_equally_long_do_not_wait_behind_each_other() -> None:
+    parts = one_op([(80, 40, 0), (80, 40, 0)])
+    assert parts == {"computing_ns": 40, "disk_ns": 40, "behind_ns": 0, "barrier_ns": 0, "outside_ns": 20}
+
+
+def test_faults_of_a_tensor_are_summed() -> None:
+    faults, tensors = CASE["faults"].to_dict("records"), CASE["tensors"].to_dict("records")
+    inside = set(measured(CASE)["pass_id"])
+    expected: dict[int, list[int]] = {}
+    pages: dict[int, set[int]] = {}
+    for fault in faults:
+        if fault["pass_id"] not in inside:
+            continue
+        (tensor,) = [
+            t["tensor"]
+            for t in tensors
+            if t["file"] == fault["file"] and t["offset"] <= fault["offset"] < t["offset"] + t["size_bytes"]
+        ]
+        sums = expected.setdefault(tensor, [0, 0, 0])
+        sums[0] += 1
+        sums[1] += fault["kind"] == "major"
+        sums[2] += fault["duration_ns"]
+        pages.setdefault(tensor, set()).add(fault["offset"] // 4096)
+    made = disk_waits.by_tensor(CASE)
+    assert len(made) == len(expected) > 5
+    assert made["waited_ns"].is_monotonic_decreasing
+    assert made["share"].sum() == pytest.approx(1)
+    for row in made.to_dict("records"):
+        assert [row["n_faults"], row["n_major"], row["waited_ns"]] == expected[row["tensor"]]
+        assert row["n_pages"] == len(pages[row["tensor"]])
+
+
+def test_a_run_without_recorded_faults_has_no_split() -> None:
+    tables = scaled_case(2, 1)
+    assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE)
+    assert disk_waits.pass_split(tables).empty
+    assert disk_waits.by_tensor(tables).empty
+
+
+def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
+    rows = heatmap.display_rows(CASE)
+    made, longest = disk_waits.cells(CASE, rows, n_bins=50, n_steps=8)
+    axis = CASE["files"].set_index("file")["axis_begin"]
+    total = int((CASE["files"]["axis_begin"] + CASE["files"]["size_bytes"]).max())
+    width = -(-total // 50)
+    row_of = dict(zip(rows["pass_id"], rows["row"], strict=True))
+    expected: dict[tuple[int, int], float] = {}
+    for fault in CASE["faults"].to_dict("records"):
+        if fault["pass_id"] in set(measured(CASE)["pass_id"]):
+            key = row_of[fault["pass_id"]], (axis[fault["file"]] + fault["offset"]) // width * width
+            expected[key] = expected.get(key, 0) + fault["duration_ns"]
+    found = {(r["row"], r["begin"]): r for r in made.to_dict("records")}
+    assert found.keys() == expected.keys() and longest == max(expected.values())
+    for key, waited in expected.items():
+        assert found[key]["waited_ns"] == waited
+        step = found[key]["step"]
+        assert waited <= longest / 4 ** (7 - step) * (1 + 1e-6)
+        assert step == 0 or waited > longest / 4 ** (8 - step) * (1 - 1e-6)
+
+
+def test_a_run_without_faults_has_no_cells() -> None:
+    tables = scaled_case(2, 1)
+    made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
+    assert made.empty and longest == 0

@@ -1,0 +1,55 @@
+"""Page faults for the tables of a run that recorded none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.analysis.accesses import ranges
+
+Tables = dict[str, pd.DataFrame]
+
+OTHERS = ("other_faults", "other_fault_ns", "lost_faults")
+
+
+def with_faults(tables: Tables, seed: int = 1) -> Tables:
+    """The tables with page faults at random in most spans of operations that read the mapped file.
+
+    They are on bytes that the operation touches, and together never longer than the work. The process counts them, and
+    two more in each pass that no recording thread had.
+    """
+    random = np.random.default_rng(seed)
+    spans = tables["spans"]
+    touched = ranges(tables)
+    touched = touched[(touched["memory"] == "disk").to_numpy(bool)]
+    of_op = {key: rows.to_dict("records") for key, rows in touched.groupby(["pass_id", "node"])}
+    rows: list[dict[str, object]] = []
+    fault_ns = []
+    for span in spans.to_dict("records"):
+        left, total = int(span["work_ns"]), 0
+        places = of_op.get((span["pass_id"], span["node"]), [])
+        for _ in range(int(random.integers(0, 4)) if places else 0):
+            took = int(random.integers(0, left // 2 + 1))
+            place = places[int(random.integers(len(places)))]
+            kind = str(random.choice(["minor", "major"]))
+            rows.append(
+                dict(
+                    pass_id=span["pass_id"], node=span["node"], thread=span["thread"], file=place["file"],
+                    offset=int(random.integers(int(place["begin"]), int(place["end"]))),
+                    kind=kind, begin_ns=span["begin_ns"], duration_ns=took,
+                )
+            )  # fmt: skip
+            left, total = left - took, total + took
+        fault_ns.append(total)
+    rows.sort(key=lambda row: int(str(row["begin_ns"])))
+    faults = contract.frame("faults", [row | {"fault": i} for i, row in enumerate(rows)])
+    passes = tables["passes"]
+    n_faults = faults.groupby("pass_id").size().reindex(passes["pass_id"], fill_value=0).to_numpy("int64")
+    passes = passes.assign(
+        minor_faults=pd.array(n_faults + 2, dtype="Int64"),
+        major_faults=pd.array(np.zeros(len(passes), np.int64), dtype="Int64"),
+        **{name: pd.array(np.zeros(len(passes), np.int64), dtype="Int64") for name in OTHERS},
+    )
+    spans = spans.assign(fault_ns=pd.array(fault_ns, dtype="Int64"))
+    return {**tables, "passes": passes, "spans": spans, "faults": faults}

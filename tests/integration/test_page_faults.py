@@ -1,0 +1,120 @@
+"""Page faults of real runs: against pages that became resident, the kernel's counters, and what operations touch."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracegen.analysis import disk_waits
+from tracegen.capture.llama_cpp import TARGET, Build
+from tracegen.capture.plan import command_for
+from tracegen.demo.models import write_demo_model
+from tracegen.model import Check, Experiment, Run
+from tracegen.notebook.loaded import LoadedRun, load_run
+from tracegen.progress import Progress
+from tracegen.runs.measure import measure
+from tracegen.runs.observe import Observation, observe
+
+pytestmark = pytest.mark.llama
+
+PAGE = 4096
+WINDOW = 2 << 20  # bytes: read-ahead on both sides of a fault, at most
+
+
+def checks_of_faults(run: Run) -> dict[str, Check]:
+    return {check.key: check for check in run.checks if check.key.startswith("faults_")}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_demo_model("moe", tmp_path_factory.mktemp("models") / "moe.gguf")[0]
+
+
+@pytest.fixture(scope="module")
+def cold(hooked: Build, model: Path, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+    """A run whose operations read the file themselves, from a cold page cache."""
+    experiment = Experiment(
+        "cold", "What is read?", str(model), "The memory page", 6, warmup=False, repack=False, prefault=False,
+        page_cache="cold", residency=True,
+    )  # fmt: skip
+    run = measure(experiment, tmp_path_factory.mktemp("cold"), Progress(), str(hooked.programs))
+    _skip_where_refused(run)
+    assert run.folder is not None
+    return load_run(run.folder)
+
+
+def _skip_where_refused(run: Run) -> None:
+    """Skip where the kernel or a container does not let this user record page faults."""
+    if refused := run.facts["trace"]["faults_refused"]:
+        pytest.skip(f"page faults cannot be recorded here: {refused}")
+
+
+def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
+    """The pages of the file that were in memory after a pass."""
+    rows = loaded.residency[loaded.residency["pass_id"] == pass_id]
+    return {
+        page for first, n in zip(rows["first_page"], rows["n_pages"], strict=True) for page in range(first, first + n)
+    }
+
+
+def test_faults_were_recorded_without_loss_and_agree(cold: LoadedRun) -> None:
+    states = {key: check.state for key, check in checks_of_faults(cold.run).items()}
+    assert states == {"faults_recorded": "passed", "faults_agree": "passed", "faults_placed": "passed"}
+    assert cold.run.has_faults and len(cold.faults) > 100
+    assert (cold.faults["kind"] == "major").any()
+
+
+def test_pages_that_faulted_are_resident_and_pages_that_became_resident_lie_about_a_fault(cold: LoadedRun) -> None:
+    passes = list(cold.passes["pass_id"])
+    unexplained = n_new = 0
+    for before, now in itertools.pairwise(passes):
+        faults = cold.faults[cold.faults["pass_id"] == now]
+        pages = set((faults["offset"] // PAGE).astype(int))
+        after = resident(cold, now)
+        assert pages <= after  # nothing evicts pages here: the model is small
+        new = np.array(sorted(after - resident(cold, before)), np.int64) * PAGE
+        n_new += len(new)
+        if not len(new):
+            continue
+        places = np.sort(faults["offset"].to_numpy("int64"))
+        assert len(places), "pages became resident without a fault"
+        at = np.searchsorted(places, new)
+        nearest = np.minimum(
+            np.abs(new - places[np.maximum(at - 1, 0)]), np.abs(new - places[np.minimum(at, len(places) - 1)])
+        )
+        unexplained += int((nearest > WINDOW).sum())
+    assert n_new > 1000
+    assert unexplained <= 0.01 * n_new
+
+
+def test_the_time_of_each_pass_is_split_without_rest(cold: LoadedRun) -> None:
+    split = disk_waits.pass_split(cold.tables)
+    assert len(split) == 6 and (split["disk_ns"] > 0).any()
+    for row in split.to_dict("records"):
+        assert sum(row[part] for part in disk_waits.PARTS) == pytest.approx(row["duration_ns"], rel=1e-9)
+        assert row["outside_ns"] >= 0
+    spans = cold.spans
+    assert (spans["fault_ns"] <= spans["work_ns"]).all()
+
+
+def test_a_run_that_prefaults_records_none_unless_asked(hooked: Build, model: Path, tmp_path: Path) -> None:
+    experiment = Experiment("warm", "What is read?", str(model), "The memory page", 2, warmup=False)
+    run = measure(experiment, tmp_path, Progress(), str(hooked.programs))
+    assert not run.has_faults and run.facts["settings"]["faults"] is False
+    assert not checks_of_faults(run)
+    assert run.folder is not None and load_run(run.folder).faults.empty
+
+
+def test_an_attached_program_records_them_too(plain: Build, model: Path, tmp_path: Path) -> None:
+    experiment = Experiment("x", "?", str(model), "The memory page", 4, warmup=False, repack=False)
+    command = command_for(experiment, plain.programs / TARGET, model)
+    observation = Observation("attached", command, "Is it seen?", attach=True, faults=True)
+    run = observe(observation, tmp_path / "attached", Progress())
+    _skip_where_refused(run)
+    assert run.folder is not None and run.has_faults
+    loaded = load_run(run.folder)
+    assert loaded.passes["other_faults"].sum() > 0  # llama.cpp itself maps every page of the file at load
+    assert {check.state for check in checks_of_faults(run).values()} == {"passed"}

@@ -1,0 +1,100 @@
+"""The checks of page faults: each test breaks one thing in a run that passes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import scaled_case, with_faults
+from tracegen.analysis.passes import measured
+from tracegen.checks import disk
+from tracegen.checks.evidence import Evidence
+from tracegen.model import Check
+
+Tables = dict[str, pd.DataFrame]
+
+TRACE = {"faults_recorded": True, "faults_refused": None, "faults_lost": 0, "threads_without_faults": 0}
+CASE = with_faults(scaled_case(3, 2, moe=True, threads=2))
+CHECKS = (disk.recorded, disk.agree, disk.placed)
+
+
+def evidence(tables: Tables = CASE, **trace: Any) -> Evidence:
+    return Evidence(tables, TRACE | trace, {})
+
+
+def in_first_measured(tables: Tables, **changes: int) -> Tables:
+    """The tables with columns of the first measured pass changed."""
+    passes = tables["passes"].copy()
+    row = passes["pass_id"] == measured(tables)["pass_id"].iloc[0]
+    for name, value in changes.items():
+        passes.loc[row, name] = value
+    return {**tables, "passes": passes}
+
+
+def test_a_run_with_all_its_faults_passes() -> None:
+    made = [each(evidence()) for each in CHECKS]
+    assert [check.state for check in made] == ["passed"] * 3, made
+    assert made[2].found.startswith(
+        f"{len(CASE['faults']) - outside_statistics():,} in operations".replace(",", "\u2009")
+    )
+
+
+def outside_statistics() -> int:
+    """Faults of load and warm-up."""
+    return int((~CASE["faults"]["pass_id"].isin(measured(CASE)["pass_id"])).sum())
+
+
+@pytest.mark.parametrize("each", CHECKS)
+def test_a_run_that_recorded_none_is_not_checked(each: Any) -> None:
+    check: Check = each(Evidence(scaled_case(1, 1), TRACE | {"faults_recorded": False}, {}))
+    assert check.state == "not checked" and "not recorded" in check.found
+
+
+def test_a_kernel_that_refuses_is_a_warning_that_says_what_to_set() -> None:
+    refused = {"faults_recorded": False, "faults_refused": "Permission denied"}
+    check = disk.recorded(Evidence(scaled_case(1, 1), TRACE | refused, {}))
+    assert check.state == "warning"
+    assert "Permission denied" in check.detail and "kernel.perf_event_paranoid" in check.detail
+
+
+def test_a_lost_event_in_a_pass_fails() -> None:
+    lost = in_first_measured(CASE, lost_faults=3)
+    check = disk.recorded(evidence(lost, faults_lost=3))
+    assert check.state == "failed" and check.found.startswith("3 events lost in passes")
+
+
+def test_events_lost_outside_measured_passes_are_told() -> None:
+    check = disk.recorded(evidence(faults_lost=17))
+    assert check.state == "passed" and "17 events were lost outside passes" in check.detail
+
+
+def test_a_thread_that_could_not_be_watched_fails() -> None:
+    assert disk.recorded(evidence(threads_without_faults=1)).state == "failed"
+
+
+def test_faults_of_threads_that_do_not_compute_are_a_warning() -> None:
+    more = int(in_first_measured(CASE)["passes"]["minor_faults"].max()) + 10_000
+    check = disk.agree(evidence(in_first_measured(CASE, minor_faults=more)))
+    assert check.state == "warning" and "threads that do not compute" in check.detail
+
+
+def test_more_faults_than_the_kernel_counts_fail() -> None:
+    check = disk.agree(evidence(in_first_measured(CASE, minor_faults=0, other_faults=10_000)))
+    assert check.state == "failed"
+
+
+def test_faults_longer_than_the_work_fail() -> None:
+    spans = CASE["spans"].copy()
+    row = spans["fault_ns"].idxmax()
+    spans.loc[row, "fault_ns"] = spans.loc[row, "work_ns"] + 1
+    check = disk.placed(evidence({**CASE, "spans": spans}))
+    assert check.state == "failed" and "1 span with longer faults" in check.found
+
+
+def test_faults_on_bytes_that_their_operation_does_not_touch_fail() -> None:
+    faults = CASE["faults"].copy()
+    faults["offset"] = pd.array(np.zeros(len(faults), np.int64), dtype="Int64")  # the header of the file
+    assert disk.placed(evidence({**CASE, "faults": faults})).state == "failed"
