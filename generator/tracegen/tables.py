@@ -466,6 +466,62 @@ RESIDENCY = Table(
     ),
 )
 
+DEVICE = Table(
+    "device",
+    "What a storage device that holds model files did during a load or a pass, as the kernel counts it: the whole "
+    "device (or partition, where its name says so), with what other programs asked of it.",
+    ("pass_id", "device"),
+    (
+        _c("pass_id", "int32", "the pass or load"),
+        _c("device", "string", "the kernel's name of the device, as in /sys/dev/block"),
+        _c("n_reads", "int64", "reads that were completed", "requests"),
+        _c("read_bytes", "int64", "bytes of these reads", "bytes"),
+        _c(
+            "read_ns",
+            "int64",
+            "time of these reads from request to completion, sum over requests; the kernel counts whole milliseconds",
+            "ns",
+        ),
+        _c("n_writes", "int64", "writes that were completed", "requests"),
+        _c("written_bytes", "int64", "bytes of these writes", "bytes"),
+        _c(
+            "busy_ns",
+            "int64",
+            "time with at least one request under way; the kernel counts it in its clock ticks (1 to 10 ms)",
+            "ns",
+        ),
+        _c("in_flight", "int64", "requests under way at the end", "requests"),
+        _c("counted_ns", "int64", "time over which it was counted: from just before the pass to just after it", "ns"),
+    ),
+    added=2,
+)
+
+CACHE = Table(
+    "cache",
+    "How much of a model file was in the kernel's page cache when a load or a pass had ended, mapped or not. "
+    "Pages of memory: host.page_bytes of the run, usually 4,096 bytes.",
+    ("pass_id", "file"),
+    (
+        _c("pass_id", "int32", "the pass or load"),
+        _c("file", "int32", "the file"),
+        _c("cached_pages", "int64", "pages in memory, or on their way there", "pages"),
+        _c("dirty_pages", "int64", "of these, pages that differ from storage", "pages"),
+        _c(
+            "evicted_pages",
+            "int64",
+            "pages that the kernel dropped for want of memory, as far as it remembers them",
+            "pages",
+        ),
+        _c(
+            "recently_evicted_pages",
+            "int64",
+            "of these, pages dropped so recently that the kernel would count reading them again as lack of memory",
+            "pages",
+        ),
+    ),
+    added=2,
+)
+
 TABLES: tuple[Table, ...] = (
     FILES,
     CONTEXTS,
@@ -485,6 +541,8 @@ TABLES: tuple[Table, ...] = (
     BUFFERS,
     RESIDENCY,
     FAULTS,
+    DEVICE,
+    CACHE,
 )
 BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
 

@@ -5,17 +5,17 @@ static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows
 static struct tt_mapped all[TT_MOST_MAPPED];
 static size_t           n;
 
-static bool add(uintptr_t address, size_t size, bool residency) {
+static bool add(uintptr_t address, size_t size, bool residency, uint32_t file) {
     if (size == 0 || n == TT_MOST_MAPPED) {
         return size == 0;
     }
-    all[n++] = (struct tt_mapped) { .address = address, .size = size, .residency = residency };
+    all[n++] = (struct tt_mapped) { .address = address, .size = size, .residency = residency, .file = file };
     return true;
 }
 
-bool tt_mapped_add(const void * address, size_t size, bool residency) {
+bool tt_mapped_add(const void * address, size_t size, bool residency, uint32_t file) {
     pthread_mutex_lock(&lock);
-    const bool added = add((uintptr_t) address, size, residency);
+    const bool added = add((uintptr_t) address, size, residency, file);
     pthread_mutex_unlock(&lock);
     return added;
 }
@@ -29,8 +29,8 @@ bool tt_mapped_cut(const void * address, size_t size) {
         const uintptr_t        old_end = old.address + old.size;
         if (begin < old_end && old.address < end) {
             all[i] = all[--n];
-            whole  = add(old.address, begin > old.address ? begin - old.address : 0, old.residency) && whole;
-            whole  = add(end, end < old_end ? old_end - end : 0, old.residency) && whole;
+            whole  = add(old.address, begin > old.address ? begin - old.address : 0, old.residency, old.file) && whole;
+            whole  = add(end, end < old_end ? old_end - end : 0, old.residency, old.file) && whole;
         }
     }
     pthread_mutex_unlock(&lock);

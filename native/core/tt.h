@@ -124,13 +124,40 @@ struct tt_mapped {
     uintptr_t address;
     size_t    size;
     bool      residency; /* its pages in memory are recorded */
+    uint32_t  file; /* its number in storage.c; 0: none */
     uint64_t  last_hash; /* hash of its pages in memory when they were last written; 0: never */
 };
 enum { TT_MOST_MAPPED = 256 };
-bool   tt_mapped_add(const void * address, size_t size, bool residency); /* false: there are too many */
+bool   tt_mapped_add(const void * address, size_t size, bool residency, uint32_t file); /* false: there are too many */
 bool   tt_mapped_cut(const void * address, size_t size);
 size_t tt_mapped_copy(struct tt_mapped copy[TT_MOST_MAPPED]);
 bool   tt_mapped_remember(const struct tt_mapped * mapped, uint64_t last_hash); /* false: it is no longer mapped so */
+
+/* storage.c: the devices that hold the model files, and how much of the files is in the kernel's cache */
+struct stat;
+struct tt_model_file {
+    const void *        address; /* where it is mapped */
+    size_t              size;
+    int                 fd;
+    const struct stat * status;
+    uint32_t            path; /* string */
+    bool                residency, cache; /* whether to record: which of its pages are in memory, and how many */
+};
+bool tt_storage_map(struct tt_trace * trace, const struct tt_model_file * file); /* false: too many are mapped */
+bool tt_storage_unmap(const void * address, size_t size); /* false: too many are mapped */
+enum { TT_MOST_DEVICES = 8 };
+struct tt_devices { /* what the devices had counted just before a load or pass; zero before the first */
+    struct tt_device_begin {
+        struct tt_device_counts counts;
+        uint64_t                ns; /* when they were read */
+    } *      of; /* TT_MOST_DEVICES of them; NULL: no device was read yet */
+    uint32_t known; /* bit i: of[i] is set */
+};
+void tt_devices_begin(struct tt_trace * trace, struct tt_devices * begin); /* the devices of the mapped files */
+void tt_devices_begin_load(struct tt_trace * trace, const char * path, struct tt_devices * begin); /* and of `path` */
+/* Write what the devices did since `begin`: for this pass, or for the load where `pass` is TT_NONE. */
+void tt_devices_end(struct tt_trace * trace, const struct tt_devices * begin, uint32_t pass, uint32_t load);
+void tt_cache_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
 
 /* residency.c: which pages of the mapped files are in memory */
 void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
@@ -233,6 +260,7 @@ struct tt_trace {
     bool               full; /* a record of the main segment was dropped */
     bool               sealed;
     bool               faults; /* page faults are recorded */
+    atomic_bool        device_refused, cache_refused; /* the trace says why a device or the cache is not recorded */
     const char *       clock; /* why events are timed by this clock, as tt_clock_choose says */
     uint32_t           n_segments;
     struct tt_writer * writers; /* all writers of this run, owned or not */

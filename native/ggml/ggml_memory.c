@@ -18,12 +18,15 @@ static struct live_buffer * buffers;
 static size_t               n_buffers, buffers_size;
 static uint32_t             next_buffer, next_load;
 
+static __thread struct tt_devices devices_begin; /* before the load that this thread has begun */
+
 /* ---- loads ---- */
 
 void tensor_trace_load_begin(const char * path) {
     pthread_mutex_lock(&lock);
     const uint32_t load = next_load++;
     pthread_mutex_unlock(&lock);
+    tt_devices_begin_load(tt_process, path, &devices_begin);
     const struct tt_load record = { .usage = tt_usage_now(), .load = load, .path = tt_string(tt_process, path) };
     if (tt_process->faults) {
         (void) tt_my_writer(); /* from now on the page faults of this thread are recorded */
@@ -49,10 +52,12 @@ void tensor_trace_load_end(void) {
     const uint64_t       time   = tt_now();
     const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
     tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
+    tt_devices_end(tt_process, &devices_begin, TT_NONE, record.load);
     collect_faults();
     if (tt_watch_pages) {
         tt_residency_write(tt_process, TT_NONE, record.load);
     }
+    tt_cache_write(tt_process, TT_NONE, record.load);
 }
 
 /* mincore tells which pages of a file are in memory only to those who may write it; for others it reports all pages. */
@@ -88,7 +93,16 @@ void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
         .path       = tt_string(tt_process, path),
     };
     tt_record(tt_process, TT_FILE_MAP, &record, sizeof record, tt_now());
-    if (!tt_mapped_add(address, size, tt_watch_pages && tells_residency(path, &status))) {
+    const struct tt_model_file file = {
+        .address   = address,
+        .size      = size,
+        .fd        = fd,
+        .status    = &status,
+        .path      = record.path,
+        .residency = tt_watch_pages && tells_residency(path, &status),
+        .cache     = tt_watch_pages || tt_process->faults,
+    };
+    if (!tt_storage_map(tt_process, &file)) {
         tt_segment_drop(&tt_process->main, 1, 0);
     }
 }
@@ -97,7 +111,7 @@ void tensor_trace_file_unmapped(const void * address, size_t size) {
     const struct tt_file_map record = { .address = (uintptr_t) address, .size_bytes = size };
     tt_record(tt_process, TT_FILE_UNMAP, &record, sizeof record, tt_now());
     collect_faults(); /* while the mapping is known */
-    if (!tt_mapped_cut(address, size)) {
+    if (!tt_storage_unmap(address, size)) {
         tt_segment_drop(&tt_process->main, 1, 0);
     }
 }

@@ -31,6 +31,7 @@ static __thread struct { /* the pass that this thread evaluates */
 } current;
 static __thread struct tt_writer *       my_writer;
 static __thread struct tt_schedule_begin schedule_begin;
+static __thread struct tt_devices        devices_begin;
 __thread uint64_t                        tt_hook_ticks;
 
 /* ---- contexts and calls ---- */
@@ -162,6 +163,7 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
         (void) tt_writer_prepare(writer, (uint32_t) ubatch->graph->n_nodes,
                                  plan.index_bytes); /* if it fails, the ops are dropped and counted */
     }
+    tt_devices_begin(tt_process, &devices_begin);
     (void) tt_schedule_begin(tt_process, &schedule_begin);
     struct tt_pass pass = {
         .pass      = current.pass,
@@ -210,12 +212,14 @@ static void write_pass_end(int status, const struct tt_moment * ended, const str
         .usage     = tt_usage_now(),
     };
     current.open = false;
+    tt_devices_end(tt_process, &devices_begin, pass.pass, TT_NONE);
     tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(tt_process, &moment);
     tt_record(tt_process, TT_SCHEDULE, schedule, sizeof *schedule, moment.ns);
     if (tt_watch_pages) {
         tt_residency_write(tt_process, pass.pass, TT_NONE);
     }
+    tt_cache_write(tt_process, pass.pass, TT_NONE);
 }
 
 void tensor_trace_pass_end(int status) {

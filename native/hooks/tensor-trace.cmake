@@ -16,6 +16,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/residency.c
         ${TENSOR_TRACE_SOURCE}/schedule.c
         ${TENSOR_TRACE_SOURCE}/segment.c
+        ${TENSOR_TRACE_SOURCE}/storage.c
         ${TENSOR_TRACE_SOURCE}/trace.c
         ${TENSOR_TRACE_SOURCE}/writer.c
         ${TENSOR_TRACE_SOURCE}/ggml_graphs.c

@@ -127,6 +127,8 @@ enum tt_type {
     TT_COPY  = 25, /* struct tt_copy; when it has ended */
     TT_HOOKS = 26, /* struct tt_hooks: what tracing a pass cost beside its ops; after its end */
     TT_SCHEDULE = 27, /* struct tt_schedule: how the threads of a pass got processors; after its end */
+    TT_DEVICE   = 28, /* struct tt_device: what a device that holds model files did; after the end of a load or pass */
+    TT_CACHE = 29, /* struct tt_cache: pages of a model file in the kernel's cache; after the end of a load or pass */
 };
 
 struct tt_record {
@@ -284,6 +286,34 @@ struct tt_residency { /* the pages of a mapping that are in memory when a load o
     uint32_t n_runs; /* TT_NONE: unchanged since the last record of this address and size */
 };
 
+struct tt_device_counts { /* /sys/dev/block/MAJOR:MINOR/stat: since the system was started, of all programs */
+    uint64_t n_reads; /* completed */
+    uint64_t read_sectors; /* of 512 bytes */
+    uint64_t read_ms; /* sum over completed reads; modulo 2^32, as busy_ms */
+    uint64_t n_writes; /* completed */
+    uint64_t written_sectors;
+    uint64_t in_flight; /* requests at this moment */
+    uint64_t busy_ms; /* time with at least one request in flight */
+};
+
+struct tt_device { /* counted from begin_ns, just before the load or pass, until the record's time, just after it */
+    struct tt_device_counts begin, end;
+    uint64_t                begin_ns;
+    uint32_t                device; /* string: its name in /sys, of a partition the partition's */
+    uint32_t                pass; /* or TT_NONE ... */
+    uint32_t                load; /* ... and then the load that ended */
+    uint32_t                reserved;
+};
+
+struct tt_cache { /* what cachestat(2) says of a mapped file when a load or pass had ended, in pages */
+    uint64_t cached, dirty, writeback; /* in memory or being read; of them changed; of them being written */
+    uint64_t evicted, recently_evicted; /* no longer in memory; of them so recently that more memory would hold them */
+    uint32_t path; /* string: the file, as in its TT_FILE_MAP */
+    uint32_t pass; /* or TT_NONE ... */
+    uint32_t load; /* ... and then the load that ended */
+    uint32_t page_bytes;
+};
+
 struct tt_end {
     uint64_t wall_ns; /* CLOCK_REALTIME at time_ns of the record */
     uint64_t n_passes;
@@ -409,6 +439,9 @@ TT_ASSERT_SIZE(tt_copy, 40);
 TT_ASSERT_SIZE(tt_hooks, 16);
 TT_ASSERT_SIZE(tt_schedule, 40);
 TT_ASSERT_SIZE(tt_residency, 32);
+TT_ASSERT_SIZE(tt_device_counts, 56);
+TT_ASSERT_SIZE(tt_device, 136);
+TT_ASSERT_SIZE(tt_cache, 56);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);
 TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);

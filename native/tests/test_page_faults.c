@@ -29,7 +29,7 @@ static bool model_map(struct model * model) {
     void * map = mmap(NULL, N_PAGES * model->page, PROT_READ, MAP_SHARED, model->fd, 0);
     model->map = map;
     return map != MAP_FAILED && madvise(map, N_PAGES * model->page, MADV_RANDOM) == 0
-        && tt_mapped_add(map, N_PAGES * model->page, false);
+        && tt_mapped_add(map, N_PAGES * model->page, false, 0);
 }
 
 static void model_unmap(struct model * model) {

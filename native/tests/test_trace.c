@@ -398,7 +398,7 @@ static void pages_in_memory_are_written_if_they_changed(void) {
     folder_make(folder);
     struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
     uint8_t *         map   = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(trace && map != MAP_FAILED && tt_mapped_add(map, 16 * page, true));
+    CHECK(trace && map != MAP_FAILED && tt_mapped_add(map, 16 * page, true, 0));
     memset(map + 2 * page, 1, 3 * page);
     tt_residency_write(trace, TT_NONE, 0);
     tt_residency_write(trace, 0, TT_NONE);

@@ -93,6 +93,31 @@ static uint32_t write_placement(struct tt_trace * trace, uint32_t graph) {
     return tt_placement(trace, graph, places, N_NODES + N_LEAFS).number;
 }
 
+/* As if the device had read 1,000 sectors in each load or pass, and had dropped ten pages of the file since the first. */
+static void write_storage(struct tt_trace * trace, uint32_t pass, uint32_t load, uint64_t i) {
+    const struct tt_device device = {
+        .begin    = { 10 + i, 1000 * i, 500 * i, 7, 80, 1, UINT32_MAX - 1 },
+        .end      = { 20 + i, 1000 * i + 1000, 500 * i + 30, 8, 88, 2, 3 }, /* busy_ms wraps round */
+        .begin_ns = tt_now(),
+        .device   = tt_string(trace, "vdz"),
+        .pass     = pass,
+        .load     = load,
+    };
+    const struct tt_cache cache = {
+        .cached           = 60 - 10 * i,
+        .dirty            = 1,
+        .writeback        = 1,
+        .evicted          = 10 * i,
+        .recently_evicted = 3 * i,
+        .path             = tt_string(trace, "/models/small.gguf"),
+        .pass             = pass,
+        .load             = load,
+        .page_bytes       = 4096,
+    };
+    tt_record(trace, TT_DEVICE, &device, sizeof device, tt_now());
+    tt_record(trace, TT_CACHE, &cache, sizeof cache, tt_now());
+}
+
 static void write_model(struct tt_trace * trace) {
     const struct tt_usage    usage = { 100, 2, 30, 4, 512 };
     const uint32_t           path  = tt_string(trace, "/models/small.gguf");
@@ -137,6 +162,7 @@ static void write_model(struct tt_trace * trace) {
         .runs = { { 0, 2 }, { 10, 1 } },
     };
     tt_record(trace, TT_RESIDENCY, &pages, sizeof pages, tt_now());
+    write_storage(trace, TT_NONE, 0, 0);
     const struct tt_context context = {
         .n_ctx     = 64,
         .n_batch   = 64,
@@ -286,6 +312,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
         .address = base + 4096, .size_bytes = (1 << 18) - 4096, .pass = number, .page_bytes = 4096, .n_runs = TT_NONE,
     };
     tt_record(trace, TT_RESIDENCY, &pages, sizeof pages, tt_now());
+    write_storage(trace, number, TT_NONE, number + 1);
     if (!(flags & TT_PASS_WARMUP)) {
         const uint32_t sampled[2] = { TT_NONE, 7 + number };
         tt_record(trace, TT_LOGITS, call, sizeof call, tt_now());

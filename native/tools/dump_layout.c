@@ -73,6 +73,17 @@ void print_layout(void) {
     STRUCT(tt_residency);
     FIELD(tt_residency, address); FIELD(tt_residency, size_bytes); FIELD(tt_residency, pass); FIELD(tt_residency, load);
     FIELD(tt_residency, page_bytes); FIELD(tt_residency, n_runs);
+    STRUCT(tt_device_counts);
+    FIELD(tt_device_counts, n_reads); FIELD(tt_device_counts, read_sectors); FIELD(tt_device_counts, read_ms);
+    FIELD(tt_device_counts, n_writes); FIELD(tt_device_counts, written_sectors);
+    FIELD(tt_device_counts, in_flight); FIELD(tt_device_counts, busy_ms);
+    STRUCT(tt_device);
+    FIELD(tt_device, begin); FIELD(tt_device, end); FIELD(tt_device, begin_ns); FIELD(tt_device, device);
+    FIELD(tt_device, pass); FIELD(tt_device, load); FIELD(tt_device, reserved);
+    STRUCT(tt_cache);
+    FIELD(tt_cache, cached); FIELD(tt_cache, dirty); FIELD(tt_cache, writeback); FIELD(tt_cache, evicted);
+    FIELD(tt_cache, recently_evicted); FIELD(tt_cache, path); FIELD(tt_cache, pass); FIELD(tt_cache, load);
+    FIELD(tt_cache, page_bytes);
     STRUCT(tt_end);
     FIELD(tt_end, wall_ns); FIELD(tt_end, n_passes); FIELD(tt_end, n_segments); FIELD(tt_end, n_skipped);
     STRUCT(tt_op);

@@ -324,6 +324,33 @@ static void dump_residency(struct bytes * in, size_t at) {
     }
 }
 
+static void print_counts(const char * when, const struct tt_device_counts * counts) {
+    printf("\n    %s n_reads=%" PRIu64 " read_sectors=%" PRIu64 " read_ms=%" PRIu64 " n_writes=%" PRIu64
+           " written_sectors=%" PRIu64 " in_flight=%" PRIu64 " busy_ms=%" PRIu64,
+           when, counts->n_reads, counts->read_sectors, counts->read_ms, counts->n_writes, counts->written_sectors,
+           counts->in_flight, counts->busy_ms);
+}
+
+static void dump_device(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_device, device);
+    print_number("pass", device.pass);
+    print_number("load", device.load);
+    print_string("device", device.device, at);
+    printf(" begin_ns=%" PRIu64, device.begin_ns);
+    print_counts("begin", &device.begin);
+    print_counts("end", &device.end);
+}
+
+static void dump_cache(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_cache, cache);
+    print_number("pass", cache.pass);
+    print_number("load", cache.load);
+    print_string("path", cache.path, at);
+    printf(" page_bytes=%" PRIu32 " cached=%" PRIu64 " dirty=%" PRIu64 " writeback=%" PRIu64 " evicted=%" PRIu64
+           " recently_evicted=%" PRIu64,
+           cache.page_bytes, cache.cached, cache.dirty, cache.writeback, cache.evicted, cache.recently_evicted);
+}
+
 static void dump_end(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_end, end);
@@ -367,6 +394,8 @@ static const struct {
     [TT_COPY]       = { "copy", dump_copy },
     [TT_HOOKS]      = { "hooks", dump_hooks },
     [TT_SCHEDULE]   = { "schedule", dump_schedule },
+    [TT_DEVICE]     = { "device", dump_device },
+    [TT_CACHE]      = { "cache", dump_cache },
 };
 
 void dump_records(struct bytes chunk) {

@@ -33,6 +33,8 @@ STRUCTS: dict[str, struct.Struct] = {
     "tt_hooks": records._HOOKS,
     "tt_schedule": records._SCHEDULE,
     "tt_residency": records._RESIDENCY,
+    "tt_device": records._DEVICE,
+    "tt_cache": records._CACHE,
     "tt_end": records._END,
 }
 ARRAYS: dict[str, np.dtype[np.void]] = {
@@ -45,6 +47,7 @@ ARRAYS: dict[str, np.dtype[np.void]] = {
     "tt_thread_end": units.END_UNIT,
     "tt_index": units.INDEX_UNITS,
 }
+INSIDE = {"usage": "tt_usage", "begin": "tt_device_counts", "end": "tt_device_counts"}  # fields that are structs
 Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]
 
 
@@ -82,7 +85,7 @@ def test_struct(layout: Layout, name: str) -> None:
     flat = [
         (at + inner, inner_bytes)
         for field, (at, n) in fields.items()
-        for inner, inner_bytes in (_usage(layout) if field == "usage" and n == 40 else [(0, n)])
+        for inner, inner_bytes in (_inside(layout, INSIDE[field]) if n in (40, 56) else [(0, n)])
     ]
     assert _fields(STRUCTS[name].format) == [part for part in flat if not (name == "tt_chunk_header" and part[0] == 32)]
 
@@ -97,7 +100,7 @@ def test_array(layout: Layout, name: str) -> None:
 
 
 def test_every_struct_is_compared(layout: Layout) -> None:
-    assert set(layout) == {*STRUCTS, *ARRAYS, "tt_usage"}
+    assert set(layout) == {*STRUCTS, *ARRAYS, *INSIDE.values()}
 
 
 def test_the_header_and_the_reader_have_the_same_numbers() -> None:
@@ -116,5 +119,5 @@ def test_the_header_and_the_reader_have_the_same_numbers() -> None:
         assert getattr(recorded, name) == named[f"TT_PASS_{name}"]
 
 
-def _usage(layout: Layout) -> list[tuple[int, int]]:
-    return list(layout["tt_usage"][1].values())
+def _inside(layout: Layout, name: str) -> list[tuple[int, int]]:
+    return list(layout[name][1].values())

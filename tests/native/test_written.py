@@ -40,7 +40,7 @@ def _rows(dump: list[str], kind: str) -> list[dict[str, str]]:
 def test_the_c_tests_pass(build: Build) -> None:
     log = (build("test") / "test.log").read_text()
     counts = re.findall(r"(\d+) passed, (\d+) failed", log)
-    assert len(counts) == 6 and all(int(passed) > 0 and failed == "0" for passed, failed in counts)
+    assert len(counts) == 8 and all(int(passed) > 0 and failed == "0" for passed, failed in counts)
 
 
 def test_passes(trace: NativeTrace, dump: list[str]) -> None:
@@ -169,6 +169,32 @@ def test_residency(written: Path, trace: NativeTrace) -> None:
     rows = read_trace(segment_files(written), model).tables["residency"].values.tolist()
     assert trace.tables["residency"].empty  # without tables of the model the file is unknown
     assert rows == [[pass_id, 0, first, n] for pass_id in range(4) for first, n in ((1, 2), (11, 1))]
+
+
+def test_devices(trace: NativeTrace, dump: list[str]) -> None:
+    """A load and three passes; the kernel's milliseconds wrapped round in each."""
+    begins, ends, records = _rows(dump, "begin"), _rows(dump, "end n_reads"), _rows(dump, "device")
+    names = {"n_reads": ("n_reads", 1), "read_bytes": ("read_sectors", 512), "read_ns": ("read_ms", 10**6),
+             "n_writes": ("n_writes", 1), "written_bytes": ("written_sectors", 512)}  # fmt: skip
+    table = trace.tables["device"]
+    assert table["pass_id"].tolist() == [0, 1, 2, 3] and table["device"].tolist() == ["vdz"] * 4
+    for column, (name, unit) in names.items():
+        differences = [unit * (int(e[name]) - int(b[name])) for b, e in zip(begins, ends, strict=True)]
+        assert table[column].tolist() == differences
+    assert table["read_bytes"].tolist() == [512_000] * 4 and table["busy_ns"].tolist() == [5_000_000] * 4
+    assert table["in_flight"].tolist() == [int(end["in_flight"]) for end in ends]
+    assert table["counted_ns"].tolist() == [int(row["time_ns"]) - int(row["begin_ns"]) for row in records]
+
+
+def test_the_cache(written: Path, trace: NativeTrace, dump: list[str]) -> None:
+    file = dict(file=0, model=0, split_index=0, path="small.gguf", size_bytes=1 << 18, axis_begin=0)
+    model = ModelTables(frame("files", [file]), frame("tensors"))
+    table = read_trace(segment_files(written), model).tables["cache"]
+    assert trace.tables["cache"].empty  # nobody knows the file
+    assert table["pass_id"].tolist() == [0, 1, 2, 3] and set(table["file"]) == {0}
+    for name in ("cached", "dirty", "evicted", "recently_evicted"):
+        assert table[f"{name}_pages"].tolist() == [int(row[name]) for row in _rows(dump, "cache")]
+    assert table["evicted_pages"].tolist() == [0, 10, 20, 30]
 
 
 def test_buffers(trace: NativeTrace) -> None:

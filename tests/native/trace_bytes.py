@@ -135,6 +135,26 @@ def residency(
     return record(22, head + b"".join(struct.pack("<II", *run) for run in runs), 9_500)
 
 
+def device(
+    begin: tuple[int, ...] = (5, 100, 7, 2, 8, 0, 40),
+    end: tuple[int, ...] = (6, 300, 9, 4, 24, 3, 41),
+    *, of_pass: int = 0, load: int = 0, name: int = 5, begin_ns: int = 2_900, time_ns: int = 9_400,
+) -> bytes:  # fmt: skip
+    """Counters: reads, sectors, ms, writes, sectors, requests under way, ms busy."""
+    return record(28, struct.pack("<14QQIIII", *begin, *end, begin_ns, name, of_pass, load, 0), time_ns)
+
+
+def cache(
+    counts: tuple[int, ...] = (9, 1, 0, 5, 4), *, of_pass: int = 0, load: int = 0, path: int = 5, page: int = 4096
+) -> bytes:
+    """Pages: cached, dirty, being written, evicted, recently evicted."""
+    return record(29, struct.pack("<5QIIII", *counts, path, of_pass, load, page), 9_600)
+
+
+def load_begin(number: int = 0, path: int = 5) -> bytes:
+    return record(5, struct.pack("<5QII", 1, 2, 3, 4, 512, number, path), 1_000)
+
+
 def short_op(
     *, gap: int = 100, took: int = 1_000, barrier: int = 0, node: int = 0, n_fused: int = 0, kind: int = 1
 ) -> bytes:
@@ -208,6 +228,11 @@ GARBAGE: tuple[bytes, ...] = (
     header() + chunk(record(24, b"")),
     header() + chunk(record(25, b"")),
     header() + chunk(record(26, b"")),
+    header() + chunk(record(27, b"")),
+    header() + chunk(record(28, b"")),
+    header() + chunk(record(29, b"")),
+    header() + chunk(device()),
+    header() + chunk(cache()),
     header() + chunk(split(n_map=NONE)),
     header() + chunk(residency(n=NONE - 1)),
     header() + chunk(record(21, b"")),

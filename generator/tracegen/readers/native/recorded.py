@@ -117,6 +117,41 @@ class Residency:
     time_ns: int
 
 
+@dataclass(frozen=True)
+class DeviceCounts:
+    """What a device had counted since the system was started; times modulo 2^32 ms, sectors of 512 bytes."""
+
+    n_reads: int
+    read_sectors: int
+    read_ms: int
+    n_writes: int
+    written_sectors: int
+    in_flight: int
+    busy_ms: int
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device just before and just after a load or a pass."""
+
+    begin: DeviceCounts
+    end: DeviceCounts
+    counted_ns: int
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Pages of a mapped file in the kernel's cache after a load or a pass, and pages that are no longer there."""
+
+    pass_number: int | None
+    load: int | None
+    path: str
+    cached: int
+    dirty: int
+    evicted: int
+    recently_evicted: int
+
+
 @dataclass
 class Compute:
     """A graph, or a part of it, that the CPU backend ran."""
@@ -175,6 +210,8 @@ class Records:
     copies: list[Copy] = field(default_factory=list)
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
+    devices: dict[tuple[int | None, int | None, str], Device] = field(default_factory=dict)  # by pass or load, and name
+    caches: list[Cache] = field(default_factory=list)
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
     hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer's hooks without op events

@@ -16,8 +16,11 @@ from tracegen.readers.native.recorded import (
     UNKNOWN,
     WARMUP,
     Buffer,
+    Cache,
     Compute,
     Copy,
+    Device,
+    DeviceCounts,
     Mapping,
     Pass,
     Records,
@@ -41,6 +44,8 @@ _PASS = struct.Struct("<QQQQQIIIIIiII")
 _COMPUTE = struct.Struct("<QIIIIII")
 _SAMPLED = struct.Struct("<Ii")
 _RESIDENCY = struct.Struct("<QQIIII")
+_DEVICE = struct.Struct("<7Q7QQIIII")
+_CACHE = struct.Struct("<QQQQQIIII")
 _END = struct.Struct("<QQQQ")
 _SPLIT = struct.Struct("<QIIIIIIII")
 _COPY = struct.Struct("<QQIIIIII")
@@ -50,6 +55,8 @@ _TICKS = struct.Struct("<Q")
 
 # Limits: numbers of things, sizes and times, and ends of address ranges are below these.
 NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64
+MILLISECONDS = 1 << 32  # a device's times are below: the kernel prints 32 bits of them
+SECTOR = 512  # bytes: the kernel's unit, whatever the device's sectors
 _STATES = ("noop or leaf", "op", "off")  # by `computes`
 
 
@@ -336,16 +343,22 @@ def _take_end(records: Records, data: memoryview, time_ns: int) -> None:
     records.end_wall_ns, records.end_passes, records.end_segments, records.end_skipped = _END.unpack_from(data)
 
 
+def _pass_or_load(records: Records, number: int, load: int) -> tuple[int | None, int | None]:
+    """Number of the pass, or where `number` is NONE of the load. Raises ValueError when it has not begun."""
+    if number != NONE:
+        _known(number, records.passes, "pass")
+        return number, None
+    _known(load, {begun.number for begun in records.loads}, "load")
+    return None, load
+
+
 def _take_residency(records: Records, data: memoryview, time_ns: int) -> None:
     address, size, number, load, page, n = _RESIDENCY.unpack_from(data)
     _below(SIZE, size_bytes=size)
     _below(ADDRESS, end=address + size)
     if page < 512 or page & (page - 1) or size == 0:
         raise ValueError(f"a mapping of {size} bytes in pages of {page} bytes")
-    if number != NONE:
-        _known(number, records.passes, "pass")
-    else:
-        _known(load, {begun.number for begun in records.loads}, "load")
+    of_pass, of_load = _pass_or_load(records, number, load)
     if n == NONE:
         if (address, size) not in records.last_runs:
             raise ValueError("the pages of this mapping are marked as unchanged, but were not written before")
@@ -357,8 +370,7 @@ def _take_residency(records: Records, data: memoryview, time_ns: int) -> None:
         if (runs[:, 1] == 0).any() or (runs[1:, 0] < ends[:-1]).any() or (n and ends[-1] > -(-size // page)):
             raise ValueError("runs of pages are empty, overlap, or end beyond the mapping")
         records.last_runs[address, size] = runs
-    at_pass, at_load = (number, None) if number != NONE else (None, load)
-    records.residency.append(Residency(at_pass, at_load, address, page, records.last_runs[address, size], time_ns))
+    records.residency.append(Residency(of_pass, of_load, address, page, records.last_runs[address, size], time_ns))
 
 
 def _take_warmup(records: Records, data: memoryview, time_ns: int) -> None:
@@ -390,6 +402,34 @@ def _take_schedule(records: Records, data: memoryview, time_ns: int) -> None:
     records.passes[number].schedule = Schedule(*(None if ns == UNKNOWN else ns for ns in times))
 
 
+def _take_device(records: Records, data: memoryview, time_ns: int) -> None:
+    *counts, begin_ns, name, number, load, _ = _DEVICE.unpack_from(data)
+    _below(SIZE, count=max(counts))
+    _below(time_ns + 1, begin_ns=begin_ns)
+    begin, end = DeviceCounts(*counts[:7]), DeviceCounts(*counts[7:])
+    for moment in (begin, end):
+        _below(MILLISECONDS, read_ms=moment.read_ms, busy_ms=moment.busy_ms)
+        _below(SIZE // SECTOR, read_sectors=moment.read_sectors, written_sectors=moment.written_sectors)
+    for count in ("n_reads", "read_sectors", "n_writes", "written_sectors"):
+        if getattr(end, count) < getattr(begin, count):
+            raise ValueError(f"{count} went from {getattr(begin, count)} back to {getattr(end, count)}")
+    key = (*_pass_or_load(records, number, load), records.text(name))
+    if not key[2] or key in records.devices:
+        raise ValueError(f"device {key[2]!r} has no name, or its counters are there already")
+    records.devices[key] = Device(begin, end, time_ns - begin_ns)
+
+
+def _take_cache(records: Records, data: memoryview, time_ns: int) -> None:
+    cached, dirty, writeback, evicted, recently, path, number, load, page = _CACHE.unpack_from(data)
+    if page < 512 or page & (page - 1):
+        raise ValueError(f"pages of {page} bytes")
+    _below(SIZE // page, pages=max(cached, dirty, writeback, evicted, recently))
+    text = records.text(path)
+    if not any(mapping.path == text for mapping in records.mappings):
+        raise ValueError(f"file {text!r} was not mapped before")
+    records.caches.append(Cache(*_pass_or_load(records, number, load), text, cached, dirty, evicted, recently))
+
+
 _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     1: _take_info,
     2: _take_string,
@@ -418,4 +458,6 @@ _TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
     25: _take_copy,
     26: _take_hooks,
     27: _take_schedule,
+    28: _take_device,
+    29: _take_cache,
 }

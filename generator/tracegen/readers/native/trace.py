@@ -29,6 +29,7 @@ from tracegen.readers.native.records import read_records
 from tracegen.readers.native.residency_table import residency_table
 from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.native.split_tables import split_tables
+from tracegen.readers.native.storage_tables import cache_table, device_table
 from tracegen.readers.native.touch_tables import touch_tables
 
 VERSION = "native-2"
@@ -89,6 +90,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["faults"] = faults.table
     tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     tables["residency"] = residency_table(records, ordered, tables["files"])
+    tables["device"] = device_table(records, ordered)
+    tables["cache"] = cache_table(records, ordered, tables["files"])
     facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
     facts |= _cost_of_passes(records, events, pass_ids, clock) | _fault_facts(records, faults)
     return NativeTrace(tables, facts)
@@ -301,6 +304,8 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "dropped_why": "; ".join(sorted({WHY_DROPPED[s.dropped_why] for s in segments if s.dropped_why})) or None,
         "skipped_passes": records.end_skipped,
         "residency_refused": info.get("residency.refused"),
+        "device_refused": info.get("device.refused"),
+        "cache_refused": info.get("cache.refused"),
         "attached": ATTACHED in info,
         "prefault_off": info.get("load.prefault") == "off",
         "ended": ended,
