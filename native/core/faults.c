@@ -148,7 +148,7 @@ struct collection { /* one emptying of a ring */
 static void put_fault(struct collection * at, enum tt_fault_kind kind, uint64_t begin_ns, uint64_t took_ns,
                       uint64_t address) {
     for (size_t i = 0; i < at->n_mapped; i++) {
-        if (address - at->mapped[i].address < at->mapped[i].size) {
+        if (address - at->mapped[i].address < at->mapped[i].size && begin_ns >= at->mapped[i].since_ns) {
             put(at->faults, kind, begin_ns, took_ns, address);
             return;
         }

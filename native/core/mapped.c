@@ -5,17 +5,21 @@ static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows
 static struct tt_mapped all[TT_MOST_MAPPED];
 static size_t           n;
 
-static bool add(uintptr_t address, size_t size, bool residency, uint32_t file) {
+static bool add(struct tt_mapped mapped, uintptr_t address, size_t size) {
     if (size == 0 || n == TT_MOST_MAPPED) {
         return size == 0;
     }
-    all[n++] = (struct tt_mapped) { .address = address, .size = size, .residency = residency, .file = file };
+    mapped.address   = address;
+    mapped.size      = size;
+    mapped.last_hash = 0;
+    all[n++]         = mapped;
     return true;
 }
 
 bool tt_mapped_add(const void * address, size_t size, bool residency, uint32_t file) {
+    const struct tt_mapped mapped = { .residency = residency, .file = file, .since_ns = tt_now() };
     pthread_mutex_lock(&lock);
-    const bool added = add((uintptr_t) address, size, residency, file);
+    const bool added = add(mapped, (uintptr_t) address, size);
     pthread_mutex_unlock(&lock);
     return added;
 }
@@ -29,8 +33,8 @@ bool tt_mapped_cut(const void * address, size_t size) {
         const uintptr_t        old_end = old.address + old.size;
         if (begin < old_end && old.address < end) {
             all[i] = all[--n];
-            whole  = add(old.address, begin > old.address ? begin - old.address : 0, old.residency, old.file) && whole;
-            whole  = add(end, end < old_end ? old_end - end : 0, old.residency, old.file) && whole;
+            whole  = add(old, old.address, begin > old.address ? begin - old.address : 0) && whole;
+            whole  = add(old, end, end < old_end ? old_end - end : 0) && whole;
         }
     }
     pthread_mutex_unlock(&lock);

@@ -125,6 +125,7 @@ struct tt_mapped {
     size_t    size;
     bool      residency; /* its pages in memory are recorded */
     uint32_t  file; /* its number in storage.c; 0: none */
+    uint64_t  since_ns; /* before, other memory may have been at this address */
     uint64_t  last_hash; /* hash of its pages in memory when they were last written; 0: never */
 };
 enum { TT_MOST_MAPPED = 256 };

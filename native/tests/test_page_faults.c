@@ -240,6 +240,30 @@ static void faults_of_other_memory_are_counted_together(void) {
     folder_remove(folder);
 }
 
+/* A program frees memory, and then maps the model where it was. */
+static void a_fault_from_before_the_model_was_mapped_is_none_of_the_model(void) {
+    static struct faults seen;
+    struct model         model;
+    char                 folder[512];
+    CHECK(model_make(&model) && evict(&model));
+    model_unmap(&model);
+    struct tt_trace *  trace  = open_trace(folder);
+    struct tt_writer * writer = tt_writer_acquire(trace);
+    const size_t       size   = N_PAGES * model.page;
+    void *             memory = mmap(model.map, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory == model.map);
+    touch(memory, true);
+    CHECK(munmap(memory, size) == 0 && model_map(&model) && model.map == memory);
+    tt_thread_begin(writer, &work, 0, 1);
+    read_page(&model, 7);
+    tt_thread_end(writer);
+    tt_close(trace);
+    CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_MAJOR) == 1 && count(&seen, TT_FAULT_MINOR) == 0);
+    CHECK(count(&seen, TT_FAULT_ELSEWHERE) > 0);
+    model_remove(&model);
+    folder_remove(folder);
+}
+
 /* The kernel has room for 64 faults; all that were not recorded must be counted. */
 static void what_the_kernel_has_no_room_for_is_counted(void) {
     static struct faults seen;
@@ -410,6 +434,8 @@ int main(void) {
         { "a_page_in_memory_is_a_minor_fault_and_an_evicted_one_a_major",
           a_page_in_memory_is_a_minor_fault_and_an_evicted_one_a_major },
         { "faults_of_other_memory_are_counted_together", faults_of_other_memory_are_counted_together },
+        { "a_fault_from_before_the_model_was_mapped_is_none_of_the_model",
+          a_fault_from_before_the_model_was_mapped_is_none_of_the_model },
         { "what_the_kernel_has_no_room_for_is_counted", what_the_kernel_has_no_room_for_is_counted },
         { "a_ring_that_is_half_full_is_emptied_after_an_op", a_ring_that_is_half_full_is_emptied_after_an_op },
         { "faults_belong_to_the_thread_that_had_them", faults_belong_to_the_thread_that_had_them },
