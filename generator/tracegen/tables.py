@@ -498,7 +498,8 @@ DEVICE = Table(
 
 CACHE = Table(
     "cache",
-    "How much of a model file was in the kernel's page cache when a load or a pass had ended, mapped or not. "
+    "How much of a model file was in the kernel's page cache when a load or a pass had ended, mapped or not; asked "
+    "together with residency. "
     "Pages of memory: host.page_bytes of the run, usually 4,096 bytes.",
     ("pass_id", "file"),
     (

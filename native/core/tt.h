@@ -226,7 +226,7 @@ struct tt_writer {
     struct tt_thread_time  since; /* the thread's counters when it got this writer */
     struct tt_faults *     faults; /* NULL: the page faults of its thread are not recorded */
     bool                   dropping; /* there is no room: the events of this compute are counted, not written */
-    bool                   looks_after_op; /* dropping, or page faults are recorded */
+    bool                   is_watched; /* dropping, or page faults are recorded: see watched_op */
     atomic_bool            busy, owned; /* busy: between thread_begin and thread_end */
 };
 /* A writer for the calling thread: a released one or a new one. NULL: the trace is sealed, or out of memory. */

@@ -115,9 +115,9 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
     writer->begin  = 0;
     tt_faults_collect(writer); /* what it did before is not of this compute */
     atomic_store_explicit(&writer->busy, true, memory_order_relaxed);
-    writer->dropping       = !tt_writer_prepare(writer, work->n_nodes, ith == 0 ? work->index_bytes : 0);
-    writer->looks_after_op = writer->dropping || writer->faults;
-    writer->plan           = ith == 0 && !writer->dropping ? work->plan : NULL;
+    writer->dropping   = !tt_writer_prepare(writer, work->n_nodes, ith == 0 ? work->index_bytes : 0);
+    writer->is_watched = writer->dropping || writer->faults;
+    writer->plan       = ith == 0 && !writer->dropping ? work->plan : NULL;
     if (writer->dropping) {
         tt_segment_drop(&writer->segment, 2, sizeof(struct tt_thread_begin) + sizeof(struct tt_thread_end));
         return;
@@ -205,25 +205,11 @@ static __attribute__((noinline)) void put_long_op(struct tt_writer * writer, uin
     tt_segment_commit(&writer->segment, sizeof(struct tt_long_op));
 }
 
-/* Where faults are recorded, make room for more of them; whether the op can be written. */
-static __attribute__((noinline)) bool look_after_op(struct tt_writer * writer) {
-    if (tt_faults_half_full(writer)) {
-        tt_faults_collect(writer);
-    }
-    if (writer->dropping) {
-        tt_segment_drop(&writer->segment, 1, sizeof(struct tt_op));
-    }
-    return !writer->dropping;
-}
-
-static inline void put_op(struct tt_writer * writer, int node, uint64_t end) {
+static inline void write_op(struct tt_writer * writer, int node, uint64_t end) {
     const uint64_t begin = writer->begin, gap = begin - writer->last, took = end - begin;
     const int      first = writer->first_node, n_fused = node - first;
     writer->begin = 0;
     writer->last  = end;
-    if (TT_UNLIKELY(writer->looks_after_op) && !look_after_op(writer)) {
-        return;
-    }
     if (TT_UNLIKELY((gap | took) >> 32 || (uint32_t) first >> 16 || (uint32_t) n_fused >> 8)) {
         writer->begin = begin;
         put_long_op(writer, end, n_fused);
@@ -239,6 +225,28 @@ static inline void put_op(struct tt_writer * writer, int node, uint64_t end) {
         .type    = TT_OP,
     };
     tt_segment_commit(&writer->segment, sizeof(struct tt_op));
+}
+
+/* Where page faults are recorded, or events are dropped. Apart from put_op, which would save registers for the calls. */
+static __attribute__((noinline)) void watched_op(struct tt_writer * writer, int node, uint64_t end) {
+    if (tt_faults_half_full(writer)) {
+        tt_faults_collect(writer);
+    }
+    if (!writer->dropping) {
+        write_op(writer, node, end);
+        return;
+    }
+    writer->begin = 0;
+    writer->last  = end;
+    tt_segment_drop(&writer->segment, 1, sizeof(struct tt_op));
+}
+
+static inline void put_op(struct tt_writer * writer, int node, uint64_t end) {
+    if (TT_UNLIKELY(writer->is_watched)) {
+        watched_op(writer, node, end);
+        return;
+    }
+    write_op(writer, node, end);
 }
 
 void tensor_trace_op_end(struct tt_writer * writer, int node) { put_op(writer, node, tt_ticks()); }

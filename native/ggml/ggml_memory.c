@@ -100,7 +100,7 @@ void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
         .status    = &status,
         .path      = record.path,
         .residency = tt_watch_pages && tells_residency(path, &status),
-        .cache     = tt_watch_pages || tt_process->faults,
+        .cache     = tt_watch_pages, /* up to 0.3 s for a large file: only where that is asked for */
     };
     if (!tt_storage_map(tt_process, &file)) {
         tt_segment_drop(&tt_process->main, 1, 0);

@@ -52,4 +52,31 @@ def with_faults(tables: Tables, seed: int = 1) -> Tables:
         **{name: pd.array(np.zeros(len(passes), np.int64), dtype="Int64") for name in OTHERS},
     )
     spans = spans.assign(fault_ns=pd.array(fault_ns, dtype="Int64"))
-    return {**tables, "passes": passes, "spans": spans, "faults": faults}
+    return {**tables, "passes": passes, "spans": spans, "faults": faults, **_storage(tables, random)}
+
+
+def _storage(tables: Tables, random: np.random.Generator) -> Tables:
+    """What a device did in each pass and load, and how much of each file was in memory after it."""
+    passes, files = tables["passes"].dropna(subset=["end_ns"]), tables["files"]
+    counted = (passes["end_ns"] - passes["begin_ns"]).to_numpy("int64") + 100
+    n = len(passes)
+    reads = random.integers(0, 50, n)
+    device = contract.frame(
+        "device",
+        {
+            "pass_id": passes["pass_id"].to_numpy("int32"), "device": ["vda"] * n, "n_reads": reads,
+            "read_bytes": reads * random.integers(512, 1 << 17, n), "read_ns": reads * 80_000,
+            "n_writes": np.zeros(n, np.int64), "written_bytes": np.zeros(n, np.int64),
+            "busy_ns": (counted * random.random(n)).astype(np.int64), "in_flight": np.zeros(n, np.int64),
+            "counted_ns": counted,
+        },
+    )  # fmt: skip
+    rows = [
+        dict(
+            pass_id=p, file=f, cached_pages=int(random.integers(0, size // 4096 + 1)), dirty_pages=0, evicted_pages=7,
+            recently_evicted_pages=3,
+        )
+        for p in passes["pass_id"]
+        for f, size in zip(files["file"], files["size_bytes"], strict=True)
+    ]  # fmt: skip
+    return {"device": device, "cache": contract.frame("cache", rows)}

@@ -11,6 +11,7 @@ from tracegen.figures.buffer_peaks import BUFFER_PEAKS
 from tracegen.figures.buffers import BUFFERS
 from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk import DISK
+from tracegen.figures.disk_device import DISK_DEVICE
 from tracegen.figures.disk_map import DISK_MAP
 from tracegen.figures.disk_split import DISK_SPLIT
 from tracegen.figures.disk_tensors import DISK_TENSORS
@@ -57,6 +58,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     BUFFERS,
     BUFFER_PEAKS,
     DISK_SPLIT,
+    DISK_DEVICE,
     DISK_MAP,
     DISK_TENSORS,
     OPERATIONS,

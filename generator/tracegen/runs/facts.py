@@ -114,6 +114,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
                     "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
                     "unsealed_chunks", "skipped_passes", "environment", "clock", "clock_why", "clock_anchor",
                     "mapped_files", "n_weights", "n_weights_mapped", "attached", "faults_recorded", "faults_refused",
+                    "device_refused", "cache_refused",
                 )
             },
             "event_cost_ns": _finite(facts["event_cost_ns"]),
