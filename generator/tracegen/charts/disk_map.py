@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, TRACK, Axis, ruler, size_text
-from tracegen.charts.pointing import LEGEND
+from tracegen.charts.steps import legend
 from tracegen.charts.text import three
 
 ROW = 14
@@ -58,7 +58,8 @@ def chart(
     seams = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
     file += alt.Chart(seams).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=x)
     beside = alt.hconcat(file, _sums(cells, label, {**place, "axis": None}, height), spacing=BETWEEN)
-    return alt.vconcat(_legend(axis, ends), alt.vconcat(ruler(*bands, axis), beside, spacing=6), spacing=18)
+    title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
+    return alt.vconcat(legend(title, ends, 560), alt.vconcat(ruler(*bands, axis), beside, spacing=6), spacing=18)
 
 
 def _sums(cells: pd.DataFrame, label: pd.Series, y: dict[str, Any], height: int) -> Any:
@@ -68,23 +69,3 @@ def _sums(cells: pd.DataFrame, label: pd.Series, y: dict[str, Any], height: int)
     x = alt.X("waited:Q", title=f"waited in all, {unit}", axis=dict(tickCount=3), scale=dict(zero=True))
     bars = alt.Chart(data).mark_bar(color=theme.INK["muted"][1]).encode(x=x, y=alt.Y("label:N", **y))
     return bars.properties(width=SUMS, height=height)
-
-
-def _legend(axis: Axis, ends: list[str]) -> Any:
-    steps = len(ends)
-    swatches = pd.DataFrame(
-        [dict(begin=i, end=i + 1, colour=theme.SEQUENTIAL_LIGHT[i], text=ends[i]) for i in range(steps)]
-    )
-    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, steps], nice=False))
-    title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
-    box = (
-        alt.Chart(swatches, title=title)
-        .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
-        .encode(x=x, x2=alt.X2("end:Q"), color=alt.Color("colour:N", scale=None))
-    )
-    words = (
-        alt.Chart(swatches)
-        .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
-        .encode(x=alt.X("end:Q", axis=None), text=alt.Text("text:N"))
-    )
-    return (box + words).properties(name=LEGEND, width=560, height=14)

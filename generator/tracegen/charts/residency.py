@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, TRACK, Axis, size_text
-from tracegen.charts.pointing import LEGEND
+from tracegen.charts.steps import legend
 from tracegen.charts.text import three
 
 ROW = 14
@@ -48,7 +48,9 @@ def chart(shares: pd.DataFrame, read: pd.DataFrame, rows: pd.DataFrame, axis: Ax
     seams = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
     file += alt.Chart(seams).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=x)
     beside = _read(read.assign(label=read["row"].map(label)), alt.Y("label:N", axis=None, **place), height)
-    return alt.vconcat(_legend(axis), alt.hconcat(file, beside, spacing=BETWEEN), spacing=18)
+    title = f"in memory of a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: nothing"
+    ends = [f"{three((i + 1) / theme.N_STEPS * 100)} %" for i in range(theme.N_STEPS)]
+    return alt.vconcat(legend(title, ends, 480), alt.hconcat(file, beside, spacing=BETWEEN), spacing=18)
 
 
 def _read(read: pd.DataFrame, y: Any, height: int) -> Any:
@@ -66,26 +68,3 @@ def _read(read: pd.DataFrame, y: Any, height: int) -> Any:
         .encode(x=x, y=y)
         .properties(width=READ, height=height)
     )
-
-
-def _legend(axis: Axis) -> Any:
-    steps = theme.N_STEPS
-    swatches = pd.DataFrame(
-        [
-            dict(begin=i, end=i + 1, colour=theme.SEQUENTIAL_LIGHT[i], text=f"{three((i + 1) / steps * 100)} %")
-            for i in range(steps)
-        ]
-    )
-    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, steps], nice=False))
-    title = f"in memory of a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: nothing"
-    box = (
-        alt.Chart(swatches, title=title)
-        .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
-        .encode(x=x, x2=alt.X2("end:Q"), color=alt.Color("colour:N", scale=None))
-    )
-    words = (
-        alt.Chart(swatches)
-        .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
-        .encode(x=alt.X("end:Q", axis=None), text=alt.Text("text:N"))
-    )
-    return (box + words).properties(name=LEGEND, width=480, height=14)
