@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
+from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.report_files import written_report
 from tracegen.charts import theme
 from tracegen.pages.page import OUTLINE, Page
@@ -16,7 +16,9 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_report(tmp_path_factory.mktemp("report"), scaled_case(4, 2, moe=True), a_moe_run())
+    run = a_moe_run()
+    run = a_moe_run(trace={**run.facts["trace"], "faults_recorded": True})
+    return written_report(tmp_path_factory.mktemp("report"), with_faults(scaled_case(4, 2, moe=True)), run)
 
 
 def rows(page) -> list[str]:  # type: ignore[no-untyped-def]

@@ -133,4 +133,5 @@ def test_with_prefault_the_load_leaves_the_whole_file_in_memory(hooked: Build, m
     loaded = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
     n_pages = -(-moe.stat().st_size // mmap.PAGESIZE)
     whole, resident = set(range(first_page_of_weights(loaded), n_pages)), pages_of(loaded, 0)
-    assert resident <= whole and len(whole - resident) < FEW
+    # a kernel that reclaims early takes some back before the load has ended
+    assert resident <= whole and len(whole - resident) < max(FEW, len(whole) // 30)
