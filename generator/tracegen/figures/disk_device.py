@@ -88,8 +88,8 @@ DISK_DEVICE = Table(
         "it (/sys/block), and how much of the files was in memory then (cachestat).",
         "Measured passes that ended. Busy means that at least one request was under way. The kernel counts that in "
         "ticks of 1 to 10 ms, so the share is rough for short passes.",
-        "A device that is busy for less time than threads wait has time for more requests: threads ask for one page "
-        "after the other. A device that is busy all the time is the limit; `tracegen device` measures what it can do.",
+        "A device that is idle while threads compute could be reading what they need next. A device that is busy all "
+        "the time is the limit; `tracegen device` measures what it can do.",
         code="""
 from tracegen.analysis import device
 data = device.by_pass(run.tables, page_bytes=$page_bytes)
