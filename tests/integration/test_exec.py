@@ -192,7 +192,8 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(
         [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as child:
         patience = time.monotonic() + 60
-        while not list(project.glob("experiments/case/runs/.*.part/raw/trace/*.t000.tt")):
+        written = "experiments/case/runs/.*.part/raw/trace/*.t000.tt"
+        while not any(path.stat().st_size > 4096 for path in project.glob(written)):  # more than a header: a pass began
             assert time.monotonic() < patience and child.poll() is None
             time.sleep(0.05)
         try:
