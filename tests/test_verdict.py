@@ -17,7 +17,7 @@ from tracegen.model import verdict_of
 TRACE: dict[str, Any] = {
     "dropped": 0, "dropped_why": None, "skipped_passes": 0,
     "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
-    "clock_uneven_ns": 0,
+    "clock": "monotonic", "clock_uneven_ns": 0,
     "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
     "event_cost_ns": 50.0, "clock_read_ns": 20.0, "hook_ns": {1: 100.0, 2: 120.0}, "copy_ns": {1: 90.0},
     "hooks_inside": True, "processors_allowed": 2,
@@ -388,6 +388,20 @@ def test_parts_of_a_pass_that_overlap_or_lie_outside_do_not_add_up() -> None:
     for node, column, by in ((1, "end_ns", 3_000), (4, "end_ns", 10_000), (0, "begin_ns", -10_000)):
         check = found_of(moved(node, column, by), "time_accounted")
         assert check.state == "failed" and "pass 1" in check.detail, (node, column)
+
+
+@pytest.mark.parametrize(
+    ("clock", "by", "state"),
+    [("tsc", 40, "passed"), ("tsc", 300, "passed"), ("tsc", 301, "failed"), ("monotonic", 1, "failed")],
+)
+def test_a_counter_may_be_read_some_ns_early(clock: str, by: int, state: str) -> None:
+    tables = hard_case()
+    begin = tables["passes"].set_index("pass_id")["begin_ns"][1]
+    ops = tables["ops"]
+    first = (ops["pass_id"] == 1) & (ops["begin_ns"] == ops.loc[ops["pass_id"] == 1, "begin_ns"].min())
+    tables = {**tables, "ops": ops.assign(begin_ns=ops["begin_ns"].mask(first, begin - by))}
+    check = found_of(tables, "time_accounted", clock=clock)
+    assert check.state == state and f"for {by} ns in pass 1" in check.detail
 
 
 def test_the_verdict_is_the_worst_state() -> None:

@@ -84,10 +84,13 @@ def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
         ([(0, 10, 30), (0, 25, 40)], 5),  # overlap
         ([(0, 5, 30), (0, 30, 40)], 5),  # before the pass begins
         ([(0, 10, 30), (0, 30, 103)], 3),  # after it has ended
+        ([(0, 4, 30), (0, 28, 40), (0, 37, 101)], 6 + 2 + 3 + 1),
     ],
 )
 def test_what_does_not_follow_one_another_is_told(ops: list[tuple[int, int, int]], apart: int) -> None:
-    assert pass_parts(run_of(10, 100, ops, []))["apart_ns"].tolist() == [apart]
+    parts = pass_parts(run_of(10, 100, ops, []))
+    assert parts["apart_ns"].tolist() == [apart]
+    assert parts["longest_apart_ns"].tolist() == [6 if len(ops) == 3 else apart]
 
 
 def test_passes_without_an_end_or_timed_operations_have_no_parts() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracegen.capture.execute import last_lines, output_of, run_program, visible
+from tracegen.capture.interrupts import noticed_interrupts
 from tracegen.errors import EnvironmentFailure
 
 
@@ -56,6 +58,30 @@ def test_ctrl_c_stops_the_program_and_is_raised_again(tmp_path: Path) -> None:
     thread.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_ctrl_c_interrupts_nothing_before_the_program_is_stopped(tmp_path: Path) -> None:
+    """Raised within Popen.wait, it could leave a lock taken, and the next wait would hang."""
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    reached = []
+
+    def watch() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        reached.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "import time; time.sleep(60)", watch=watch)
+    assert reached == [True]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_ctrl_c_of_an_interactive_program_is_not_counted_here() -> None:
+    with noticed_interrupts(ctrl_c_is_the_programs=True) as interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        child = subprocess.run(["sh", "-c", "kill -INT $$; sleep 20"], timeout=10)
+    assert interrupts.count == 0 and child.returncode == -signal.SIGINT  # the program does not inherit that
 
 
 def test_a_program_that_is_missing(tmp_path: Path) -> None:

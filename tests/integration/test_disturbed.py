@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.test_kills import started
+from tests.live import a_pass_ended
 from tracegen.analysis.disturbance import disturbance
 from tracegen.analysis.passes import measured
 from tracegen.capture.llama_cpp import Build
@@ -82,7 +83,7 @@ def test_a_program_that_is_stopped(tmp_path: Path, hooked: Build, demo: Path) ->
     """Nobody has a processor, and nobody is kept from one: that is neither other programs nor the disk."""
     child = started(hooked, demo, tmp_path / "trace", 4000, context=4096)
     patience = time.monotonic() + 60
-    while sum(file.stat().st_size for file in (tmp_path / "trace").glob("*.t000.tt")) == 0:
+    while not a_pass_ended(tmp_path / "trace"):
         assert time.monotonic() < patience and child.poll() is None
         time.sleep(0.01)
     for _ in range(4):

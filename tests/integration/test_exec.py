@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.live import a_pass_ended
 from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.cli import main
 from tracegen.demo.models import write_demo_model
@@ -192,8 +193,7 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(
         [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as child:
         patience = time.monotonic() + 60
-        written = "experiments/case/runs/.*.part/raw/trace/*.t000.tt"
-        while not any(path.stat().st_size > 4096 for path in project.glob(written)):  # more than a header: a pass began
+        while not any(map(a_pass_ended, project.glob("experiments/case/runs/.*.part/raw/trace"))):
             assert time.monotonic() < patience and child.poll() is None
             time.sleep(0.05)
         try:
@@ -204,8 +204,9 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(
     loaded = load_run(project / "experiments" / "case" / "runs" / "001")
     assert child.returncode == int(loaded.run.verdict == "not usable"), output
     (check,) = [check for check in loaded.run.checks if check.key == "trace_complete"]
-    assert check.state == "passed" and loaded.run.facts["stopped"] is True
-    assert accounted(loaded) and loaded.passes["end_ns"].notna().all()
+    assert check.state == "passed" and loaded.run.facts["stopped"] is True, check
+    assert accounted(loaded), [check for check in loaded.run.checks if check.state == "failed"]
+    assert loaded.passes["end_ns"].notna().all()
 
 
 def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Build, demo: Path) -> None:
@@ -216,7 +217,7 @@ def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Bui
     command = [str(hooked.programs / TARGET), *map(str, completion(demo, LONG, 4096)), "-t", "1"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         patience = time.monotonic() + 60
-        while not list(trace.glob("*.t000.tt")):
+        while not a_pass_ended(trace):
             assert time.monotonic() < patience and child.poll() is None
             time.sleep(0.01)
         child.send_signal(signal.SIGUSR1)

@@ -27,8 +27,8 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
     wake), between_ns (from the end of an operation to the begin of the next: the barrier, and nodes without
     elements), between_splits_ns (the same, where the next operation belongs to another split), after_ns (from the end
     of the last operation to the end of the pass), elsewhere_ns (splits that other backends ran, from hand-over to
-    finish), and apart_ns (time in which operations overlap or lie outside the pass; 0 in a sound trace, where the
-    parts add up to the duration).
+    finish), apart_ns (time in which operations overlap or lie outside the pass; where it is 0 the parts add up to the
+    duration), and longest_apart_ns (the longest such time in one place).
     """
     passes = with_duration(tables).dropna(subset=["graph", "duration_ns"])
     items = _items(tables, passes["pass_id"])
@@ -49,14 +49,16 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
             "overlap_ns": (-gap).clip(0),
         }
     )
-    table = sums.groupby("pass_id").sum()
+    by_pass = sums.groupby("pass_id")
+    table = by_pass.sum().assign(longest_ns=by_pass["overlap_ns"].max())
     ends = items.groupby("pass_id").agg(first=("begin_ns", "min"), last=("end_ns", "max"))
     table = passes.set_index("pass_id")[["begin_ns", "end_ns", "duration_ns"]].join(table.join(ends), how="inner")
     before_ns, after_ns = table["first"] - table["begin_ns"], table["end_ns"] - table["last"]
-    outside = (-before_ns).clip(0) + (-after_ns).clip(0)
+    early, late = (-before_ns).clip(0), (-after_ns).clip(0)
     table = table.assign(before_ns=before_ns.clip(0), after_ns=after_ns.clip(0))
-    table["apart_ns"] = table.pop("overlap_ns") + outside
-    wanted = ["duration_ns", *PARTS, "apart_ns"]
+    table["apart_ns"] = table.pop("overlap_ns") + early + late
+    table["longest_apart_ns"] = np.maximum.reduce([table.pop("longest_ns"), early, late])
+    wanted = ["duration_ns", *PARTS, "apart_ns", "longest_apart_ns"]
     return table[wanted].astype("int64").reset_index()
 
 

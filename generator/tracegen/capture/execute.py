@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TextIO
 
+from tracegen.capture.interrupts import noticed_interrupts
 from tracegen.errors import EnvironmentFailure
 
 _NOT_SETTLED = "its processors, priority or memory limit could not be set"
@@ -53,11 +54,11 @@ def run_program(
     """Run a program until it ends, without standard input; its output goes into the files `stdout` and `stderr`.
 
     `watch` is called ten times a second while it runs; `before` is called in the new process before the program
-    begins. Ctrl-C stops the program (SIGINT, after five seconds SIGKILL) and is raised again. After `timeout_s` the
-    program is stopped. Raises EnvironmentFailure when it cannot be started.
+    begins. Ctrl-C stops the program (SIGINT, after five seconds SIGKILL); then KeyboardInterrupt is raised. After
+    `timeout_s` the program is stopped. Raises EnvironmentFailure when it cannot be started.
     """
     begin = time.monotonic()
-    with stdout.open("wb") as out, stderr.open("wb") as err:
+    with noticed_interrupts() as interrupts, stdout.open("wb") as out, stderr.open("wb") as err:
         try:
             child = subprocess.Popen(
                 list(command),
@@ -77,15 +78,20 @@ def run_program(
             while True:
                 try:
                     status = child.wait(0.1)
-                    return Completed(status, time.monotonic() - begin)
+                    break
                 except subprocess.TimeoutExpired:
                     if watch is not None:
                         watch()
+                    if interrupts.count:
+                        break
                     if timeout_s is not None and time.monotonic() - begin > timeout_s:
                         status = _stop(child)
                         return Completed(status, time.monotonic() - begin, timed_out=True)
         finally:
             _stop(child)
+    if interrupts.count:
+        raise KeyboardInterrupt
+    return Completed(status, time.monotonic() - begin)
 
 
 class Beside:

@@ -48,6 +48,7 @@ def all_checks() -> tuple[Check, ...]:
         "threads_without_faults": 0,
         "ended": False,
         "run_id": "",
+        "clock": None,
     }
     trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns"), float("nan"))
     return checks_of(Evidence(empty(), trace, {}))

@@ -6,8 +6,8 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tracegen.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.capture.conditions import conditions_of
 from tracegen.capture.execute import Beside, Completed, last_lines
 from tracegen.capture.hashing import hash_files
+from tracegen.capture.interrupts import Interrupts, noticed_interrupts
 from tracegen.capture.llama_cpp import lacks_hooks, pinned_build
 from tracegen.capture.locked import refuse_lock
 from tracegen.capture.pressure import Pressure, under_pressure
@@ -161,36 +162,24 @@ def _run(
 ) -> tuple[Completed, bool]:
     """Run the program; return how it ended, and whether tracegen ended it.
 
-    Ctrl-C (or SIGTERM) closes the trace and then ends the program.
+    Ctrl-C (or SIGTERM) closes the trace and then ends the program; a second one does not wait for the trace.
     """
     trace = raw / "trace"
-    child = Beside(
-        command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
-        environment={**_environment(observation, trace.resolve()), **attached}, interactive=observation.interactive,
-        before=pressure.before,
-    )  # fmt: skip
-    with _interruptible(observation.interactive):
+    with noticed_interrupts(ctrl_c_is_the_programs=observation.interactive) as interrupts:
+        child = Beside(
+            command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
+            environment={**_environment(observation, trace.resolve()), **attached}, interactive=observation.interactive,
+            before=pressure.before,
+        )  # fmt: skip
         try:
             while (ended := child.wait(0.2)) is None:
-                pass
+                if interrupts.count:
+                    progress.say("close the trace and end the program …")
+                    _close_trace(child, trace, interrupts)
+                    return child.interrupt(PATIENCE_S), True
             return ended, False
-        except KeyboardInterrupt:
-            progress.say("close the trace and end the program …")
-            _close_trace(trace)
-            return child.interrupt(PATIENCE_S), True
         finally:
-            child.close()  # also after a second Ctrl-C
-
-
-@contextmanager
-def _interruptible(interactive: bool) -> Iterator[None]:
-    """During the block, ignore Ctrl-C if the program is interactive: it receives Ctrl-C itself."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if interactive else None
-    try:
-        yield
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+            child.close()
 
 
 def _environment(observation: Observation, trace: Path) -> dict[str, str]:
@@ -220,38 +209,43 @@ def _settings(observation: Observation) -> Mapping[str, object]:
     }
 
 
-def _close_trace(folder: Path) -> None:
-    """Tell the traced process to close its trace, and wait until it has, at most PATIENCE_S."""
-    pid = _traced_process(folder)
-    if pid is None:
-        return
+def _close_trace(child: Beside, folder: Path, interrupts: Interrupts) -> None:
+    """Tell the traced process to close its trace, and wait until it has, at most PATIENCE_S.
+
+    Raises KeyboardInterrupt when the user asks again meanwhile.
+    """
+    patience = time.monotonic() + PATIENCE_S
+    pid = None
     with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGUSR2)
-        patience = time.monotonic() + PATIENCE_S
-        while time.monotonic() < patience and not _closed(folder):
-            os.kill(pid, 0)  # raises when it has ended
-            time.sleep(0.05)
+        while any(folder.glob("*.main.tt")) and child.wait(0.05) is None and time.monotonic() < patience:
+            if interrupts.count > 1:
+                raise KeyboardInterrupt
+            records, sealed = _main_records(folder)
+            if pid is None and (pid := _traced_process(records)) is not None:
+                os.kill(pid, signal.SIGUSR2)
+            if pid is not None:
+                os.kill(pid, 0)  # raises when it has ended
+            if sealed and records is not None and records.end_ns is not None:
+                return
 
 
-def _main_records(folder: Path) -> Records | None:
-    """The records of the main segment so far; None without one. It is read, not mapped, as it may be cut meanwhile."""
+def _main_records(folder: Path) -> tuple[Records | None, bool]:
+    """The records of the main segment so far, and whether its chunks are sealed.
+
+    None without the segment, or while a part of it is being written. It is read, not mapped, as it may be cut
+    meanwhile.
+    """
     for path in folder.glob("*.main.tt"):
         with suppress(TracegenError, OSError):
             main = read_segment(path.name, np.frombuffer(path.read_bytes(), np.uint8))
-            return read_records(main.name, main.payload)
-    return None
+            return read_records(main.name, main.payload), main.n_unsealed == 0
+    return None, False
 
 
-def _traced_process(folder: Path) -> int | None:
+def _traced_process(records: Records | None) -> int | None:
     """The id of the process that writes the trace; None until the trace states it."""
-    records = _main_records(folder)
     pid = records.info.get("process.id") if records else None
     return int(pid) if pid and pid.isdigit() else None
-
-
-def _closed(folder: Path) -> bool:
-    records = _main_records(folder)
-    return records is not None and records.end_ns is not None
 
 
 def _models(trace: Path) -> tuple[list[Model], dict[int, int]]:
