@@ -1,4 +1,4 @@
-"""What an op event, the numbers copied with it, and a pass cost when they are traced."""
+"""What an op event, the numbers copied with it, a pass, and a page fault cost when they are recorded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.result import Result
+from tracegen.analysis.tracing_cost import FAULT_NS
 from tracegen.capture.execute import last_lines, run_program
 from tracegen.errors import EnvironmentFailure
 from tracegen.progress import Progress
@@ -22,11 +23,14 @@ def run(quick: bool) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="tracegen-bench-", dir=disk_folder()) as name:
         work = Path(name)
         program = _op_cost(work)
+        faults = program.with_name("fault_cost")
         progress = Progress()
         progress.step("cost of an op event")
         events = _events(program, work, rounds=9 if quick else 51)
         progress.step("instructions of an op event")
         events += _instructions(program, work)
+        progress.step("cost of recording a page fault")
+        events += _faults(faults, work, rounds=51 if quick else 201)
         progress.done()
         return events
 
@@ -56,6 +60,23 @@ def _op_cost(work: Path) -> Path:
     return work / "native" / "plain" / "op_cost"
 
 
+def _faults(program: Path, work: Path, rounds: int) -> list[Result]:
+    """What recording a page fault costs; where the kernel refuses it, one row that says so."""
+    try:
+        found = _run_op_cost(program, work, str(rounds))
+    except EnvironmentFailure as error:
+        if "refuses" in str(error):
+            return [Result("recording a page fault", float("nan"), "", note="the kernel refuses it here")]
+        raise
+    how = f"quickest quarter of {rounds} rounds of {found['faults_per_round']:.0f} minor faults of 16 pages each"
+    return [
+        Result("page fault of a thread that is not watched", found["plain_ns"], "ns", note=how),
+        Result(
+            "recording a page fault", found["watched_ns"] - found["plain_ns"], "ns", FAULT_NS, "beside it, ring emptied"
+        ),
+    ]
+
+
 def _run_op_cost(program: Path, work: Path, argument: str, *before: str, clock: str = "monotonic") -> dict[str, float]:
     trace, out, err = work / "events", work / "out.txt", work / "err.txt"
     trace.mkdir()
@@ -63,7 +84,7 @@ def _run_op_cost(program: Path, work: Path, argument: str, *before: str, clock: 
     ended = run_program(command, stdout=out, stderr=err, environment={"TENSOR_TRACE_CLOCK": clock})
     shutil.rmtree(trace)
     if ended.status != 0:
-        raise EnvironmentFailure(f"op_cost: {ended.ending}:\n{last_lines(err)}")
+        raise EnvironmentFailure(f"{program.name}: {ended.ending}:\n{last_lines(err)}")
     return {name: float(value) for name, value in (line.split() for line in out.read_text().splitlines())}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tests.shared import session_folder, shared_folder
 from tests.site_project import Project, make_project
 from tracegen import store
 from tracegen.capture.llama_cpp import Build
+from tracegen.capture.tracefs import tracefs_folder
 from tracegen.checks import times
 from tracegen.site import vega
 
@@ -66,6 +69,22 @@ def _vega_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Published and built once for all processes; a test that changes something takes a copy."""
     return Project(shared_folder(tmp_path_factory, "project", make_project))
+
+
+@pytest.fixture(scope="session")
+def tracefs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where tracefs is mounted; mounted for the session where it is not, skipped where that is not allowed."""
+    mounted = tracefs_folder()
+    if mounted is not None and os.access(mounted / "instances", os.W_OK):
+        yield mounted
+        return
+    folder = tmp_path_factory.mktemp("tracefs")
+    if subprocess.run(["mount", "-t", "tracefs", "nodev", str(folder)], check=False, capture_output=True).returncode:
+        pytest.skip("tracefs is not mounted, and mounting it is not allowed")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,10 @@ from tracegen.model import Check
 
 Tables = dict[str, pd.DataFrame]
 
-TRACE = {"faults_recorded": True, "faults_refused": None, "faults_lost": 0, "threads_without_faults": 0}
+TRACE = {
+    "faults_recorded": True, "faults_refused": None, "faults_lost": 0, "threads_without_faults": 0,
+    "requests_recorded": False, "requests_refused": None,
+}  # fmt: skip
 CASE = with_faults(scaled_case(3, 2, moe=True, threads=2))
 CHECKS = (disk.recorded, disk.agree, disk.placed)
 

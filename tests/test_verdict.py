@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from tests.golden.hard_case import hard_case
-from tracegen.analysis.tracing_cost import by_phase, overhead_share, pass_costs
+from tracegen.analysis.tracing_cost import FAULT_NS, by_phase, overhead_share, pass_costs
 from tracegen.checks.evidence import Evidence
 from tracegen.checks.verdict import checks_of
 from tracegen.model import verdict_of
+from tracegen.tables import frame
 
 TRACE: dict[str, Any] = {
     "dropped": 0, "dropped_why": None, "skipped_passes": 0,
@@ -22,6 +23,7 @@ TRACE: dict[str, Any] = {
     "event_cost_ns": 50.0, "clock_read_ns": 20.0, "hook_ns": {1: 100.0, 2: 120.0}, "copy_ns": {1: 90.0},
     "hooks_inside": True, "processors_allowed": 2,
     "faults_recorded": False, "faults_refused": None, "faults_lost": 0, "threads_without_faults": 0,
+    "requests_recorded": False, "requests_refused": None, "requests_unplaced": None, "requests_lost": 0,
 }  # fmt: skip
 
 
@@ -287,6 +289,16 @@ def test_cost_of_generate_passes_is_not_hidden_in_that_of_a_long_prompt() -> Non
     assert shares["prompt"] < 1e-6 and shares["generate"] == pytest.approx((8 * 50 + 4 * 40 + 2 * 4000) / 200_000)
     (found,) = [c for c in checks_of(evidence(tables=given, trace=trace)) if c.key == "tracing_cost"]
     assert found.state == "warning" and found.found == "generate 4.28\u202f%, prompt 0.00\u202f%"
+
+
+def test_each_recorded_page_fault_counts_in_the_cost_of_tracing() -> None:
+    tables = generating(prompt_ns=5_000_000_000, times=(10_000_000,) * 3)
+    number = int(tables["passes"].loc[tables["passes"]["kind"] == "generate", "pass_id"].iloc[0])
+    faults = frame("faults", [dict(fault=i, pass_id=number, begin_ns=0) for i in range(7)])
+    others = tables["passes"]["other_faults"].mask(tables["passes"]["pass_id"] == number, 5)
+    more = {**tables, "faults": faults, "passes": tables["passes"].assign(other_faults=others)}
+    before, after = (pass_costs(t, TRACE).set_index("pass_id")["cost_ns"] for t in (tables, more))
+    assert (after - before).to_dict() == {**dict.fromkeys(before.index, 0), number: 12 * FAULT_NS}
 
 
 def generating(

@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap", "flash_attention", "flags",
     ),
     "Conditions of the measurement": (
-        "prefault", "page_cache", "residency", "faults", "processors", "nice", "mlock_gb", "memory_limit_gb",
+        "prefault", "page_cache", "residency", "faults", "disk", "processors", "nice", "mlock_gb", "memory_limit_gb",
     ),
     "Storing and publishing": ("private", "repeat"),
 }  # fmt: skip

@@ -36,6 +36,7 @@ class Experiment:
     page_cache: Literal["as is", "cold", "warm"] = "as is"
     residency: bool = False
     faults: bool | None = None
+    disk: bool = False
     processors: tuple[int, ...] = ()
     nice: int = 0
     flash_attention: Literal["auto", "on", "off"] = "auto"
@@ -114,6 +115,12 @@ class Run:
         """Whether the page faults of the run were recorded."""
         trace = self.facts.get("trace")
         return isinstance(trace, Mapping) and trace.get("faults_recorded") is True
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether the requests of the model's devices were recorded."""
+        trace = self.facts.get("trace")
+        return isinstance(trace, Mapping) and trace.get("requests_recorded") is True
 
     @property
     def has_experts(self) -> bool:

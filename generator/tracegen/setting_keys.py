@@ -149,6 +149,12 @@ KEYS: Mapping[str, Setting] = {
         "container that forbids `perf_event_open`; else the run goes on without, and says so.",
         "faults = true",
     ),
+    "disk": _switch(
+        "Whether to record each read of the device that holds the model, and to measure before the run, for 5 s, what "
+        "that device can do. Recording needs root and tracefs, and a file system whose files have places on a device "
+        "(ext4, XFS); else the run goes on without, and says so.",
+        "disk = true",
+    ),
     "processors": Setting(
         "list of whole numbers",
         "a list of different processor numbers",

@@ -360,6 +360,31 @@ FAULTS = Table(
     added=2,
 )
 
+REQUESTS = Table(
+    "requests",
+    "A read that the kernel asked of a device that holds model files, whoever wanted it.",
+    ("request",),
+    (
+        _c("request", "int32", "number of the request, in order of issue"),
+        _c("pass_id", "Int32", "the pass or load in which it was issued; null between passes, or where several ran"),
+        _c("device", "string", "number of the device: major:minor"),
+        _c("place", "int64", "first byte on the device", "bytes"),
+        _c("size_bytes", "int64", "bytes that were read", "bytes"),
+        _c("file", "Int32", "model file that the first byte belongs to; null: none, it was read for something else"),
+        _c("offset", "Int64", "offset of the first byte in that file", "bytes"),
+        _c("file_bytes", "int64", "how many of the bytes belong to that file, from this offset on", "bytes"),
+        _c(
+            "kind",
+            "category",
+            "ahead: read-ahead, of pages that were not asked for yet; read: of pages that were",
+            values=("read", "ahead"),
+        ),
+        _c("issue_ns", "int64", "when the request was handed to the device", "ns"),
+        _c("duration_ns", "Int64", "until the device had completed it; null: not while it was recorded", "ns"),
+    ),
+    added=3,
+)
+
 PLACEMENTS = Table(
     "placements",
     "Where the tensor of a node or leaf lay in memory. An operand lies where the tensor of its source lies.",
@@ -542,6 +567,7 @@ TABLES: tuple[Table, ...] = (
     BUFFERS,
     RESIDENCY,
     FAULTS,
+    REQUESTS,
     DEVICE,
     CACHE,
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tests.builders import scaled_case, with_faults
+from tests.builders.graph import N_EXPERTS
 from tracegen import tables as contract
-from tracegen.analysis import disk_waits, heatmap
+from tracegen.analysis import disk_waits, expert_waits, heatmap
 from tracegen.analysis.passes import measured
 
 Tables = dict[str, pd.DataFrame]
@@ -113,6 +115,38 @@ def test_faults_of_a_tensor_are_summed() -> None:
     for row in made.to_dict("records"):
         assert [row["n_faults"], row["n_major"], row["waited_ns"]] == expected[row["tensor"]]
         assert row["n_pages"] == len(pages[row["tensor"]])
+
+
+def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
+    """An expert's bytes are a row of equal parts of its tensor; the fault lies in the part with its number."""
+    chosen = np.random.default_rng(5)
+    size, passes = int(CASE["files"]["size_bytes"].iloc[0]), list(measured(CASE)["pass_id"])
+    rows = [
+        dict(
+            fault=i, pass_id=int(chosen.choice(passes)), file=0, offset=int(chosen.integers(size)), begin_ns=i,
+            kind=str(chosen.choice(["minor", "major"])), duration_ns=int(chosen.integers(1, 10_000)),
+        )
+        for i in range(400)
+    ]  # fmt: skip
+    tables = {**CASE, "faults": contract.frame("faults", rows)}
+    tensors = tables["tensors"][tables["tensors"]["name"].str.contains("exps").to_numpy(bool)].to_dict("records")
+    expected: dict[tuple[int, int], list[Any]] = {}
+    for row in rows:
+        for tensor in tensors:
+            into = row["offset"] - tensor["offset"]
+            if tensor["file"] == 0 and 0 <= into < tensor["size_bytes"]:
+                key = int(tensor["layer"]), into // (tensor["size_bytes"] // N_EXPERTS)
+                sums = expected.setdefault(key, [0, 0, 0, set()])
+                sums[:3] = sums[0] + 1, sums[1] + (row["kind"] == "major"), sums[2] + row["duration_ns"]
+                sums[3].add(row["pass_id"])
+    table = expert_waits.by_expert(tables)
+    assert len(table) == len(expected) > 3 and table["waited_ns"].is_monotonic_decreasing
+    for row in table.to_dict("records"):
+        n_faults, n_major, waited, of_passes = expected[row["layer"], row["expert"]]
+        assert (row["n_faults"], row["n_major"], row["waited_ns"]) == (n_faults, n_major, waited)
+        assert row["n_passes"] == len(of_passes)
+        assert row["share"] == pytest.approx(waited / sum(row["duration_ns"] for row in rows))
+    assert expert_waits.by_expert(scaled_case(2, 1, moe=True)).empty
 
 
 def test_a_run_without_recorded_faults_has_no_split() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
+from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.report_files import write_report
 from tracegen.charts import theme
 from tracegen.pages.render import render_report
@@ -116,6 +116,26 @@ def test_colours_are_those_of_the_components_and_of_waiting_in_both_schemes(chro
             2 * page.locator("canvas[data-tg=lanes]").bounding_box()["width"], abs=2
         )
         context.close()
+
+
+def test_waiting_for_the_disk_is_drawn_where_the_work_of_an_operation_begins(page: Any, tmp_path: Path) -> None:
+    tables = with_faults(CASE)
+    run = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
+    root = write_report(tmp_path, render_report(run, tables, address="demo/run-003", citable=None))
+    spans = tables["spans"][(tables["spans"]["pass_id"] == LAST) & (tables["spans"]["thread"] == 0)]
+    longest = spans.loc[(spans["fault_ns"] / spans["work_ns"]).where(spans["fault_ns"] < spans["work_ns"]).idxmax()]
+    opened(page, root, f"#pass={LAST}&node={longest['node']}")
+    assert "waiting for the disk" in page.locator("[data-tg=legend]").inner_text()
+    page.click("[data-tg=fit]")
+    shown(page)
+    begin = span(LAST, int(longest["node"]))["begin"]
+    drawn = [
+        page.evaluate(COLOUR_AT, [begin + time, LEFT, RIGHT])
+        for time in (longest["fault_ns"] / 2, (longest["fault_ns"] + longest["work_ns"]) / 2)
+    ]
+    ink = [int(theme.INK["ink"][1][i : i + 2], 16) for i in (1, 3, 5)]
+    assert drawn[0] == ink and drawn[1] != ink
+    assert ns(told(page)["of it waiting for the disk"]) == pytest.approx(int(longest["fault_ns"]), rel=0.01)
 
 
 COLOUR_AT = """([time, left, right]) => {

@@ -37,7 +37,7 @@ def with_faults(tables: Tables, seed: int = 1) -> Tables:
                 dict(
                     pass_id=span["pass_id"], node=span["node"], thread=span["thread"], file=place["file"],
                     offset=int(random.integers(int(place["begin"]), int(place["end"]))),
-                    kind=kind, begin_ns=span["begin_ns"], duration_ns=took,
+                    kind=kind, begin_ns=span["begin_ns"] + total, duration_ns=took,
                 )
             )  # fmt: skip
             left, total = left - took, total + took

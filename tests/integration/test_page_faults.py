@@ -117,4 +117,6 @@ def test_an_attached_program_records_them_too(plain: Build, model: Path, tmp_pat
     assert run.folder is not None and run.has_faults
     loaded = load_run(run.folder)
     assert loaded.passes["other_faults"].sum() > 0  # llama.cpp itself maps every page of the file at load
-    assert {check.state for check in checks_of_faults(run).values()} == {"passed"}
+    states = {key: check.state for key, check in checks_of_faults(run).items()}
+    assert states["faults_recorded"] == states["faults_placed"] == "passed"
+    assert states["faults_agree"] != "failed", run.checks  # threads that do not compute may have some of so few

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from tests.builders import a_moe_run, a_run, scaled_case, with_faults, without
+from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests, without
 from tests.golden.hard_case import hard_case
 from tests.pages.rendered import Undrawn
 from tests.site_project import stored
@@ -50,12 +50,16 @@ CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
     "hard case": hard_case(),
     "residency": with_residency(),
     "page faults": with_faults(scaled_case(3, 2, moe=True, threads=2)),
+    "requests": with_requests(scaled_case(3, 2, moe=True, splits=2)),
     "unseen rows": without(scaled_case(2, 2), "touches"),
 }
 HOST = dict(memory_bytes=8 << 30, page_bytes=PAGE)
 RUN, MOE_RUN = a_run(host=HOST), a_moe_run(host=HOST)
 WITH_EXPERTS = ("experts", "no experts chosen", "hard case")
-FAULTS_RUN = a_run(host=HOST, trace=dict(faults_recorded=True))
+OTHER_RUNS = {
+    "page faults": a_run(host=HOST, trace=dict(faults_recorded=True)),
+    "requests": a_moe_run(host=HOST, trace=dict(requests_recorded=True)),
+}
 
 
 def render(tables: Mapping[str, pd.DataFrame], run: Run = RUN, citable: Version | None = None) -> Report:
@@ -68,7 +72,7 @@ def report_of(name: str) -> Report:
 
 
 def run_of(name: str) -> Run:
-    return MOE_RUN if name in WITH_EXPERTS else FAULTS_RUN if name == "page faults" else RUN
+    return MOE_RUN if name in WITH_EXPERTS else OTHER_RUNS.get(name, RUN)
 
 
 def shown(report: Report) -> dict[str, str]:

@@ -10,7 +10,7 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case, with_faults
+from tests.builders import a_moe_run, scaled_case, with_faults, with_requests
 from tests.pages.rendered import Undrawn, render
 from tracegen.checks.verdict import all_checks
 from tracegen.figures import catalogue, needs
@@ -28,7 +28,7 @@ IN_THE_DISK_TABLE = "storage"
 
 
 def tables() -> dict[str, pd.DataFrame]:
-    made = with_faults(scaled_case(2, 2, moe=True))
+    made = with_requests(with_faults(scaled_case(2, 2, moe=True)))
     last = int(made["passes"]["pass_id"].max())
     made["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
     return made
@@ -40,7 +40,7 @@ def rendered(failed: str, state: str = "failed") -> Report:
     checks = tuple(
         Check(key, f"Check of {key}", state if key == failed else "passed", f"17 of {key}", "0") for key in CHECKS
     )
-    trace = {**run.facts["trace"], "faults_recorded": True}
+    trace = {**run.facts["trace"], "faults_recorded": True, "requests_recorded": True}
     facts = {**run.facts, "trace": trace, "host": {**run.facts["host"], "page_bytes": 4096}}
     made: Run = replace(run, checks=checks, facts=facts)
     return render(tables(), made, executor=Undrawn())
@@ -82,6 +82,7 @@ def test_every_check_that_can_fail_forbids_something() -> None:
     """Those that only warn hide nothing: their words stand beside the figures."""
     only_warn = {
         "tokens_asked", "never_touched", "interference", "not_stopped", "even_tokens",
+        "requests_agree",
     }  # fmt: skip
     assert {check for check in CHECKS if not catalogue.figures_of(check)} == only_warn
     assert {check for key in catalogue.NEEDS for check in catalogue.checks_of(key)} <= set(CHECKS), (

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, a_run, only, scaled_case, without
+from tests.builders import a_moe_run, a_run, only, scaled_case, with_faults, without
 from tests.pages.rendered import body, render, words
 from tests.unpacking import unpacked
 from tracegen.pages.collector import Collector
@@ -56,6 +56,24 @@ def test_figures_kept_their_keys_on_their_new_pages(report: Report) -> None:
     assert {f.key: f.page for f in report.figures if f.key in ("timeline", "experts")} == {
         "timeline": "timeline", "experts": "experts"
     }  # fmt: skip
+
+
+def test_chunks_hold_the_waiting_for_the_disk_where_it_was_recorded(report: Report) -> None:
+    tables = with_faults(CASE)
+    run = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
+    waited = {}
+    for chunk in called(render(tables, run), r"data/spans/\d+\.js", "tracegenSpans"):
+        for one in chunk:
+            for lane in one["threads"]:
+                pairs = zip(unpacked(lane["node"]), unpacked(lane["disk"]), strict=True)
+                waited |= {(one["id"], lane["thread"], node): ns for node, ns in pairs}
+    spans = tables["spans"]
+    assert waited == dict(
+        zip(zip(spans["pass_id"], spans["thread"], spans["node"], strict=True), spans["fault_ns"], strict=True)
+    )
+    assert sum(waited.values()) > 0
+    without = called(report, r"data/spans/\d+\.js", "tracegenSpans")
+    assert all("disk" not in lane for chunk in without for one in chunk for lane in one["threads"])
 
 
 def test_chunks_hold_every_span_of_the_table(report: Report) -> None:

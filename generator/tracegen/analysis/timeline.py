@@ -8,17 +8,20 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 
 STATES = ("work", "waiting inside", "waiting after")
+DISK, DEVICE = "waiting for the disk", "device busy"
 ALONE = "between operations"  # what follows an operation where one thread computes: it waits for nobody
 
 
 def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int = 3_000) -> tuple[pd.DataFrame, int]:
     """What each thread did during a pass, and the width of a bin in ns (0: not binned).
 
-    Columns: thread, begin_ns, end_ns (since the pass began), state (work, waiting inside,
+    Columns: thread, begin_ns, end_ns (since the pass began), state (work, waiting for the disk, waiting inside,
     waiting after; `ALONE` instead of waiting after where one thread computes), node (null in bins), component. A span
-    is work, then waiting inside, then waiting after: the trace does not say where inside the op a barrier lay. More
-    than `max_segments` segments are cut into `n_bins` equal bins; each bin has the state and component that took most
-    of its time.
+    is work, then waiting inside, then waiting after: the trace does not say where inside the op a barrier lay. Page
+    faults are cut out of the work they lie in (state `DISK`, where they were recorded). Time in which a device had a
+    request under way follows in rows without a thread (state `DEVICE`, where requests were recorded). More than
+    `max_segments` segments are cut into `n_bins` equal bins; each bin has the state and component that took most of
+    its time.
     """
     record = tables["passes"][tables["passes"]["pass_id"] == pass_id].to_dict("records")[0]
     graph, begin = record["graph"], int(record["begin_ns"])
@@ -40,9 +43,69 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
         }
     )
     table = table[table["end_ns"] > table["begin_ns"]].sort_values(["thread", "begin_ns"], ignore_index=True)
-    if len(table) <= max_segments:
-        return table, 0
-    return _binned(table, n_bins)
+    table = _with_faults(table, tables["faults"], pass_id, begin)
+    busy = _busy(tables["requests"], begin, int(table["end_ns"].max()) if len(table) else 0)
+    if len(table) + len(busy) <= max_segments:
+        return pd.concat([table, busy], ignore_index=True) if len(busy) else table, 0
+    return _binned(pd.concat([table, busy], ignore_index=True) if len(busy) else table, n_bins)
+
+
+def _with_faults(rows: pd.DataFrame, faults: pd.DataFrame, pass_id: int, begin_ns: int) -> pd.DataFrame:
+    """`rows` with the page faults of model files cut out of the work in which they lie, in state `DISK`."""
+    faults = faults[(faults["pass_id"] == pass_id).fillna(False).to_numpy(bool)]
+    faults = faults.dropna(subset=["node", "thread", "duration_ns"]).sort_values("begin_ns")
+    if faults.empty:
+        return rows
+    cut = []
+    for thread, of_thread in faults.groupby("thread"):
+        begin = of_thread["begin_ns"].to_numpy("int64") - begin_ns
+        edges = np.unique(np.concatenate([begin, begin + of_thread["duration_ns"].to_numpy("int64")]))
+        lane = rows[(rows["thread"] == thread).to_numpy(bool)]
+        work = lane[(lane["state"] == STATES[0]).to_numpy(bool)]
+        parts = _cut(work, edges)
+        middle = (parts["begin_ns"].to_numpy() + parts["end_ns"].to_numpy()) / 2
+        at = np.searchsorted(begin, middle, side="right") - 1
+        last = np.maximum.accumulate(begin + of_thread["duration_ns"].to_numpy("int64"))
+        parts["state"] = np.where((at >= 0) & (middle < last[at]), DISK, STATES[0])
+        cut += [parts, lane[(lane["state"] != STATES[0]).to_numpy(bool)]]
+    others = rows[~rows["thread"].isin(faults["thread"].unique()).to_numpy(bool)]
+    return pd.concat([*cut, others]).sort_values(["thread", "begin_ns"], ignore_index=True)
+
+
+def _cut(rows: pd.DataFrame, edges: np.ndarray) -> pd.DataFrame:
+    """`rows` cut at each of the sorted `edges` that lies inside of one."""
+    begin, end = rows["begin_ns"].to_numpy("int64"), rows["end_ns"].to_numpy("int64")
+    first, last = np.searchsorted(edges, begin, side="right"), np.searchsorted(edges, end, side="left")
+    n = last - first + 1
+    row = np.repeat(np.arange(len(rows)), n)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    parts = rows.iloc[row].copy()
+    inner = np.append(edges, 0)  # not used where a part begins or ends with its row
+    parts["begin_ns"] = np.where(place == 0, begin[row], inner[np.clip(first[row] + place - 1, 0, len(edges))])
+    parts["end_ns"] = np.where(place == n[row] - 1, end[row], inner[np.clip(first[row] + place, 0, len(edges))])
+    return parts
+
+
+def _busy(requests: pd.DataFrame, begin_ns: int, length_ns: int) -> pd.DataFrame:
+    """The stretches of a pass in which a device had a request under way, as rows without a thread."""
+    ended = requests.dropna(subset=["duration_ns"]).sort_values("issue_ns")
+    begin = ended["issue_ns"].to_numpy("int64") - begin_ns
+    end = np.minimum(begin + ended["duration_ns"].to_numpy("int64"), length_ns)
+    inside = (end > 0) & (begin < length_ns)
+    begin, end = np.maximum(begin[inside], 0), end[inside]
+    last = np.maximum.accumulate(end) if len(end) else end
+    opens = np.flatnonzero(np.append(True, begin[1:] > last[:-1])) if len(begin) else np.zeros(0, int)
+    closes = last[np.append(opens[1:] - 1, len(last) - 1)] if len(begin) else last
+    return pd.DataFrame(
+        {
+            "thread": pd.array([None] * len(opens), "Int32"),
+            "begin_ns": begin[opens],
+            "end_ns": closes,
+            "state": DEVICE,
+            "node": pd.array([None] * len(opens), "Int32"),
+            "component": None,
+        }
+    )
 
 
 def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:
@@ -56,7 +119,8 @@ def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:
     share = np.minimum(end[row], (place + 1) * width) - np.maximum(begin[row], place * width)
     parts = rows.iloc[row][["thread", "state", "component"]].assign(bin=place, share=share)
     sums = parts.groupby(["thread", "bin", "state", "component"], dropna=False)["share"].sum().reset_index()
-    best = sums.sort_values(["thread", "bin", "share"], kind="stable").groupby(["thread", "bin"], as_index=False).last()
+    lanes = sums.sort_values(["thread", "bin", "share"], kind="stable").groupby(["thread", "bin"], dropna=False)
+    best = lanes.tail(1).reset_index(drop=True)
     same = ["thread", "state", "component"]
     values = best[same].astype("object").fillna("")
     change = (values != values.shift()).any(axis=1) | (best["bin"] != best["bin"].shift() + 1)

@@ -90,5 +90,6 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "mlock_gb": "none" if experiment.mlock_gb is None else experiment.mlock_gb,
         "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
         "faults": experiment.records_faults,
+        "disk": experiment.disk,
         "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
     }

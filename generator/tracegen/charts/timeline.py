@@ -18,17 +18,19 @@ def chart(rows: pd.DataFrame) -> Any:
         theme.group(component) if state == "work" else state
         for state, component in zip(rows["state"], rows["component"], strict=True)
     ]
+    threads = sorted(rows["thread"].dropna().unique())
     data = pd.DataFrame(
         {
-            "thread": [f"thread {t}" for t in rows["thread"]],
+            "thread": ["device" if pd.isna(t) else f"thread {t}" for t in rows["thread"]],
             "begin": rows["begin_ns"].astype(float) / scale,
             "end": rows["end_ns"].astype(float) / scale,
             "kind": kind,
         }
     )
     palette = {name: light for name, (_, light, _) in theme.GROUPS.items()} | theme.STATE_COLOURS
+    palette["device busy"] = theme.INK["bar"][1]
     shown = [name for name in palette if name in set(kind)]
-    lanes = [f"thread {t}" for t in sorted(rows["thread"].unique())]
+    lanes = [f"thread {t}" for t in threads] + ["device"] * (len(threads) > 0 and bool(rows["thread"].isna().any()))
     return (
         alt.Chart(data)
         .mark_bar()

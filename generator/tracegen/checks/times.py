@@ -7,7 +7,7 @@ import math
 from tracegen.analysis.disturbance import STOOD_NS, STOOD_SHARE, Disturbance, disturbance, token_skew
 from tracegen.analysis.pass_parts import pass_parts
 from tracegen.analysis.passes import OUTSIDE
-from tracegen.analysis.tracing_cost import by_phase, pass_costs
+from tracegen.analysis.tracing_cost import FAULT_NS, by_phase, pass_costs
 from tracegen.checks.evidence import Evidence, check, count, counted, percent
 from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
@@ -56,6 +56,8 @@ def cost(e: Evidence) -> Check:
         f"median pass of each kind; {e.trace['event_cost_ns']:.1f} ns per event, measured when the run began; "
         f"hooks around a pass: {per_pass:.1f} \u00b5s at the median, measured during the run"
     )
+    if len(e.tables["faults"]):
+        detail += f"; {FAULT_NS / 1e3:.0f} \u00b5s for each recorded page fault, the most that one costs"
     if not e.trace["hooks_inside"]:
         detail += "; this includes what was recorded between passes, which these hooks could not tell apart"
     return check(Key.TRACING_COST, title, state, finding, limit, detail)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
-from tracegen.checks import disk, times
+from tracegen.checks import disk, requests, times
 from tracegen.checks.evidence import Evidence, check, count
 from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
@@ -19,12 +19,15 @@ PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some 
 
 
 def checks_of(evidence: Evidence) -> tuple[Check, ...]:
-    """All checks, in this order: evidence, accounting, agreement, model, page faults, time.
+    """All checks, in this order: evidence, accounting, agreement, model, page faults, requests, time.
 
-    Those of page faults are left out when nobody asked for page faults.
+    Those of page faults and of requests are left out when nobody asked for these.
     """
-    asked = evidence.trace["faults_recorded"] or evidence.trace["faults_refused"]
-    return tuple(run_check(evidence) for run_check in _CHECKS if asked or run_check not in disk.CHECKS)
+    left_out = set()
+    for name, checks in (("faults", disk.CHECKS), ("requests", requests.CHECKS)):
+        if not evidence.trace.get(f"{name}_recorded") and not evidence.trace.get(f"{name}_refused"):
+            left_out |= set(checks)
+    return tuple(run_check(evidence) for run_check in _CHECKS if run_check not in left_out)
 
 
 def all_checks() -> tuple[Check, ...]:
@@ -43,6 +46,10 @@ def all_checks() -> tuple[Check, ...]:
     trace |= {
         "faults_recorded": True,
         "faults_refused": None,
+        "requests_recorded": True,
+        "requests_refused": None,
+        "requests_unplaced": None,
+        "requests_lost": 0,
         "dropped_why": None,
         "faults_lost": 0,
         "threads_without_faults": 0,
@@ -350,7 +357,7 @@ def _kinds(e: Evidence) -> Check:
 
 _CHECKS = (
     _complete, _dropped, _one_run, _zero, _monotone, _even, _nodes, _threads, _kinds, _passes, _tokens,
-    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, *disk.CHECKS,
+    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, *disk.CHECKS, *requests.CHECKS,
     times.parts, times.cost,
     times.interference, times.stopped, times.skew,
 )  # fmt: skip

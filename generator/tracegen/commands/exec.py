@@ -66,6 +66,7 @@ class Exec(Command):
 @click.option("--interactive", is_flag=True, help="Give the program the keyboard and Ctrl-C.")
 @click.option("--attach", is_flag=True, help="Preload the tracer: for a llama.cpp without hooks (Linux).")
 @click.option("--faults", is_flag=True, help="Record each page fault on a model file.")
+@click.option("--disk", is_flag=True, help="Record each read of the devices that hold model files (needs root).")
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
 @click.pass_context
 def command(
@@ -81,6 +82,7 @@ def command(
     interactive: bool,
     attach: bool,
     faults: bool,
+    disk: bool,
     llama_cpp: str | None,
 ) -> int:
     """Run the program; print the verdict and the folder of the run.
@@ -101,7 +103,7 @@ def command(
         raise SettingsError(f"--mlock-gb: is {mlock_gb}; must be {KEYS['mlock_gb'].allowed}")
     observation = Observation(
         check_name(name), program, question, after, for_s, passes, limit,
-        private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, mlock_gb, faults,
+        private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, mlock_gb, faults, disk,
     )  # fmt: skip
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
         print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")

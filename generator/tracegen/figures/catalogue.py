@@ -12,7 +12,10 @@ from tracegen.figures.buffers import BUFFERS
 from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk import DISK
 from tracegen.figures.disk_device import DISK_DEVICE
+from tracegen.figures.disk_experts import DISK_EXPERTS
 from tracegen.figures.disk_map import DISK_MAP
+from tracegen.figures.disk_requests import DISK_REQUESTS
+from tracegen.figures.disk_sizes import DISK_SIZES
 from tracegen.figures.disk_split import DISK_SPLIT
 from tracegen.figures.disk_tensors import DISK_TENSORS
 from tracegen.figures.downloads import DOWNLOADS
@@ -59,8 +62,11 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     BUFFER_PEAKS,
     DISK_SPLIT,
     DISK_DEVICE,
+    DISK_REQUESTS,
+    DISK_SIZES,
     DISK_MAP,
     DISK_TENSORS,
+    DISK_EXPERTS,
     OPERATIONS,
     GRAPH,
     GRAPH_BLOCK,

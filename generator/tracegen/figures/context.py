@@ -20,6 +20,7 @@ from tracegen.analysis import (
     operations,
     pass_parts,
     passes,
+    requests,
     routing,
     summary,
     timing,
@@ -120,6 +121,13 @@ class Context:
     def disk_split(self) -> pd.DataFrame:
         """The time of each measured pass in parts: computing, waiting for the disk, other waiting, the rest."""
         return disk_waits.pass_split(self.tables)
+
+    @cached_property
+    def disk_requests(self) -> pd.DataFrame:
+        """What the device was asked to read in each measured pass, and what became of it."""
+        page = self.fact("host", "page_bytes") or 4096
+        use = requests.use_by_pass(self.tables, page)
+        return requests.by_pass(self.tables).merge(use, on="pass_id", how="left")
 
     @cached_property
     def outside_ops(self) -> pd.DataFrame:

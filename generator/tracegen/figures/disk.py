@@ -150,9 +150,33 @@ def _waiting(context: Context) -> list[tuple[Cell, ...]]:
     ]
 
 
+def _read_again(context: Context) -> list[tuple[Cell, ...]]:
+    """The row of what generate passes read once more; none if requests were not recorded, or a check failed."""
+    if not context.run.has_requests or context.refusal((*needs.TIMES, needs.PLACES, needs.REQUESTS)):
+        return []
+    use = context.disk_requests
+    kinds = context.measured.set_index("pass_id")["kind"].astype("object")
+    use = use[(use["pass_id"].map(kinds) == "generate").to_numpy(bool)]
+    read, again = float(use["page_bytes_read"].sum()), float(use["again_bytes"].sum())
+    return [
+        cells(
+            "Read again in generate passes",
+            f"{q.percent(again / read)} of {q.size(read)}" if read else "nothing was read",
+            "Bytes of the model that had been read before in this run and were dropped from memory: see the page Disk.",
+        )
+    ]
+
+
 def disk_panel(context: Context) -> Rows:
     """Settings, bytes read from storage, page cache, and page faults."""
-    rows = [*_settings(context), *_reads(context), *_memory(context), *_faults(context), *_waiting(context)]
+    rows = [
+        *_settings(context),
+        *_reads(context),
+        *_memory(context),
+        *_faults(context),
+        *_waiting(context),
+        *_read_again(context),
+    ]
     return Rows(
         caption=f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
         head=(Head("What"), Head("Found"), Head("Meaning")),

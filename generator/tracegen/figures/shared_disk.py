@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tracegen.figures.figure import When
 
 RECORDED = When("a run that recorded page faults (faults = true)", lambda context: context.run.has_faults)
+REQUESTED = When("a run that recorded the requests of devices (disk = true)", lambda context: context.run.has_requests)
+PHASES = ("generate", "prompt")
+_LEAST_SHARE = 0.05  # of what the prompt reads: below it, generate passes read next to nothing
 FAULTS = (
     "A thread that touches a byte of the mapped model file whose page is not in its page table has a page fault. The "
     "time of a fault is waiting for the disk if the page is read (a major fault) or is being read already, by "
     "read-ahead or for another thread (a minor fault); a page that is in memory is mapped within microseconds, which "
     "counts as well."
 )
+
+
+def told_phase(read_bytes: Mapping[str, float]) -> str:
+    """The phase that a title tells of: generate passes, unless the prompt read nearly all of `read_bytes`."""
+    generate, prompt = (read_bytes.get(phase, 0.0) for phase in PHASES)
+    return PHASES[0] if generate and generate >= _LEAST_SHARE * prompt else PHASES[1]

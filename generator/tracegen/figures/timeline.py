@@ -16,6 +16,10 @@ from tracegen.figures.figure import Content, Figure
 from tracegen.words import quantities as q
 from tracegen.words import sentences
 
+DISK_DRAWN = (
+    "Dark stretches are page faults of the model file: the operation waits for the disk. The lane of the device, where "
+    "its requests were recorded, shows when at least one was under way. "
+)
 NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no times of threads in a measured pass."
 
@@ -58,12 +62,14 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     label, n = context.labels[drawn], int(rows["thread"].nunique())
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
     shares = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
+    disk = set(rows["state"]) & {timeline.DISK, timeline.DEVICE}
     binned = f" Binned to {q.duration(width)}: each bin shows what took most of its time." if width else ""
     return Content(
         title=sentences.threads_during(label, shares.work, n),
         caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
         f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
-        f"outside operations. Work includes waiting for the disk; work and waiting include time without a processor. "
+        f"outside operations. {DISK_DRAWN if disk else 'Work includes waiting for the disk. '}Work and waiting include "
+        f"time without a processor. "
         f"Waiting inside an operation is drawn after its work, because its moment is not recorded.{binned} Load and "
         f"warm-up are never chosen.",
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
@@ -85,10 +91,11 @@ TIMELINE = Figure(
     content=_content,
     explanation=Explanation(
         "What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
-        "waiting after it for the other threads.",
+        "waiting after it for the other threads; waiting for the disk, where page faults were recorded.",
         "One pass: the generate pass of median length, else a prompt pass. Load and warm-up are never chosen.",
         "Each lane is a thread. Colour is work, by component group; pale stretches are waiting. Wide pale stretches in "
-        "all lanes but one show a thread that all others wait for.",
+        "all lanes but one show a thread that all others wait for. A device that is idle while threads work could be "
+        "reading what they need next.",
         code="""
 from tracegen.analysis import timeline
 data, bin_ns = timeline.segments(run.tables, $pass_id)

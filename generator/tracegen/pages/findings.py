@@ -7,6 +7,7 @@ from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.figures import needs
 from tracegen.figures.components import COMPONENTS
+from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_split import DISK_SPLIT
 from tracegen.figures.shared_experts import no_choice
 from tracegen.figures.shared_times import component_groups
@@ -122,12 +123,18 @@ def _of_storage(context: Collector) -> list[str]:
         lines.append(
             sentences.read_from_storage(others, each, s.file_bytes, "the prompt" if only_prompt else "other passes")
         )
-    if context.run.has_faults and not context.refusal(DISK_SPLIT.needs):
+    split_known = context.run.has_faults and not context.refusal(DISK_SPLIT.needs)
+    if split_known:
         split = context.disk_split
         split = split[split["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
         sums = {part: float(split[part].sum()) for part in ("duration_ns", "disk_ns", "behind_ns")}
         lines.append(disk_sentences.overview(sums, len(split), int(split["n_faults"].sum())))
-    elif s.major_faults is not None:
+    if context.run.has_requests and not context.refusal(DISK_REQUESTS.needs):
+        use = context.disk_requests
+        use = use[use["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
+        read = {name: float(use[name].sum()) for name in ("page_bytes_read", "again_bytes", "never_bytes")}
+        lines.append(disk_sentences.requests_overview(read))
+    if s.major_faults is not None and not split_known:
         lines.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
     return lines
 

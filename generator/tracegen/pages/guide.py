@@ -13,6 +13,7 @@ from tracegen.words import terms as words
 # State of a thread -> the column of `spans` with its duration.
 THREADS = {
     "work": "work_ns",
+    "waiting for the disk": "fault_ns",
     "waiting inside": "barrier_ns",
     "waiting after": "wait_ns",
     "between operations": "wait_ns",

@@ -27,7 +27,8 @@ class Captured:
     `models` are those that the program loaded; `loads` maps the number of a load to an index into `models`. `status`
     is the exit status, negative for a signal; `stopped`: tracegen ended the program, after its trace was closed.
     `conditions` is what `conditions_of` returned. `prompt` and `generated` are None when unknown; `counted`: the log
-    holds llama.cpp's counters; `repetition`: which run of a series this is.
+    holds llama.cpp's counters; `repetition`: which run of a series this is; `device`: what the device of the model can
+    read, None if it was not measured.
     """
 
     settings: Mapping[str, Any]
@@ -42,6 +43,7 @@ class Captured:
     generated: str | None = None
     counted: bool = True
     repetition: Repetition | None = None
+    device: Mapping[str, Any] | None = None
 
 
 def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
@@ -96,6 +98,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             "graphs_reused": timings["graphs_reused"],
         },
         "conditions": dict(captured.conditions),
+        **({"device": dict(captured.device)} if captured.device else {}),
         "model": models[0],
         "more_models": models[1:],
         "host": {
@@ -115,6 +118,8 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
                     "unsealed_chunks", "skipped_passes", "environment", "clock", "clock_why", "clock_anchor",
                     "mapped_files", "n_weights", "n_weights_mapped", "attached", "faults_recorded", "faults_refused",
                     "device_refused", "cache_refused",
+                    "requests_recorded", "requests_refused", "requests_lost", "requests_unplaced",
+                    "requests_elsewhere", "requests_elsewhere_bytes",
                 )
             },
             "event_cost_ns": _finite(facts["event_cost_ns"]),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tracegen.capture.conditions import (
     before_start,
@@ -13,13 +15,15 @@ from tracegen.capture.conditions import (
     refuse_impossible,
     set_page_cache,
 )
+from tracegen.capture.device import measure_device
 from tracegen.capture.execute import Completed, last_lines, run_program
 from tracegen.capture.hashing import hash_files
 from tracegen.capture.llama_cpp import has_load_mode, traced_program
 from tracegen.capture.plan import command_for, environment_for, settings_of
 from tracegen.capture.pressure import Pressure, under_pressure
+from tracegen.capture.requests import Requests, recorded_requests
 from tracegen.demo.models import KINDS, recipe_hash, write_demo_model
-from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.model import Experiment, Repetition, Run
 from tracegen.progress import BYTES, Progress
 from tracegen.readers.gguf.file import Model, read_model
@@ -27,6 +31,7 @@ from tracegen.resources import cache_folder
 from tracegen.runs.facts import Captured
 from tracegen.runs.recording import Stages, record, refuse_nothing
 
+DEVICE_S = 5.0  # for which the device is measured before a run with `disk = true`
 _PARTS = {
     "mmproj": "a multimodal projector (mmproj)",
     "adapter": "an adapter (LoRA)",
@@ -69,6 +74,7 @@ def measure(
     command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
 
     def capture(raw: Path) -> Captured:
+        device = _device(experiment, path, stages) if experiment.disk else None
         if experiment.mlock_gb is not None:
             stages.begin("lock memory")
         needed = needed_bytes(experiment, model_bytes)
@@ -76,7 +82,10 @@ def measure(
             stages.begin("capture")
             set_page_cache(experiment, model.paths)
             before = cached_bytes(model.paths)
-            ended = _capture(experiment, command, raw, pressure)
+            with recorded_requests(raw, experiment.disk) as requests:
+                ended = _capture(experiment, command, raw, pressure, requests)
+            if requests:
+                requests.locate(model.paths)
             conditions = conditions_of(model.paths, before, pressure.facts())
         stages.begin("memory map")
         mapped = read_model(path)
@@ -90,6 +99,7 @@ def measure(
             conditions=conditions,
             prompt=experiment.prompt,
             repetition=repetition,
+            device=device,
             generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
         )
 
@@ -115,6 +125,16 @@ def model_path(model: str, progress: Progress) -> Path:
     return target
 
 
+def _device(experiment: Experiment, path: Path, stages: Stages) -> dict[str, Any]:
+    """What the device of the model file can read, or why it could not be measured: `{"refused": …}`."""
+    stages.begin("measure the device")
+    try:
+        device = asdict(measure_device(path, DEVICE_S, stages.progress))
+    except TracegenError as error:
+        return {"refused": str(error).removeprefix(f"{path}: ")}
+    return {**device, "file": path.name}
+
+
 def _refuse_parts(path: Path, model: Model) -> None:
     """Raise SettingsError for a GGUF file that is only an addition to a model."""
     kind = "mmproj" if model.architecture == "clip" else model.metadata.get("general.type")
@@ -122,7 +142,9 @@ def _refuse_parts(path: Path, model: Model) -> None:
         raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; name the model that it was made for")
 
 
-def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path, pressure: Pressure) -> Completed:
+def _capture(
+    experiment: Experiment, command: tuple[str, ...], raw: Path, pressure: Pressure, requests: Requests | None
+) -> Completed:
     """Run llama.cpp with the tracer on.
 
     Raises, with the last lines of its log, SettingsError when it exits with an error (it refused model or settings),
@@ -132,6 +154,7 @@ def _capture(experiment: Experiment, command: tuple[str, ...], raw: Path, pressu
     ended = run_program(
         command, stdout=out, stderr=err, environment=environment_for(experiment, (raw / "trace").resolve()),
         timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
+        watch=requests.drain if requests else None,
     )  # fmt: skip
     name = Path(command[0]).name
     if ended.status != 0 or ended.timed_out:

@@ -21,6 +21,7 @@ from tracegen.capture.interrupts import Interrupts, noticed_interrupts
 from tracegen.capture.llama_cpp import lacks_hooks, pinned_build
 from tracegen.capture.locked import refuse_lock
 from tracegen.capture.pressure import Pressure, under_pressure
+from tracegen.capture.requests import Requests, recorded_requests
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.model import Run
 from tracegen.progress import Progress
@@ -41,7 +42,7 @@ class Observation:
 
     Recording begins `after_s` seconds after the tracer starts and lasts `for_s` seconds; `passes` is a number, or
     `FIRST-LAST`. `attach`: preload the tracer, for a llama.cpp without hooks. `mlock_gb`: GiB of memory to lock.
-    `faults`: record page faults on model files.
+    `faults`: record page faults on model files; `disk`: record the reads of the devices that hold them.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Observation:
     attach: bool = False
     mlock_gb: float | None = None
     faults: bool = False
+    disk: bool = False
 
 
 def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
@@ -81,7 +83,8 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         with under_pressure(observation.mlock_gb, None) as pressure:
             stages.begin("capture")
             progress.done()  # end the line, as the program now prints its own output
-            ended, stopped = _run(observation, command, attached, raw, progress, pressure)
+            with recorded_requests(raw, observation.disk) as requests:
+                ended, stopped = _run(observation, command, attached, raw, progress, pressure, requests)
             pressed = pressure.facts()
         if not stopped:
             _refuse_failure(Path(command[0]).name, raw, ended)
@@ -90,6 +93,8 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         stages.begin("memory map")
         models, loads = _models(raw / "trace")
         files = [path for model in models for path in model.paths]
+        if requests:
+            requests.locate(files)
         conditions = conditions_of(files, None, pressed)
         hashes = iter(hash_files(files, progress))
         return Captured(
@@ -159,6 +164,7 @@ def _run(
     raw: Path,
     progress: Progress,
     pressure: Pressure,
+    requests: Requests | None,
 ) -> tuple[Completed, bool]:
     """Run the program; return how it ended, and whether tracegen ended it.
 
@@ -172,7 +178,9 @@ def _run(
             before=pressure.before,
         )  # fmt: skip
         try:
-            while (ended := child.wait(0.2)) is None:
+            while (ended := child.wait(0.1)) is None:
+                if requests:
+                    requests.drain()
                 if interrupts.count:
                     progress.say("close the trace and end the program …")
                     _close_trace(child, trace, interrupts)
@@ -205,6 +213,7 @@ def _settings(observation: Observation) -> Mapping[str, object]:
         "private": observation.private,
         "attach": observation.attach,
         "faults": observation.faults,
+        "disk": observation.disk,
         "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb,
     }
 

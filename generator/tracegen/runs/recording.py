@@ -25,6 +25,7 @@ from tracegen.progress import Progress
 from tracegen.readers.gguf.header import alignment_in
 from tracegen.readers.native.segments import NO_SPACE, WHY_DROPPED, segment_files
 from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
+from tracegen.readers.requests.table import read_requests
 from tracegen.runs.facts import Captured, facts_of, model_document
 from tracegen.tables import frame
 
@@ -69,7 +70,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             document = model_document(captured.models, captured.loads)
             store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
             stages.begin("read")
-            trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+            trace = _read(raw, document)
             _refuse_full_disk(trace, raw)
             _refuse_prefault(captured, trace)
             _refuse_residency(captured, trace)
@@ -79,8 +80,8 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
                 _evidence(trace, timings, document, captured.settings, captured.status, captured.stopped)
             )
             stages.begin("store")
-            for segment in sorted((raw / "trace").glob("*.tt")):
-                store.compress(segment)
+            for evidence in sorted([*(raw / "trace").glob("*.tt"), *(raw / "requests").glob("*.ring")]):
+                store.compress(evidence)
             store.write_tables(part / "tables", trace.tables, VERSION)
             facts = facts_of(captured, trace, timings)
             stages.end()
@@ -238,6 +239,13 @@ def _alignment(document: Mapping[str, Any]) -> tuple[int, ...]:
         raise StoreError(f"raw/model.json: {error}; restore it from a copy") from error
 
 
+def _read(raw: Path, document: Mapping[str, Any]) -> NativeTrace:
+    """The trace in `raw`, with the requests of devices where they were recorded."""
+    trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+    requests, facts = read_requests(raw / "requests", trace.tables["passes"], trace.tables["files"])
+    return NativeTrace({**trace.tables, "requests": requests}, {**trace.facts, **facts})
+
+
 def _model_tables(document: Mapping[str, Any]) -> ModelTables:
     loads = {int(load): model for load, model in document.get("loads", {}).items()}
     return ModelTables(frame("files", document["files"]), frame("tensors", document["tensors"]), loads)
@@ -249,7 +257,7 @@ def read_again(folder: Path) -> Run:
     document = store.read_json(folder / "raw" / "model.json", store.SCHEMA)
     raw = folder / "raw"
     _verify_evidence(folder)
-    trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+    trace = _read(raw, document)
     facts = run.facts
     timings = _timings(raw, facts.get("counted", True))
     status, stopped = facts["exit_status"], facts.get("stopped", False)

@@ -11,6 +11,7 @@ PARTS = (
     "includes threads with less work. A single thread waits for no other; time between its operations is outside "
     "operations."
 )
+_READERS = {"generate": "generate passes", "prompt": "the prompt"}
 _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}
 
 
@@ -58,8 +59,50 @@ def tensors_title(name: str, share: float, component: str, component_share: floa
     )
 
 
+def experts_title(share: float, half: int, n_experts: int) -> str:
+    """How much of the waiting is for experts, and how many of them make up half of that."""
+    if not n_experts or not share:
+        return "Which experts do threads wait for?"
+    return (
+        f"{q.percent(share)} of the waiting is for experts; {q.count(half)} of {q.counted(n_experts, 'expert')} "
+        f"{'is' if half == 1 else 'are'} half of that"
+    )
+
+
 def map_title(n_cells: int, n_all: int) -> str:
     """How much of the file was waited for: stretches with a page fault, and all stretches of the picture."""
     if not n_cells or not n_all:
         return "For which bytes of the file do tokens wait?"
     return f"Page faults lie in {q.percent(n_cells / n_all)} of the stretches of the file"
+
+
+def requests_title(sums: Mapping[str, float], phase: str) -> str:
+    """What became of what the passes of a phase read; `sums`: bytes of whole pages over these passes."""
+    read = sums["page_bytes_read"]
+    if not read:
+        return "What was read, and was it used?"
+    again = f"; {q.percent(sums['again_bytes'] / read)} was read again" if sums["again_bytes"] else ""
+    return (
+        f"Of what {_READERS[phase]} read, {q.percent(sums['now_bytes'] / read)} was used in the same pass, "
+        f"{q.percent(sums['never_bytes'] / read)} never{again}"
+    )
+
+
+def requests_overview(sums: Mapping[str, float]) -> str:
+    """The finding of the overview: what became of what generate passes read; empty when they read nothing."""
+    read = sums["page_bytes_read"]
+    if not read:
+        return ""
+    return (
+        f"Generate passes read {q.size(read)} of the model: {q.percent(sums['again_bytes'] / read)} of it had been "
+        f"read before and dropped from memory, and {q.percent(sums['never_bytes'] / read)} was not used by any "
+        "operation afterwards."
+    )
+
+
+def sizes_title(rate: float, phase: str, ceiling: float) -> str:
+    """How fast the device read while it was busy in a phase, beside the fastest measurement (bytes per second)."""
+    if not rate:
+        return "How near does the device come to what it can do?"
+    beside = f": {q.percent(rate / ceiling)} of the fastest measurement" if ceiling else ""
+    return f"While {_READERS[phase]} kept it busy, the device read {q.decimal(rate / 2**20, 0)} MiB/s{beside}"

@@ -1,18 +1,20 @@
 /* The timeline's picture: a lane for each thread, time from left to right, drawn on a canvas. */
 
 /* By column of pixels: the number of the colour that took most of its time, -1 where the thread mostly did nothing. */
-function columnKinds(lane, from, to, n, nKinds, inside, after) {
+function columnKinds(lane, from, to, n, nKinds, view) {
   var spent = new Float64Array(n * nKinds), scale = n / (to - from);
   function add(kind, begin, end) {
     var a = Math.max((begin - from) * scale, 0), b = Math.min((end - from) * scale, n), c, stop = Math.ceil(b);
     for (c = Math.floor(a); c < stop; c += 1) { spent[c * nKinds + kind] += Math.min(b, c + 1) - Math.max(a, c); }
   }
-  var i = spanAt(lane, from), at;
+  var i = spanAt(lane, from), at, disk;
   for (i = Math.max(i, 0); i < lane.begin.length && lane.begin[i] < to; i += 1) {
     at = lane.begin[i];
-    add(lane.kind[i], at, at += lane.work[i]);
-    add(inside, at, at += lane.barrier[i]);
-    add(after, at, at += lane.wait[i]);
+    disk = lane.disk ? lane.disk[i] : 0;
+    if (disk) { add(view.disk, at, at += disk); }
+    add(lane.kind[i], at, at += lane.work[i] - disk);
+    add(view.inside, at, at += lane.barrier[i]);
+    add(view.after, at, at += lane.wait[i]);
   }
   var best = new Int16Array(n), c, k, most, left;
   for (c = 0; c < n; c += 1) {
@@ -81,7 +83,7 @@ function lanesTicks(on, at, view) {
 /* Draws a thread: its colours, column by column, then edges and words of wide spans. */
 function lanesThread(on, at, view, number) {
   var lane = view.lanes[number], n = Math.round(at.plot() * on.ratio), begun = 0, c, y = at.top(number);
-  var kinds = columnKinds(lane, view.from, view.to, n, view.palette.length, view.inside, view.after);
+  var kinds = columnKinds(lane, view.from, view.to, n, view.palette.length, view);
   on.pen.fillStyle = view.colours.muted;
   on.pen.textAlign = "left";
   if (at.pitch() > 16 || number % 4 === 0) { on.pen.fillText("thread " + lane.thread, 0, y + at.thick() / 2); }
@@ -140,7 +142,7 @@ function lanesUnder(at, view, px, y) {
   return i >= 0 && time - spanEnd(lane, i) <= slack ? { lane: number, i: i } : null;
 }
 
-/* `view` has lanes, from, to (ns shown), variables (of colours), inside, after, chosen, pointed. */
+/* `view` has lanes, from, to (ns shown), variables (of colours), inside, after, disk, chosen, pointed. */
 function lanesPicture(canvas, view) {
   var at = lanesPlaces(canvas, view);
   return {

@@ -8,6 +8,7 @@ function lanesOf(id) {
   return spansOf[id].map(function(lane) {
     var at = 0, thread = { thread: lane.thread, begin: unpack(lane.begin).map(function(gap) { return (at += gap); }) };
     ["node", "work", "barrier", "wait"].forEach(function(name) { thread[name] = unpack(lane[name]); });
+    thread.disk = lane.disk ? unpack(lane.disk) : null;
     return thread;
   });
 }
@@ -93,8 +94,8 @@ function timelinePlace(view, lane, i) {
   return i >= 0 && i < view.lanes[lane].begin.length ? { lane: lane, i: i } : null;
 }
 
-/* Sets the colours: a number for each component group or kind of operation, then two for waiting; each span gets the
-   number of its work. */
+/* Sets the colours: a number for each component group or kind of operation, then two for waiting, and one for the disk
+   where page faults were recorded; each span gets the number of its work. */
 function timelineKinds(view, state, byOp) {
   var hues = Object.keys(state.colours), names = byOp ? state.kinds.concat(["other kinds"]) : hues, used = {};
   var variables = names.map(function(name, i) {
@@ -110,8 +111,10 @@ function timelineKinds(view, state, byOp) {
       return kind;
     });
   });
-  view.variables = variables.concat(["--tg-inside", "--tg-after"]);
-  view.labels = names.concat(["waiting inside", timelineAfter(view)]);
+  var disk = view.lanes.some(function(lane) { return lane.disk; });
+  view.disk = names.length + 2;
+  view.variables = variables.concat(["--tg-inside", "--tg-after"], disk ? ["--tg-ink"] : []);
+  view.labels = names.concat(["waiting inside", timelineAfter(view)], disk ? ["waiting for the disk"] : []);
   view.used = used;
 }
 function timelineAfter(view) {

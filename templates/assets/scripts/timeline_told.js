@@ -13,12 +13,13 @@ function timelineLegend(box, view) {
 /* The facts of the span at a place: pairs of a name and a value; `link` is the value of its result. */
 function timelineFacts(view, at, link) {
   var lane = view.lanes[at.lane], node = lane.node[at.i], about = view.about(node);
+  var disk = lane.disk ? [["of it waiting for the disk", took(lane.disk[at.i])]] : [];
+  var waits = [["waiting inside", took(lane.barrier[at.i])], [timelineAfter(view), took(lane.wait[at.i])]];
   return [
     ["result", link], ["operation", about.op], ["node", String(node)],
     ["layer", about.layer === null ? "none" : String(about.layer)], ["component", about.component],
-    ["thread", String(lane.thread)], ["begin", took(lane.begin[at.i])], ["work", took(lane.work[at.i])],
-    ["waiting inside", took(lane.barrier[at.i])], [timelineAfter(view), took(lane.wait[at.i])]
-  ];
+    ["thread", String(lane.thread)], ["begin", took(lane.begin[at.i])], ["work", took(lane.work[at.i])]
+  ].concat(disk, waits);
 }
 function timelineTell(box, view, hash) {
   var at = view.pointed || view.chosen, link;

@@ -1,11 +1,12 @@
 """The data of the timeline: all spans of as many passes as fit, in classic scripts that are loaded on demand.
 
     tracegenSpans([{"id": 3, "threads": [{"thread": 0, "node": "…", "begin": "…", "work": "…",
-                    "barrier": "…", "wait": "…"}, ...]}, ...]);
+                    "barrier": "…", "wait": "…", "disk": "…"}, ...]}, ...]);
     tracegenNodes({"graph": 1, "node": [...], "op": [...], "name": [...], "layer": [...], "component": [...]});
 
 Columns are packed (packing.py), times in ns; `begin` counts from the begin of the span before it on its thread, the
-first from the pass's begin. Spans stand in the order in which their thread ran them.
+first from the pass's begin. Spans stand in the order in which their thread ran them. `disk` is the part of work in page
+faults; it stands only in runs that recorded them.
 """
 
 from __future__ import annotations
@@ -82,6 +83,8 @@ def write_spans(context: Collector, first: Iterable[int]) -> Carried:
     gaps[edges[:-1]] = begin[edges[:-1]]
     columns = {name: packed(rows[column], np.array(edges[1:], int)) for name, column in COLUMNS.items()}
     columns["begin"] = packed(gaps, np.array(edges[1:], int))
+    if context.run.has_faults:
+        columns["disk"] = packed(rows["fault_ns"].fillna(0), np.array(edges[1:], int))
     where: dict[int, str] = {}
     texts: list[str] = []
     size, number = 0, 0

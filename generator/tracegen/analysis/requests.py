@@ -1,0 +1,211 @@
+"""What the model's devices were asked to read: how much, how quickly, whether it was used, and what was read again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis import accesses
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.passes import measured
+
+SIZES = tuple(4096 << step for step in range(0, 11, 2))  # 4 KiB, 16 KiB, … 4 MiB: where one class ends, bytes
+_BATCH = 16  # passes whose accesses are looked up at a time
+_NEVER = np.iinfo(np.int32).max
+
+
+def by_pass(tables: Tables) -> pd.DataFrame:
+    """One row for each measured pass that ended: what was issued during it, and how the device was used.
+
+    Columns: pass_id, duration_ns, n_requests, read_bytes, model_bytes (bytes of model files), ahead_bytes (of these,
+    read-ahead), busy_ns (time with a request under way), mean_depth (requests under way while there were any),
+    mean_bytes (of a request), median_ns (of the durations), bytes_per_second (read_bytes over busy_ns). Means, medians
+    and rates are null without a request. A request that begins in one pass and ends in the next keeps the device busy
+    in both; its bytes count in the first.
+    """
+    requests = tables["requests"]
+    ended = requests.dropna(subset=["duration_ns"])
+    begin = ended["issue_ns"].to_numpy("int64")
+    busy = _Busy(begin, begin + ended["duration_ns"].to_numpy("int64"))
+    passes = measured(tables).dropna(subset=["end_ns"])
+    groups = requests.groupby("pass_id")
+    ahead = requests[(requests["kind"] == "ahead").to_numpy(bool)].groupby("pass_id")["file_bytes"].sum()
+    table = passes[["pass_id", "duration_ns"]].reset_index(drop=True).astype("int64")
+    sums = groups.agg(
+        n_requests=("size_bytes", "size"), read_bytes=("size_bytes", "sum"), model_bytes=("file_bytes", "sum")
+    )
+    table = table.join(sums, on="pass_id").join(ahead.rename("ahead_bytes"), on="pass_id")
+    counts = ["n_requests", "read_bytes", "model_bytes", "ahead_bytes"]
+    table[counts] = table[counts].fillna(0).astype("int64")
+    edges = passes[["begin_ns", "end_ns"]].to_numpy("int64")
+    table["busy_ns"], under_way = (of(edges[:, 1]) - of(edges[:, 0]) for of in (busy.busy_until, busy.sum_until))
+    some, any_busy = table["n_requests"] > 0, table["busy_ns"] > 0
+    table["mean_depth"] = (under_way / table["busy_ns"].where(any_busy)).astype("Float64")
+    table["mean_bytes"] = (table["read_bytes"] / table["n_requests"].where(some)).astype("Float64")
+    table["median_ns"] = table["pass_id"].map(groups["duration_ns"].median()).astype("Float64")
+    table["bytes_per_second"] = (table["read_bytes"] * 1e9 / table["busy_ns"].where(any_busy)).astype("Float64")
+    return table
+
+
+class _Busy:
+    """When requests were under way: sums of time until any moment."""
+
+    def __init__(self, begin: np.ndarray, end: np.ndarray) -> None:
+        self._times = np.concatenate([begin, end])
+        order = np.argsort(self._times, kind="stable")
+        self._times = self._times[order]
+        steps = np.where(order < len(begin), 1, -1)
+        depth = np.concatenate([[0], np.cumsum(steps)])  # before each time, and after the last
+        length = np.diff(self._times, prepend=self._times[:1])
+        self._depth = depth
+        self._busy = np.cumsum(length * (depth[:-1] > 0))
+        self._sum = np.cumsum(length * depth[:-1])
+
+    def busy_until(self, moment: np.ndarray) -> np.ndarray:
+        """Time until each moment with at least one request under way, ns."""
+        return self._until(moment, self._busy, self._depth > 0)
+
+    def sum_until(self, moment: np.ndarray) -> np.ndarray:
+        """The same, each request counted: the sum of their durations until then, ns."""
+        return self._until(moment, self._sum, self._depth)
+
+    def _until(self, moment: np.ndarray, sums: np.ndarray, depth: np.ndarray) -> np.ndarray:
+        if not len(self._times):
+            return np.zeros(len(moment), np.int64)
+        at = np.searchsorted(self._times, moment, side="right")
+        before = np.clip(at - 1, 0, None)
+        since = np.where(at > 0, moment - self._times[before], 0)
+        return np.asarray(np.where(at > 0, sums[before], 0) + since * depth[at], np.int64)
+
+
+def by_kind(tables: Tables) -> pd.DataFrame:
+    """The requests of all prompt passes together, and of all generate passes; kinds without a request are left out.
+
+    Columns: kind, n_requests, read_bytes, mean_bytes, mean_depth, bytes_per_second, median_ns, with the meanings that
+    they have in `by_pass`. Only of passes that ended.
+    """
+    passes = by_pass(tables)
+    passes["kind"] = passes["pass_id"].map(tables["passes"].set_index("pass_id")["kind"].astype("object"))
+    rows = []
+    for kind in ("prompt", "generate"):
+        part = passes[(passes["kind"] == kind).to_numpy(bool)]
+        n, busy, read = (int(part[name].sum()) for name in ("n_requests", "busy_ns", "read_bytes"))
+        if not n:
+            continue
+        issued = tables["requests"]["pass_id"].isin(part["pass_id"]).to_numpy(bool)
+        rows.append(
+            {
+                "kind": kind,
+                "n_requests": n,
+                "read_bytes": read,
+                "mean_bytes": read / n,
+                "mean_depth": float((part["mean_depth"].fillna(0) * part["busy_ns"]).sum()) / busy if busy else None,
+                "bytes_per_second": read * 1e9 / busy if busy else None,
+                "median_ns": tables["requests"].loc[issued, "duration_ns"].median(),
+            }
+        )
+    columns = ["kind", "n_requests", "read_bytes", "mean_bytes", "mean_depth", "bytes_per_second", "median_ns"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.astype(dict.fromkeys(columns[1:3], "int64") | dict.fromkeys(columns[3:], "Float64"))
+
+
+def by_size(tables: Tables) -> pd.DataFrame:
+    """The requests of measured passes by size, from smallest to largest class; classes without a request are left out.
+
+    Columns: most_bytes (the largest size of the class; null: larger than all of SIZES), n_requests, read_bytes,
+    median_ns (of their durations).
+    """
+    requests = tables["requests"]
+    requests = requests[requests["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)]
+    size_class = np.searchsorted(SIZES, requests["size_bytes"].to_numpy())
+    table = requests.groupby(size_class).agg(
+        n_requests=("size_bytes", "size"), read_bytes=("size_bytes", "sum"), median_ns=("duration_ns", "median")
+    )
+    most = [SIZES[number] if number < len(SIZES) else None for number in table.index]
+    table.insert(0, "most_bytes", pd.Series(most, table.index, "Int64"))
+    return table.astype({"median_ns": "Float64"}).reset_index(drop=True)
+
+
+def use_by_pass(tables: Tables, page_bytes: int) -> pd.DataFrame:
+    """What became of the pages of model files that were requested during each measured pass; bytes of whole pages.
+
+    Columns: pass_id, page_bytes_read, now_bytes (an operation of the same pass touches the page), later_bytes (only
+    one of a later pass), never_bytes (none of the same or a later pass), again_bytes (pages that had been requested
+    before in this run: they had been evicted). The first is the sum of the next three. Rows and experts that were not
+    recorded count as not touched.
+    """
+    files = tables["files"].set_index("file")["size_bytes"].astype("int64").sort_index()
+    n_pages = -(-files // page_bytes)
+    first_page = dict(zip(n_pages.index.tolist(), (n_pages.cumsum() - n_pages).tolist(), strict=True))
+    passes = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns")
+    order = {int(number): place for place, number in enumerate(passes["pass_id"])}
+    requests = tables["requests"].dropna(subset=["file"])
+    requests = requests[(requests["file_bytes"] > 0).to_numpy(bool)]
+    shift = requests["file"].astype("int64").map(first_page).to_numpy("int64")
+    first = shift + requests["offset"].to_numpy("int64") // page_bytes
+    last = shift + (requests["offset"].to_numpy("int64") + requests["file_bytes"].to_numpy() - 1) // page_bytes
+    place = requests["pass_id"].astype("Int64").map(order).fillna(-1).to_numpy("int64")
+    again = _again(first, last, int(n_pages.sum()))
+    rows = _use(tables, first_page, page_bytes, (first, last, place), order, int(n_pages.sum()))
+    table = pd.DataFrame(rows, columns=["pass_id", "now_bytes", "later_bytes", "never_bytes"])
+    sums = np.zeros(len(order), np.int64)
+    np.add.at(sums, place[place >= 0], again[place >= 0])
+    table["again_bytes"] = sums[[order[number] for number in table["pass_id"]]]
+    table.insert(1, "page_bytes_read", table[["now_bytes", "later_bytes", "never_bytes"]].sum(axis=1))
+    table.iloc[:, 1:] *= page_bytes
+    return table[table["pass_id"].isin(measured(tables)["pass_id"])].reset_index(drop=True)
+
+
+def _again(first: np.ndarray, last: np.ndarray, n_pages: int) -> np.ndarray:
+    """Of each request, in order of issue, how many of its pages an earlier one had already read."""
+    seen = np.zeros(n_pages, bool)
+    again = np.zeros(len(first), np.int64)
+    for number, (begin, end) in enumerate(zip(first.tolist(), (last + 1).tolist(), strict=True)):
+        again[number] = np.count_nonzero(seen[begin:end])
+        seen[begin:end] = True
+    return again
+
+
+def _use(
+    tables: Tables,
+    first_page: dict[int, int],
+    page_bytes: int,
+    pages: tuple[np.ndarray, np.ndarray, np.ndarray],
+    order: dict[int, int],
+    n_pages: int,
+) -> list[tuple[int, int, int, int]]:
+    """(pass_id, pages touched in the same pass, in a later one only, never) for each pass, in the order of passes."""
+    first, last, place = pages
+    next_touch = np.full(n_pages, _NEVER, np.int32)
+    rows = []
+    numbers = list(order)
+    touched_pages: dict[int, list[tuple[int, int]]] = {}
+    for pass_id, number in reversed(order.items()):
+        if pass_id not in touched_pages:
+            batch = numbers[max(0, number - _BATCH + 1) : number + 1]
+            touched_pages = _touched(tables, batch, first_page, page_bytes)
+        for begin, end in touched_pages[pass_id]:
+            next_touch[begin:end] = number
+        now = later = total = 0
+        for at in np.flatnonzero(place == number):
+            when = next_touch[first[at] : last[at] + 1]
+            touched = int(np.count_nonzero(when != _NEVER))
+            same = int(np.count_nonzero(when == number))
+            now, later, total = now + same, later + touched - same, total + len(when)
+        rows.append((pass_id, now, later, total - now - later))
+    return rows[::-1]
+
+
+def _touched(
+    tables: Tables, pass_ids: list[int], first_page: dict[int, int], page_bytes: int
+) -> dict[int, list[tuple[int, int]]]:
+    """By pass: the pages of mapped files that its operations touch, as (first, behind the last) over all files."""
+    rows = accesses.ranges(tables, rows=accesses.placed(tables, pass_ids))
+    rows = rows[(rows["memory"] == "disk").to_numpy(bool)]
+    shift = rows["file"].astype("int64").map(first_page).to_numpy("int64")
+    begin = shift + rows["begin"].to_numpy("int64") // page_bytes
+    end = shift + -(-rows["end"].to_numpy("int64") // page_bytes)
+    pages: dict[int, list[tuple[int, int]]] = {pass_id: [] for pass_id in pass_ids}
+    for pass_id, *stretch in zip(rows["pass_id"].tolist(), begin.tolist(), end.tolist(), strict=True):
+        pages[pass_id].append((stretch[0], stretch[1]))
+    return pages

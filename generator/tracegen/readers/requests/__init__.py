@@ -1,0 +1,1 @@
+"""Reads the requests of block devices that were recorded with a run."""

@@ -1,0 +1,149 @@
+"""What the page Disk says of the requests of devices, against numbers that the test works out itself."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
+from tests.pages.rendered import Tags, body, rendered, words
+from tests.pages.test_untrusted import HOSTILE
+from tracegen.analysis import requests
+from tracegen.model import Check, Run
+from tracegen.pages.page import Report
+from tracegen.words import disk_sentences as say
+
+CASE = with_requests(scaled_case(6, 2, moe=True, copied=False))
+HOST = dict(memory_bytes=8 << 30, page_bytes=4096)
+MEASURED = dict(
+    pattern="random", block_bytes=16384, queue_depth=4, reads=777, read_bytes=777 << 14, duration_ns=10**9,
+    bytes_per_second=512.0 * 2**20, reads_per_second=777.0, latency_median_ns=81_000,
+)  # fmt: skip
+SLOWER = MEASURED | dict(pattern="sequential", block_bytes=2 << 20, bytes_per_second=100.0 * 2**20)
+
+
+def a_recorded_run(**facts: Any) -> Run:
+    return a_moe_run(**(dict(host=HOST, trace=dict(requests_recorded=True)) | facts))
+
+
+def section(report: Report, key: str) -> str:
+    """The words of a table of the page Disk."""
+    _, _, rest = body(report, "disk").partition(f'id="tab-{key}"')
+    assert rest, f"{key} is not on the page"
+    return unescape(words(re.split(r'id="(?:fig|tab)-', rest)[0])).replace("\u202f", " ").replace("\u2009", " ")
+
+
+def of_generate() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The generate passes, with what they read and with what became of it."""
+    kinds = CASE["passes"].set_index("pass_id")["kind"]
+    return tuple(  # type: ignore[return-value]
+        [row for row in table.to_dict("records") if kinds[row["pass_id"]] == "generate"]
+        for table in (requests.by_pass(CASE), requests.use_by_pass(CASE, 4096))
+    )
+
+
+def test_the_title_says_what_became_of_what_was_read() -> None:
+    _, use = of_generate()
+    read, now, never, again = (
+        sum(row[name] for row in use) for name in ("page_bytes_read", "now_bytes", "never_bytes", "again_bytes")
+    )
+    assert 0 < now < read and 0 < again < read
+    shown = section(rendered(CASE, a_recorded_run(), drawn=False), "disk-requests")
+    assert (
+        f"Of what generate passes read, {100 * now / read:.1f} % was used in the same pass, "
+        f"{100 * never / read:.1f} % never; {100 * again / read:.1f} % was read again"
+    ) in shown
+
+
+def test_each_pass_has_a_row_of_what_it_read() -> None:
+    shown = section(rendered(CASE, a_recorded_run(), drawn=False), "disk-requests")
+    for row, use in zip(*of_generate(), strict=True):
+        cells = [row["model_bytes"], row["ahead_bytes"]]
+        cells += [use[name] for name in ("now_bytes", "later_bytes", "never_bytes", "again_bytes")]
+        cells += [row["read_bytes"] - row["model_bytes"]]
+        assert " ".join([f"{row['n_requests']}", *(f"{value / 2**20:.1f}" for value in cells)]) in shown
+
+
+@pytest.mark.parametrize("measurements", [[MEASURED, SLOWER], [SLOWER, MEASURED]])
+def test_the_rate_stands_beside_the_fastest_measurement(measurements: list[dict[str, Any]]) -> None:
+    device = dict(device="vda", refused=None, measurements=measurements)
+    shown = section(rendered(CASE, a_recorded_run(device=device), drawn=False), "disk-sizes")
+    passes, _ = of_generate()
+    rate = sum(row["read_bytes"] for row in passes) * 1e9 / sum(row["busy_ns"] for row in passes)
+    said = f"{rate / 2**20:,.0f} MiB/s: {100 * rate / (512 << 20):.1f} % of the fastest measurement".replace(",", " ")
+    assert f"While generate passes kept it busy, the device read {said}" in shown
+    assert "device: random 777 16 4.0 512 81" in shown
+    assert "device: sequential" in shown
+    assert "measured just before the run" in shown and "not measured" not in shown
+
+
+def test_a_device_that_was_not_measured_is_told() -> None:
+    shown = section(rendered(CASE, a_recorded_run(), drawn=False), "disk-sizes")
+    assert "What the device can do was not measured." in shown and "fastest measurement" not in shown
+    assert "measured just before" not in shown and "generate passes" in shown
+
+
+def test_a_device_that_refused_to_be_measured_says_why() -> None:
+    refused = a_recorded_run(device=dict(refused=f"no direct reads {HOSTILE}"))
+    report = rendered(CASE, refused, drawn=False)
+    shown = section(report, "disk-sizes")
+    assert "What the device can do was not measured: no direct reads " in shown
+    tags = Tags(body(report, "disk"))
+    assert "img" not in tags.tags and not tags.handlers and "\x1b" not in body(report, "disk")
+
+
+def test_hostile_names_of_measurements_and_passes_stay_text() -> None:
+    device = dict(refused=None, measurements=[MEASURED | dict(pattern=HOSTILE)])
+    unplaced = Check("requests_recorded", "Requests", "warning", HOSTILE, HOSTILE, HOSTILE)
+    run = a_recorded_run(device=device, checks=(unplaced,))
+    for page in rendered(CASE, run, drawn=False).pages:
+        tags = Tags(page.body)
+        assert "img" not in tags.tags and not tags.handlers and "\x1b" not in page.body
+
+
+def test_a_run_with_faults_and_requests_has_one_page_with_both() -> None:
+    run = a_run(host=HOST, trace=dict(faults_recorded=True, requests_recorded=True))
+    report = rendered(with_requests(with_faults(scaled_case(3, 2, threads=2))), run, drawn=False)
+    assert section(report, "disk-requests") and section(report, "disk-sizes") and section(report, "disk-tensors")
+
+
+def test_a_run_that_recorded_none_has_no_page() -> None:
+    assert "disk" not in {page.key for page in rendered(scaled_case(2, 1), a_run(host=HOST), drawn=False).pages}
+
+
+def test_events_that_were_lost_hide_both_tables() -> None:
+    failed = Check("requests_recorded", "Every read", "failed", "3 events lost", "0 events lost")
+    report = rendered(CASE, a_recorded_run(checks=(failed,)), drawn=False)
+    for key in ("disk-requests", "disk-sizes"):
+        assert "3 events lost" in section(report, key) and "MiB/s" not in section(report, key)
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_a_run_without_a_request_in_its_passes_says_nothing_of_rates(between: bool) -> None:
+    rows = CASE["requests"]
+    rows = rows[rows["pass_id"].isna().to_numpy(bool)] if between else rows.iloc[:0]
+    report = rendered({**CASE, "requests": rows.reset_index(drop=True)}, a_recorded_run(), drawn=False)
+    assert "What was read, and was it used?" in section(report, "disk-requests")
+    assert "How near does the device come to what it can do?" in section(report, "disk-sizes")
+
+
+def test_sentences_of_nothing_are_questions() -> None:
+    assert say.sizes_title(0.0, "generate", 5.0).endswith("?")
+    assert say.sizes_title(3.0 * 2**20, "prompt", 0.0) == "While the prompt kept it busy, the device read 3 MiB/s"
+    nothing = dict.fromkeys(("page_bytes_read", "now_bytes", "never_bytes", "again_bytes"), 0.0)
+    assert say.requests_title(nothing, "prompt").endswith("?") and not say.requests_overview(nothing)
+    sums = nothing | {"page_bytes_read": 8.0, "now_bytes": 8.0}
+    said = re.sub(r"\s", " ", say.requests_title(sums, "generate"))
+    assert said == "Of what generate passes read, 100 % was used in the same pass, 0 % never"
+
+
+def test_the_table_has_no_more_rows_than_the_page_shows() -> None:
+    many = with_requests(scaled_case(60, 1))
+    run = a_run(host=HOST, trace=dict(requests_recorded=True))
+    shown = section(rendered(many, run, drawn=False), "disk-requests")
+    assert "The first 40 of 61 measured passes" in shown
+    assert pd.notna(requests.by_pass(many)["n_requests"]).all()
