@@ -104,9 +104,12 @@ EVENTS = st.lists(
         st.sampled_from((ISSUE, COMPLETE)), st.sampled_from((DISK, OTHER)), st.integers(0, 60), st.integers(1, 24),
         st.sampled_from(("R", "RA", "RSM")),
     ),
+    min_size=4,
     max_size=40,
 )  # fmt: skip
-EXTENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 10), st.integers(1, 8), st.integers(1, 5)), max_size=8)
+EXTENTS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(1, 10), st.integers(1, 8), st.integers(1, 5)), min_size=2, max_size=8
+)
 
 
 def extents_from(drawn: list[tuple[int, int, int, int]]) -> dict[int, list[tuple[int, int, int]]]:
@@ -122,7 +125,7 @@ def extents_from(drawn: list[tuple[int, int, int, int]]) -> dict[int, list[tuple
     return extents
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 @given(EVENTS, EXTENTS, st.tuples(*[st.integers(1, 40 * SECTOR)] * 3), SPANS, st.lists(st.integers(0, 3), max_size=40))
 def test_the_table_is_what_counting_single_bytes_and_events_gives(
     tmp_path: Path, drawn: Any, pieces: Any, sizes: tuple[int, ...], spans: Any, processors: list[int]
@@ -178,6 +181,21 @@ def requests_by_hand(events: list[Event], owners: Bytes, spans: list[Any]) -> It
             "ahead" if "A" in event.flags else "read", duration, first and first[0], first and first[1], n,
             running[0] if len(running) == 1 else None,
         ]  # fmt: skip
+
+
+def test_requests_at_the_edges_of_extents_belong_to_the_file_where_they_begin(tmp_path: Path) -> None:
+    before, first, last, behind = (at(i, ISSUE, sector) for i, sector in enumerate((79, 80, 95, 96)))
+    extents = [(8192, 80 * SECTOR, 8192), (1 << 20, 97 * SECTOR, 8192)]
+    table = read(tmp_path, before, first, last, behind, places=[placed(DISK, *extents)], sizes=[1 << 30])
+    offsets = table["offset"].astype("object").where(table["offset"].notna(), None)
+    assert offsets.tolist() == [None, 8192, 8192 + 15 * SECTOR, None]
+    assert table["file_bytes"].tolist() == [0, 4096, SECTOR, 0]
+
+
+def test_what_lies_behind_the_end_of_a_file_is_not_its(tmp_path: Path) -> None:
+    events = at(1, ISSUE, 80), at(2, ISSUE, 88), at(3, ISSUE, 96)
+    table = read(tmp_path, *events, places=[placed(DISK, (0, 80 * SECTOR, 1 << 20))], sizes=[4096 + 100])
+    assert table["file_bytes"].tolist() == [4096, 100, 0] and table["file"].isna().tolist() == [False, False, True]
 
 
 def test_a_pass_that_goes_on_after_another_within_it_has_the_requests_again(tmp_path: Path) -> None:
