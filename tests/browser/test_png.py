@@ -22,10 +22,18 @@ PIXELS = """async address => { const image = new Image(); image.src = address; a
   return [image.width, image.height, Array.from(pen.getImageData(0, 0, image.width, image.height).data).join()]; }"""
 
 
-def test_the_picture_is_the_same_and_smaller(chrome: Any) -> None:
-    made = vl_convert.svg_to_png(SVG, scale=2)
+CLEAR = SVG.replace('<rect width="300" height="200" fill="#fff"/>', "")  # without a ground
+GRADIENT = SVG.replace('fill="#d05a00"', 'fill="url(#g)"').replace(
+    "<circle",
+    '<linearGradient id="g"><stop stop-color="#f00"/><stop offset="1" stop-color="#00f"/></linearGradient><circle',
+)
+
+
+@pytest.mark.parametrize(("svg", "has_table"), [(SVG, True), (CLEAR, True), (GRADIENT, False)])
+def test_the_picture_is_the_same_and_smaller(chrome: Any, svg: str, has_table: bool) -> None:
+    made = vl_convert.svg_to_png(svg, scale=2)
     small = png.packed(made)
-    assert len(small) < len(made)
+    assert len(small) < len(made) and (b"PLTE" in small) == has_table
     page = chrome.new_page()
     before, after = (
         page.evaluate(PIXELS, f"data:image/png;base64,{base64.b64encode(one).decode()}") for one in (made, small)
