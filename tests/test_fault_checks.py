@@ -41,7 +41,7 @@ def test_a_run_with_all_its_faults_passes() -> None:
     made = [each(evidence()) for each in CHECKS]
     assert [check.state for check in made] == ["passed"] * 3, made
     assert made[2].found.startswith(
-        f"{len(CASE['faults']) - outside_statistics():,} in operations".replace(",", "\u2009")
+        f"{len(CASE['faults']) - outside_statistics():,} in operations".replace(",", "\u202f")
     )
 
 

@@ -60,8 +60,8 @@ def test_a_legal_file_of_large_alignment_is_usable(tmp_path: Path, left_out: tup
     gaps = np.diff(model.tensors["offset"]) - model.tensors["size_bytes"].to_numpy()[:-1]
     assert model.alignment == (PAGE_16K,) and gaps.tolist() == [PAGE_16K - 128] * 2
     check = tiling(read_again(stored_run(tmp_path / "run", model_document([model], {0: 0}), left_out)))
-    assert (check.state, check.limit) == ("passed", "no overlap, gaps below 16\u2009384 B")
-    assert check.found == "0 overlaps, largest gap 16\u2009256 B"
+    assert (check.state, check.limit) == ("passed", "no overlap, gaps below 16\u202f384 B")
+    assert check.found == "0 overlaps, largest gap 16\u202f256 B"
 
 
 def test_a_tensor_that_is_missing_leaves_a_gap(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_tensor_that_is_missing_leaves_a_gap(tmp_path: Path) -> None:
     assert tiling(read_again(stored_run(tmp_path / "whole", document))).state == "passed"
     lost = [tensor for tensor in document["tensors"] if tensor["name"] != "b"]
     check = tiling(read_again(stored_run(tmp_path / "gapped", {**document, "tensors": lost})))
-    assert (check.state, check.found) == ("failed", "0 overlaps, largest gap 81\u2009792 B")
+    assert (check.state, check.found) == ("failed", "0 overlaps, largest gap 81\u202f792 B")
 
 
 @pytest.mark.parametrize("value", [0, -32, 48, 1 << 20 | 1, "32", True])

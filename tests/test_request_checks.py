@@ -50,7 +50,7 @@ def test_a_run_with_all_its_requests_passes() -> None:
     recorded, agree = (each(evidence()) for each in requests.CHECKS)
     assert recorded.state == agree.state == "passed"
     assert recorded.found == f"0 events lost, {OPEN} request without an end" and OPEN == 1
-    total = f"{int(CASE['device']['read_bytes'].sum()):,}".replace(",", "\u2009")
+    total = f"{int(CASE['device']['read_bytes'].sum()):,}".replace(",", "\u202f")
     assert agree.found == f"{total} bytes recorded, {total} counted" and total != "0"
 
 

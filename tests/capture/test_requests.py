@@ -330,7 +330,7 @@ def test_a_buffer_too_small_loses_events_and_says_so(
     assert 0 < of_model < 1500 and 2 * of_model + lost >= 2 * 1500 - 100
     trace = {"requests_recorded": True, "requests_refused": None, "requests_lost": lost, "requests_unplaced": None}
     check = checks.recorded(Evidence({"requests": table}, trace, {}))
-    assert check.state == "failed" and check.found.startswith(f"{lost:,} events lost".replace(",", "\u2009"))
+    assert check.state == "failed" and check.found.startswith(f"{lost:,} events lost".replace(",", "\u202f"))
 
 
 def test_a_buffer_that_is_emptied_in_time_loses_none(

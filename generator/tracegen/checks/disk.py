@@ -6,9 +6,10 @@ import numpy as np
 
 from tracegen.analysis import disk_waits
 from tracegen.analysis.passes import measured
-from tracegen.checks.evidence import Evidence, check, count, counted, percent
+from tracegen.checks.evidence import Evidence, check, percent
 from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
+from tracegen.words.quantities import count, counted
 
 NOT_RECORDED = "page faults were not recorded"
 HOW = (

@@ -45,16 +45,6 @@ def check(key: Key, title: str, state: CheckState | bool, finding: object, limit
     return Check(key.value, title, state, str(finding), limit, detail)
 
 
-def counted(number: int, singular: str, plural: str) -> str:
-    """`1 pass`, `3 passes`."""
-    return f"{count(number)} {singular if number == 1 else plural}"
-
-
 def percent(share: float, digits: int = 0) -> str:
     """`1.23 %` of a share."""
     return f"{100 * share:.{digits}f}\u202f%"
-
-
-def count(number: float) -> str:
-    """`12 345`."""
-    return f"{number:,.0f}".replace(",", "\u2009")

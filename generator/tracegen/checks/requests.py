@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tracegen.checks.evidence import Evidence, check, count, counted, percent
+from tracegen.checks.evidence import Evidence, check, percent
 from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
+from tracegen.words.quantities import count, counted
 
 NOT_RECORDED = "requests were not recorded"
 SLACK = 0.01  # of the bytes that the device counts

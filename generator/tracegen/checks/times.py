@@ -8,9 +8,10 @@ from tracegen.analysis.disturbance import STOOD_NS, STOOD_SHARE, Disturbance, di
 from tracegen.analysis.pass_parts import pass_parts
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.analysis.tracing_cost import FAULT_NS, by_phase, pass_costs
-from tracegen.checks.evidence import Evidence, check, count, counted, percent
+from tracegen.checks.evidence import Evidence, check, percent
 from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
+from tracegen.words.quantities import count, counted
 
 WARN_COST, FAIL_COST = 0.01, 0.10
 WARN_DELAY = 0.02  # of thread time
@@ -77,12 +78,15 @@ def interference(e: Evidence) -> Check:
 
 
 def _whose(e: Evidence, delays: Disturbance) -> str:
-    """Why threads had no processor: the run has more threads than it may use processors, or other programs ran."""
+    """Why threads had no processor: the run has more threads than it may use processors, or others had them.
+
+    Others are programs, and the kernel itself, which is busy when it reads and drops pages.
+    """
     allowed = e.trace["processors_allowed"]
     if allowed is not None and delays.n_threads > allowed:
         processors = counted(allowed, "processor", "processors")
         return f"{delays.n_threads} threads on {processors} take them from each other; set fewer `threads`"
-    return "other programs had the processors, or threads of this program that compute nothing"
+    return "other programs or the kernel had the processors, or threads of this program that compute nothing"
 
 
 def stopped(e: Evidence) -> Check:

@@ -10,10 +10,11 @@ import pandas as pd
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
 from tracegen.checks import disk, requests, times
-from tracegen.checks.evidence import Evidence, check, count
+from tracegen.checks.evidence import Evidence, check
 from tracegen.checks.keys import Key
 from tracegen.model import Check, CheckState
 from tracegen.tables import empty
+from tracegen.words.quantities import count
 
 PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some programs pad to pages
 
