@@ -73,7 +73,7 @@ def interference(e: Evidence) -> Check:
     state: CheckState = "passed" if delays.share <= WARN_DELAY else "warning"
     text = f"{percent(delays.share, 1)} of thread time"
     if delays.n_passes > 1:
-        text += f", {percent(delays.worst_share or 0)} in the worst of {count(delays.n_passes)} passes"
+        text += f", {percent(min(delays.worst_share or 0, 1))} in the worst of {count(delays.n_passes)} passes"
     return check(Key.INTERFERENCE, title, state, text, limit, _whose(e, delays) if state == "warning" else "")
 
 

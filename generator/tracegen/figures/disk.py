@@ -12,6 +12,7 @@ from tracegen.figures.cells import Cell, Head, cells
 from tracegen.figures.context import OUTSIDE, Context
 from tracegen.figures.explanation import Explanation
 from tracegen.figures.figure import Rows, Table
+from tracegen.figures.shared_disk import read_bytes
 from tracegen.words import quantities as q
 from tracegen.words import sentences
 
@@ -140,10 +141,11 @@ def _waiting(context: Context) -> list[tuple[Cell, ...]]:
     kinds = context.measured.set_index("pass_id")["kind"].astype("object")
     split = split[(split["pass_id"].map(kinds) == "generate").to_numpy(bool)]
     whole, waited = float(split["duration_ns"].sum()), float((split["disk_ns"] + split["behind_ns"]).sum())
+    mapped = ", in page faults that read nothing" if read_bytes(context, split["pass_id"]) == 0 else ""
     return [
         cells(
             "Generate passes waiting for the disk",
-            f"{q.percent(waited / whole)} of their time" if whole else q.UNKNOWN,
+            f"{q.percent(waited / whole)} of their time{mapped}" if whole else q.UNKNOWN,
             "Time in page faults of the model file, or behind a thread that has one, in the mean over threads: see the "
             "page Disk.",
         )

@@ -40,7 +40,7 @@ def _content(context: Context) -> Content:
         f"{'; where several share a row, it is their mean' if len(rows) > n_rows else ''}. Load and warm-up are left "
         "out.",
         alt=f"Heatmap of {q.counted(n_rows, 'row')} by {n_bins} stretches of the file. {q.ended(title)}",
-        chart=lambda: disk_map.chart(cells, rows[rows["row"].isin(cells["row"])], bands, axis, ends),
+        chart=lambda: disk_map.chart(cells, rows, bands, axis, ends),
         data=cells,
         empty="" if len(cells) else "No measured pass had a page fault of the model file.",
         numbers={"n_bins": n_bins},

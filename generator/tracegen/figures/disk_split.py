@@ -10,7 +10,7 @@ from tracegen.figures import needs
 from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
 from tracegen.figures.figure import Content, Figure
-from tracegen.figures.shared_disk import FAULTS, RECORDED
+from tracegen.figures.shared_disk import FAULTS, RECORDED, read_bytes
 from tracegen.words import disk_sentences as say
 from tracegen.words import quantities as q
 
@@ -28,7 +28,7 @@ def _content(context: Context) -> Content:
         for number, token in zip(shown["pass_id"], tokens.reindex(shown["pass_id"]), strict=True)
     ]
     prompt = rows[(kind == "prompt").to_numpy(bool)]
-    title = say.split_title(_sums(shown), phase)
+    title = say.split_title(_sums(shown), phase, read_bytes(context, shown["pass_id"]))
     return Content(
         title=title,
         caption=f"Wall time of each {phase} pass in parts; the parts are means over {_threads(rows)} and add up to the "

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pandas as pd
+
+from tracegen.figures.context import Context
 from tracegen.figures.figure import When
 
 RECORDED = When("a run that recorded page faults (faults = true)", lambda context: context.run.has_faults)
@@ -22,3 +25,9 @@ def told_phase(read_bytes: Mapping[str, float]) -> str:
     """The phase that a title tells of: generate passes, unless the prompt read nearly all of `read_bytes`."""
     generate, prompt = (read_bytes.get(phase, 0.0) for phase in PHASES)
     return PHASES[0] if generate and generate >= _LEAST_SHARE * prompt else PHASES[1]
+
+
+def read_bytes(context: Context, pass_ids: pd.Series) -> int | None:
+    """Bytes that the process read from storage in these passes; None where it is not known."""
+    read = context.measured.loc[context.measured["pass_id"].isin(pass_ids).to_numpy(bool), "read_bytes"]
+    return None if read.empty or bool(read.isna().any()) else int(read.sum())

@@ -9,6 +9,7 @@ from tracegen.figures import needs
 from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_split import DISK_SPLIT
+from tracegen.figures.shared_disk import read_bytes
 from tracegen.figures.shared_experts import no_choice
 from tracegen.figures.shared_times import component_groups
 from tracegen.pages.collector import Collector
@@ -128,12 +129,13 @@ def _of_storage(context: Collector) -> list[str]:
         split = context.disk_split
         split = split[split["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
         sums = {part: float(split[part].sum()) for part in ("duration_ns", "disk_ns", "behind_ns")}
-        lines.append(disk_sentences.overview(sums, len(split), int(split["n_faults"].sum())))
+        read = read_bytes(context, split["pass_id"])
+        lines.append(disk_sentences.overview(sums, len(split), int(split["n_faults"].sum()), read))
     if context.run.has_requests and not context.refusal(DISK_REQUESTS.needs):
         use = context.disk_requests
         use = use[use["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
-        read = {name: float(use[name].sum()) for name in ("page_bytes_read", "again_bytes", "never_bytes")}
-        lines.append(disk_sentences.requests_overview(read))
+        became = {name: float(use[name].sum()) for name in ("page_bytes_read", "again_bytes", "never_bytes")}
+        lines.append(disk_sentences.requests_overview(became))
     if s.major_faults is not None and not split_known:
         lines.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
     return lines

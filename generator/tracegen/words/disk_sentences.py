@@ -8,19 +8,24 @@ from tracegen.words import quantities as q
 
 PARTS = (
     "Waiting for the disk is the time of page faults of the model file inside operations. Other waiting at barriers "
-    "includes threads with less work. A single thread waits for no other; time between its operations is outside "
-    "operations."
+    "includes threads with less work, and all waiting at barriers inside operations, also behind a page fault. A "
+    "single thread waits for no other; time between its operations is outside operations."
 )
 _READERS = {"generate": "generate passes", "prompt": "the prompt"}
 _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}
 
 
-def split_title(sums: Mapping[str, float], phase: str) -> str:
-    """How much of a phase is waiting for the disk; `sums`: of duration and parts over its passes, ns."""
+def split_title(sums: Mapping[str, float], phase: str, read_bytes: float | None) -> str:
+    """How much of a phase is waiting for the disk.
+
+    `sums`: of duration and parts over its passes, ns; `read_bytes`: what they read from storage, None if not known.
+    """
     whole = sums["duration_ns"]
     if not whole:
         return "How much of each token’s time is waiting for the disk?"
     disk, behind = sums["disk_ns"] / whole, sums["behind_ns"] / whole
+    if read_bytes == 0:
+        return f"{q.percent(disk)} {_PHASES[phase]} is page faults that read nothing: pages in memory were mapped"
     beside = f", and {q.percent(behind)} waiting for a thread that does" if behind >= 0.001 else ""
     return f"{q.percent(disk)} {_PHASES[phase]} is waiting for the disk{beside}"
 
@@ -35,19 +40,23 @@ def prompt(sums: Mapping[str, float]) -> str:
     )
 
 
-def overview(sums: Mapping[str, float], n_passes: int, n_faults: int) -> str:
-    """The finding of the overview: `sums` over the generate passes, ns, and the page faults in them."""
+def overview(sums: Mapping[str, float], n_passes: int, n_faults: int, read_bytes: float | None) -> str:
+    """The finding of the overview: `sums` over the generate passes, ns, their page faults, and what they read."""
     whole = sums["duration_ns"]
     if not whole or not n_passes:
         return ""
     share = (sums["disk_ns"] + sums["behind_ns"]) / whole
     if not n_faults:
         return "No generate pass had a page fault of the model file: none waited for the disk."
-    each = q.duration(sums["disk_ns"] / n_passes)
+    each, faults = q.duration(sums["disk_ns"] / n_passes), q.counted(round(n_faults / n_passes), "page fault")
+    if read_bytes == 0:
+        return (
+            f"Generate passes read nothing from storage: {faults} a token, {each} in the mean over threads, mapped "
+            "pages that were in memory."
+        )
     return (
-        f"A generated token waits {each} for the disk in the mean over threads, in "
-        f"{q.count(round(n_faults / n_passes))} page faults; together with waiting for threads that wait for the disk, "
-        f"that is {q.percent(share)} of its time."
+        f"A generated token waits {each} for the disk in the mean over threads, in {faults}; together with waiting for "
+        f"threads that wait for the disk, that is {q.percent(share)} of its time."
     )
 
 

@@ -1,0 +1,57 @@
+"""Sentences about waiting for the disk, and what a run says whose passes read nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_run, scaled_case, with_faults
+from tests.pages.rendered import body, render
+from tracegen.pages.page import Report
+from tracegen.words import disk_sentences as say
+
+SUMS = {"duration_ns": 10e6, "disk_ns": 2e6, "behind_ns": 1e6}
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text).replace("\u202f", " "))
+
+
+def rendered(read_bytes: Any) -> Report:
+    tables = with_faults(scaled_case(3, 2, threads=2))
+    read = pd.array([read_bytes] * len(tables["passes"]), "Int64")
+    tables = {**tables, "passes": tables["passes"].assign(read_bytes=read)}
+    return render(tables, a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True)))
+
+
+@pytest.mark.parametrize("read", [None, 4096])
+def test_passes_that_read_wait_for_the_disk(read: int | None) -> None:
+    title = plain(say.split_title(SUMS, "generate", read))
+    assert (
+        title
+        == "20.0 % of the time of generate passes is waiting for the disk, and 10.0 % waiting for a thread that does"
+    )
+    assert plain(say.overview(SUMS, 2, 6, read)) == (
+        "A generated token waits 1.00 ms for the disk in the mean over threads, in 3 page faults; together with "
+        "waiting for threads that wait for the disk, that is 30.0 % of its time."
+    )
+
+
+def test_passes_that_read_nothing_do_not_wait_for_the_disk() -> None:
+    title = plain(say.split_title(SUMS, "prompt", 0))
+    assert title == "20.0 % of the time of the prompt is page faults that read nothing: pages in memory were mapped"
+    found = plain(say.overview(SUMS, 2, 2, 0))
+    assert found.startswith("Generate passes read nothing from storage: 1 page fault a token, 1.00 ms")
+    assert "wait" not in found + title
+
+
+def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
+    nothing, some, unknown = rendered(0), rendered(4096), rendered(None)
+    assert "is page faults that read nothing" in plain(body(nothing, "disk"))
+    assert "in page faults that read nothing" in plain(body(nothing, "overview"))
+    assert "Generate passes read nothing from storage" in plain(body(nothing, "overview"))
+    for report in (some, unknown):
+        assert "that read nothing" not in plain(body(report, "disk")) + plain(body(report, "overview"))
