@@ -108,7 +108,8 @@ def test_the_guide_shows_the_colours_of_the_figures(chrome, root: Path, scheme: 
     )
     context.close()
     after = theme.INK["after"]
-    waiting = {"waiting inside": theme.INK["inside"], "waiting after": after, "between operations": after}
+    waiting = {"waiting for the disk": theme.INK["ink"], "waiting inside": theme.INK["inside"]}
+    waiting |= {"waiting after": after, "between operations": after}
     named = {**theme.GROUPS, **waiting}
     assert found == [[name, rgb(colours[side])] for name, colours in named.items()]
     assert ramp == [rgb(colour) for colour in (theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_DARK)[side - 1]]

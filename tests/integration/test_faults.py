@@ -342,9 +342,9 @@ def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
     output = "tensor_trace: nothing is recorded: /full/disk: No space left on device"
     command = ("sh", "-c", f"echo some log; echo {shlex.quote(output)} >&2; echo more >&2")
     with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; fix"):
-        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, Pressure())
+        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, Pressure(), None)
     with pytest.raises(EnvironmentFailure, match="was not built with the hooks"):
-        measuring._capture(Experiment("case", "", "demo", "Hello", 1), ("true",), tmp_path, Pressure())
+        measuring._capture(Experiment("case", "", "demo", "Hello", 1), ("true",), tmp_path, Pressure(), None)
 
 
 # Ctrl-C

@@ -120,12 +120,14 @@ test("threads of a pass are unpacked, their begins from gaps", () => {
 });
 
 test("a column of pixels shows what took most of it, counted nanosecond by nanosecond", () => {
-  const page = load(), roll = dice(7), KINDS = 5, INSIDE = 3, AFTER = 4;
+  const page = load(), roll = dice(7), KINDS = 6, INSIDE = 3, AFTER = 4, DISK = 5;
   for (let round = 0; round < 60; round += 1) {
     const spans = [], painted = [];
     for (let at = roll(4); spans.length < 12;) {
       const span = { begin: at, work: roll(9), barrier: roll(3), wait: roll(3), kind: roll(INSIDE) };
-      for (const [n, kind] of [[span.work, span.kind], [span.barrier, INSIDE], [span.wait, AFTER]]) {
+      span.disk = round % 2 ? roll(span.work + 1) : 0;
+      const parts = [[span.disk, DISK], [span.work - span.disk, span.kind], [span.barrier, INSIDE], [span.wait, AFTER]];
+      for (const [n, kind] of parts) {
         for (let k = 0; k < n; k += 1) {
           painted[at] = kind;
           at += 1;
@@ -135,7 +137,10 @@ test("a column of pixels shows what took most of it, counted nanosecond by nanos
       at += roll(6);
     }
     const wide = 1 + roll(6), n = 12, from = roll(10), to = from + n * wide; // a column is `wide` whole nanoseconds
-    const found = page.columnKinds(lane(spans), from, to, n, KINDS, INSIDE, AFTER);
+    const one = lane(spans);
+    one.disk = round % 2 ? spans.map((span) => span.disk) : null;
+    const view = { inside: INSIDE, after: AFTER, disk: DISK };
+    const found = page.columnKinds(one, from, to, n, KINDS, view);
     for (let c = 0; c < n; c += 1) {
       const counts = Array.from({ length: KINDS }, () => 0);
       let none = 0;
