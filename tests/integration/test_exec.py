@@ -256,6 +256,8 @@ def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
         (["--passes", "7-3"], "--passes: is '7-3'; must be a number of passes, or FIRST-LAST"),
         (["--after", "-1"], "--after: is -1.0; must be seconds"),
         (["--limit", "0"], "--limit: is 0; must be bytes"),
+        (["--limit", "10"], "--limit: is 10; must be bytes, 1048576"),
+        (["--for", "0"], "--for: is 0, so nothing"),
         (["--mlock-gb", "0"], "--mlock-gb: is 0.0; must be a number of GiB from 0.001"),
         (["--mlock-gb", "nan"], "--mlock-gb: is nan; must be a number of GiB from 0.001"),
     ],

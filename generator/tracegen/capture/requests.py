@@ -35,15 +35,15 @@ class Requests:
         self._files: dict[int, BinaryIO] = {}
         self._begin_ns = time.clock_gettime_ns(_COARSE_CLOCK)
 
-    def begin(self, made: Instance, files: ExitStack) -> None:
+    def begin(self, recording: Instance, files: ExitStack) -> None:
         """Begin to record in the instance. Raises OSError."""
         for name, event in (("issue", ISSUE), ("complete", COMPLETE)):
-            store.write_text(self.folder / f"{name}.format", (made.folder / f"events/{event}/format").read_text())
-        for number in made.processors:
+            store.write_text(self.folder / f"{name}.format", (recording.folder / f"events/{event}/format").read_text())
+        for number in recording.processors:
             path = self.folder / f"cpu{number}.ring"
             self._files[number] = files.enter_context(path.open("wb"))
-        made.begin((ISSUE, COMPLETE), READS)
-        self._instance = made
+        recording.begin((ISSUE, COMPLETE), READS)
+        self._instance = recording
 
     def drain(self) -> None:
         """Store what the kernel has recorded since."""
@@ -94,8 +94,8 @@ def recorded_requests(raw: Path, wanted: bool) -> Iterator[Requests | None]:
     requests = Requests(raw)
     with ExitStack() as stack:
         try:
-            made = stack.enter_context(instance())
-            requests.begin(made, stack)
+            recording = stack.enter_context(instance())
+            requests.begin(recording, stack)
         except EnvironmentFailure as error:
             requests.refused = str(error)
         except OSError as error:

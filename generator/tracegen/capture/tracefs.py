@@ -107,11 +107,11 @@ def instance() -> Iterator[Instance]:
         folder.mkdir()
     except OSError as error:
         raise EnvironmentFailure(f"{instances}: {error.strerror}: only root may record the kernel's events") from error
-    made = Instance(folder)
+    recording = Instance(folder)
     try:
-        yield made
+        yield recording
     finally:
-        made.close()
+        recording.close()
         with suppress(OSError):
             folder.rmdir()  # the next run removes it
 

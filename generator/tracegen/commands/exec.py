@@ -20,6 +20,7 @@ EXAMPLES = (
 )
 EPILOG = "Ctrl-C closes the trace and ends the program; the run is stored."
 EXPERIMENTS = Path("experiments")
+LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
 
@@ -118,8 +119,10 @@ def _check_window(after: float | None, for_s: float | None, passes: str | None, 
     for option, value in (("--after", after), ("--for", for_s)):
         if value is not None and not (math.isfinite(value) and 0 <= value <= 1e9):
             raise SettingsError(f"{option}: is {value}; must be seconds, 0 or more")
-    if limit < 1:
-        raise SettingsError(f"--limit: is {limit}; must be bytes, 1 or more")
+    if for_s == 0:
+        raise SettingsError("--for: is 0, so nothing would be recorded; must be more than 0 seconds")
+    if limit < LEAST_TRACE:
+        raise SettingsError(f"--limit: is {limit}; must be bytes, {LEAST_TRACE} (1 MiB) or more")
     if passes is not None:
         match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", passes)
         if match is None or int(match[2] or match[1]) < int(match[1]) or (not match[2] and int(match[1]) == 0):
