@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import scaled_case, with_faults
+from tests.builders import scaled_case, with_barriers, with_faults
 from tracegen.analysis.passes import measured
 from tracegen.checks import disk
 from tracegen.checks.evidence import Evidence
@@ -20,8 +20,8 @@ TRACE = {
     "faults_recorded": True, "faults_refused": None, "faults_lost": 0, "threads_without_faults": 0,
     "requests_recorded": False, "requests_refused": None,
 }  # fmt: skip
-CASE = with_faults(scaled_case(3, 2, moe=True, threads=2))
-CHECKS = (disk.recorded, disk.agree, disk.placed)
+CASE = with_barriers(with_faults(scaled_case(3, 2, moe=True, threads=2)))
+CHECKS = (disk.recorded, disk.agree, disk.placed, disk.barriers)
 
 
 def evidence(tables: Tables = CASE, **trace: Any) -> Evidence:
@@ -39,7 +39,7 @@ def in_first_measured(tables: Tables, **changes: int) -> Tables:
 
 def test_a_run_with_all_its_faults_passes() -> None:
     made = [each(evidence()) for each in CHECKS]
-    assert [check.state for check in made] == ["passed"] * 3, made
+    assert [check.state for check in made] == ["passed"] * 4, made
     assert made[2].found.startswith(
         f"{len(CASE['faults']) - outside_statistics():,} in operations".replace(",", "\u202f")
     )
@@ -108,3 +108,27 @@ def test_faults_on_bytes_that_their_operation_does_not_touch_fail() -> None:
     faults = CASE["faults"].copy()
     faults["offset"] = pd.array(np.zeros(len(faults), np.int64), dtype="Int64")  # the header of the file
     assert disk.placed(evidence({**CASE, "faults": faults})).state == "failed"
+
+
+def with_waits(waits: pd.DataFrame) -> Check:
+    return disk.barriers(evidence({**CASE, "barriers": waits}))
+
+
+def test_a_wait_at_a_barrier_that_was_not_recorded_fails() -> None:
+    waits = CASE["barriers"]
+    longest = int(waits["duration_ns"].argmax())
+    check = with_waits(waits.drop(index=longest))
+    assert check.state == "failed" and ", 1 operation differs" in check.found
+    assert with_waits(waits.iloc[:0]).state == "failed"
+
+
+def test_waits_may_differ_by_what_is_rounded() -> None:
+    waits = CASE["barriers"]
+    for more, state in ((2, "passed"), (3, "failed")):
+        check = with_waits(waits.assign(duration_ns=waits["duration_ns"] + more))
+        assert check.state == state
+
+
+def test_a_wait_in_an_operation_that_no_thread_ran_fails() -> None:
+    waits = CASE["barriers"]
+    assert with_waits(pd.concat([waits, waits.iloc[:1].assign(node=10_000)])).state == "failed"

@@ -145,17 +145,18 @@ def test_a_broken_run_file(tmp_path: Path, document: str, says: str) -> None:
 
 def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_told(tmp_path: Path) -> None:
     store.write_tables(tmp_path, hard_case(), "test")
-    for name in ("faults", "device", "cache"):
+    for name in ("faults", "device", "cache", "requests"):
         with pytest.raises(StoreError, match=f"{name}.parquet: is missing"):
             (tmp_path / f"{name}.parquet").rename(tmp_path / "aside")
             store.read_tables(tmp_path)
         (tmp_path / "aside").rename(tmp_path / f"{name}.parquet")
-    (tmp_path / "requests.parquet").unlink()
-    assert store.read_tables(tmp_path)["requests"].empty
+    for name in ("barriers", "requests"):
+        (tmp_path / f"{name}.parquet").unlink()
+        assert store.read_tables(tmp_path)[name].empty
     for name in ("faults", "device", "cache"):
         (tmp_path / f"{name}.parquet").unlink()
     made = store.read_tables(tmp_path)
-    assert all(made[name].empty for name in ("faults", "device", "cache", "requests"))
+    assert all(made[name].empty for name in ("faults", "device", "cache", "requests", "barriers"))
     assert len(made["copies"]) == len(hard_case()["copies"])
     (tmp_path / "copies.parquet").unlink()
     with pytest.raises(StoreError, match=r"copies.parquet: is missing"):

@@ -27,7 +27,7 @@ TRACE: dict[str, Any] = {
 }  # fmt: skip
 
 
-FAULTS = ("faults_recorded", "faults_agree", "faults_placed")
+FAULTS = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers")
 
 
 def evidence(**changes: Any) -> Evidence:

@@ -385,6 +385,21 @@ REQUESTS = Table(
     added=3,
 )
 
+BARRIERS = Table(
+    "barriers",
+    "A wait of a thread at a barrier inside an op. Recorded where page faults are.",
+    ("pass_id", "node", "thread", "barrier"),
+    (
+        _c("pass_id", "int32", "the pass"),
+        _c("node", "int32", "the node"),
+        _c("thread", "int32", "number of the thread in its pool"),
+        _c("barrier", "int32", "number of the barrier inside the op, in order: that of one number is one for all"),
+        _c("begin_ns", "int64", "when the thread came to the barrier", "ns"),
+        _c("duration_ns", "int64", "until it went on: the last thread had come", "ns"),
+    ),
+    added=4,
+)
+
 PLACEMENTS = Table(
     "placements",
     "Where the tensor of a node or leaf lay in memory. An operand lies where the tensor of its source lies.",
@@ -568,6 +583,7 @@ TABLES: tuple[Table, ...] = (
     RESIDENCY,
     FAULTS,
     REQUESTS,
+    BARRIERS,
     DEVICE,
     CACHE,
 )

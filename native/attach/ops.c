@@ -122,6 +122,9 @@ static void write_pending(struct pending * p, uint64_t now) {
     i = i < oldest ? oldest : i;
     for (unsigned w = oldest; w < i; w++) {
         inside += wait_end(p, w) - wait_begin(p, w);
+        if (p->writer->faults) {
+            tt_faults_barrier(p->writer, wait_begin(p, w), wait_end(p, w));
+        }
     }
     tt_op_was(p->writer, p->node, p->n_fused, p->begin, i < p->n_waits ? wait_begin(p, i) : now, inside);
     for (int j = 0; j < p->n_empty; j++) {

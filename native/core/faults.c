@@ -40,7 +40,14 @@ struct tt_faults {
     uint64_t                      n_seen; /* events that were in the ring, or were said to be lost */
     bool                          is_open;            /* a fault has begun, and its end was not seen yet */
     uint64_t                      open_ns, open_address;
-    atomic_flag                   collecting;
+    uint64_t                      part_compute;       /* what the last TT_FAULT_PART says; TT_UNKNOWN: in none */
+    uint32_t                      part_thread;
+    bool                          has_part;
+    unsigned                      n_barriers;         /* of the op that runs */
+    struct {
+        uint64_t begin, took;                         /* ticks */
+    } barriers[TT_MOST_BARRIERS];
+    atomic_flag collecting;
 };
 
 /* ---- the kernel's side ---- */
@@ -122,11 +129,11 @@ static int watch(struct tt_faults * faults) {
 
 /* ---- from the ring into the segment ---- */
 
-static void put(struct tt_faults * faults, enum tt_fault_kind kind, uint64_t begin_ns, uint64_t took_ns,
+static bool put(struct tt_faults * faults, enum tt_fault_kind kind, uint64_t begin_ns, uint64_t took_ns,
                 uint64_t address) {
     if (!tt_segment_reserve(&faults->segment, sizeof(struct tt_fault))) {
         tt_segment_drop(&faults->segment, 1, sizeof(struct tt_fault));
-        return;
+        return false;
     }
     *(struct tt_fault *) (void *) (faults->segment.payload + faults->segment.used) = (struct tt_fault) {
         .begin_ns  = begin_ns,
@@ -136,6 +143,7 @@ static void put(struct tt_faults * faults, enum tt_fault_kind kind, uint64_t beg
         .kind      = kind,
     };
     tt_segment_commit(&faults->segment, sizeof(struct tt_fault));
+    return true;
 }
 
 struct collection { /* one emptying of a ring */
@@ -259,9 +267,16 @@ bool tt_faults_half_full(const struct tt_writer * writer) {
 }
 
 static void put_part(const struct tt_writer * writer) {
-    const bool in_compute = atomic_load_explicit(&writer->busy, memory_order_relaxed);
-    put(writer->faults, TT_FAULT_PART, tt_now(), in_compute ? writer->thread : 0,
-        in_compute ? writer->work.compute : TT_UNKNOWN);
+    struct tt_faults * faults     = writer->faults;
+    const bool         in_compute = atomic_load_explicit(&writer->busy, memory_order_relaxed);
+    const uint64_t     compute    = in_compute ? writer->work.compute : TT_UNKNOWN;
+    const uint32_t     thread     = in_compute ? writer->thread : 0;
+    if (faults->has_part && faults->part_compute == compute && faults->part_thread == thread) {
+        return;
+    }
+    faults->has_part     = put(faults, TT_FAULT_PART, tt_now(), thread, compute);
+    faults->part_compute = compute;
+    faults->part_thread  = thread;
 }
 
 static void collect(struct tt_writer * writer) {
@@ -282,6 +297,29 @@ void tt_faults_collect(struct tt_writer * writer) {
         collect(writer);
         let_go(writer->faults);
     }
+}
+
+/* ---- waits at barriers inside ops ---- */
+
+void tt_faults_barrier(struct tt_writer * writer, uint64_t begin, uint64_t end) {
+    struct tt_faults * faults = writer->faults;
+    if (faults->n_barriers < TT_MOST_BARRIERS) {
+        faults->barriers[faults->n_barriers].begin = begin;
+        faults->barriers[faults->n_barriers].took  = end - begin;
+        faults->n_barriers++;
+    }
+}
+
+void tt_faults_op(struct tt_writer * writer, int node) {
+    struct tt_faults * faults = writer->faults;
+    if (faults->n_barriers && try_hold(faults)) {
+        put_part(writer);
+        for (unsigned i = 0; i < faults->n_barriers; i++) {
+            put(faults, TT_FAULT_BARRIER, faults->barriers[i].begin, faults->barriers[i].took, (uint64_t) node);
+        }
+        let_go(faults);
+    }
+    faults->n_barriers = 0;
 }
 
 /* The last time: the kernel tells of lost events only when it notes the next one, but it counts all of them. */

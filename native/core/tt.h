@@ -172,6 +172,11 @@ void tt_faults_end(struct tt_writer * writer); /* its thread is about to end */
 void tt_faults_close(struct tt_writer * writer); /* the trace ends: seal the segment */
 void tt_faults_free(struct tt_writer * writer);
 bool tt_faults_half_full(const struct tt_writer * writer); /* whether the kernel will soon have no room */
+/* The waits at barriers inside an op are written beside the faults: they tell who waited for whose fault. Of one op at
+   most TT_MOST_BARRIERS; those beyond it are part of the op's time all the same. */
+enum { TT_MOST_BARRIERS = 256 };
+void tt_faults_barrier(struct tt_writer * writer, uint64_t begin, uint64_t end); /* ticks; writer->faults is not NULL */
+void tt_faults_op(struct tt_writer * writer, int node); /* the op of these waits has ended */
 
 /* facts.c: TT_INFO records about the process, the machine and the clock */
 void tt_facts(struct tt_trace * trace);

@@ -232,6 +232,9 @@ static __attribute__((noinline)) void watched_op(struct tt_writer * writer, int 
     if (tt_faults_half_full(writer)) {
         tt_faults_collect(writer);
     }
+    if (writer->faults) {
+        tt_faults_op(writer, writer->first_node);
+    }
     if (!writer->dropping) {
         write_op(writer, node, end);
         return;
@@ -267,6 +270,10 @@ void tensor_trace_barrier_begin(struct tt_writer * writer) {
 
 void tensor_trace_barrier_end(struct tt_writer * writer) {
     if (writer->begin) {
-        writer->barrier += tt_ticks() - writer->barrier_begin;
+        const uint64_t end = tt_ticks();
+        writer->barrier += end - writer->barrier_begin;
+        if (writer->faults) {
+            tt_faults_barrier(writer, writer->barrier_begin, end);
+        }
     }
 }

@@ -46,7 +46,8 @@
  *           An op whose numbers do not fit is a TT_LONG_OP, which states its own begin.
  *
  * FAULTS    records of struct tt_fault (32 bytes each), in the order in which the faults of the thread
- *           ended. A TT_FAULT_PART names the compute and the thread of the records that follow it.
+ *           ended; and the waits at barriers inside ops, of each op when it has ended. A TT_FAULT_PART names
+ *           the compute and the thread of the records that follow it.
  *
  * A thread waits after an op from its end to the begin of the thread's next op, or to
  * TT_THREAD_END. Waiting inside the op is in `barrier`.
@@ -407,6 +408,8 @@ enum tt_fault_kind {
     TT_FAULT_UNSEEN    = 6, /* from begin_ns on this thread is not watched: address is the errno */
     TT_FAULT_PART      = 7, /* address: the compute that its thread is in, took_ns: its number in the pool;
                                address TT_UNKNOWN: it is in none */
+    TT_FAULT_BARRIER   = 8, /* a wait at a barrier inside an op: address is the op's node, counted within the compute;
+                               begin_ns and took_ns are ticks of the clock that times the ops */
 };
 
 struct tt_fault {

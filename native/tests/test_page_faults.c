@@ -418,6 +418,51 @@ static void without_the_right_the_trace_says_so_and_goes_on(void) {
     }
 }
 
+/* Two ops: the first waits twice, longer the second time; the second does not wait. */
+static void waits_inside_an_op_are_written_with_its_node(void) {
+    enum { PAUSE_NS = 2000000 };
+    static struct faults  seen;
+    struct model          model;
+    char                  folder[512];
+    const struct timespec pause = { .tv_nsec = PAUSE_NS };
+    CHECK(model_make(&model) && evict(&model));
+    struct tt_trace *  trace  = open_trace(folder);
+    struct tt_writer * writer = tt_writer_acquire(trace);
+    tt_thread_begin(writer, &work, 3, 4);
+    tensor_trace_op_begin(writer, 1);
+    const uint64_t begin = tt_ticks();
+    tensor_trace_barrier_begin(writer);
+    tensor_trace_barrier_end(writer);
+    read_page(&model, 9);
+    tensor_trace_barrier_begin(writer);
+    nanosleep(&pause, NULL);
+    tensor_trace_barrier_end(writer);
+    const uint64_t end = tt_ticks();
+    tensor_trace_op_end(writer, 1);
+    tensor_trace_barrier_begin(writer); /* after the op: no wait inside it */
+    tensor_trace_barrier_end(writer);
+    tensor_trace_op_begin(writer, 0);
+    tensor_trace_op_end(writer, 0);
+    tt_thread_end(writer);
+    tt_close(trace);
+    CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_BARRIER) == 2 && count(&seen, TT_FAULT_MAJOR) == 1);
+    const struct tt_fault * waits[2] = { 0 };
+    size_t                  n        = 0;
+    bool                    inside   = false;
+    for (size_t i = 0; i < seen.n; i++) {
+        inside = seen.at[i].kind == TT_FAULT_PART ? seen.at[i].address == 41 && seen.at[i].took_ns == 3 : inside;
+        CHECK(inside || seen.at[i].kind == TT_FAULT_PART || seen.at[i].kind == TT_FAULT_ELSEWHERE);
+        if (seen.at[i].kind == TT_FAULT_BARRIER && n < 2) {
+            waits[n++] = &seen.at[i];
+        }
+    }
+    CHECK(n == 2 && waits[0]->address == 1 && waits[1]->address == 1);
+    CHECK(begin <= waits[0]->begin_ns && waits[0]->begin_ns + waits[0]->took_ns <= waits[1]->begin_ns);
+    CHECK(waits[1]->begin_ns + waits[1]->took_ns <= end && waits[1]->took_ns >= PAUSE_NS);
+    model_remove(&model);
+    folder_remove(folder);
+}
+
 static bool is_allowed(void) {
     char              folder[512];
     struct tt_trace * trace   = open_trace(folder);
@@ -438,6 +483,7 @@ int main(void) {
           a_fault_from_before_the_model_was_mapped_is_none_of_the_model },
         { "what_the_kernel_has_no_room_for_is_counted", what_the_kernel_has_no_room_for_is_counted },
         { "a_ring_that_is_half_full_is_emptied_after_an_op", a_ring_that_is_half_full_is_emptied_after_an_op },
+        { "waits_inside_an_op_are_written_with_its_node", waits_inside_an_op_are_written_with_its_node },
         { "faults_belong_to_the_thread_that_had_them", faults_belong_to_the_thread_that_had_them },
     };
     if (!is_allowed()) {

@@ -71,7 +71,15 @@ def one_op(spans: list[tuple[int, int, int]]) -> dict[str, float]:
         )
         for i, (work, fault, wait) in enumerate(spans)
     ]  # fmt: skip
-    made = disk_waits.pass_split({**tables, "passes": passed, "spans": contract.frame("spans", rows)})
+    faults = [
+        dict(
+            fault=i, pass_id=row["pass_id"], node=0, thread=i, file=0, offset=0, kind="minor", begin_ns=0,
+            duration_ns=row["fault_ns"],
+        )
+        for i, row in enumerate(rows)
+    ]  # fmt: skip
+    spans, table = contract.frame("spans", rows), contract.frame("faults", faults)
+    made = disk_waits.pass_split({**tables, "passes": passed, "spans": spans, "faults": table})
     return {str(part): float(made[part].iloc[0]) for part in disk_waits.PARTS}
 
 

@@ -7,7 +7,7 @@ import random
 import pandas as pd
 import pytest
 
-from tests.builders import with_faults
+from tests.builders import with_barriers, with_faults
 from tests.golden.hard_case import hard_case
 from tracegen import tables as contract
 from tracegen.analysis import timeline
@@ -15,11 +15,13 @@ from tracegen.analysis import timeline
 Rows = list[dict[str, int]]
 
 
-def state_at(moment: int, spans: Rows, faults: Rows) -> str | None:
-    """What a thread does at a moment, read from single spans and faults."""
+def state_at(moment: int, spans: Rows, faults: Rows, *, placed: bool) -> str | None:
+    """What a thread does at a moment, read from single spans and faults; `placed`: see `with_barriers`."""
     for span in spans:
         since = moment - span["begin_ns"]
-        if 0 <= since < span["work_ns"]:
+        if placed and 0 <= since - span["work_ns"] // 3 < span["barrier_ns"]:
+            return "waiting inside"
+        if 0 <= since < span["work_ns"] + (span["barrier_ns"] if placed else 0):
             waits = any(0 <= moment - fault["begin_ns"] < fault["duration_ns"] for fault in faults)
             return timeline.DISK if waits else "work"
         if 0 <= since - span["work_ns"] < span["barrier_ns"]:
@@ -29,9 +31,12 @@ def state_at(moment: int, spans: Rows, faults: Rows) -> str | None:
     return None
 
 
+@pytest.mark.parametrize("placed", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_each_moment_has_the_state_of_its_span_and_faults(seed: int) -> None:
+def test_each_moment_has_the_state_of_its_span_and_faults(seed: int, placed: bool) -> None:
     tables = with_faults(hard_case(), seed)
+    tables = with_barriers(tables) if placed else tables
+    n_inside = 0
     chosen = random.Random(seed)
     n_waits = 0
     for pass_id in tables["spans"]["pass_id"].unique():
@@ -53,10 +58,11 @@ def test_each_moment_has_the_state_of_its_span_and_faults(seed: int) -> None:
             moments = [chosen.randrange(int(max(edges))) for _ in range(100)]
             for moment in [*moments, *map(int, edges)]:
                 at = lane[(lane["begin_ns"] <= moment) & (moment < lane["end_ns"])]
-                expected = state_at(begin + moment, here.to_dict("records"), own)
+                expected = state_at(begin + moment, here.to_dict("records"), own, placed=placed)
+                n_inside += expected == "waiting inside"
                 assert at["state"].tolist() == ([expected] if expected else [])
                 n_waits += expected == timeline.DISK
-    assert n_waits > 0
+    assert n_waits > 0 and n_inside > 0
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,6 +1,6 @@
 """Builders of whole runs for tests: a small llama-shaped model, as many passes as asked for."""
 
-from tests.builders.faults import with_faults
+from tests.builders.faults import with_barriers, with_faults
 from tests.builders.graph import N_CTX, N_EMBD, N_EXPERTS, N_FF, N_USED, N_VOCAB
 from tests.builders.requests import with_requests
 from tests.builders.runs import a_moe_run, a_run
@@ -8,5 +8,5 @@ from tests.builders.tables import only, scaled_case, without
 
 __all__ = [
     "N_CTX", "N_EMBD", "N_EXPERTS", "N_FF", "N_USED", "N_VOCAB", "a_moe_run", "a_run", "only", "scaled_case",
-    "with_faults", "with_requests", "without",
+    "with_barriers", "with_faults", "with_requests", "without",
 ]  # fmt: skip

@@ -55,6 +55,19 @@ def with_faults(tables: Tables, seed: int = 1) -> Tables:
     return {**tables, "passes": passes, "spans": spans, "faults": faults, **_storage(tables, random)}
 
 
+def with_barriers(tables: Tables) -> Tables:
+    """The tables with the waits of `barrier_ns`: each span that waits inside waits once, after a third of its work."""
+    rows = [
+        dict(
+            pass_id=span["pass_id"], node=span["node"], thread=span["thread"], barrier=0,
+            begin_ns=span["begin_ns"] + span["work_ns"] // 3, duration_ns=span["barrier_ns"],
+        )
+        for span in tables["spans"].to_dict("records")
+        if span["barrier_ns"]
+    ]  # fmt: skip
+    return {**tables, "barriers": contract.frame("barriers", rows)}
+
+
 def _storage(tables: Tables, random: np.random.Generator) -> Tables:
     """What a device did in each pass and load, and how much of each file was in memory after it."""
     passes, files = tables["passes"].dropna(subset=["end_ns"]), tables["files"]

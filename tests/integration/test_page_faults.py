@@ -62,7 +62,8 @@ def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
 
 def test_faults_were_recorded_without_loss_and_agree(cold: LoadedRun) -> None:
     states = {key: check.state for key, check in checks_of_faults(cold.run).items()}
-    assert states == {"faults_recorded": "passed", "faults_agree": "passed", "faults_placed": "passed"}
+    names = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers")
+    assert states == dict.fromkeys(names, "passed")
     assert cold.run.has_faults and len(cold.faults) > 100
     assert (cold.faults["kind"] == "major").any()
 
@@ -100,6 +101,16 @@ def test_the_time_of_each_pass_is_split_without_rest(cold: LoadedRun) -> None:
     assert (spans["fault_ns"] <= spans["work_ns"]).all()
 
 
+def test_threads_leave_a_barrier_inside_an_operation_together(cold: LoadedRun) -> None:
+    """The last thread that comes waits hardly, and the others until then: to the time in which a thread wakes up."""
+    waits = cold.barriers.assign(end_ns=cold.barriers["begin_ns"] + cold.barriers["duration_ns"])
+    at = waits.groupby(["pass_id", "node", "barrier"])
+    assert len(waits) > 100 and (at.size() == cold.contexts["n_threads"].iloc[0]).all()
+    opened = at["begin_ns"].max()
+    assert (at["end_ns"].min() >= opened - 300).all()  # no thread goes on before the last has come
+    assert (at["end_ns"].max() - opened).median() < 20_000
+
+
 def test_a_run_that_prefaults_records_none_unless_asked(hooked: Build, model: Path, tmp_path: Path) -> None:
     experiment = Experiment("warm", "What is read?", str(model), "The memory page", 2, warmup=False)
     run = measure(experiment, tmp_path, Progress(), str(hooked.programs))
@@ -118,5 +129,6 @@ def test_an_attached_program_records_them_too(plain: Build, model: Path, tmp_pat
     loaded = load_run(run.folder)
     assert loaded.passes["other_faults"].sum() > 0  # llama.cpp itself maps every page of the file at load
     states = {key: check.state for key, check in checks_of_faults(run).items()}
-    assert states["faults_recorded"] == states["faults_placed"] == "passed"
+    assert states["faults_recorded"] == states["faults_placed"] == states["faults_barriers"] == "passed"
+    assert len(loaded.barriers) > 100
     assert states["faults_agree"] != "failed", run.checks  # threads that do not compute may have some of so few

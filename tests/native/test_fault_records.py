@@ -25,6 +25,7 @@ from tracegen.readers.native.trace import NativeTrace
 
 FAULTS = f"{RUN.hex()}.f000.tt"
 MINOR, MAJOR, OPEN, ELSEWHERE, LOST, UNSEEN = range(1, 7)
+BARRIER = 8
 NO_COMPUTE = 0xFFFFFFFFFFFFFFFF
 # The pass lasts from 3,000 to 9,000 ns, its only op from 4,000 to 5,000 ns on thread 0.
 RECORDED = [string(8, "faults.ring_bytes"), string(9, "524288"), record(1, struct.pack("<II", 8, 9)), file_map()]
@@ -96,6 +97,22 @@ def test_faults_of_other_memory_and_lost_ones_are_counted_for_their_pass() -> No
     assert trace.tables["faults"].empty
 
 
+def test_waits_at_barriers_inside_operations_are_numbered_in_order() -> None:
+    trace = with_faults(
+        part(),
+        fault(BARRIER, begin=4_600, took=100, address=0),
+        fault(MINOR, begin=4_400, took=50),
+        fault(BARRIER, begin=4_200, took=30, address=0),
+    )
+    rows = trace.tables["barriers"].to_dict("records")
+    of_op = dict(pass_id=0, node=0, thread=0)
+    assert rows == [
+        of_op | dict(barrier=0, begin_ns=4_200, duration_ns=30),
+        of_op | dict(barrier=1, begin_ns=4_600, duration_ns=100),
+    ]
+    assert len(trace.tables["faults"]) == 1
+
+
 def test_without_the_right_nothing_is_recorded_and_the_reason_is_known() -> None:
     refused = [string(8, "faults.refused"), string(9, "Operation not permitted"), record(1, struct.pack("<II", 8, 9))]
     trace = Trace()
@@ -109,13 +126,18 @@ def test_without_the_right_nothing_is_recorded_and_the_reason_is_known() -> None
     ("records", "says"),
     [
         ([fault(0)], "f000.tt: record 0 has kind 0"),
-        ([part(), fault(8)], "f000.tt: record 1 has kind 8"),
+        ([part(), fault(9)], "f000.tt: record 1 has kind 9"),
         ([part(), fault(MINOR)[:31]], "f000.tt: 63 bytes of records of 32"),
         ([part(5), fault(MINOR)], "compute 5, which the main segment does not know"),
         ([part(), fault(MINOR, address=4096)], "address 0x1000 is told of, where no file was mapped"),
         ([part(), fault(MINOR, took=1 << 60)], "record 1 holds a number that cannot be"),
         ([part(), fault(MINOR, begin=1 << 63)], "record 1 holds a number that cannot be"),
         ([part(), fault(LOST, address=1 << 60)], "record 1 holds a number that cannot be"),
+        ([part(5), fault(BARRIER, address=0)], "compute 5, which the main segment does not know"),
+        ([fault(BARRIER, address=0)], "a wait belongs to no compute"),
+        ([part(NO_COMPUTE), fault(BARRIER, address=0)], "a wait belongs to no compute"),
+        ([part(), fault(BARRIER, address=1)], "a wait belongs to node 1 of compute 0, which has 1 nodes"),
+        ([part(), fault(BARRIER, address=1 << 63)], "which has 1 nodes"),
     ],
 )
 def test_records_that_cannot_be_are_refused(records: list[bytes], says: str) -> None:

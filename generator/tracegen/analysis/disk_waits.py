@@ -7,6 +7,7 @@ import pandas as pd
 
 from tracegen.analysis import accesses
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.behind import behind_ns
 from tracegen.analysis.passes import measured
 
 # Part of a pass -> what pages call it. The parts of a pass add up to its duration.
@@ -32,17 +33,24 @@ def pass_split(tables: Tables) -> pd.DataFrame:
 
     - disk_ns: page faults of the model's files inside operations;
     - computing_ns: all other work of operations;
-    - behind_ns: waiting after an operation that would not have been if no thread had had a page fault in it: how much
-      later the last thread came for them, less how much later the waiting thread itself came;
+    - behind_ns: waiting in and after operations that would not have been if no thread had had a page fault there:
+      see `behind.behind_ns`;
     - barrier_ns: other waiting of a thread for others, inside operations and after them;
     - outside_ns: the rest of the duration. A single thread waits for no other: what lies between its operations is
       here.
 
     Passes without an end or without recorded page faults are left out.
     """
-    spans = tables["spans"]
+    spans = tables["spans"].assign(behind_ns=behind_ns(tables))
     spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
-    rows = pd.DataFrame({"pass_id": spans["pass_id"], **_parts(spans)})
+    work, inside, after, fault, behind = (
+        spans[name].to_numpy("int64") for name in ("work_ns", "barrier_ns", "wait_ns", "fault_ns", "behind_ns")
+    )
+    several = spans.groupby(["pass_id", "node"], sort=False)["thread"].transform("size").to_numpy() > 1
+    rows = pd.DataFrame({
+        "pass_id": spans["pass_id"], "computing_ns": work - fault, "disk_ns": fault, "behind_ns": behind,
+        "barrier_ns": inside + np.where(several, after, 0) - behind,
+    })  # fmt: skip
     sums = rows.groupby("pass_id").sum()
     sums["n_threads"] = spans.groupby("pass_id")["thread"].nunique()
     passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")
@@ -51,37 +59,10 @@ def pass_split(tables: Tables) -> pd.DataFrame:
     in_ops = faults[faults["node"].notna().to_numpy(bool)]
     table["n_faults"] = in_ops.groupby("pass_id").size().reindex(table.index, fill_value=0)
     table["waited_ns"] = table["disk_ns"]
-    inside = [part for part in PARTS if part != "outside_ns"]
-    table[inside] = table[inside].div(table["n_threads"], axis=0)
-    table["outside_ns"] = table["duration_ns"] - table[inside].sum(axis=1)
+    in_operations = [part for part in PARTS if part != "outside_ns"]
+    table[in_operations] = table[in_operations].div(table["n_threads"], axis=0)
+    table["outside_ns"] = table["duration_ns"] - table[in_operations].sum(axis=1)
     return table[["duration_ns", "n_threads", "n_faults", "waited_ns", *PARTS]].reset_index()
-
-
-def _parts(spans: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The parts of each span, ns; `spans` is in the order of its key."""
-    work, inside, after, fault = (
-        spans[name].to_numpy("int64") for name in ("work_ns", "barrier_ns", "wait_ns", "fault_ns")
-    )
-    key = spans[["pass_id", "node"]].to_numpy()
-    opens = np.ones(len(key), bool)
-    opens[1:] = (key[1:] != key[:-1]).any(axis=1)
-    first = np.flatnonzero(opens)
-    op = np.cumsum(opens) - 1
-    behind = np.zeros(len(key), np.int64)
-    several = np.zeros(len(key), bool)
-    if len(key):
-        several = np.diff(first, append=len(key))[op] > 1
-        ended = spans["begin_ns"].to_numpy("int64") + work + inside
-        without = ended - fault
-        last, last_without = np.maximum.reduceat(ended, first)[op], np.maximum.reduceat(without, first)[op]
-        behind = np.clip((last - ended) - (last_without - without), 0, after)
-        behind[~several] = 0
-    return {
-        "computing_ns": work - fault,
-        "disk_ns": fault,
-        "behind_ns": behind,
-        "barrier_ns": inside + np.where(several, after - behind, 0),
-    }
 
 
 def by_tensor(tables: Tables) -> pd.DataFrame:

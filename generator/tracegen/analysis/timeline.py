@@ -16,9 +16,9 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
     """What each thread did during a pass, and the width of a bin in ns (0: not binned).
 
     Columns: thread, begin_ns, end_ns (since the pass began), state (work, waiting for the disk, waiting inside,
-    waiting after; `ALONE` instead of waiting after where one thread computes), node (null in bins), component. A span
-    is work, then waiting inside, then waiting after: the trace does not say where inside the op a barrier lay. Page
-    faults are cut out of the work they lie in (state `DISK`, where they were recorded). Time in which a device had a
+    waiting after; `ALONE` instead of waiting after where one thread computes), node (null in bins), component. Page
+    faults are cut out of the work they lie in (state `DISK`), and waits at barriers inside an op out of the op, where
+    they were recorded; else a span is work, then waiting inside, then waiting after. Time in which a device had a
     request under way follows in rows without a thread (state `DEVICE`, where requests were recorded). More than
     `max_segments` segments are cut into `n_bins` equal bins; each bin has the state and component that took most of
     its time.
@@ -30,6 +30,9 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
     component = nodes[nodes["graph"] == graph].set_index("node")["component"].astype("object")
     start = spans["begin_ns"].to_numpy("int64") - begin
     length = spans[["work_ns", "barrier_ns", "wait_ns"]].to_numpy("int64").T
+    barriers = tables["barriers"][(tables["barriers"]["pass_id"] == pass_id).to_numpy(bool)]
+    if len(barriers):
+        length = np.stack([length[0] + length[1], np.zeros_like(length[1]), length[2]])
     stop = start + np.cumsum(length, axis=0)
     first = np.vstack([start, stop[:-1]])
     table = pd.DataFrame(
@@ -43,21 +46,21 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
         }
     )
     table = table[table["end_ns"] > table["begin_ns"]].sort_values(["thread", "begin_ns"], ignore_index=True)
-    table = _with_faults(table, tables["faults"], pass_id, begin)
+    table = _cut_out(table, barriers, begin, STATES[1])
+    faults = tables["faults"][(tables["faults"]["pass_id"] == pass_id).fillna(False).to_numpy(bool)]
+    table = _cut_out(table, faults.dropna(subset=["node", "thread", "duration_ns"]), begin, DISK)
     busy = _busy(tables["requests"], begin, int(table["end_ns"].max()) if len(table) else 0)
     if len(table) + len(busy) <= max_segments:
         return pd.concat([table, busy], ignore_index=True) if len(busy) else table, 0
     return _binned(pd.concat([table, busy], ignore_index=True) if len(busy) else table, n_bins)
 
 
-def _with_faults(rows: pd.DataFrame, faults: pd.DataFrame, pass_id: int, begin_ns: int) -> pd.DataFrame:
-    """`rows` with the page faults of model files cut out of the work in which they lie, in state `DISK`."""
-    faults = faults[(faults["pass_id"] == pass_id).fillna(False).to_numpy(bool)]
-    faults = faults.dropna(subset=["node", "thread", "duration_ns"]).sort_values("begin_ns")
-    if faults.empty:
+def _cut_out(rows: pd.DataFrame, events: pd.DataFrame, begin_ns: int, state: str) -> pd.DataFrame:
+    """`rows` with `events` (thread, begin_ns, duration_ns) cut out of the work in which they lie, in state `state`."""
+    if events.empty:
         return rows
     cut = []
-    for thread, of_thread in faults.groupby("thread"):
+    for thread, of_thread in events.sort_values("begin_ns").groupby("thread"):
         begin = of_thread["begin_ns"].to_numpy("int64") - begin_ns
         edges = np.unique(np.concatenate([begin, begin + of_thread["duration_ns"].to_numpy("int64")]))
         lane = rows[(rows["thread"] == thread).to_numpy(bool)]
@@ -66,9 +69,9 @@ def _with_faults(rows: pd.DataFrame, faults: pd.DataFrame, pass_id: int, begin_n
         middle = (parts["begin_ns"].to_numpy() + parts["end_ns"].to_numpy()) / 2
         at = np.searchsorted(begin, middle, side="right") - 1
         last = np.maximum.accumulate(begin + of_thread["duration_ns"].to_numpy("int64"))
-        parts["state"] = np.where((at >= 0) & (middle < last[at]), DISK, STATES[0])
+        parts["state"] = np.where((at >= 0) & (middle < last[at]), state, STATES[0])
         cut += [parts, lane[(lane["state"] != STATES[0]).to_numpy(bool)]]
-    others = rows[~rows["thread"].isin(faults["thread"].unique()).to_numpy(bool)]
+    others = rows[~rows["thread"].isin(events["thread"].unique()).to_numpy(bool)]
     return pd.concat([*cut, others]).sort_values(["thread", "begin_ns"], ignore_index=True)
 
 

@@ -21,8 +21,8 @@ def pass_costs(tables: Tables, trace: Mapping[str, Any]) -> pd.DataFrame:
     `trace` is the reader's description of the trace: event_cost_ns (one op event beside other work, measured when the
     run began), clock_read_ns, and by pass_id hook_ns (time in hooks during the pass) and copy_ns (time to copy rows,
     experts and masks). While one thread is in a hook or copies, the others wait: both count for every thread.
-    Each recorded page fault counts FAULT_NS. thread_ns is the duration times the threads; phase is prompt, generate, or
-    other. No rows when the cost of an event was not measured.
+    Each recorded page fault counts FAULT_NS, each recorded wait at a barrier as an event. thread_ns is the duration
+    times the threads; phase is prompt, generate, or other. No rows when the cost of an event was not measured.
     """
     passes, spans = measured(tables).dropna(subset=["graph", "duration_ns"]), tables["spans"]
     names = ["pass_id", "phase", "cost_ns", "thread_ns", "share"]
@@ -35,6 +35,7 @@ def pass_costs(tables: Tables, trace: Mapping[str, Any]) -> pd.DataFrame:
     table = passes[["pass_id", "kind", "duration_ns"]].merge(counted, left_on="pass_id", right_index=True)
     together = sum(table["pass_id"].map(trace[name]).fillna(0.0).astype("float64") for name in ("hook_ns", "copy_ns"))
     cost = table["n_spans"] * event + table["n_barriers"] * 2 * clock + together * table["n_threads"]
+    cost += table["pass_id"].map(tables["barriers"].groupby("pass_id").size()).fillna(0).astype("float64") * event
     faults = tables["faults"].groupby("pass_id").size().add(passes.set_index("pass_id")["other_faults"], fill_value=0)
     cost += table["pass_id"].map(faults).fillna(0).astype("float64") * FAULT_NS
     thread_ns = table["duration_ns"].astype("float64") * table["n_threads"]

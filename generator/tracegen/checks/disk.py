@@ -1,10 +1,13 @@
-"""The checks of recorded page faults: none lost, as many as the kernel counts, each where its operation touched."""
+"""The checks of recorded page faults: none lost, as many as the kernel counts, each where its operation touched.
+
+The waits at barriers that tell who waited for whose page fault are checked here as well.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tracegen.analysis import disk_waits
+from tracegen.analysis import behind, disk_waits
 from tracegen.analysis.passes import measured
 from tracegen.checks.evidence import Evidence, check, percent
 from tracegen.checks.keys import Key
@@ -74,10 +77,25 @@ def placed(e: Evidence) -> Check:
     return check(Key.FAULTS_PLACED, title, longer == 0 and outside <= OUTSIDE * n, found, limit)
 
 
+def barriers(e: Evidence) -> Check:
+    """Whether the waits at barriers inside operations add up to what their operations state, to a ns for each."""
+    title, limit = "Waits at barriers inside operations add up", "0 operations differ"
+    if not e.trace["faults_recorded"]:
+        return check(Key.FAULTS_BARRIERS, title, "not checked", NOT_RECORDED, limit)
+    waits = e.tables["barriers"].groupby(behind.KEY)["duration_ns"].agg(["sum", "size"])
+    spans = e.tables["spans"].set_index(behind.KEY)["barrier_ns"].astype("int64")
+    waits = waits.reindex(spans.index, fill_value=0)
+    differ = int(((waits["sum"] - spans).abs() > waits["size"] + 1).sum())
+    apart = len(e.tables["barriers"]) - int(waits["size"].sum())
+    wrong = differ + apart
+    found = f"{counted(len(e.tables['barriers']), 'wait')}, {counted(wrong, 'operation differs', 'operations differ')}"
+    return check(Key.FAULTS_BARRIERS, title, differ + apart == 0, found, limit)
+
+
 def measured_rows(e: Evidence) -> np.ndarray:
     """Which rows of the table `passes` are measured, as a mask."""
     mask: np.ndarray = e.tables["passes"]["pass_id"].isin(measured(e.tables)["pass_id"]).to_numpy(bool)
     return mask
 
 
-CHECKS = (recorded, agree, placed)
+CHECKS = (recorded, agree, placed, barriers)

@@ -31,6 +31,7 @@ class Key(StrEnum):
     FAULTS_RECORDED = "faults_recorded"
     FAULTS_AGREE = "faults_agree"
     FAULTS_PLACED = "faults_placed"
+    FAULTS_BARRIERS = "faults_barriers"
     REQUESTS_RECORDED = "requests_recorded"
     REQUESTS_AGREE = "requests_agree"
     TRACING_COST = "tracing_cost"

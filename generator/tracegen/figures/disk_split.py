@@ -62,10 +62,10 @@ DISK_SPLIT = Figure(
         f"The time of each pass in five parts, in the mean over its threads. {FAULTS}",
         "Prompt and generate passes that ended. The figure shows the generate passes; the CSV has all measured passes, "
         "with the number of page faults and their time summed over threads.",
-        "“Waiting for a thread that waits for the disk” is counted per operation: how much later the last thread "
-        "arrived because of its page faults, less how much later the waiting thread itself arrived because of its own. "
-        "Page faults between two barriers inside one operation count as if they came after the last of them. Time "
-        "without a processor is part of whatever the thread was doing.",
+        "“Waiting for a thread that waits for the disk” is counted at each barrier, inside operations and after them: "
+        "how much later the last thread arrived because of its page faults since the barrier before, less how much "
+        "later the waiting thread itself arrived because of its own. Time without a processor is part of whatever the "
+        "thread was doing.",
         code="""
 from tracegen.analysis import disk_waits
 data = disk_waits.pass_split(run.tables)

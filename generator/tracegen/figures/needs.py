@@ -33,7 +33,7 @@ KINDS = Need("passes would be counted as another kind: warm-up as prompt, prompt
 ROWS = Need("sums would be divided by the wrong number of token rows", (Key.TOKENS_AGREE,))
 WHOLE = Need("the trace ends before the run did, so nothing can be said about the whole run", (Key.TRACE_COMPLETE,))
 FAULTS = Need("page faults are missing, or were counted in the wrong operation",
-              (Key.FAULTS_RECORDED, Key.FAULTS_AGREE, Key.FAULTS_PLACED))  # fmt: skip
+              (Key.FAULTS_RECORDED, Key.FAULTS_AGREE, Key.FAULTS_PLACED, Key.FAULTS_BARRIERS))  # fmt: skip
 REQUESTS = Need("requests are missing, or model files have no known place on the device", (Key.REQUESTS_RECORDED,))
 BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
 

@@ -20,6 +20,7 @@ DISK_DRAWN = (
     "Dark stretches are page faults of the model file: the operation waits for the disk. The lane of the device, where "
     "its requests were recorded, shows when at least one was under way. "
 )
+UNPLACED = "Waiting inside an operation is drawn after its work, because its moment is not recorded. "
 NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no times of threads in a measured pass."
 
@@ -63,15 +64,14 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
     shares = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
     disk = set(rows["state"]) & {timeline.DISK, timeline.DEVICE}
-    binned = f" Binned to {q.duration(width)}: each bin shows what took most of its time." if width else ""
+    binned = f"Binned to {q.duration(width)}: each bin shows what took most of its time. " if width else ""
+    placed = bool((context.tables["barriers"]["pass_id"] == drawn).any())
     return Content(
         title=sentences.threads_during(label, shares.work, n),
         caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
         f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
         f"outside operations. {DISK_DRAWN if disk else 'Work includes waiting for the disk. '}Work and waiting include "
-        f"time without a processor. "
-        f"Waiting inside an operation is drawn after its work, because its moment is not recorded.{binned} Load and "
-        f"warm-up are never chosen.",
+        f"time without a processor. {'' if placed else UNPLACED}{binned}Load and warm-up are never chosen.",
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
         f"{q.percent(shares.inside)} waiting inside operations, {q.percent(shares.after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",

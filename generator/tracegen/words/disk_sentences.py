@@ -8,8 +8,8 @@ from tracegen.words import quantities as q
 
 PARTS = (
     "Waiting for the disk is the time of page faults of the model file inside operations. Other waiting at barriers "
-    "includes threads with less work, and all waiting at barriers inside operations, also behind a page fault. A "
-    "single thread waits for no other; time between its operations is outside operations."
+    "is that for threads with more work, not for their page faults. A single thread waits for no other; time between "
+    "its operations is outside operations."
 )
 _READERS = {"generate": "generate passes", "prompt": "the prompt"}
 _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}

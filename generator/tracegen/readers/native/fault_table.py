@@ -1,4 +1,7 @@
-"""Page faults of the threads that computed: where in which model file, how long, in which operation."""
+"""Page faults of the threads that computed: where in which model file, how long, in which operation.
+
+The same segments say when threads waited at barriers inside operations: see `barrier_table`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tracegen.readers.native.recorded import UNKNOWN, Compute, Pass, Records
 from tracegen.readers.native.segments import Segment
 
 FAULT = np.dtype([("begin_ns", "<u8"), ("took_ns", "<u8"), ("address", "<u8"), ("os_thread", "<u4"), ("kind", "<u4")])
-MINOR, MAJOR, OPEN, ELSEWHERE, LOST, UNSEEN, PART = 1, 2, 3, 4, 5, 6, 7
+MINOR, MAJOR, OPEN, ELSEWHERE, LOST, UNSEEN, PART, BARRIER = 1, 2, 3, 4, 5, 6, 7, 8
 _LONGEST_NS = 1 << 55  # 417 days
 
 
@@ -55,7 +58,7 @@ def read_faults(
     ordered: passes and loads by pass_id; `pass_ids` leads to it from the tracer's numbers.
     Raises TraceFormatError naming segment and record.
     """
-    raw, parts = _joined([_read(segment) for segment in segments])
+    raw, parts = read_parts(segments)
     pass_id, thread = _parts(parts, records.computes, pass_ids)
     begin_ns = raw["begin_ns"].astype(np.int64)
     outside = pass_id < 0
@@ -105,7 +108,7 @@ def _read(segment: Segment) -> tuple[np.ndarray, np.ndarray]:
     if len(payload) % FAULT.itemsize:
         raise TraceFormatError(f"{segment.name}: {len(payload)} bytes of records of {FAULT.itemsize}; the file was cut")
     raw = payload.view(FAULT)
-    unknown = np.flatnonzero((raw["kind"] < MINOR) | (raw["kind"] > PART))
+    unknown = np.flatnonzero((raw["kind"] < MINOR) | (raw["kind"] > BARRIER))
     if len(unknown):
         at = int(unknown[0])
         raise TraceFormatError(f"{segment.name}: record {at} has kind {raw['kind'][at]}, which is unknown")
@@ -122,9 +125,13 @@ def _read(segment: Segment) -> tuple[np.ndarray, np.ndarray]:
     return raw[~is_part], np.concatenate([none, raw])[part[~is_part] + 1]
 
 
-def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    none = np.zeros(0, FAULT)
-    return np.concatenate([none, *(raw for raw, _ in parts)]), np.concatenate([none, *(part for _, part in parts)])
+def read_parts(segments: Sequence[Segment]) -> tuple[np.ndarray, np.ndarray]:
+    """The records of all segments, and for each the record that names its part of a compute.
+
+    Raises TraceFormatError naming segment and record.
+    """
+    none, read = np.zeros(0, FAULT), [_read(segment) for segment in segments]
+    return np.concatenate([none, *(raw for raw, _ in read)]), np.concatenate([none, *(part for _, part in read)])
 
 
 def _parts(

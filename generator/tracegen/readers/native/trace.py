@@ -17,6 +17,7 @@ from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
 from tracegen.held_tokens import held_tokens
 from tracegen.readers.native import events as ev
+from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
 from tracegen.readers.native.fault_table import Faults, read_faults
 from tracegen.readers.native.graph_tables import graph_tables
@@ -88,6 +89,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables |= touch_tables(events.indexes, tables)
     tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
+    tables["barriers"] = barrier_table(of_faults, records.computes, pass_ids, clock)
     tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     tables["residency"] = residency_table(records, ordered, tables["files"])
     tables["device"] = device_table(records, ordered)
