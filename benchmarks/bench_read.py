@@ -61,7 +61,7 @@ def run(quick: bool) -> list[Result]:
 def _read(work: Path, model: Path, repeat: int) -> dict[str, Any]:
     out, err = work / "read.txt", work / "read-err.txt"
     tables = str(work / f"tables-{repeat}")
-    command = [sys.executable, "-m", "benchmarks.read_once", str(model), str(work / "trace"), tables]
+    command = [sys.executable, "-m", "benchmarks.read_once", str(model), str(work), tables]
     ended = run_program(command, stdout=out, stderr=err)
     if ended.status != 0:
         raise EnvironmentFailure(f"reading: {ended.ending}:\n{last_lines(err)}")

@@ -1,4 +1,6 @@
-"""`python -m benchmarks.read_once MODEL TRACE TABLES`: read a trace, store and check its tables; what it took as JSON.
+"""`python -m benchmarks.read_once MODEL RAW TABLES`: read a trace, store and check its tables; what it took as JSON.
+
+RAW is the evidence of a run: its folder `trace`, and `requests` where the requests of devices were recorded.
 
 A peak is of the whole process until then: interpreter, imports, what is mapped of the trace, tables and all else.
 """
@@ -10,19 +12,24 @@ import sys
 import time
 from pathlib import Path
 
+COUNTED = ("passes", "ops", "spans", "touches", "faults", "barriers", "requests")
 
-def main(model_file: Path, trace_folder: Path, target: Path) -> None:
+
+def main(model_file: Path, raw: Path, target: Path) -> None:
     begin = time.perf_counter()
     from tracegen import store  # the imports are timed too
     from tracegen.checks.verdict import Evidence, checks_of
     from tracegen.readers.gguf.file import read_model
     from tracegen.readers.native.segments import segment_files
-    from tracegen.readers.native.trace import VERSION, ModelTables, read_trace
+    from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
+    from tracegen.readers.requests.table import read_requests
 
     ready = time.perf_counter()
     before = peak_bytes()
     model = read_model(model_file)
-    trace = read_trace(segment_files(trace_folder), ModelTables(model.files, model.tensors))
+    trace = read_trace(segment_files(raw / "trace"), ModelTables(model.files, model.tensors))
+    requests, facts = read_requests(raw / "requests", trace.tables["passes"], trace.tables["files"])
+    trace = NativeTrace({**trace.tables, "requests": requests}, {**trace.facts, **facts})
     read = time.perf_counter()
     store.write_tables(target, trace.tables, VERSION)
     stored = time.perf_counter()
@@ -42,7 +49,7 @@ def main(model_file: Path, trace_folder: Path, target: Path) -> None:
         "tables": sum(int(table.memory_usage(deep=True).sum()) for table in trace.tables.values()),
         "stored": sum(path.stat().st_size for path in target.iterdir()),
         "trace": trace.facts["bytes"],
-        "rows": {name: len(trace.tables[name]) for name in ("passes", "ops", "spans", "touches")},
+        "rows": {name: len(trace.tables[name]) for name in COUNTED},
     }
     print(json.dumps(found))
 
