@@ -116,9 +116,16 @@ def test_a_changed_bundle_stops(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_hostile_name_stops(tmp_path: Path) -> None:
-    (tmp_path / "experiments" / "<img src=x>" / "runs").mkdir(parents=True)
+    (tmp_path / "experiments" / "<img src=x>" / "runs" / "001").mkdir(parents=True)
     with pytest.raises(SettingsError, match="the name of an experiment cannot be"):
         gathered(tmp_path)
+
+
+def test_an_experiment_of_which_every_run_failed_is_not_listed(tmp_path: Path) -> None:
+    a_version(tmp_path / "experiments", report=a_report())
+    for name in ("runs", "failed/20261122T210000"):
+        (tmp_path / "experiments" / "tried" / name).mkdir(parents=True)
+    assert not any("tried" in path for path in gathered(tmp_path).pages)
 
 
 def test_hostile_text_is_text_on_every_listing(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ struct tt_model_file {
 bool tt_storage_map(struct tt_trace * trace, const struct tt_model_file * file); /* false: too many are mapped */
 bool tt_storage_unmap(const void * address, size_t size); /* false: too many are mapped */
 enum { TT_MOST_DEVICES = 8 };
-struct tt_devices { /* what the devices had counted just before a load or pass; zero before the first */
+struct tt_devices { /* what the devices had counted before a load or pass, and then after it; zero before the first */
     struct tt_device_begin {
         struct tt_device_counts counts;
         uint64_t                ns; /* when they were read */
@@ -157,7 +157,7 @@ struct tt_devices { /* what the devices had counted just before a load or pass; 
 void tt_devices_begin(struct tt_trace * trace, struct tt_devices * begin); /* the devices of the mapped files */
 void tt_devices_begin_load(struct tt_trace * trace, const char * path, struct tt_devices * begin); /* and of `path` */
 /* Write what the devices did since `begin`: for this pass, or for the load where `pass` is TT_NONE. */
-void tt_devices_end(struct tt_trace * trace, const struct tt_devices * begin, uint32_t pass, uint32_t load);
+void tt_devices_end(struct tt_trace * trace, struct tt_devices * begin, uint32_t pass, uint32_t load);
 void tt_cache_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
 
 /* residency.c: which pages of the mapped files are in memory */

@@ -32,6 +32,7 @@ static __thread struct { /* the pass that this thread evaluates */
 static __thread struct tt_writer *       my_writer;
 static __thread struct tt_schedule_begin schedule_begin;
 static __thread struct tt_devices        devices_begin;
+static __thread uint64_t                 between_ticks; /* in hooks between the pass before and this one */
 __thread uint64_t                        tt_hook_ticks;
 
 /* ---- contexts and calls ---- */
@@ -179,6 +180,7 @@ void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     const size_t           size   = sizeof pass + ubatch->n_tokens * sizeof(struct tt_token);
     const struct tt_moment moment = tt_moment();
 
+    between_ticks = tt_hook_ticks + moment.ticks - entered;
     tt_hook_ticks = entered - moment.ticks; /* only the rest of this hook is part of the pass */
     tt_clock(tt_process, &moment);
     uint8_t * at = tt_record_begin(tt_process, TT_PASS_BEGIN, size, moment.ns);
@@ -232,14 +234,17 @@ void tensor_trace_pass_end(int status) {
     const struct tt_moment moment   = tt_moment();
     struct tt_schedule     schedule = tt_schedule_end(tt_process, &schedule_begin);
 
-    schedule.pass               = current.pass;
-    const struct tt_hooks hooks = { .ticks  = tt_hook_ticks + moment.ticks - entered,
-                                    .pass   = current.pass,
-                                    .inside = 1 };
+    schedule.pass         = current.pass;
+    struct tt_hooks hooks = {
+        .ticks   = tt_hook_ticks + moment.ticks - entered,
+        .pass    = current.pass,
+        .inside  = 1,
+        .between = between_ticks,
+    };
     write_pass_end(status, &moment, &schedule);
-    tt_hook_ticks = 0;
     tt_record(tt_process, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     tt_leave();
+    tt_hook_ticks = tt_ticks() - moment.ticks; /* between this pass and the next */
 }
 
 /* ---- computes: a graph, or the part of it that the CPU backend runs ---- */

@@ -265,6 +265,7 @@ struct tt_hooks { /* time that the thread of a pass spent in the tracer between 
     uint64_t ticks; /* for counters, clocks and records; op events, and other threads, are not in it */
     uint32_t pass;
     uint32_t inside; /* 1; 0 in older traces, where the time between passes was included */
+    uint64_t between; /* ticks in the tracer since the end of the pass before; not in older traces */
 };
 
 #define TT_UNKNOWN UINT64_MAX
@@ -297,7 +298,8 @@ struct tt_device_counts { /* /sys/dev/block/MAJOR:MINOR/stat: since the system w
     uint64_t busy_ms; /* time with at least one request in flight */
 };
 
-struct tt_device { /* counted from begin_ns, just before the load or pass, until the record's time, just after it */
+struct
+    tt_device { /* counted from begin_ns, at most 1 ms before the load or pass, until the record's time, just after */
     struct tt_device_counts begin, end;
     uint64_t                begin_ns;
     uint32_t                device; /* string: its name in /sys, of a partition the partition's */
@@ -439,7 +441,7 @@ TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_split, 40);
 TT_ASSERT_SIZE(tt_copy, 40);
-TT_ASSERT_SIZE(tt_hooks, 16);
+TT_ASSERT_SIZE(tt_hooks, 24);
 TT_ASSERT_SIZE(tt_schedule, 40);
 TT_ASSERT_SIZE(tt_residency, 32);
 TT_ASSERT_SIZE(tt_device_counts, 56);

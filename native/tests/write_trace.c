@@ -295,7 +295,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
     moment        = tt_moment();
     tt_record(trace, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(trace, &moment);
-    const struct tt_hooks hooks = { .ticks = 1000 * (number + 1), .pass = number, .inside = 1 };
+    const struct tt_hooks hooks = { .ticks = 1000 * (number + 1), .pass = number, .inside = 1, .between = 77 * number };
     tt_record(trace, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     const struct tt_schedule schedule = {
         /* all counters are known for the last pass only */

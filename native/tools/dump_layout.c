@@ -65,7 +65,7 @@ void print_layout(void) {
     FIELD(tt_copy, begin_ns); FIELD(tt_copy, size_bytes); FIELD(tt_copy, pass); FIELD(tt_copy, split);
     FIELD(tt_copy, tensor); FIELD(tt_copy, from); FIELD(tt_copy, to); FIELD(tt_copy, reserved);
     STRUCT(tt_hooks);
-    FIELD(tt_hooks, ticks); FIELD(tt_hooks, pass); FIELD(tt_hooks, inside);
+    FIELD(tt_hooks, ticks); FIELD(tt_hooks, pass); FIELD(tt_hooks, inside); FIELD(tt_hooks, between);
     STRUCT(tt_schedule);
     FIELD(tt_schedule, run_delay_ns); FIELD(tt_schedule, cpu_ns); FIELD(tt_schedule, blocked_ns); FIELD(tt_schedule, counted_ns);
     FIELD(tt_schedule, pass);

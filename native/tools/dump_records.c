@@ -281,11 +281,15 @@ static void dump_copy(struct bytes * in, size_t at) {
     print_string("to", copy.to, at);
 }
 
+/* Older traces do not have the last number. */
 static void dump_hooks(struct bytes * in, size_t at) {
     (void) at;
-    TAKE(in, struct tt_hooks, hooks);
+    struct tt_hooks hooks = { 0 };
+    const size_t    known = offsetof(struct tt_hooks, between);
+    const size_t    size  = in->end - in->at < sizeof hooks ? known : sizeof hooks;
+    memcpy(&hooks, take(in, size), size);
     print_number("pass", hooks.pass);
-    printf(" ticks=%" PRIu64 " inside=%" PRIu32, hooks.ticks, hooks.inside);
+    printf(" ticks=%" PRIu64 " inside=%" PRIu32 " between=%" PRIu64, hooks.ticks, hooks.inside, hooks.between);
 }
 
 static void print_if_known(const char * name, uint64_t value) {

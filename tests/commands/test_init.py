@@ -55,6 +55,13 @@ def test_a_project_is_written_and_its_site_is_clean(
     assert "[[first-look@v1]]" in entry and "{{ first-look@v1:weight_bytes_per_token }}" in entry
 
 
+def test_a_file_is_no_project(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("README.md").write_text("mine", encoding="utf-8")
+    assert main(["init", "README.md"]) == 2
+    assert "README.md: is a file" in capsys.readouterr().err
+    assert files_of(at) == {"README.md": b"mine"}
+
+
 def test_what_is_written_works_with_what_is_here(at: Path) -> None:
     assert main(["init"]) == 0
     experiment = read_experiment(at / "experiments/first-look/experiment.toml")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.small_disk import needs_root, small_disk
 from tracegen.commands import model
 from tracegen.demo import gpt_oss, whole_files
 from tracegen.demo.architecture import Architecture
@@ -37,6 +38,14 @@ def test_never_writes_over_a_model(tmp_path: Path, name: str, options: list[str]
     (tmp_path / name).write_bytes(b"dear")
     with pytest.raises(SettingsError, match=f"{name}: exists already"):
         run("demo", str(tmp_path / "m.gguf"), *options)
+
+
+@needs_root
+def test_a_disk_that_is_too_small_is_named(tmp_path: Path) -> None:
+    with small_disk(tmp_path, "size=2m"):
+        with pytest.raises(EnvironmentFailure, match=r"m\.gguf: could not be written: No space left on device"):
+            run("moe", str(tmp_path / "m.gguf"))
+        assert not list(tmp_path.iterdir())
 
 
 def test_the_name_must_end_as_models_do(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -130,3 +131,13 @@ def test_serve_says_when_it_cannot_listen() -> None:
     config = a_project(Path("project"))
     with pytest.raises(EnvironmentFailure, match="cannot listen there"):
         command(serve, "-f", str(config), "-a", "203.0.113.1:8000")
+
+
+def test_serve_says_so_before_it_builds_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = a_project(Path("project"))
+    monkeypatch.setattr("mkdocs.commands.serve.serve", lambda **_: pytest.fail("the site was built"))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(EnvironmentFailure, match="Address already in use; choose another --address"):
+            command(serve, "-f", str(config), "-a", f"127.0.0.1:{other.getsockname()[1]}")

@@ -240,7 +240,7 @@ def test_a_program_that_fails_after_it_was_recorded_is_no_success(
     assert main(["exec", "case", "--", *command]) == 3
     output, loaded = capfd.readouterr(), load_run(project / "experiments" / "case" / "runs" / "001")
     assert accounted(loaded) and loaded.run.facts["exit_status"] == 7
-    assert "ended with exit status 7; its run is stored" in output.err and "stored in" in output.out
+    assert "exit status 7; its run is stored" in output.err and "stored in" in output.out
 
 
 def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:

@@ -74,6 +74,8 @@ def test_spans(trace: NativeTrace, dump: list[str]) -> None:
 def test_what_passes_cost_beside_their_ops(trace: NativeTrace, dump: list[str]) -> None:
     ticks = [int(row["ticks"]) for row in _rows(dump, "hooks")]  # by CLOCK_MONOTONIC a tick is a nanosecond
     assert ticks == [1000, 2000, 3000]
+    between = [float(row["between"]) for row in _rows(dump, "hooks")]
+    assert list(trace.facts["between_ns"].values()) == between == [0, 77, 154]
     graphs = [int(row["graph"]) for row in _rows(dump, "pass_begin")]
     again = [ticks[i] for i, graph in enumerate(graphs) if graph in graphs[:i]]  # a new graph costs once
     assert len(again) == 1

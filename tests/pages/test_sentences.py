@@ -165,7 +165,7 @@ def test_what_ran(given: tuple[int | None, int, int | None, int, int], expected:
 
 def test_memory_titles() -> None:
     assert s.heatmap_title(None) == s.heatmap_title(0.9995) == "Which bytes of the file does each token touch?"
-    assert plain(s.heatmap_title(0.9)) == "No token touches 10.0 % of the file"
+    assert plain(s.heatmap_title(0.9)) == "10.0 % of the file is touched by no token"
     assert s.never_touched(0, 43, 0) == "Measured passes touched each of the 43 tensors."
     assert plain(s.never_touched(1, 43, 1024)) == "No measured pass touched 1 of 43 tensors (1.00 KiB)."
     assert plain(s.never_touched(2, 43, 4096)) == "No measured pass touched 2 of 43 tensors (4.00 KiB together)."

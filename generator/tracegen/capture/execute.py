@@ -37,7 +37,12 @@ class Completed:
 
 def ending(status: int) -> str:
     """An exit status in words: `exit status 1`, or for a negative one `killed by SIGKILL`."""
-    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:  # a real-time signal has no name
+        return f"killed by signal {-status}"
 
 
 def run_program(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 from tracegen.analysis.disturbance import STOOD_NS, STOOD_SHARE, Disturbance, disturbance, token_skew
 from tracegen.analysis.pass_parts import pass_parts
@@ -43,7 +44,7 @@ def parts(e: Evidence) -> Check:
 def cost(e: Evidence) -> Check:
     """The cost of tracing as a share of pass time: the median pass of each phase; the worst phase decides."""
     limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
-    title = "Tracing costs little of the passes' time"
+    title = "Cost of tracing, of the passes' time"
     costs = pass_costs(e.tables, e.trace)
     shares = by_phase(costs)
     if not shares:
@@ -57,6 +58,9 @@ def cost(e: Evidence) -> Check:
         f"median pass of each kind; {e.trace['event_cost_ns']:.1f} ns per event, measured when the run began; "
         f"hooks around a pass: {per_pass:.1f} \u00b5s at the median, measured during the run"
     )
+    between = [ns for p, ns in e.trace.get("between_ns", {}).items() if p in set(costs["pass_id"])]
+    if between:
+        detail += f"; {statistics.median(between) / 1e3:.1f} \u00b5s more between two passes, which are part of neither"
     if len(e.tables["faults"]):
         detail += f"; {FAULT_NS / 1e3:.0f} \u00b5s for each recorded page fault, the most that one costs"
     if not e.trace["hooks_inside"]:
@@ -66,7 +70,7 @@ def cost(e: Evidence) -> Check:
 
 def interference(e: Evidence) -> Check:
     """The share of thread time spent runnable without a processor; waits for the disk do not count."""
-    title, limit = "Threads hardly waited for a processor", f"\u2264 {percent(WARN_DELAY)} of thread time"
+    title, limit = "Time that threads waited for a processor", f"\u2264 {percent(WARN_DELAY)} of thread time"
     delays = disturbance(e.tables)
     if delays.share is None:
         return check(Key.INTERFERENCE, title, "not checked", "not recorded", limit)
@@ -91,7 +95,7 @@ def _whose(e: Evidence, delays: Disturbance) -> str:
 
 def stopped(e: Evidence) -> Check:
     """Passes in which no thread ran or waited for a processor, though nothing was read from the disk."""
-    title = "No pass stood still"
+    title = "Passes that stood still"
     limit = (
         f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, waits for the disk left out"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tracegen.arguments import NUMBER, PLACE, WHOLE, Command, experiment_names
+from tracegen.capture.execute import ending
 from tracegen.commands import VERBS
 from tracegen.commands.run import print_stored
 from tracegen.errors import EnvironmentFailure, SettingsError
@@ -111,7 +112,7 @@ def command(
     run = observe(observation, EXPERIMENTS / name, Progress(), llama_cpp)
     code, status = print_stored(run), run.facts["exit_status"]
     if status and not run.facts.get("stopped", False):
-        raise EnvironmentFailure(f"{program[0]}: ended with exit status {status}; its run is stored, see its output")
+        raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored, see its output")
     return code
 
 

@@ -33,6 +33,8 @@ WHAT: Mapping[str, str] = {
 )
 def command(folder: Path) -> int:
     """Write the files of a new project; print their names and the next commands."""
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{folder}: is a file; name the folder of the project")
     texts = contents(folder.absolute().name, date.today())
     taken = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
     if taken:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracegen.arguments import PLACE, WHOLE, Command, experiment_names
+from tracegen.capture.execute import visible
 from tracegen.commands import VERBS
 from tracegen.errors import CheckError, SettingsError
 
@@ -72,12 +73,25 @@ def command(
             f"--publish: publishes a single run, but this command makes {chosen.repeat}; publish one of them "
             f"afterwards: tracegen publish {chosen.name} RUN"
         )
+    before = _newest_model(folder) if experiment is None else None
     runs = _run_all(chosen, folder, llama_cpp)
+    model_file = runs[0].facts["model"]["file"] if runs else None
+    if before and model_file and before != model_file:
+        print(f"{folder} has runs of {visible(Path(before).name)} too; --name keeps runs of each model apart")
     if publish:
         from tracegen.commands.publish import print_published
 
         print_published(folder, runs[0], message or "")
     return _status(runs)
+
+
+def _newest_model(folder: Path) -> str | None:
+    """The model file of the newest run in an experiment's folder; None without a run."""
+    from tracegen import store
+
+    runs = store.run_folders(folder)
+    file = store.read_run(runs[-1]).facts["model"]["file"] if runs else None
+    return None if file is None else str(file)
 
 
 def _run_all(experiment: Experiment, folder: Path, llama_cpp: str | None) -> list[Run]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from pathlib import Path
 
 import click
@@ -24,6 +25,7 @@ def command(config: Path | None, address: str, open_: bool) -> int:
     host, colon, port = address.rpartition(":")
     if not host or not colon or not port.isdigit() or int(port) > 65535:
         raise SettingsError(f"--address: is {address!r}; write HOST:PORT, for example 127.0.0.1:8000")
+    _refuse_taken(host.strip("[]"), int(port), address)
     with mkdocs_errors():
         from mkdocs.commands.serve import serve
 
@@ -33,7 +35,20 @@ def command(config: Path | None, address: str, open_: bool) -> int:
         try:
             serve(config_file=str(file), dev_addr=address, open_in_browser=open_)
         except OSError as error:
-            raise EnvironmentFailure(
-                f"{address}: cannot listen there: {error.strerror or error}; choose another --address"
-            ) from error
+            raise _cannot_listen(address, error) from error
     return 0
+
+
+def _refuse_taken(host: str, port: int, address: str) -> None:
+    """Raise EnvironmentFailure, before the site is built, when the server could not listen there."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            trial.bind(place)
+    except OSError as error:
+        raise _cannot_listen(address, error) from error
+
+
+def _cannot_listen(address: str, error: OSError) -> EnvironmentFailure:
+    return EnvironmentFailure(f"{address}: cannot listen there: {error.strerror or error}; choose another --address")

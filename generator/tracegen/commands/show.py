@@ -197,6 +197,8 @@ def _kinds(tables: Tables) -> dict[str, int]:
 
 def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
     """The key figures in words, in reading order."""
+    from tracegen.words.terms import memory_name
+
     more = figures["more_models"]
     times = figures["time_by_op_ns"]
     return {
@@ -211,19 +213,19 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
         "generation": _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
         "ops per token": figures["ops_per_token"],
         **{
-            f"{key.removesuffix(PER_TOKEN)} bytes touched per token": _mib(size)
+            f"touched per token: {memory_name(key.removesuffix(PER_TOKEN))}": _size(size)
             for key, size in figures.items()
             if key.endswith(PER_TOKEN)
         },
-        "read from storage by measured passes": _mib(figures["read_bytes"]),
+        "read from storage by measured passes": _size(figures["read_bytes"]),
         "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
         **{
             f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%} of operations’ time"
             for op, ns in list(times.items())[:8]
             if ns
         },
-        "peak of buffers": _mib(figures["peak_buffer_bytes"]),
-        **({"locked beside it": _mib(memory["locked_bytes"])} if (memory := figures.get("mlock")) else {}),
+        "peak of buffers": _size(figures["peak_buffer_bytes"]),
+        **({"locked beside it": _size(memory["locked_bytes"])} if (memory := figures.get("mlock")) else {}),
         **({"memory limit": _limit(memory)} if (memory := figures.get("memory_limit")) else {}),
         "tracing cost": _percent(figures["tracing_cost_share"]),
         "verdict": figures["verdict"],
@@ -245,10 +247,10 @@ def _repetition(series: Mapping[str, Any]) -> str:
 
 
 def _limit(limit: Mapping[str, Any]) -> str:
-    """A memory limit in words: `4096.000 MiB, peak 4095.996 MiB, reached 17 times`."""
-    peak, times = _mib(limit["peak_bytes"]) or "not recorded", limit["times_reached"]
+    """A memory limit in words: `4.000 GiB, peak 3.996 GiB, reached 17 times`."""
+    peak, times = _size(limit["peak_bytes"]) or "not recorded", limit["times_reached"]
     reached = "not recorded how often it was reached" if times is None else f"reached {times} times"
-    return f"{_mib(limit['limit_bytes'])}, peak {peak}, {reached}"
+    return f"{_size(limit['limit_bytes'])}, peak {peak}, {reached}"
 
 
 def _rate(tokens: int | None, rate: float | None) -> str | None:
@@ -258,7 +260,7 @@ def _rate(tokens: int | None, rate: float | None) -> str | None:
 
 
 def _share(share: float | None, size: int | None) -> str | None:
-    return None if share is None else f"{share:.1%} of {_mib(size)}"
+    return None if share is None else f"{share:.1%} of {_size(size)}"
 
 
 def _time_by_op(ops: pd.DataFrame) -> dict[str, int]:
@@ -268,8 +270,11 @@ def _time_by_op(ops: pd.DataFrame) -> dict[str, int]:
     return {str(op): int(ns) for op, ns in sums.items()}
 
 
-def _mib(size: int | None) -> str | None:
-    return None if size is None else f"{size / 2**20:.3f} MiB"
+def _size(size: int | None) -> str | None:
+    """A size in words: `26.312 MiB`, `11.300 GiB`."""
+    if size is None:
+        return None
+    return f"{size / 2**30:.3f} GiB" if size >= 1 << 30 else f"{size / 2**20:.3f} MiB"
 
 
 def _percent(share: float | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from tracegen.errors import EnvironmentFailure
 
 GIB = 1 << 30
+LITTLE = 1 << 20  # bytes free, below which a write has failed for want of room
 
 
 @contextmanager
@@ -29,6 +31,10 @@ def whole_files(path: Path) -> Iterator[Path]:
                 _flush(part)
                 part.replace(path.parent / part.name)
             _flush(path.parent)
+        except OSError as error:
+            if error.errno is None and shutil.disk_usage(beside).free < LITTLE:  # numpy says how much, but not why
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+            raise
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:

@@ -25,11 +25,12 @@ def _content(context: Context) -> Rows:
     table = device.by_pass(context.tables, page)
     size = int(context.tables["files"]["size_bytes"].sum())
     waited = context.disk_split.set_index("pass_id")["disk_ns"]
+    digits = _digits(table.head(MOST)["duration_ns"])
     rows = [
         cells(
             context.labels[r["pass_id"]],
-            number(q.decimal(r["duration_ns"] / 1e6, 1)),
-            number(q.decimal(waited.get(r["pass_id"], 0) / 1e6, 1)),
+            number(q.decimal(r["duration_ns"] / 1e6, digits)),
+            number(q.decimal(waited.get(r["pass_id"], 0) / 1e6, digits)),
             number(q.percent(r["busy_share"])),
             number(q.count(r["n_reads"])),
             number(q.decimal(r["read_bytes"] / 2**20, 1)),
@@ -62,6 +63,12 @@ def _content(context: Context) -> Rows:
         empty="" if len(table) else "The device was not counted over any measured pass.",
         numbers={"page_bytes": page},
     )
+
+
+def _digits(duration_ns: pd.Series) -> int:
+    """Decimals of milliseconds that show three digits of the shortest pass; at least one."""
+    shortest = float(duration_ns.min()) / 1e6 if len(duration_ns) else 1.0
+    return 1 if shortest >= 10 else 2 if shortest >= 1 else 3
 
 
 def _title(table: pd.DataFrame, context: Context) -> str:

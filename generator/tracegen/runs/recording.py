@@ -116,8 +116,11 @@ def _disk_failure(error: OSError, runs: Path) -> EnvironmentFailure:
     )
 
 
-def refuse_nothing(program: str, raw: Path, *, attached: bool = False) -> None:
-    """Raise EnvironmentFailure when the program recorded nothing, with the reason that the tracer printed, if any."""
+def refuse_nothing(program: str, raw: Path, *, attached: bool | None = None) -> None:
+    """Raise EnvironmentFailure when the program recorded nothing, with the reason that the tracer printed, if any.
+
+    attached: whether the tracer was preloaded; None where it cannot be.
+    """
     if any((raw / "trace").iterdir()):
         return
     reasons = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
@@ -128,8 +131,9 @@ def refuse_nothing(program: str, raw: Path, *, attached: bool = False) -> None:
             f"{program}: ran but recorded nothing: it called no llama.cpp in shared libraries; if llama.cpp is linked "
             "into the program, build it with the hooks, as attaching is not possible"
         )
+    instead = "add --attach, which needs none, or build it anew" if attached is not None else "build it anew"
     raise EnvironmentFailure(
-        f"{program}: ran but recorded nothing: it was not built with the hooks (GGML_TENSOR_TRACE=ON); build it anew"
+        f"{program}: ran but recorded nothing: no llama.cpp with the hooks (GGML_TENSOR_TRACE=ON) ran; {instead}"
     )
 
 

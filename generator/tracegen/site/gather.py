@@ -221,10 +221,13 @@ def write_files(site: Site, target: Path) -> None:
 
 
 def _folders(experiments: Path) -> list[Path]:
+    """The folders of experiments: with settings, versions or runs; one in which every run failed has none of these."""
     if not experiments.is_dir():
         return []
-    marks = ("experiment.toml", LEDGER_FILE, "versions", "runs")
-    folders = sorted(p for p in experiments.iterdir() if any((p / mark).exists() for mark in marks))
+    marks = ("experiment.toml", LEDGER_FILE, "versions")
+    folders = sorted(
+        p for p in experiments.iterdir() if any((p / mark).exists() for mark in marks) or store.run_folders(p)
+    )
     for folder in folders:
         problem = name_problem(folder.name)
         if problem:

@@ -35,7 +35,7 @@ def heatmap_title(share: float | None) -> str:
     """The title of the heatmap; `share` of the file that measured passes touched, None: not known, or no pass."""
     if share is None or share >= 0.999:
         return "Which bytes of the file does each token touch?"
-    return f"No token touches {q.percent(1 - share)} of the file"
+    return f"{q.percent(1 - share)} of the file is touched by no token"
 
 
 def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:

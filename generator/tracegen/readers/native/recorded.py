@@ -215,6 +215,7 @@ class Records:
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
     hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer's hooks without op events
+    between_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer since the pass before
     hooks_inside: bool = True  # hook_ticks count only time within passes; else also time between them
     n_calls: dict[int, int] = field(default_factory=dict)
     last_call: dict[int, list[Pass]] = field(default_factory=dict)

@@ -49,7 +49,8 @@ _CACHE = struct.Struct("<QQQQQIIII")
 _END = struct.Struct("<QQQQ")
 _SPLIT = struct.Struct("<QIIIIIIII")
 _COPY = struct.Struct("<QQIIIIII")
-_HOOKS = struct.Struct("<QII")
+_HOOKS = struct.Struct("<QIIQ")
+_HOOKS_BEFORE = struct.Struct("<QII")  # of traces that do not tell the time between passes
 _SCHEDULE = struct.Struct("<QQQQII")
 _TICKS = struct.Struct("<Q")
 
@@ -388,10 +389,15 @@ def _take_clock(records: Records, data: memoryview, time_ns: int) -> None:
 
 
 def _take_hooks(records: Records, data: memoryview, time_ns: int) -> None:
-    ticks, number, inside = _HOOKS.unpack_from(data)
+    if len(data) < _HOOKS.size:
+        (ticks, number, inside), between = _HOOKS_BEFORE.unpack_from(data), None
+    else:
+        ticks, number, inside, between = _HOOKS.unpack_from(data)
     _known(number, records.passes, "pass")
-    _below(SIZE, ticks=ticks)
+    _below(SIZE, ticks=ticks, between=between or 0)
     records.hook_ticks[number] = ticks
+    if between is not None:
+        records.between_ticks[number] = between
     records.hooks_inside = records.hooks_inside and bool(inside)
 
 

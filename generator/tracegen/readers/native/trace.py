@@ -282,12 +282,14 @@ def _cost_of_passes(
 ) -> dict[str, object]:
     """By pass_id, in ns: the time in the tracer's hooks without op events, and the time to copy rows, experts, masks.
 
-    `hooks_inside`: whether the first counts only time within passes, as newer tracers do.
+    `hooks_inside`: whether the first counts only time within passes, as newer tracers do. between_ns: the time in the
+    tracer between a pass and the one before, which is part of no pass.
     """
+    between = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.between_ticks.items()}
     hooks = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.hook_ticks.items()}
     took = pd.Series(events.indexes.took).groupby(events.indexes.pass_id).sum()
     copies = {int(str(number)): clock.length_ns(float(ticks)) for number, ticks in took.items()}
-    return {"hook_ns": hooks, "copy_ns": copies, "hooks_inside": records.hooks_inside}
+    return {"hook_ns": hooks, "copy_ns": copies, "hooks_inside": records.hooks_inside, "between_ns": between}
 
 
 def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -> dict[str, object]:
