@@ -137,9 +137,11 @@ def test_every_colour_of_the_theme_is_one_variable() -> None:
 
 def test_layers_without_a_number_stand_last_and_many_layers_stand_side_by_side() -> None:
     rows = pd.DataFrame({"layer": [10, 2, None], "group": "FFN", "ns_per_token": [1.0, 2.0, 3.0]})
-    assert layers.chart(rows).to_dict()["encoding"]["y"]["sort"] == ["layer 2", "layer 10", "no layer"]
+    few = layers.chart(rows, "ns_per_token", "of time").to_dict()["encoding"]
+    assert few["y"]["sort"] == ["layer 2", "layer 10", "no layer"] and few["x"]["title"] == "µs of time"
     many = pd.DataFrame({"layer": [*range(40), None], "group": "FFN", "ns_per_token": 1.0})
-    assert layers.chart(many).to_dict()["encoding"]["x"]["sort"] == [*map(str, range(40)), "no layer"]
+    made = layers.chart(many, "ns_per_token", "of time").to_dict()["encoding"]
+    assert made["x"]["sort"] == [*map(str, range(40)), "no layer"]
 
 
 def test_every_chart_takes_the_same_width(figures: dict[str, svg.Drawing]) -> None:

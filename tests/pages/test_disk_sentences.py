@@ -55,3 +55,10 @@ def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
     assert "Generate passes read nothing from storage" in plain(body(nothing, "overview"))
     for report in (some, unknown):
         assert "that read nothing" not in plain(body(report, "disk")) + plain(body(report, "overview"))
+
+
+def test_the_layer_that_is_waited_for_longest_is_named() -> None:
+    alike = plain(say.layers_title(7, 0.06, 24))
+    assert alike == "Tokens wait for all 24 layers alike: longest for layer 7, 6.0 % of the waiting"
+    assert plain(say.layers_title(3, 0.07, 24)) == "7.0 % of the waiting for layers is for layer 3 of 24"
+    assert plain(say.layers_title(0, 1.0, 1)) == "100 % of the waiting for layers is for layer 0 of 1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -86,6 +88,30 @@ def by_tensor(tables: Tables) -> pd.DataFrame:
     table["share"] = table["waited_ns"] / whole if whole else 0.0
     columns = ["tensor", "name", "layer", "component", "dtype", "n_faults", "n_major", "n_pages", "waited_ns", "share"]
     return table[columns].sort_values(["waited_ns", "tensor"], ascending=[False, True], ignore_index=True)
+
+
+def by_layer(tables: Tables, kind: str, group_of: Mapping[str, str]) -> pd.DataFrame:
+    """Waiting for the disk in passes of a kind, by layer and group of components of the byte that was missing.
+
+    Columns: layer (null: outside all layers), group (of the component, by `group_of`), waited_ns (sum over threads),
+    ns_per_pass (float64: the mean over the threads of each pass and over the passes). Page faults of bytes between
+    tensors are left out.
+    """
+    passes = measured(tables)
+    of_kind = passes.loc[(passes["kind"] == kind).to_numpy(bool), "pass_id"]
+    rows = placed(tables)
+    rows = rows[rows["pass_id"].isin(of_kind).to_numpy(bool)].dropna(subset=["tensor"])
+    about = tables["tensors"].set_index("tensor")[["layer", "component"]]
+    n_threads = tables["spans"].groupby("pass_id")["thread"].nunique()
+    table = pd.DataFrame(
+        {
+            "layer": rows["tensor"].map(about["layer"]).astype("Int32"),
+            "group": rows["tensor"].map(about["component"]).astype("object").map(group_of),
+            "waited_ns": rows["waited_ns"],
+            "ns_per_pass": rows["waited_ns"] / rows["pass_id"].map(n_threads).astype("float64") / max(len(of_kind), 1),
+        }
+    )
+    return table.groupby(["layer", "group"], dropna=False)[["waited_ns", "ns_per_pass"]].sum().reset_index()
 
 
 def placed(tables: Tables) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Time per token by layer, stacked by component group."""
+"""A time by layer, stacked by component group."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from tracegen.charts import theme
 FEW = 14  # up to so many layers, bars are horizontal; else vertical
 
 
-def chart(rows: pd.DataFrame) -> Any:
-    """One bar per layer; `rows`: layer (null: outside all layers), group, ns_per_token of one phase."""
-    top = float(rows.groupby("layer", dropna=False)["ns_per_token"].sum().max())
+def chart(rows: pd.DataFrame, column: str, length: str) -> Any:
+    """One bar per layer; `rows`: layer (null: outside all layers), group, and the time in ns in `column`.
+
+    `length` says what the length of a bar is; it follows the unit.
+    """
+    top = float(rows.groupby("layer", dropna=False)[column].sum().max())
     scale, unit = (1e6, "ms") if top >= 1e6 else (1e3, "µs")
     numbers = sorted(int(layer) for layer in rows["layer"].dropna().unique())
     named = {n: f"layer {n}" if len(numbers) <= FEW else str(n) for n in numbers}
@@ -24,7 +27,7 @@ def chart(rows: pd.DataFrame) -> Any:
             "layer": [named[int(v)] if pd.notna(v) else "no layer" for v in rows["layer"]],
             "group": rows["group"].astype(str),
             "rank": [list(theme.GROUPS).index(g) for g in rows["group"]],
-            "time": rows["ns_per_token"].astype(float) / scale,
+            "time": rows[column].astype(float) / scale,
         }
     )
     present = list(data["group"].unique())
@@ -34,8 +37,7 @@ def chart(rows: pd.DataFrame) -> Any:
         color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=legend),
         order=alt.Order("rank:Q"),
     )
-    length = f"{unit} of operation wall time per token row"
-    return _lying(base, order, length) if lying else _standing(base, order, length)
+    return (_lying if lying else _standing)(base, order, f"{unit} {length}")
 
 
 def _lying(base: Any, order: list[str], length: str) -> Any:

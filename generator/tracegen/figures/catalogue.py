@@ -13,6 +13,7 @@ from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk import DISK
 from tracegen.figures.disk_device import DISK_DEVICE
 from tracegen.figures.disk_experts import DISK_EXPERTS
+from tracegen.figures.disk_layers import DISK_LAYERS
 from tracegen.figures.disk_map import DISK_MAP
 from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_sizes import DISK_SIZES
@@ -65,6 +66,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     DISK_REQUESTS,
     DISK_SIZES,
     DISK_MAP,
+    DISK_LAYERS,
     DISK_TENSORS,
     DISK_EXPERTS,
     OPERATIONS,

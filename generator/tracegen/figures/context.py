@@ -54,6 +54,11 @@ class Context:
         return passes.labels(self.tables)
 
     @cached_property
+    def kinds(self) -> pd.Series:
+        """The kind of each measured pass, by pass_id."""
+        return self.measured.set_index("pass_id")["kind"].astype("object")
+
+    @cached_property
     def held(self) -> dict[int, int]:
         """Pass -> the generated token that a row of it holds, where that is known."""
         rows = held.held(self.tables).dropna(subset=["generated_token"])

@@ -138,8 +138,7 @@ def _waiting(context: Context) -> list[tuple[Cell, ...]]:
     if not context.run.has_faults or context.refusal((*needs.TIMES, needs.FAULTS)):
         return []
     split = context.disk_split
-    kinds = context.measured.set_index("pass_id")["kind"].astype("object")
-    split = split[(split["pass_id"].map(kinds) == "generate").to_numpy(bool)]
+    split = split[(split["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
     whole, waited = float(split["duration_ns"].sum()), float((split["disk_ns"] + split["behind_ns"]).sum())
     mapped = ", in page faults that read nothing" if read_bytes(context, split["pass_id"]) == 0 else ""
     return [
@@ -157,8 +156,7 @@ def _read_again(context: Context) -> list[tuple[Cell, ...]]:
     if not context.run.has_requests or context.refusal((*needs.TIMES, needs.PLACES, needs.REQUESTS)):
         return []
     use = context.disk_requests
-    kinds = context.measured.set_index("pass_id")["kind"].astype("object")
-    use = use[(use["pass_id"].map(kinds) == "generate").to_numpy(bool)]
+    use = use[(use["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
     read, again = float(use["page_bytes_read"].sum()), float(use["again_bytes"].sum())
     return [
         cells(

@@ -73,8 +73,7 @@ def _digits(duration_ns: pd.Series) -> int:
 
 def _title(table: pd.DataFrame, context: Context) -> str:
     """How busy the device was in generate passes; empty without any."""
-    kinds = context.measured.set_index("pass_id")["kind"].astype("object")
-    generate = table[(table["pass_id"].map(kinds) == "generate").to_numpy(bool)]
+    generate = table[(table["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
     if generate.empty or not generate["counted_ns"].sum():
         return ""
     counted = generate["counted_ns"].astype(float)

@@ -47,7 +47,7 @@ def _content(context: Context) -> Rows:
         Head("read again", "MiB", True),
         Head("Read of other files", "MiB", True),
     )
-    kind = table["pass_id"].map(context.measured.set_index("pass_id")["kind"].astype("object"))
+    kind = table["pass_id"].map(context.kinds)
     sums = {phase: table.loc[(kind == phase).to_numpy(bool), USE].astype(float).sum() for phase in PHASES}
     phase = told_phase({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
     return Rows(

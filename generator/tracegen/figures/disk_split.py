@@ -18,8 +18,7 @@ from tracegen.words import quantities as q
 def _content(context: Context) -> Content:
     """The parts of the time of each generate pass."""
     rows = context.disk_split
-    kinds = context.measured.set_index("pass_id")["kind"]
-    kind = rows["pass_id"].map(kinds).astype("object")
+    kind = rows["pass_id"].map(context.kinds).astype("object")
     generate = rows[(kind == "generate").to_numpy(bool)].reset_index(drop=True)
     shown, phase = (generate, "generate") if len(generate) else (rows[(kind == "prompt").to_numpy(bool)], "prompt")
     tokens = context.measured.set_index("pass_id")["produced_token"]

@@ -11,6 +11,7 @@ PARTS = (
     "is that for threads with more work, not for their page faults. A single thread waits for no other; time between "
     "its operations is outside operations."
 )
+EVEN = 1.5  # times the mean: up to it, the longest wait for a layer is called like the others
 _READERS = {"generate": "generate passes", "prompt": "the prompt"}
 _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}
 
@@ -65,6 +66,16 @@ def tensors_title(name: str, share: float, component: str, component_share: floa
     return (
         f"{q.percent(component_share)} of the waiting is for bytes of {component}; the longest for one tensor, "
         f"{q.percent(share)}, for {name}"
+    )
+
+
+def layers_title(layer: int, share: float, n_layers: int) -> str:
+    """The layer that is waited for longest, and its share of the waiting for all `n_layers` layers."""
+    if n_layers == 1 or share > EVEN / n_layers:
+        return f"{q.percent(share)} of the waiting for layers is for layer {layer} of {q.count(n_layers)}"
+    return (
+        f"Tokens wait for all {q.count(n_layers)} layers alike: longest for layer {layer}, {q.percent(share)} of the "
+        "waiting"
     )
 
 
