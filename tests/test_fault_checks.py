@@ -132,3 +132,17 @@ def test_waits_may_differ_by_what_is_rounded() -> None:
 def test_a_wait_in_an_operation_that_no_thread_ran_fails() -> None:
     waits = CASE["barriers"]
     assert with_waits(pd.concat([waits, waits.iloc[:1].assign(node=10_000)])).state == "failed"
+
+
+def test_a_fused_kernel_touches_what_its_operations_touch() -> None:
+    """The multiplication by the weights of a norm runs in the kernel of the norm before it: so do its page faults."""
+    faults, ops = CASE["faults"].copy(), CASE["ops"].copy()
+    norms = CASE["graph_nodes"]
+    multiplied = norms[norms["name"].str.startswith("attn_norm").fillna(False).to_numpy(bool)]["node"]
+    assert faults["node"].isin(multiplied).any()
+    fused = ops["node"].isin(multiplied).to_numpy(bool)
+    ops.loc[fused, "fused_into"] = ops.loc[fused, "node"] - 1
+    moved = faults["node"].isin(multiplied).fillna(False).to_numpy(bool)
+    faults.loc[moved, "node"] = faults.loc[moved, "node"] - 1
+    assert disk.placed(evidence({**CASE, "faults": faults, "ops": ops})).state == "passed"
+    assert disk.placed(evidence({**CASE, "faults": faults})).state == "failed"

@@ -152,7 +152,8 @@ def _tensor_at(tensors: pd.DataFrame, file: np.ndarray, offset: np.ndarray) -> p
 def outside_touched(tables: Tables) -> tuple[int, int]:
     """Page faults in operations of measured passes: how many, and how many lie in no byte that their operation touches.
 
-    Faults of operations with an operand whose rows or experts are not known are left out of both.
+    An operation touches what those touch that were fused into it. Faults of operations with an operand whose rows or
+    experts are not known are left out of both.
     """
     faults = placed(tables)
     faults = faults[(faults["node"].notna() & faults["file"].notna()).to_numpy(bool)]
@@ -160,12 +161,13 @@ def outside_touched(tables: Tables) -> tuple[int, int]:
         return 0, 0
     pass_ids = faults["pass_id"].unique()
     rows = accesses.placed(tables, pass_ids)
-    unknown = accesses.unseen(tables, rows=rows)[["pass_id", "node"]].drop_duplicates()
+    unknown = _at_the_kernel(tables, accesses.unseen(tables, rows=rows))[["pass_id", "node"]].drop_duplicates()
     faults = faults.astype({"pass_id": "int64", "node": "int64", "file": "int64", "offset": "int64"})
     known = faults.merge(unknown.astype("int64").assign(unknown=True), on=["pass_id", "node"], how="left")
     faults = faults[known["unknown"].isna().to_numpy(bool)]
     touched = accesses.ranges(tables, rows=rows)
-    touched = touched[(touched["memory"] == "disk").to_numpy(bool)].astype({"pass_id": "int64", "node": "int64"})
+    touched = _at_the_kernel(tables, touched[(touched["memory"] == "disk").to_numpy(bool)])
+    touched = touched.astype({"pass_id": "int64", "node": "int64"})
     touched = touched.sort_values(["pass_id", "node", "file", "begin"])
     keys = ["pass_id", "node", "file"]
     number = touched.groupby(keys, sort=False).ngroup().to_numpy()
@@ -180,6 +182,13 @@ def outside_touched(tables: Tables) -> tuple[int, int]:
     place = np.searchsorted(begin, at, "right") - 1
     inside = there & (place >= 0) & (at < end[np.maximum(place, 0)])
     return len(faults), int((~inside).sum())
+
+
+def _at_the_kernel(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
+    """`rows` with the node whose kernel did the work: that into which a node was fused, else its own."""
+    ops = tables["ops"][["pass_id", "node", "fused_into"]].dropna().astype("int64")
+    kernel = rows[["pass_id", "node"]].astype("int64").merge(ops, on=["pass_id", "node"], how="left")["fused_into"]
+    return rows.assign(node=kernel.fillna(rows["node"].reset_index(drop=True)).astype("int64").to_numpy())
 
 
 FACTOR = 4  # between one step of colour and the next
