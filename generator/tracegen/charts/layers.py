@@ -32,7 +32,7 @@ def chart(rows: pd.DataFrame, column: str, length: str) -> Any:
     )
     present = list(data["group"].unique())
     lying = len(numbers) <= FEW
-    legend = dict(offset=12 if lying else 26)  # vertical bars have the title of the y axis below the legend
+    legend = dict(offset=12 if lying else 32)  # vertical bars have the title of the y axis below the legend
     base = alt.Chart(data).encode(
         color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=legend),
         order=alt.Order("rank:Q"),

@@ -106,6 +106,7 @@ def _environment(name: str) -> Environment:
 
     environment = resources.templates("pages")
     environment.filters["script_json"] = lambda data: Markup(script_json(data))
+    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u202f%")  # no line begins with the sign
     environment.filters["inline"] = Markup  # for SVG made here, whose text is escaped already
     environment.globals |= {"unknown": q.UNKNOWN, "explain": explain}
     environment.finalize = _shown

@@ -11,6 +11,7 @@ PARTS = (
     "is that for threads with more work, not for their page faults. A single thread waits for no other; time between "
     "its operations is outside operations."
 )
+MUCH = 0.1  # of all waiting: from it on, bytes outside layers are told
 EVEN = 1.5  # times the mean: up to it, the longest wait for a layer is called like the others
 _READERS = {"generate": "generate passes", "prompt": "the prompt"}
 _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}
@@ -69,13 +70,17 @@ def tensors_title(name: str, share: float, component: str, component_share: floa
     )
 
 
-def layers_title(layer: int, share: float, n_layers: int) -> str:
-    """The layer that is waited for longest, and its share of the waiting for all `n_layers` layers."""
+def layers_title(layer: int, share: float, n_layers: int, outside: float) -> str:
+    """The layer that is waited for longest, and its share of the waiting for all `n_layers` layers.
+
+    `outside`: the share of all waiting that is for bytes outside layers.
+    """
+    beside = f"; {q.percent(outside)} of all waiting is for bytes outside layers" if outside >= MUCH else ""
     if n_layers == 1 or share > EVEN / n_layers:
-        return f"{q.percent(share)} of the waiting for layers is for layer {layer} of {q.count(n_layers)}"
+        return f"{q.percent(share)} of the waiting for layers is for layer {layer} of {q.count(n_layers)}{beside}"
     return (
-        f"Tokens wait for all {q.count(n_layers)} layers alike: longest for layer {layer}, {q.percent(share)} of the "
-        "waiting"
+        f"Tokens wait for all {q.count(n_layers)} layers alike: longest for layer {layer}, {q.percent(share)} of "
+        f"that{beside}"
     )
 
 
