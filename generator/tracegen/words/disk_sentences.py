@@ -8,8 +8,8 @@ from tracegen.words import quantities as q
 
 PARTS = (
     "Waiting for the disk is the time of page faults of the model file inside operations. Other waiting at barriers "
-    "is that for threads with more work, not for their page faults. A single thread waits for no other; time between "
-    "its operations is outside operations."
+    "is that for threads with more work, not for their page faults, and includes time without a processor. A single "
+    "thread waits for no other; time between its operations is outside operations."
 )
 MUCH = 0.1  # of all waiting: from it on, bytes outside layers are told
 EVEN = 1.5  # times the mean: up to it, the longest wait for a layer is called like the others
