@@ -29,7 +29,9 @@ def test_each_pass_has_the_counters_of_its_device() -> None:
             assert found["bytes_per_read"] == pytest.approx(row["read_bytes"] / row["n_reads"])
         else:
             assert pd.isna(found["bytes_per_read"])
-        assert found["cached_bytes"] == 4096 * sum(c["cached_pages"] for c in cache if c["pass_id"] == row["pass_id"])
+        for name in ("cached", "evicted"):
+            pages = sum(c[f"{name}_pages"] for c in cache if c["pass_id"] == row["pass_id"])
+            assert found[f"{name}_bytes"] == 4096 * pages
 
 
 def test_two_devices_are_added_up_and_the_busier_one_counts() -> None:

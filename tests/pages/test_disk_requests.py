@@ -12,6 +12,7 @@ import pytest
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
 from tests.pages.rendered import Tags, body, rendered, words
 from tests.pages.test_untrusted import HOSTILE
+from tracegen import tables as contract
 from tracegen.analysis import requests
 from tracegen.model import Check, Run
 from tracegen.pages.page import Report
@@ -115,10 +116,29 @@ def test_a_run_that_recorded_none_has_no_page() -> None:
     assert "disk" not in {page.key for page in rendered(scaled_case(2, 1), a_run(host=HOST), drawn=False).pages}
 
 
-def test_events_that_were_lost_hide_both_tables() -> None:
+def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
+    """Three reads of 4 KiB and one of 1 MiB in the first generate pass."""
+    passes = CASE["passes"]
+    first = passes[(passes["kind"] == "generate").to_numpy(bool)].iloc[0]
+    rows = [
+        dict(
+            request=i, pass_id=first["pass_id"], device="254:0", place=i << 21, size_bytes=size, file=0, offset=0,
+            file_bytes=0, kind="read", issue_ns=first["begin_ns"] + i, duration_ns=2_000,
+        )
+        for i, size in enumerate((4096, 4096, 4096, 1 << 20))
+    ]  # fmt: skip
+    shown = section(
+        rendered({**CASE, "requests": contract.frame("requests", rows)}, a_recorded_run(), drawn=False),
+        "disk-read-sizes",
+    )
+    assert "25.0 % of the requests, those over 4 KiB, bring 98.8 % of what was read" in shown
+    assert "up to 4 KiB" in shown and "up to 1 MiB" in shown and "up to 16 KiB" not in shown
+
+
+def test_events_that_were_lost_hide_the_tables() -> None:
     failed = Check("requests_recorded", "Every read", "failed", "3 events lost", "0 events lost")
     report = rendered(CASE, a_recorded_run(checks=(failed,)), drawn=False)
-    for key in ("disk-requests", "disk-sizes"):
+    for key in ("disk-requests", "disk-sizes", "disk-read-sizes"):
         assert "3 events lost" in section(report, key) and "MiB/s" not in section(report, key)
 
 

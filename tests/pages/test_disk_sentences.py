@@ -64,3 +64,8 @@ def test_the_layer_that_is_waited_for_longest_is_named() -> None:
     assert plain(say.layers_title(0, 1.0, 1, 0.336)) == (
         "100 % of the waiting for layers is for layer 0 of 1; 33.6 % of all waiting is for bytes outside layers"
     )
+
+
+def test_few_large_requests_bring_most() -> None:
+    title = plain(say.read_sizes_title("1 MiB", 0.83, 0.082))
+    assert title == "8.2 % of the requests, those over 1 MiB, bring 83.0 % of what was read"

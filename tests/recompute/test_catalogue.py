@@ -27,6 +27,7 @@ NOT_COUNTED = {
     "disk-experts": "the same: it looks for the part of the tensor by itself",
     "disk-requests": "of runs with requests: tests/analysis/test_requests.py counts each page and nanosecond",
     "disk-sizes": "the same",
+    "disk-read-sizes": "the same",
     "downloads": "the stored tables themselves",
 }
 

@@ -12,8 +12,9 @@ def by_pass(tables: Tables, page_bytes: int) -> pd.DataFrame:
     """One row for each measured pass over which a device was counted.
 
     Columns: pass_id, duration_ns, counted_ns, n_reads, read_bytes (sums over devices), busy_share (of counted_ns, of
-    the busiest device), bytes_per_read, bytes_per_second (over counted_ns), cached_bytes (of the model files, after
-    the pass; null where it was not asked). The counters are those of the whole device, other programs included.
+    the busiest device), bytes_per_read, bytes_per_second (over counted_ns), cached_bytes and evicted_bytes (of the
+    model files, after the pass: what was in memory, and what had been there and was dropped; null where it was not
+    asked). The counters are those of the whole device, other programs included.
     """
     device = tables["device"].assign(
         busy_share=lambda rows: (
@@ -32,6 +33,7 @@ def by_pass(tables: Tables, page_bytes: int) -> pd.DataFrame:
     table["busy_share"] = table["busy_share"].clip(upper=1.0)  # counted in ticks of the kernel's clock
     table["bytes_per_read"] = read / reads.where(reads > 0)
     table["bytes_per_second"] = read / (table["counted_ns"].astype(float) / 1e9).where(table["counted_ns"] > 0)
-    cached = tables["cache"].groupby("pass_id")["cached_pages"].sum() * page_bytes
-    table["cached_bytes"] = table["pass_id"].map(cached).astype("Int64")
+    pages = tables["cache"].groupby("pass_id")[["cached_pages", "evicted_pages"]].sum() * page_bytes
+    table["cached_bytes"] = table["pass_id"].map(pages["cached_pages"]).astype("Int64")
+    table["evicted_bytes"] = table["pass_id"].map(pages["evicted_pages"]).astype("Int64")
     return table

@@ -15,6 +15,7 @@ from tracegen.figures.disk_device import DISK_DEVICE
 from tracegen.figures.disk_experts import DISK_EXPERTS
 from tracegen.figures.disk_layers import DISK_LAYERS
 from tracegen.figures.disk_map import DISK_MAP
+from tracegen.figures.disk_read_sizes import DISK_READ_SIZES
 from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_sizes import DISK_SIZES
 from tracegen.figures.disk_split import DISK_SPLIT
@@ -65,6 +66,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     DISK_DEVICE,
     DISK_REQUESTS,
     DISK_SIZES,
+    DISK_READ_SIZES,
     DISK_MAP,
     DISK_LAYERS,
     DISK_TENSORS,

@@ -37,6 +37,7 @@ def _content(context: Context) -> Rows:
             number(q.decimal(r["bytes_per_read"] / 2**10, 0) if q.known(r["bytes_per_read"]) else ""),
             number(q.decimal(r["bytes_per_second"] / 2**20, 0) if q.known(r["bytes_per_second"]) else ""),
             number(q.percent(r["cached_bytes"] / size) if q.known(r["cached_bytes"]) and size else ""),
+            number(q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else ""),
         )
         for r in table.head(MOST).to_dict("records")
     ]
@@ -50,13 +51,14 @@ def _content(context: Context) -> Rows:
         Head("Mean read", "KiB", True),
         Head("Rate", "MiB/s", True),
         Head("File in memory", number=True),
+        Head("Dropped", number=True),
     )
     return Rows(
         title=_title(table, context),
         caption=f"The first {len(rows)} of {q.counted(len(table), 'measured pass')}. Reads, bytes and busy time are "
         "the kernel’s counters of the whole device, with what other programs asked of it. Waiting is the mean over "
-        "threads. The last column is the share of the model files in the page cache after the pass, where residency "
-        "was recorded. The CSV has all passes.",
+        "threads. The last two columns are shares of the model files after the pass, where residency was recorded: "
+        "what was in the page cache, and what had been there and was dropped. The CSV has all passes.",
         head=head,
         rows=rows,
         data=table,

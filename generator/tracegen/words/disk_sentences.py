@@ -125,6 +125,11 @@ def requests_overview(sums: Mapping[str, float]) -> str:
     )
 
 
+def read_sizes_title(size: str, share: float, n_share: float) -> str:
+    """The shares of bytes and of requests that the requests over this size have; half of all was read with them."""
+    return f"{q.percent(n_share)} of the requests, those over {size}, bring {q.percent(share)} of what was read"
+
+
 def sizes_title(rate: float, phase: str, ceiling: float) -> str:
     """How fast the device read while it was busy in a phase, beside the fastest measurement (bytes per second)."""
     if not rate:

@@ -164,7 +164,7 @@ def _pass_at(time_ns: np.ndarray, ordered: Sequence[Pass]) -> np.ndarray:
 
 def _span_of(faults: _Faults, spans: Spans) -> np.ndarray:
     """The row of `spans` in which each fault lies by the middle of its time; -1: between two operations."""
-    made = np.full(len(faults.raw), -1, np.int64)
+    row_of = np.full(len(faults.raw), -1, np.int64)
     middle = faults.begin_ns + (faults.raw["took_ns"] // np.uint64(2)).astype(np.int64)
     order = np.lexsort((faults.thread, faults.pass_id))
     group = np.stack([faults.pass_id[order], faults.thread[order]])
@@ -180,8 +180,8 @@ def _span_of(faults: _Faults, spans: Spans) -> np.ndarray:
         chosen, at = chosen[at >= 0], at[at >= 0]
         row = rows[at]
         inside = middle[chosen] <= spans.begin_ns[row] + spans.work_ns[row] + spans.barrier_ns[row]
-        made[chosen[inside]] = row[inside]
-    return made
+        row_of[chosen[inside]] = row[inside]
+    return row_of
 
 
 def _places(faults: _Faults, records: Records, files: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -230,6 +230,6 @@ def _nullable(values: np.ndarray, dtype: type[np.generic]) -> pd.arrays.IntegerA
 
 def _by_pass(raw: np.ndarray, pass_id: np.ndarray, chosen: np.ndarray, name: str, n: int) -> np.ndarray:
     """Sums of a field over the chosen records of each pass."""
-    made = np.zeros(n, np.int64)
-    np.add.at(made, pass_id[chosen], raw[name][chosen].astype(np.int64))
-    return made
+    sums = np.zeros(n, np.int64)
+    np.add.at(sums, pass_id[chosen], raw[name][chosen].astype(np.int64))
+    return sums
