@@ -159,6 +159,21 @@ def test_passes_are_walked_by_keyboard(tab: Any, web: str) -> None:
     page.wait_for_selector("[id='pass=2&node=6'].tg-chosen")
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("memory/", "fig-heatmap"), ("timeline/", "tab-waiting-kinds"), ("", "check-tracing_cost")],
+)
+def test_what_a_link_leads_to_is_not_under_the_header(tab: Any, web: str, width: int, path: str, name: str) -> None:
+    page = tab(f"{web}index.html")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{web}experiments/demo/v2/{path}index.html#{name}", wait_until="load")
+    tops = """(name) => [document.getElementById(name).getBoundingClientRect().top,
+        document.querySelector(".md-header").getBoundingClientRect().bottom]"""
+    top, header = page.evaluate(tops, name)
+    assert header <= top < header + 100
+
+
 @pytest.mark.parametrize("address", ["pass=99", "pass=3&node=99999", "pass=", "pass=-1&node=1", "%E0%A4%A", "pass=1e3"])
 def test_an_address_that_leads_nowhere_is_harmless(tab: Any, web: str, address: str) -> None:
     page = tab(f"{web}experiments/demo/v2/operations/index.html#{address}")
