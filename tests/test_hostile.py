@@ -126,7 +126,7 @@ def test_a_bundle_cannot_name_a_page_outside(at: Path, name: object) -> None:
 
 @pytest.mark.parametrize("name", ["<b>", "a b", "..x", "x\x1b[31m", 'x"y', "@v1", "-x"])
 def test_an_experiment_with_such_a_name_stops(at: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (at / "experiments" / name / "runs").mkdir(parents=True)
+    (at / "experiments" / name / "runs" / "001").mkdir(parents=True)
     with pytest.raises(SettingsError, match="the name of an experiment cannot be"):
         build_site(at / "mkdocs.yml")
     assert cli.main(["build"]) == 2
