@@ -48,6 +48,22 @@ def test_passes_that_read_nothing_do_not_wait_for_the_disk() -> None:
     assert "wait" not in found + title
 
 
+def test_passes_without_a_page_fault_say_so() -> None:
+    title = plain(say.split_title({**SUMS, "disk_ns": 0.0}, "generate", 0))
+    assert title == "No operation of generate passes has a page fault of the model file"
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_the_timeline_of_a_pass_without_a_page_fault_says_so(recorded: bool) -> None:
+    run = a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=recorded))
+    tables = with_faults(scaled_case(3, 2, threads=2))
+    none = tables["faults"].iloc[:0]
+    shown = plain(body(render({**tables, "faults": none}, run), "timeline"))
+    assert ("No operation has a page fault of the model file." in shown) == recorded
+    assert ("Work includes waiting for the disk." in shown) != recorded
+    assert "Dark stretches are page faults" in plain(body(render(tables, run), "timeline"))
+
+
 def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
     nothing, some, unknown = rendered(0), rendered(4096), rendered(None)
     assert "is page faults that read nothing" in plain(body(nothing, "disk"))

@@ -36,7 +36,7 @@ def _content(context: Context) -> Rows:
             number(q.decimal(r["read_bytes"] / 2**20, 1)),
             number(q.decimal(r["bytes_per_read"] / 2**10, 0) if q.known(r["bytes_per_read"]) else ""),
             number(q.decimal(r["bytes_per_second"] / 2**20, 0) if q.known(r["bytes_per_second"]) else ""),
-            number(q.percent(r["cached_bytes"] / size) if q.known(r["cached_bytes"]) and size else ""),
+            number(q.percent(min(r["cached_bytes"] / size, 1)) if q.known(r["cached_bytes"]) and size else ""),
             number(q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else ""),
         )
         for r in table.head(MOST).to_dict("records")

@@ -20,6 +20,7 @@ DISK_DRAWN = (
     "Dark stretches are page faults of the model file: the operation waits for the disk. The lane of the device, where "
     "its requests were recorded, shows when at least one was under way. "
 )
+UNKNOWN_WAITS = "Work includes waiting for the disk. "
 UNPLACED = "Waiting inside an operation is drawn after its work, because its moment is not recorded. "
 NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no times of threads in a measured pass."
@@ -53,6 +54,16 @@ def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> _Shares:
     return _Shares(work, inside, after)
 
 
+def _about_disk(context: Context, pass_id: int, *, drawn: bool) -> str:
+    """What the caption says of the disk; `drawn`: a page fault or a request is in the drawing."""
+    faults = context.tables["faults"]
+    some = bool(((faults["pass_id"] == pass_id).fillna(False) & faults["node"].notna()).any())
+    if drawn or some:
+        return DISK_DRAWN
+    known = context.run.has_faults and not context.refusal((needs.FAULTS,))
+    return "No operation has a page fault of the model file. " if known else UNKNOWN_WAITS
+
+
 def _content(context: Context, pass_id: int | None = None) -> Content:
     """The threads during the measured pass `pass_id`, by default the typical pass."""
     spans = context.tables["spans"]
@@ -70,7 +81,7 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
         title=sentences.threads_during(label, shares.work, n),
         caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
         f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
-        f"outside operations. {DISK_DRAWN if disk else 'Work includes waiting for the disk. '}Work and waiting include "
+        f"outside operations. {_about_disk(context, drawn, drawn=bool(disk))}Work and waiting include "
         f"time without a processor. {'' if placed else UNPLACED}{binned}Load and warm-up are never chosen.",
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
         f"{q.percent(shares.inside)} waiting inside operations, {q.percent(shares.after)} "

@@ -26,6 +26,8 @@ def split_title(sums: Mapping[str, float], phase: str, read_bytes: float | None)
     if not whole:
         return "How much of each token’s time is waiting for the disk?"
     disk, behind = sums["disk_ns"] / whole, sums["behind_ns"] / whole
+    if not disk:
+        return f"No operation of {_READERS[phase]} has a page fault of the model file"
     if read_bytes == 0:
         return f"{q.percent(disk)} {_PHASES[phase]} is page faults that read nothing: pages in memory were mapped"
     beside = f", and {q.percent(behind)} waiting for a thread that does" if behind >= 0.001 else ""
