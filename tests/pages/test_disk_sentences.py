@@ -85,3 +85,16 @@ def test_the_layer_that_is_waited_for_longest_is_named() -> None:
 def test_few_large_requests_bring_most() -> None:
     title = plain(say.read_sizes_title("1 MiB", 0.83, 0.082))
     assert title == "8.2 % of the requests, those over 1 MiB, bring 83.0 % of what was read"
+
+
+def test_the_layers_are_those_of_the_prompt_where_only_it_waited() -> None:
+    tables = with_faults(scaled_case(3, 2, threads=2))
+    kinds = tables["passes"].set_index("pass_id")["kind"]
+    of_prompt = tables["faults"][(tables["faults"]["pass_id"].map(kinds) == "prompt").to_numpy(bool)]
+    run = a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True))
+    for faults, said in (
+        (tables["faults"], "threads and generate passes. Bytes outside"),
+        (of_prompt, "threads and prompt passes. Bytes outside"),
+        (tables["faults"].iloc[:0], "No prompt or generate pass waited for a byte of a tensor."),
+    ):
+        assert said in plain(body(render({**tables, "faults": faults.reset_index(drop=True)}, run), "disk"))

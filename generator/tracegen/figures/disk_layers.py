@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tracegen.analysis import disk_waits
 from tracegen.charts import layers, theme
 from tracegen.figures import needs
@@ -15,8 +17,9 @@ from tracegen.words import quantities as q
 
 def _content(context: Context) -> Content:
     """Time waited for the bytes of each layer, in passes of one phase."""
-    phase = context.phase
-    rows = disk_waits.by_layer(context.tables, phase, theme.GROUP_OF)
+    phase, rows = context.phase, _rows(context, context.phase)
+    if not rows["waited_ns"].sum() and phase != "prompt":
+        phase, rows = "prompt", _rows(context, "prompt")
     by_layer = rows.dropna(subset=["layer"]).groupby("layer")["waited_ns"].sum()
     whole = int(by_layer.sum())
     n_layers = int(context.tables["tensors"]["layer"].nunique())
@@ -31,9 +34,13 @@ def _content(context: Context) -> Content:
         "numbers.",
         chart=lambda: layers.chart(rows, "ns_per_pass", f"waited for the disk in a {phase} pass"),
         data=rows,
-        empty="" if int(rows["waited_ns"].sum()) else f"No {phase} pass waited for a byte of a tensor.",
+        empty="" if int(rows["waited_ns"].sum()) else "No prompt or generate pass waited for a byte of a tensor.",
         numbers={"phase": phase},
     )
+
+
+def _rows(context: Context, phase: str) -> pd.DataFrame:
+    return disk_waits.by_layer(context.tables, phase, theme.GROUP_OF)
 
 
 DISK_LAYERS = Figure(
@@ -46,8 +53,8 @@ DISK_LAYERS = Figure(
     content=_content,
     explanation=Explanation(
         f"Page faults by the layer of the tensor whose byte was touched. {FAULTS}",
-        "Passes of one phase: generate where there is such a pass, else prompt. Page faults of bytes between tensors "
-        "are left out.",
+        "Passes of one phase: generate, or prompt where no generate pass waited for the disk. Page faults of bytes "
+        "between tensors are left out.",
         "Layers of equal size that are read from a cold file take alike. A longer bar shows a layer whose bytes were "
         "not in memory when the others’ were. Read-ahead may have been begun by a fault in the layer before.",
         code="""
