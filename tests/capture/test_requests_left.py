@@ -141,9 +141,10 @@ def test_after_an_exception_the_instance_is_gone(tracing: Path, tmp_path: Path) 
     before = instances(tracing)
     with pytest.raises(ZeroDivisionError), recorded_requests(tmp_path, wanted=True) as requests:
         assert requests and requests.refused is None
-        assert len(instances(tracing) - before) == 1
+        made = instances(tracing) - before
+        assert made
         raise ZeroDivisionError
-    assert instances(tracing) == before
+    assert not made & instances(tracing)  # other programs may have theirs
 
 
 def test_two_recordings_one_after_the_other_have_their_own_events(tracing: Path, model: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_one_thread_against_three_busy_loops(tmp_path: Path, hooked: Build, demo
     passes = measured(loaded.tables)
     missed = 1 - passes["cpu_ns"].sum() / passes["counted_ns"].sum()
     share = disturbance(loaded.tables).share
-    assert share is not None and share > 0.05 and share == pytest.approx(missed, abs=0.05)
+    assert share is not None and share > 0.02 and share == pytest.approx(missed, abs=0.05)
 
 
 def test_four_threads_on_one_processor_hold_each_other_up(tmp_path: Path, hooked: Build, demo: Path) -> None:
