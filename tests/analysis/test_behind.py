@@ -88,6 +88,11 @@ def test_threads_that_are_played_through(ops: Ops) -> None:
     assert behind_ns(tables).tolist() == expected
 
 
+def test_a_page_fault_that_begins_where_a_barrier_opens_is_behind_it() -> None:
+    tables, expected = played([[[Stretch(0, 0, 0), Stretch(0, 0, 0)], [Stretch(0, 0, 0), Stretch(0, 1, 0)]]])
+    assert behind_ns(tables).tolist() == expected == [1, 0]
+
+
 def test_a_page_fault_before_a_barrier_inside_the_operation() -> None:
     """The second thread comes 50 ns later for its page fault; then both work equally long."""
     tables, expected = played([[[Stretch(10, 0, 0), Stretch(10, 50, 0)], [Stretch(20, 0, 0), Stretch(20, 0, 0)]]])
