@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture.execute import last_lines, output_of, run_program, visible
+from tracegen.capture.execute import ending, last_lines, output_of, run_program, visible
 from tracegen.capture.interrupts import noticed_interrupts
 from tracegen.errors import EnvironmentFailure
 
@@ -96,3 +96,11 @@ def test_last_lines_cannot_steer_a_terminal(tmp_path: Path) -> None:
     assert last_lines(tmp_path / "missing") == ""
     assert visible("a\u202eb\tc\n") == "a\\u202eb\tc\\n"
     assert visible("3\u2009250") == "3\u2009250"  # as checks word their figures
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(0, "exit status 0"), (7, "exit status 7"), (-9, "killed by SIGKILL"), (-35, "killed by signal 35")],
+)
+def test_how_a_program_ended_in_words(status: int, words: str) -> None:
+    assert ending(status) == words
