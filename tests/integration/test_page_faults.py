@@ -101,14 +101,20 @@ def test_the_time_of_each_pass_is_split_without_rest(cold: LoadedRun) -> None:
     assert (spans["fault_ns"] <= spans["work_ns"]).all()
 
 
-def test_threads_leave_a_barrier_inside_an_operation_together(cold: LoadedRun) -> None:
-    """The last thread that comes waits hardly, and the others until then: to the time in which a thread wakes up."""
+def test_no_thread_leaves_a_barrier_inside_an_operation_before_the_last_has_come(cold: LoadedRun) -> None:
+    """How soon they leave after it depends on who has a processor then, so only the order is held.
+
+    Each wait lies within its thread's work on the operation.
+    """
     waits = cold.barriers.assign(end_ns=cold.barriers["begin_ns"] + cold.barriers["duration_ns"])
     at = waits.groupby(["pass_id", "node", "barrier"])
     assert len(waits) > 100 and (at.size() == cold.contexts["n_threads"].iloc[0]).all()
     opened = at["begin_ns"].max()
     assert (at["end_ns"].min() >= opened - 300).all()  # no thread goes on before the last has come
-    assert (at["end_ns"].max() - opened).median() < 20_000
+    within = waits.merge(cold.spans, on=["pass_id", "node", "thread"], suffixes=("", "_of_work"))
+    assert len(within) == len(waits)
+    assert (within["begin_ns"] >= within["begin_ns_of_work"]).all()
+    assert (within["end_ns"] <= within["begin_ns_of_work"] + within["work_ns"] + within["barrier_ns"]).all()
 
 
 def test_a_run_that_prefaults_records_none_unless_asked(hooked: Build, model: Path, tmp_path: Path) -> None:
