@@ -64,12 +64,21 @@ test("a row is wanted when it has all that is asked for", () => {
   assert.deepEqual([all.map(wanted), none.map(wanted)], [all.map(() => true), none.map(() => false)]);
 });
 
+test("blk.N and layerN mean a layer, whatever the names of its operations", () => {
+  const rows = [1, 2, 21, null].map((layer) => entry(0, { name: "sum", op: "ADD", layer }));
+  const found = (...words) => rows.filter((row) => page.opWanted(row, { words })).map((row) => row.at.layer);
+  assert.deepEqual([found("blk.2"), found("layer2"), found("layer=21"), found("blk.2."), found("blk.2.attn")],
+    [[2], [2], [21], [2], []]);
+  assert.deepEqual(rows.filter((row) => page.opWanted(row, { words: [], layer: "none" })).length, 1);
+  assert.deepEqual(plain(page.opLayers(rows)).map(([value]) => value), ["1", "2", "21", "none"]);
+});
+
 test("sums count what is recorded, and say of how many", () => {
   const column = page.OP_COLUMNS.find((one) => one.key === "work");
   const sum = (works) => plain(page.opSum(works.map((work, i) => entry(i, { work })), column));
-  assert.deepEqual(sum([1500, null, 500]), { text: "2.00", title: "2 of 3 rows have a value" });
-  assert.deepEqual(sum([1500]), { text: "1.50", title: "" });
-  assert.deepEqual(sum([null]), { text: "—", title: "0 of 1 rows have a value" });
+  assert.deepEqual(sum([1500, null, 500]), { text: "2.00", of: "2 of 3 rows" });
+  assert.deepEqual(sum([1500]), { text: "1.50", of: "" });
+  assert.deepEqual(sum([null]), { text: "—", of: "0 of 1 rows" });
 });
 
 test("columns of an address come after node and result, in its order; the others are hidden behind them", () => {

@@ -70,6 +70,8 @@ def operations(context: Collector) -> dict[str, Any]:
     passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"]) & (not refused)]
     shown = _first_pass(context, passes)
     written = written_ops(context)
+    ops = context.tables["ops"]
+    left_out = ops[(ops["state"] == "noop").fillna(False)].groupby("pass_id").size()
     listed = [
         {
             "id": int(p["pass_id"]),
@@ -78,14 +80,11 @@ def operations(context: Collector) -> dict[str, Any]:
             "static": written.static[int(p["pass_id"])],
             "graph": int(p["graph"]),
             "about": _about(context, p),
+            "left_out": q.counted(left_out.get(int(p["pass_id"]), 0), "node"),
         }
         for p in passes.to_dict("records")
     ]
     write_index(context)
-    noops = 0
-    if shown is not None:
-        ops = context.tables["ops"]
-        noops = int(((ops["pass_id"] == shown) & (ops["state"] == "noop").fillna(False)).sum())
     files = {str(r["file"]): q.printable(r["path"]) for r in context.tables["files"].to_dict("records")}
     return {
         "shown": shown,
@@ -95,7 +94,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
         "rows": [] if shown is None else _rows(context, shown),
         "untimed": context.untimed,
-        "noops": "1 node" if noops == 1 else f"{noops} nodes",
+        "left_out": next((p["left_out"] for p in listed if p["id"] == shown), ""),
         "csv": "" if shown is None else context.csv("operations", context.ops[context.ops["pass_id"] == shown]),
         "numbers": {"pass_id": shown},
         "passes": listed,

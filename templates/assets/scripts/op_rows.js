@@ -28,8 +28,8 @@ function usedOf(pass, node) {
 }
 
 
-/* One entry per row: its values by column, and all its words in lower case. */
-function opModel(pass) {
+/* One entry per row: its values by column, and all its words in lower case. `groups` is component -> its group. */
+function opModel(pass, groups) {
   var longest = pass.duration.reduce(function(most, value) { return value > most ? value : most; }, 1);
   return pass.node.map(function(node, i) {
     var about = opAbout(pass, node), at = { node: node };
@@ -37,6 +37,7 @@ function opModel(pass) {
     OP_COLUMNS.slice(5, 14).forEach(function(column) { at[column.key] = pass[column.key][i]; });
     at.reads = readsOf(pass, node);
     at.used = usedOf(pass, node);
+    at.group = groups[at.component] || "other";
     var words = [node, at.name, at.op, pass.note[i], at.component, at.reads, at.used];
     if (at.layer !== null) { words.push("layer " + at.layer); }
     return {
@@ -52,12 +53,44 @@ function opModel(pass) {
 }
 function opAbout(pass, node) { return pass.known.about[node] || { op: "", name: "", layer: null, component: "other" }; }
 
-/* Whether an entry passes the filter: it has every word, the operation, the component, bytes in the kind of memory. */
+/* The layer that a typed word means: `blk.2` means every operation of layer 2, whatever its name; null: no layer. */
+function opLayerWord(word) {
+  var layer = /^(?:blk\.|layer[.=]?)(\d+)\.?$/.exec(word);
+  return layer ? parseInt(layer[1], 10) : null;
+}
+/* Whether an entry passes the filters: it has every word, the layer ("none": no layer), the operation, the component
+   or component group, and bytes in the kind of memory. */
 function opWanted(entry, wanted) {
-  if (wanted.op && entry.at.op !== wanted.op) { return false; }
-  if (wanted.component && entry.at.component !== wanted.component) { return false; }
-  if (wanted.memory && !entry.at[wanted.memory]) { return false; }
-  return wanted.words.every(function(word) { return entry.words.indexOf(word) >= 0; });
+  var at = entry.at;
+  if (wanted.layer && (at.layer === null ? "none" : String(at.layer)) !== wanted.layer) { return false; }
+  if (wanted.op && at.op !== wanted.op) { return false; }
+  if (wanted.component && at.component !== wanted.component) { return false; }
+  if (wanted.group && at.group !== wanted.group) { return false; }
+  if (wanted.memory && !at[wanted.memory]) { return false; }
+  return wanted.words.every(function(word) {
+    var layer = opLayerWord(word);
+    return layer === null ? entry.words.indexOf(word) >= 0 : at.layer === layer || entry.words.indexOf(word) >= 0;
+  });
+}
+/* What a filter lists: [value, text] for every layer, or every component below its group ("group:" before a group). */
+function opLayers(model) {
+  var layers = new Set(model.map(function(entry) { return entry.at.layer; })), none = layers.delete(null);
+  var list = Array.from(layers).sort(function(a, b) { return a - b; });
+  return list.map(function(layer) { return [String(layer), "layer " + layer]; })
+    .concat(none ? [["none", "no layer"]] : []);
+}
+function opComponents(model) {
+  var groups = {}, list = [];
+  model.forEach(
+    function(entry) { (groups[entry.at.group] = groups[entry.at.group] || {})[entry.at.component] = true; });
+  Object.keys(groups).sort().forEach(function(group) {
+    var members = Object.keys(groups[group]).sort();
+    list.push(["group:" + group, group]);
+    if (members.length > 1) {
+      members.forEach(function(name) { list.push([name, "\u2003" + name]); });
+    }
+  });
+  return list;
 }
 
 function opBefore(sort) {
@@ -85,7 +118,7 @@ function opSum(entries, column) {
   var total = known.reduce(function(sum, entry) { return sum + entry.at[column.key]; }, 0);
   return {
     text: known.length ? fixed(total, column.sum[0], column.sum[1]) : "—",
-    title: known.length < entries.length ? known.length + " of " + entries.length + " rows have a value" : ""
+    of: known.length < entries.length ? exact(known.length) + " of " + exact(entries.length) + " rows" : ""
   };
 }
 

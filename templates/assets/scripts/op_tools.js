@@ -1,8 +1,8 @@
 /* The tools of the operation table: sort, filter, choose and move columns, add up, copy, download.
    `view` shows a list of entries; `changedWords` is called when the result of `words` has changed. */
-var OP_FILTERS = ["op", "component", "memory"];
+var OP_FILTERS = ["layer", "op", "component", "memory"];
 
-function opRows(root, view, changedWords) {
+function opRows(root, view, groups, changedWords) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   var now = { part: part, model: [], shown: [], sort: null, columns: opColumns("") };
   var head = opHead(root.querySelector("[data-tg=table] table"), now, function(key) {
@@ -17,15 +17,14 @@ function opRows(root, view, changedWords) {
   });
 
   function filter() {
-    var wanted = { words: part("filter").value.toLowerCase().split(/\s+/).filter(Boolean) },
-        n = exact(now.model.length);
-    OP_FILTERS.forEach(function(name) { wanted[name] = part(name).value; });
+    var wanted = opChoice(now), n = exact(now.model.length);
     now.model.forEach(function(entry) { entry.hidden = !opWanted(entry, wanted); });
     now.shown = now.model.filter(function(entry) { return !entry.hidden; });
     if (now.sort) { now.shown.sort(opBefore(now.sort)); }
     part("count").textContent =
       now.shown.length === now.model.length ? n + " rows" : exact(now.shown.length) + " of " + n + " rows";
-    part("clear").disabled = !(wanted.words.length || wanted.op || wanted.component || wanted.memory || now.sort);
+    part("clear").disabled = !(wanted.words.length || wanted.op || wanted.component || wanted.group || wanted.layer ||
+      wanted.memory || now.sort);
     head.tell();
     view.set(now.shown);
   }
@@ -34,20 +33,23 @@ function opRows(root, view, changedWords) {
     var open = {};
     now.model.forEach(function(entry) { open[entry.at.node] = entry.open; });
     pass = next;
-    now.model = opModel(pass);
+    now.model = opModel(pass, groups);
     byNode = {};
     now.model.forEach(function(entry) {
       byNode[entry.at.node] = entry;
       entry.open = Boolean(open[entry.at.node]);
     });
-    opOptions(part("op"), now.model.map(function(entry) { return entry.at.op; }), "every operation");
-    opOptions(part("component"), now.model.map(function(entry) { return entry.at.component; }), "every component");
+    var kinds = Array.from(new Set(now.model.map(function(entry) { return entry.at.op; }))).sort();
+    opOptions(part("layer"), opLayers(now.model), "every layer");
+    opOptions(part("op"), kinds.map(function(kind) { return [kind, kind]; }), "every operation");
+    opOptions(part("component"), opComponents(now.model), "every component");
     filter();
   }
   /* Takes filters, order and columns from an address; those that it does not name get their defaults. */
   function restore(to) {
     part("filter").value = to.q || "";
     OP_FILTERS.forEach(function(name) { opSelect(part(name), to[name] || ""); });
+    if (to.group && !to.component) { opSelect(part("component"), "group:" + to.group); }
     now.sort = opSorted(to.sort || "");
     now.columns = opColumns(to.columns || "");
     head.place();
@@ -67,7 +69,7 @@ function opRows(root, view, changedWords) {
     part("filter").focus();
   });
   part("copy").addEventListener("click", function() { opCopy(now); });
-  part("keep").addEventListener("click", function() { opKeep(now); });
+  part("keep").addEventListener("click", function() { opKeep(now, now.shown, now.columns); });
   head.place();
   chooser();
   return {
@@ -75,19 +77,32 @@ function opRows(root, view, changedWords) {
     restore: restore,
     arranged: head.arranged,
     words: function() { return opWords(now); },
+    keepWhole: function() {
+      opKeep(now, now.model, opColumns(OP_COLUMNS.slice(2).map(function(c) { return c.key; }).join(",")));
+    },
     pass: function() { return pass; },
     entry: function(node) { return byNode[node]; }
   };
 }
 
+/* What the tools choose; a component group is chosen in the list of components. */
+function opChoice(now) {
+  var wanted = { words: now.part("filter").value.toLowerCase().split(/\s+/).filter(Boolean) }, group;
+  OP_FILTERS.forEach(function(name) { wanted[name] = now.part(name).value; });
+  group = /^group:(.*)$/.exec(wanted.component);
+  wanted.group = group ? group[1] : "";
+  if (group) { wanted.component = ""; }
+  return wanted;
+}
+
 /* The words of an address for filters, order and columns. */
 function opWords(now) {
-  var words = [];
+  var words = [], wanted = opChoice(now);
   function say(key, value) {
     if (value) { words.push(key + "=" + encodeURIComponent(value).replace(/%2C/g, ",")); }
   }
   say("q", now.part("filter").value);
-  OP_FILTERS.forEach(function(name) { say(name, now.part(name).value); });
+  OP_FILTERS.concat("group").forEach(function(name) { say(name, wanted[name]); });
   if (now.sort) { say("sort", (now.sort.down ? "-" : "") + now.sort.key); }
   say("columns", opColumnsText(now.columns));
   return words;
@@ -138,10 +153,13 @@ function opHead(table, now, sorted) {
         }
         if (sum) {
           feet[k].textContent = sum.text;
-          feet[k].title = sum.title;
+          if (sum.of) { feet[k].appendChild(make("small", "", sum.of)); }
         }
       });
       feet[0].textContent = "Σ";
+      feet[1].textContent = now.shown.length === now.model.length ?
+        "all " + exact(now.model.length) + " rows" :
+        exact(now.shown.length) + " of " + exact(now.model.length) + " rows";
     }
   };
 }
@@ -185,13 +203,12 @@ function opSelect(list, value) {
   list.value = value;
   if (list.selectedIndex < 0) { list.value = ""; }
 }
-/* Fills a list with the distinct values; the chosen value stays chosen if it is among them. */
-function opOptions(list, values, first) {
+/* Fills a list with pairs of a value and its text; the chosen value stays chosen if it is among them. */
+function opOptions(list, pairs, first) {
   var chosen = list.value;
   list.textContent = "";
-  [["", first]]
-    .concat(Array.from(new Set(values)).sort().map(function(v) { return [v, v]; }))
-    .forEach(function(pair) { list.appendChild(make("option", "", pair[1])).value = pair[0]; });
+  [["", first]].concat(pairs).forEach(
+    function(pair) { list.appendChild(make("option", "", pair[1])).value = pair[0]; });
   opSelect(list, chosen);
 }
 
@@ -205,9 +222,10 @@ function opCopy(now) {
   navigator.clipboard.writeText(opLines(now.shown, now.columns, "\t", false))
     .then(function() { status.textContent = "Copied " + exact(now.shown.length) + " rows."; }, failed);
 }
-function opKeep(now) {
+/* Downloads entries as CSV: those that are shown with their columns, or all of the pass with all columns. */
+function opKeep(now, entries, columns) {
   var link = make("a"), label = now.part("label").textContent.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
-  link.href = URL.createObjectURL(new Blob([opLines(now.shown, now.columns, ",", true)], { type: "text/csv" }));
+  link.href = URL.createObjectURL(new Blob([opLines(entries, columns, ",", true)], { type: "text/csv" }));
   link.download = "operations-" + label + ".csv";
   link.click();
   setTimeout(function() { URL.revokeObjectURL(link.href); }, 0);

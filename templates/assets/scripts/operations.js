@@ -12,7 +12,7 @@ function operations(state) {
     { take: function(pass) { tools.take(pass); }, changed: function() { find.passChanged(); }, mark: mark });
   var view = opWindow(scroller, part("rows"),
     function(entry) { return opEntryRows(entry, tools, chosen, passes.graph(), state); });
-  var tools = opRows(root, view, remember), find = opFind(root, state, passes.shown);
+  var tools = opRows(root, view, state.groups, remember), find = opFind(root, state, passes.shown);
 
   function mark(node) {
     var entry = node === undefined ? undefined : tools.entry(node);
@@ -46,6 +46,12 @@ function operations(state) {
       passes.tell("This run has no pass " + to.pass + " with operations.");
     }
   }
+  /* The file that was written for the first pass is downloaded as it is; that of another pass is made here. */
+  part("csv").addEventListener("click", function(event) {
+    if (passes.shown() === state.shown) { return; }
+    event.preventDefault();
+    tools.keepWhole();
+  });
   operationsInput(part, {
     go: go,
     step: function(by) {
@@ -76,6 +82,8 @@ function operationsPasses(part, state, to) {
     to.take(rows(id));
     part("label").textContent = order[place[id]].label;
     part("about").textContent = order[place[id]].about;
+    part("left-out").textContent = order[place[id]].left_out + " of " + order[place[id]].label;
+    part("csv").textContent = order[place[id]].label + " (CSV)";
     tell("");
     part("choose").value = String(id);
     part("previous").disabled = place[id] === 0;
