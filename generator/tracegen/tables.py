@@ -149,7 +149,7 @@ PASSES = Table(
         _c(
             "read_bytes",
             "Int64",
-            "bytes that the kernel read from storage for the process, including read-ahead",
+            "bytes that the kernel read from the disk for the process, including read-ahead",
             "bytes",
         ),
         _c(
@@ -508,7 +508,7 @@ RESIDENCY = Table(
 
 DEVICE = Table(
     "device",
-    "What a storage device that holds model files did during a load or a pass, as the kernel counts it: the whole "
+    "What a disk that holds model files did during a load or a pass, as the kernel counts it: the whole "
     "device (or partition, where its name says so), with what other programs asked of it.",
     ("pass_id", "device"),
     (
@@ -546,7 +546,7 @@ CACHE = Table(
         _c("pass_id", "int32", "the pass or load"),
         _c("file", "int32", "the file"),
         _c("cached_pages", "int64", "pages in memory, or on their way there", "pages"),
-        _c("dirty_pages", "int64", "of these, pages that differ from storage", "pages"),
+        _c("dirty_pages", "int64", "of these, pages that differ from the disk", "pages"),
         _c(
             "evicted_pages",
             "int64",

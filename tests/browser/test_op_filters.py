@@ -33,9 +33,7 @@ def attention(ops: pd.DataFrame, layer: int) -> pd.DataFrame:
     return ops[(ops["layer"] == layer).fillna(False) & of_group]
 
 
-def test_layer_and_group_find_every_operation_of_a_layers_attention(
-    page: Any, root: Path, ops: pd.DataFrame
-) -> None:
+def test_layer_and_group_find_every_operation_of_a_layers_attention(page: Any, root: Path, ops: pd.DataFrame) -> None:
     open_(page, root)
     page.select_option("[data-tg=layer]", "1")
     page.select_option("[data-tg=component]", "group:attention")
@@ -50,9 +48,7 @@ def test_layer_and_group_find_every_operation_of_a_layers_attention(
     assert nodes(page) == wanted["node"].tolist()
 
 
-def test_the_hint_of_the_text_field_finds_what_the_layer_filter_finds(
-    page: Any, root: Path, ops: pd.DataFrame
-) -> None:
+def test_the_hint_of_the_text_field_finds_what_the_layer_filter_finds(page: Any, root: Path, ops: pd.DataFrame) -> None:
     open_(page, root)
     hint = page.locator("[data-tg=filter]").get_attribute("placeholder").split()
     assert hint[0] == "blk.2"

@@ -106,7 +106,7 @@ def test_a_file_that_is_cut_meanwhile_is_named(tmp_path: Path) -> None:
 
 
 def bytes_read() -> int:
-    """Bytes that this process has read, from the page cache or from storage."""
+    """Bytes that this process has read, from the page cache or from the disk."""
     counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(counters["rchar"])
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.charts import experts, layers, svg, theme, timeline
+from tracegen.charts import buffers, experts, layers, svg, theme, timeline
 from tracegen.charts.text import three, whole_percent
 from tracegen.figures.catalogue import CHARTS
 from tracegen.figures.heatmap import HEATMAP
@@ -117,11 +117,18 @@ def contrast(one: str, other: str) -> float:
 
 def test_contrast_on_both_grounds() -> None:
     _, *grounds = theme.INK["ground"]
-    for _, light, dark in theme.GROUPS.values():
+    waiting = [theme.INK[name] for name in ("inside", "after", "bar")]
+    for _, light, dark in (*theme.GROUPS.values(), *theme.BUFFERS.values(), *waiting):
         assert contrast(light, grounds[0]) >= 3 and contrast(dark, grounds[1]) >= 3
     for name in ("ink", "muted", "good", "warn", "bad"):
         _, light, dark = theme.INK[name]
         assert contrast(light, grounds[0]) >= 4.5 and contrast(dark, grounds[1]) >= 4.5
+
+
+def test_a_buffer_wears_the_colour_of_a_part_of_the_model_only_if_it_holds_that_part() -> None:
+    hues = {light: name for name, (_, light, _) in theme.GROUPS.items()}
+    shared = {name: hues[colour] for name, colour in buffers.COLOURS.items() if colour in hues}
+    assert shared == {"KV cache": "KV cache", "other": "other"}
 
 
 def test_every_component_has_a_group() -> None:

@@ -124,3 +124,11 @@ def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
     )
     assert "operations on GPU have no times and are left out" in overview
     assert "nor has an operation that ran on GPU" in words(body(report, "operations"))
+
+
+def test_what_lies_in_the_mapping_and_what_came_from_the_disk_have_a_word_each() -> None:
+    report = told(scaled_case(2, 2, moe=True), a_moe_run())
+    for page in report.pages:
+        assert not re.search(r"\bstorage\b", words(page.body), re.IGNORECASE) or page.key == "provenance", page.key
+    memory = words(body(report, "memory"))
+    assert "mapped" in memory and not re.search(r"disk|storage|through the mapping", memory, re.IGNORECASE)

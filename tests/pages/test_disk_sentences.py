@@ -44,7 +44,7 @@ def test_passes_that_read_nothing_do_not_wait_for_the_disk() -> None:
     title = plain(say.split_title(SUMS, "prompt", 0))
     assert title == "20.0 % of the time of the prompt is page faults that read nothing: pages in memory were mapped"
     found = plain(say.overview(SUMS, 2, 2, 0))
-    assert found.startswith("Generate passes read nothing from storage: 1 page fault a token, 1.00 ms")
+    assert found.startswith("Generate passes read nothing from the disk: 1 page fault a token, 1.00 ms")
     assert "wait" not in found + title
 
 
@@ -68,7 +68,7 @@ def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
     nothing, some, unknown = rendered(0), rendered(4096), rendered(None)
     assert "is page faults that read nothing" in plain(body(nothing, "disk"))
     assert "in page faults that read nothing" in plain(body(nothing, "overview"))
-    assert "Generate passes read nothing from storage" in plain(body(nothing, "overview"))
+    assert "Generate passes read nothing from the disk" in plain(body(nothing, "overview"))
     for report in (some, unknown):
         assert "that read nothing" not in plain(body(report, "disk")) + plain(body(report, "overview"))
 

@@ -60,15 +60,15 @@ def test_threads() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((0, [0, 0], GIB), "No measured pass made the kernel read from storage."),
-        ((None, [], GIB), "No measured pass made the kernel read from storage."),
-        ((GIB, [], 4 * GIB), "The prompt made the kernel read 1.00 GiB from storage, read-ahead included."),
-        ((None, [GIB], 4 * GIB), "Generation made the kernel read 1.00 GiB from storage, read-ahead included."),
+        ((0, [0, 0], GIB), "No measured pass made the kernel read from the disk."),
+        ((None, [], GIB), "No measured pass made the kernel read from the disk."),
+        ((GIB, [], 4 * GIB), "The prompt made the kernel read 1.00 GiB from the disk, read-ahead included."),
+        ((None, [GIB], 4 * GIB), "Generation made the kernel read 1.00 GiB from the disk, read-ahead included."),
         ((2 * GIB, [GIB, GIB, 4 * GIB], 4 * GIB),
-         "The prompt made the kernel read 2.00 GiB from storage and generation 6.00 GiB (1.00 GiB in the median pass), "
-         "read-ahead included; together 2.00 times the file."),
+         "The prompt made the kernel read 2.00 GiB from the disk and generation 6.00 GiB (1.00 GiB in the median pass)"
+         ", read-ahead included; together 2.00 times the file."),
         ((4096, [0, 0, 0], GIB),
-         "The prompt made the kernel read 4.00 KiB from storage and generation 0 B (0 B in the median pass), "
+         "The prompt made the kernel read 4.00 KiB from the disk and generation 0 B (0 B in the median pass), "
          "read-ahead included."),
     ],
 )  # fmt: skip

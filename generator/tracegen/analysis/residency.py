@@ -87,6 +87,6 @@ def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.D
 
 
 def read_per_row(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
-    """Bytes that the process made the kernel read from storage, mean over the passes of a row: row, read_bytes."""
+    """Bytes that the process made the kernel read from the disk, mean over the passes of a row: row, read_bytes."""
     read = rows.merge(tables["passes"][["pass_id", "read_bytes"]].dropna(), on="pass_id")
     return read.groupby("row")["read_bytes"].mean().astype(float).reset_index()

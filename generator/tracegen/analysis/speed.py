@@ -11,7 +11,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Speed:
-    """Times in ns, rates in tokens per second, bytes read from storage; None where the trace does not say."""
+    """Times in ns, rates in tokens per second, bytes read from the disk; None where the trace does not say."""
 
     prompt_tokens: int | None
     prompt_ns: int | None

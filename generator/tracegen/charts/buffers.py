@@ -10,12 +10,12 @@ import pandas as pd
 from tracegen.charts import theme
 
 COLOURS = {
-    "KV cache": theme.GROUPS["KV cache"][1],
-    "compute": theme.GROUPS["norm"][1],
+    "KV cache": theme.BUFFERS["KV cache"][1],
+    "compute": theme.BUFFERS["compute"][1],
     "copied weights": theme.SEQUENTIAL_COPIED[3],
-    "weights": theme.GROUPS["FFN"][1],
-    "work": theme.GROUPS["output"][1],
-    "other": theme.GROUPS["other"][1],
+    "weights": theme.BUFFERS["weights"][1],
+    "work": theme.BUFFERS["work"][1],
+    "other": theme.BUFFERS["other"][1],
 }
 
 

@@ -1,4 +1,4 @@
-"""How much of each stretch of the model file is in memory after each pass; beside it the bytes read from storage."""
+"""How much of each stretch of the model file is in memory after each pass; beside it the bytes read from the disk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _read(read: pd.DataFrame, y: Any, height: int) -> Any:
     size, unit = (2**30, "GiB") if top >= 2**30 else (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
     x = alt.X(
         "read:Q",
-        title=f"read from storage, {unit}",
+        title=f"read from the disk, {unit}",
         scale=dict(domain=[0, top / size or 1]),
         axis=dict(tickCount=3),
     )

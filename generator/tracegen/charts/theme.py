@@ -48,6 +48,15 @@ GROUPS: Mapping[str, tuple[str, str, str]] = {
     "other": ("--tg-other", "#8b9097", "#7d848d"),
 }
 
+# What a runtime buffer holds -> CSS variable, light, dark; what belongs to one component group has that group's colour.
+BUFFERS: Mapping[str, tuple[str, str, str]] = {
+    "KV cache": GROUPS["KV cache"],
+    "compute": ("--tg-compute", "#546a8c", "#97aedb"),
+    "weights": ("--tg-weights", "#5b5ea6", "#a3a6e6"),
+    "work": ("--tg-work", "#8a5f4a", "#c79a83"),
+    "other": GROUPS["other"],
+}
+
 SEQUENTIAL_LIGHT = ("#bfe8cd", "#90d9b1", "#60ceac", "#3aaeac", "#2e7c9a", "#37659d", "#40457f", "#332547")
 SEQUENTIAL_DARK = ("#46325f", "#3f3b78", "#3a5697", "#336a98", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
 # The same steps for copied bytes, one blue unit off: `svg.py` gives them a hatched fill.
@@ -63,8 +72,8 @@ INK: Mapping[str, tuple[str, str, str]] = {
     "band": ("--tg-band", "#e9ecf0", "#343943"),
     "band2": ("--tg-band2", "#d3d8df", "#454b57"),
     "bar": ("--tg-bar", "#4c6a8a", "#8fb0d2"),
-    "inside": ("--tg-inside", "#b7a2d0", "#7d6a96"),
-    "after": ("--tg-after", "#c3c9d1", "#4b525e"),
+    "inside": ("--tg-inside", "#6f4fa3", "#bda3ea"),
+    "after": ("--tg-after", "#a288c8", "#7d69a6"),
     "mark": ("--tg-mark", "#fff3d1", "#4a3f1e"),
     "good": ("--tg-good", "#0b6e4f", "#5ccfa5"),
     "warn": ("--tg-warn", "#8a5a00", "#f0b84a"),
@@ -92,7 +101,7 @@ def group(component: object) -> str:
 
 def variables() -> tuple[dict[str, str], dict[str, str]]:
     """CSS variables and their values, for light and for dark ground."""
-    named = [*GROUPS.values(), *INK.values()]
+    named = list(dict.fromkeys([*GROUPS.values(), *BUFFERS.values(), *INK.values()]))
     steps = [(f"--tg-s{i}", a, b) for i, (a, b) in enumerate(zip(SEQUENTIAL_LIGHT, SEQUENTIAL_DARK, strict=True))]
     every = [*named, *steps]
     return {name: light for name, light, _ in every}, {name: dark for name, _, dark in every}

@@ -217,7 +217,7 @@ def _overview(figures: Mapping[str, Any]) -> dict[str, object]:
             for key, size in figures.items()
             if key.endswith(PER_TOKEN)
         },
-        "read from storage by measured passes": _size(figures["read_bytes"]),
+        "read from the disk by measured passes": _size(figures["read_bytes"]),
         "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
         **{
             f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%} of operations’ time"

@@ -80,9 +80,9 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
 
 
 def _reads(context: Context) -> list[tuple[Cell, ...]]:
-    """The rows of bytes that the kernel read from storage."""
+    """The rows of bytes that the kernel read from the disk."""
     s, refused = context.summary, context.refusal(needs.STORAGE)
-    means = "What {} made the kernel read from storage, read-ahead included; 0 if everything was in memory."
+    means = "What {} made the kernel read from the disk, read-ahead included; 0 if everything was in memory."
     return [
         _counted(
             "Read while loading and warming up",
@@ -168,7 +168,7 @@ def _read_again(context: Context) -> list[tuple[Cell, ...]]:
 
 
 def disk_panel(context: Context) -> Rows:
-    """Settings, bytes read from storage, page cache, and page faults."""
+    """Settings, bytes read from the disk, page cache, and page faults."""
     rows = [
         *_settings(context),
         *_reads(context),
@@ -196,7 +196,7 @@ DISK = Table(
         "The settings and counters that decide whether an operation can reach the disk.",
         "Settings as they were asked for; faults and read bytes of the whole process, separately for load and warm-up "
         "and for measured passes.",
-        "The answer is the number of bytes read from storage in measured passes; the rows above it explain that "
+        "The answer is the number of bytes read from the disk in measured passes; the rows above it explain that "
         "number.",
         made_by="tracegen.figures.disk.disk_panel",
     ),

@@ -42,7 +42,7 @@ BYTES = (EVIDENCE, NODES, PLACES, NAMES, KINDS)
 CHOICES = (EVIDENCE, NODES, NAMES, LAYERS, KINDS, WHOLE)
 
 # Needs of the key figures and findings of the overview: tokens per second and operations; bytes per token; bytes of the
-# file that the whole run touched; bytes read from storage.
+# file that the whole run touched; bytes read from the disk.
 RATES = (*TIMES, ROWS)
 FILE_USE = (*BYTES, WHOLE)
 STORAGE = (EVIDENCE, KINDS, WHOLE)

@@ -48,7 +48,7 @@ def _content(context: Context) -> Content:
         caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file. Its colour is "
         f"the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass had ended, "
         "whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. Right: "
-        "bytes that the process made the kernel read from storage in the same time, read-ahead included. "
+        "bytes that the process made the kernel read from the disk in the same time, read-ahead included. "
         f"n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
         alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of the file. "

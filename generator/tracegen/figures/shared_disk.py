@@ -28,6 +28,6 @@ def told_phase(read_bytes: Mapping[str, float]) -> str:
 
 
 def read_bytes(context: Context, pass_ids: pd.Series) -> int | None:
-    """Bytes that the process read from storage in these passes; None where it is not known."""
+    """Bytes that the process read from the disk in these passes; None where it is not known."""
     read = context.measured.loc[context.measured["pass_id"].isin(pass_ids).to_numpy(bool), "read_bytes"]
     return None if read.empty or bool(read.isna().any()) else int(read.sum())

@@ -33,7 +33,7 @@ def counted(context: Context) -> str:
         f"Sums over all threads and {q.counted(len(context.measured), 'measured pass')}. Waiting inside: at barriers "
         "of the operation itself; waiting after: from the end of the thread’s part to its next operation (a single "
         "thread waits for nobody: this is its way to the next operation). Share: both together, as a share of the "
-        f"duration of these passes times their threads. {OUTSIDE}"
+        f"duration of these passes times their threads; the longest bar is the largest share. {OUTSIDE}"
     )
 
 
@@ -44,8 +44,8 @@ def empty(context: Context) -> str:
     return "The trace holds no times of threads in a measured pass."
 
 
-def times(row: Any) -> tuple[Cell, ...]:
-    """The time cells of a row."""
+def times(row: Any, largest: float) -> tuple[Cell, ...]:
+    """The time cells of a row; the bar of its share is as long as the share is of the `largest` share of the table."""
     share = row["share"]
     return (
         Cell(q.count(row["n_ops"]), number=True),
@@ -53,5 +53,7 @@ def times(row: Any) -> tuple[Cell, ...]:
             Cell(q.decimal(row[name] / 1e6, 3), number=True, exact=f"{q.count(row[name])} ns")
             for name in ("work_ns", "barrier_ns", "wait_ns")
         ),
-        Cell(q.percent(share), number=True, bar=float(share)) if q.known(share) else Cell(q.UNKNOWN, number=True),
+        Cell(q.percent(share), number=True, bar=float(share) / largest if largest else 0)
+        if q.known(share)
+        else Cell(q.UNKNOWN, number=True),
     )

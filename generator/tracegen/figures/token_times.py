@@ -54,7 +54,7 @@ TOKENS = Figure(
     content=_content,
     explanation=Explanation(
         "The duration of each generate pass, from its begin to its end, waiting included. The CSV also has its page "
-        "faults, bytes read from storage, time without a processor and forced context switches.",
+        "faults, bytes read from the disk, time without a processor and forced context switches.",
         "Generate passes whose generated token is known. Token 0 comes from the prompt and is not drawn; sampling "
         "between passes is left out.",
         "The dashed line is the median. A single long bar often comes from the disk or from another program: look at "

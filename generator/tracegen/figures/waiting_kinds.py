@@ -34,13 +34,15 @@ def _content(context: Context) -> Rows:
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = shared_waiting.ALONE if n_threads == 1 else ""
     head = (Head("Operation"), Head("Component"), *shared_waiting.TIMES)
+    shown = table.head(0 if alone else shared_waiting.MOST_KINDS)
+    largest = float(shown["share"].max()) if shown["share"].notna().any() else 0.0
     rows = [
         cells(
             Cell(q.printable(r["op"]), code=True),
             Cell(str(r["component"]), dot=theme.group(r["component"])),
-            *shared_waiting.times(r),
+            *shared_waiting.times(r, largest),
         )
-        for r in ([] if alone else table.head(shared_waiting.MOST_KINDS).to_dict("records"))
+        for r in shown.to_dict("records")
     ]
     cut = (
         f" The first {shared_waiting.MOST_KINDS} of {len(table)} rows; the CSV has all."

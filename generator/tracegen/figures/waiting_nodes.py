@@ -20,6 +20,8 @@ def _content(context: Context) -> Rows:
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = shared_waiting.ALONE if n_threads == 1 else ""
     head = (Head("Result"), Head("Operation"), Head("Layer", number=True), Head("Component"), *shared_waiting.TIMES)
+    shown = table.head(0 if alone else shared_waiting.MOST_NODES)
+    largest = float(shown["share"].max()) if shown["share"].notna().any() else 0.0
     rows = [
         cells(
             Cell(
@@ -30,9 +32,9 @@ def _content(context: Context) -> Rows:
             Cell(q.printable(r["op"]), code=True),
             Cell("" if pd.isna(r["layer"]) else str(r["layer"]), number=True),
             Cell(str(r["component"]), dot=theme.group(r["component"])),
-            *shared_waiting.times(r),
+            *shared_waiting.times(r, largest),
         )
-        for r in ([] if alone else table.head(shared_waiting.MOST_NODES).to_dict("records"))
+        for r in shown.to_dict("records")
     ]
     return Rows(
         caption=f"{shared_waiting.counted(context)} One row per node of the graph: the {len(rows)} nodes with most "

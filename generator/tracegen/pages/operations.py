@@ -132,7 +132,7 @@ def _about(context: Collector, row: Any) -> str:
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
         f"{tokens}{_in_and_out(context.held.get(int(row['pass_id'])), row['produced_token'])}, "
         f"{q.duration(length)}, graph {row['graph']}, page faults that waited for a read: {faults}, "
-        f"read from storage: {q.size(row['read_bytes'])}."
+        f"read from the disk: {q.size(row['read_bytes'])}."
     )
 
 

@@ -37,7 +37,7 @@ def provenance(context: Collector) -> dict[str, Any]:
                 group_of(key, title, _sized(context.fact("conditions", key)))
                 for key, title in (
                     ("page_cache", "Page cache of the model’s files"),
-                    ("storage", "Storage"),
+                    ("storage", "Disk"),
                     ("kernel", "Kernel"),
                 )
             ),

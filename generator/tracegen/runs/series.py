@@ -26,7 +26,7 @@ def series_report(runs: Sequence[Run], n_wanted: int) -> str:
         _line("prompt", [s.prompt_rate for s in speeds], "tokens/s", 1),
         _line("generation", [s.generate_rate for s in speeds], "tokens/s", 1),
         _line("time per generated token", [_ms_per_token(s) for s in speeds], "ms", 3),
-        _line("read from storage by measured passes", [_mib(s.read_bytes) for s in speeds], "MiB", 3),
+        _line("read from the disk by measured passes", [_mib(s.read_bytes) for s in speeds], "MiB", 3),
         _line("page cache held of the model before", [_cached_percent(run) for run in usable], "% of its bytes", 1),
     ]
     width = max(len(label) for label, _ in figures)

@@ -20,7 +20,7 @@ _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time 
 def split_title(sums: Mapping[str, float], phase: str, read_bytes: float | None) -> str:
     """How much of a phase is waiting for the disk.
 
-    `sums`: of duration and parts over its passes, ns; `read_bytes`: what they read from storage, None if not known.
+    `sums`: of duration and parts over its passes, ns; `read_bytes`: what they read from the disk, None if not known.
     """
     whole = sums["duration_ns"]
     if not whole:
@@ -55,7 +55,7 @@ def overview(sums: Mapping[str, float], n_passes: int, n_faults: int, read_bytes
     each, faults = q.duration(sums["disk_ns"] / n_passes), q.counted(round(n_faults / n_passes), "page fault")
     if read_bytes == 0:
         return (
-            f"Generate passes read nothing from storage: {faults} a token, {each} in the mean over threads, mapped "
+            f"Generate passes read nothing from the disk: {faults} a token, {each} in the mean over threads, mapped "
             "pages that were in memory."
         )
     return (

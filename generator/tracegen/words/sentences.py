@@ -125,20 +125,20 @@ def times_with_care(checks: Sequence[Check]) -> str:
 def read_from_storage(
     other_bytes: int | None, generate: Sequence[int], file_bytes: int, others: str = "the prompt"
 ) -> str:
-    """How much the passes made the kernel read from storage.
+    """How much the passes made the kernel read from the disk.
 
     `generate` has the bytes of each generate pass, `other_bytes` the sum of the passes that `others` names (None:
     there is none).
     """
     together = (other_bytes or 0) + sum(generate)
     if together == 0:
-        return "No measured pass made the kernel read from storage."
+        return "No measured pass made the kernel read from the disk."
     parts = [(others, q.size(other_bytes))] if other_bytes is not None else []
     if generate:
         each = f" ({q.size(median(generate))} in the median pass)" if len(generate) > 1 else ""
         parts.append(("generation", f"{q.size(sum(generate))}{each}"))
     (first, amount), *more = parts
-    sentence = f"{first[0].upper()}{first[1:]} made the kernel read {amount} from storage"
+    sentence = f"{first[0].upper()}{first[1:]} made the kernel read {amount} from the disk"
     sentence += "".join(f" and {name} {size}" for name, size in more)
     times = together / file_bytes if file_bytes else 0
     return f"{sentence}, read-ahead included{f'; together {q.three(times)} times the file' if times > 1 else ''}."
