@@ -208,7 +208,7 @@ static settings read_settings(int argc, char ** argv) {
     settings values = {
         { "--threads", "2" }, { "--context", "512" }, { "--ubatch", "512" }, { "--flash-attention", "auto" },
         { "--mmap", "on" },   { "--repack", "on" },   { "--warmup", "on" },  { "--nodes", "on" },
-        { "--feed", "" },     { "--model", "" },      { "--prompt", "" },
+        { "--feed", "" },     { "--model", "" },      { "--prompt", "" },    { "--pieces", "off" },
     };
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc || !values.count(argv[i])) {
@@ -271,10 +271,38 @@ static std::vector<llama_token> tokenized(const llama_vocab * vocab, const std::
     return tokens;
 }
 
+// One line for each token of the vocabulary: its id, and its piece in hexadecimal digits.
+static void print_pieces(settings & values) {
+    llama_model_params params = llama_model_default_params();
+    params.vocab_only         = true;
+    llama_model * model       = llama_model_load_from_file(values["--model"].c_str(), params);
+    if (!model) {
+        throw std::runtime_error("the model cannot be loaded");
+    }
+    const llama_vocab * vocab = llama_model_get_vocab(model);
+    for (llama_token token = 0; token < llama_vocab_n_tokens(vocab); token++) {
+        std::vector<char> piece(1 << 16);
+        const int32_t     n = llama_token_to_piece(vocab, token, piece.data(), (int32_t) piece.size(), 0, true);
+        if (n < 0) {
+            throw std::runtime_error("a piece does not fit");
+        }
+        printf("{\"id\":%d,\"hex\":\"", token);
+        for (int32_t i = 0; i < n; i++) {
+            printf("%02x", (unsigned char) piece[(size_t) i]);
+        }
+        printf("\"}\n");
+    }
+    llama_model_free(model);
+}
+
 static void run(int argc, char ** argv) {
     settings values = read_settings(argc, argv);
     witness  w;
     llama_backend_init();
+    if (values["--pieces"] == "on") {
+        print_pieces(values);
+        return;
+    }
     llama_model *       model = load(values);
     llama_context *     ctx   = context(values, model, w);
     const llama_vocab * vocab = llama_model_get_vocab(model);

@@ -65,12 +65,12 @@ test("a row is wanted when it has all that is asked for", () => {
 });
 
 test("blk.N and layerN mean a layer, whatever the names of its operations", () => {
-  const rows = [1, 2, 21, null].map((layer) => entry(0, { name: "sum", op: "ADD", layer }));
-  const found = (...words) => rows.filter((row) => page.opWanted(row, { words })).map((row) => row.at.layer);
+  const listed = [1, 2, 21, null].map((layer) => entry(0, { name: "sum", op: "ADD", layer }));
+  const found = (...words) => listed.filter((row) => page.opWanted(row, { words })).map((row) => row.at.layer);
   assert.deepEqual([found("blk.2"), found("layer2"), found("layer=21"), found("blk.2."), found("blk.2.attn")],
     [[2], [2], [21], [2], []]);
-  assert.deepEqual(rows.filter((row) => page.opWanted(row, { words: [], layer: "none" })).length, 1);
-  assert.deepEqual(plain(page.opLayers(rows)).map(([value]) => value), ["1", "2", "21", "none"]);
+  assert.deepEqual(listed.filter((row) => page.opWanted(row, { words: [], layer: "none" })).length, 1);
+  assert.deepEqual(plain(page.opLayers(listed)).map(([value]) => value), ["1", "2", "21", "none"]);
 });
 
 test("sums count what is recorded, and say of how many", () => {

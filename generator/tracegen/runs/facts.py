@@ -15,6 +15,7 @@ from tracegen import store
 from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import output_of
 from tracegen.model import Repetition
+from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
 from tracegen.readers.native.trace import NativeTrace
 from tracegen.resources import package_version
@@ -72,6 +73,16 @@ def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[st
     }
 
 
+def _pieces(captured: Captured, trace: NativeTrace) -> dict[str, str] | None:
+    """The text of each token that was evaluated or sampled, by its id; None if it is not known of which model it is."""
+    if len(captured.models) != 1:
+        return None
+    evaluated = trace.tables["tokens"]["token_id"].dropna()
+    ids = {int(token) for token in evaluated} | {int(token) for token in trace.facts["sampled_tokens"] or ()}
+    known = vocabulary.pieces(captured.models[0].paths[0], ids)
+    return {str(token): vocabulary.shown(known[token]) for token in sorted(known)}
+
+
 def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
     """The facts in `run.json`: everything except the checks and the manifest."""
     facts = trace.facts
@@ -89,6 +100,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             "prompt": captured.prompt,
             "generated": captured.generated,
             "token_ids": facts["sampled_tokens"],
+            "pieces": _pieces(captured, trace),
             "private": captured.settings["private"],
         },
         "llama_cpp": {

@@ -72,12 +72,12 @@ def read_header(path: Path) -> GgufFile:
     """Read the header of one file. Raises ModelFormatError when it cannot be read or is broken."""
     try:
         with opened(path) as stream:
-            return _header(_Cursor(path, stream))
+            return _header(Cursor(path, stream))
     except OSError as error:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _header(cursor: _Cursor) -> GgufFile:
+def _header(cursor: Cursor) -> GgufFile:
     magic = cursor.take(4, "the magic number")
     if magic != b"GGUF":
         raise ModelFormatError(
@@ -125,7 +125,7 @@ def alignment_in(metadata: Mapping[str, object]) -> int:
     return value
 
 
-def _check_places(cursor: _Cursor, tensors: tuple[TensorInfo, ...], data_begin: int, alignment: int) -> None:
+def _check_places(cursor: Cursor, tensors: tuple[TensorInfo, ...], data_begin: int, alignment: int) -> None:
     """Raises ModelFormatError for a tensor that is not aligned, overlaps another, or ends beyond the file."""
     before: TensorInfo | None = None
     for tensor in sorted(tensors, key=lambda t: (t.offset, t.size_bytes)):
@@ -146,10 +146,11 @@ def _check_places(cursor: _Cursor, tensors: tuple[TensorInfo, ...], data_begin: 
         )
 
 
-class _Cursor:
-    """A place in the header that knows how many bytes remain."""
+class Cursor:
+    """A place in the header of `path`, which is open as `stream`; it knows how many bytes remain."""
 
     def __init__(self, path: Path, stream: BinaryIO) -> None:
+        """Begin at byte 0 of the file."""
         self.path = path
         self.stream = stream
         self.size = os.fstat(stream.fileno()).st_size
@@ -157,12 +158,15 @@ class _Cursor:
 
     @property
     def remain(self) -> int:
+        """Bytes between this place and the end of the file."""
         return self.size - self.position
 
     def broken(self, what: str) -> ModelFormatError:
+        """The error for a broken file: what is wrong at this place."""
         return ModelFormatError(f"{self.path}, offset {self.position}: {what}; the file is broken, get it anew")
 
     def need(self, n_bytes: int, what: str) -> None:
+        """Raise ModelFormatError if fewer than `n_bytes` remain."""
         if n_bytes > self.remain:
             raise ModelFormatError(
                 f"{self.path}: is cut in its header: {what} at offset {self.position} takes {n_bytes} bytes,"
@@ -170,6 +174,7 @@ class _Cursor:
             )
 
     def take(self, n_bytes: int, what: str) -> bytes:
+        """The next `n_bytes` bytes. Raises ModelFormatError if they are not there."""
         self.need(n_bytes, what)
         taken = self.stream.read(n_bytes)
         if len(taken) != n_bytes:
@@ -178,27 +183,32 @@ class _Cursor:
         return taken
 
     def skip(self, n_bytes: int, what: str) -> None:
+        """Pass over `n_bytes` bytes. Raises ModelFormatError if they are not there."""
         self.need(n_bytes, what)
         self.stream.seek(n_bytes, os.SEEK_CUR)
         self.position += n_bytes
 
     def number(self, layout: str, what: str) -> int:
+        """The next whole number; `layout` is its format for `struct`."""
         (value,) = struct.unpack(layout, self.take(struct.calcsize(layout), what))
         return int(value)
 
     def text(self, what: str, longest: int) -> str:
+        """The next string. Raises ModelFormatError if it is longer than `longest` bytes or not UTF-8."""
         length = self.number("<Q", f"the length of {what}")
         if length > longest:
             raise self.broken(f"{what} has {length} bytes, but at most {longest} are allowed")
         return self.decoded(self.take(length, what), what)
 
     def decoded(self, data: bytes, what: str) -> str:
+        """The bytes as text. Raises ModelFormatError when they are not UTF-8."""
         try:
             return data.decode()
         except UnicodeDecodeError as error:
             raise self.broken(f"{what} is not UTF-8: {data[:40]!r}") from error
 
     def value(self, key: str) -> object:
+        """The next typed value; of arrays and long strings only kind and length."""
         what = f"the value of {key!r}"
         kind = self.number("<I", f"the type of {key!r}")
         if kind == _STRING:
@@ -212,6 +222,7 @@ class _Cursor:
         return self.scalar(kind, what)
 
     def scalar(self, kind: int, what: str) -> object:
+        """The next number or bool of a GGUF type."""
         if kind not in _SCALARS:
             raise self.broken(f"{what} has the type {kind}, which GGUF does not define")
         layout = _SCALARS[kind][1]
@@ -223,6 +234,7 @@ class _Cursor:
         return bool(value)
 
     def array(self, key: str) -> dict[str, object]:
+        """Pass over the next array: its type of elements, and how many it has."""
         what = f"the array {key!r}"
         kind = self.number("<I", f"the element type of {key!r}")
         n = self.number("<Q", f"the length of {key!r}")
