@@ -113,6 +113,7 @@ def hostile_run() -> Run:
                 "prompt": HOSTILE,
                 "generated": f"{LONG}{HOSTILE}",
                 "token_ids": [1, 2],
+                "pieces": {"1": HOSTILE, "2": LONG, HOSTILE: HOSTILE},
                 "private": False,
             },
             "model": {
@@ -165,6 +166,7 @@ def private_run(number: int = 1) -> Run:
                 "prompt": PRIVATE_PROMPT,
                 "generated": PRIVATE_ANSWER,
                 "token_ids": PRIVATE_IDS,
+                "pieces": {str(token): f" {PRIVATE_ANSWER}" for token in PRIVATE_IDS},
                 "private": True,
             },
         },

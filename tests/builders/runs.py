@@ -14,7 +14,7 @@ def a_run(*, checks: tuple[Check, ...] = (), **facts: Any) -> Run:
     known: dict[str, Any] = dict(
         settings=dict(model="demo", prompt="Once upon a time", tokens=6, seed=42, threads=2, mmap=True, repack=True, warmup=True, prefault=True),
         command=["llama-completion", "-m", "model.gguf", "-p", "Once upon a time", "-n", "6", "-no-cnv"],
-        text=dict(prompt="Once upon a time", generated=" there was a very small model.", token_ids=[11, 42, 7, 5, 3, 9], private=False),
+        text=dict(prompt="Once upon a time", generated=" there was a very small model.", token_ids=[11, 42, 7, 5, 3, 9], pieces={"11": " there", "42": " was", "7": " a", "5": " very", "3": " small", "9": " model."}, private=False),
         llama_cpp=dict(version="0.3.36", build=dict(GGML_TENSOR_TRACE="ON"), timings=dict(prompt_ms=1.4, prompt_tokens=6, eval_ms=2.5, eval_runs=5, load_ms=1.9), graphs_reused=4),
         model=dict(file="model.gguf", sha256="ab" * 32, architecture="llama", name="demo", size_bytes=5_000_000, n_tensors=39, n_layers=4, n_experts=None, random_weights=True, metadata={"general.architecture": "llama", "llama.block_count": 4}),
         host=dict(cpu="Example CPU", cores=2, memory_bytes=8 << 30, kernel="6.1.0", os="Debian GNU/Linux 12"),

@@ -91,6 +91,8 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
             return PRIVATE
         if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
             return []
+        if key == "pieces" and isinstance(value, Mapping):  # the text again, token by token
+            return {} if private else dict(value)
         if private and key in ("command", "flags") and isinstance(value, (list, tuple)):
             named = 1 if key == "command" else 0  # keeps the program: any argument may be a text
             return [*map(text, map(str, value[:named])), *([PRIVATE] * (len(value) > named))]

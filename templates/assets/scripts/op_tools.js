@@ -39,10 +39,7 @@ function opRows(root, view, groups, changedWords) {
       byNode[entry.at.node] = entry;
       entry.open = Boolean(open[entry.at.node]);
     });
-    var kinds = Array.from(new Set(now.model.map(function(entry) { return entry.at.op; }))).sort();
-    opOptions(part("layer"), opLayers(now.model), "every layer");
-    opOptions(part("op"), kinds.map(function(kind) { return [kind, kind]; }), "every operation");
-    opOptions(part("component"), opComponents(now.model), "every component");
+    opLists(now);
     filter();
   }
   /* Takes filters, order and columns from an address; those that it does not name get their defaults. */
@@ -83,6 +80,14 @@ function opRows(root, view, groups, changedWords) {
     pass: function() { return pass; },
     entry: function(node) { return byNode[node]; }
   };
+}
+
+/* Fills the lists of the filters with what the pass has. */
+function opLists(now) {
+  var kinds = Array.from(new Set(now.model.map(function(entry) { return entry.at.op; }))).sort();
+  opOptions(now.part("layer"), opLayers(now.model), "every layer");
+  opOptions(now.part("op"), kinds.map(function(kind) { return [kind, kind]; }), "every operation");
+  opOptions(now.part("component"), opComponents(now.model), "every component");
 }
 
 /* What the tools choose; a component group is chosen in the list of components. */
