@@ -40,7 +40,7 @@ def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, root: Path)
     page.wait_for_url(re.compile(rf"timeline/index\.html#pass={PASS}&node={NODE}$"))
     page.wait_for_selector("[data-tg=about] a")
     assert page.locator("[data-tg=about] a").inner_text() == "Qcur-0"
-    assert page.locator("[data-tg=label]").inner_text() == "token 2"
+    assert page.locator("[data-tg=label]").inner_text() == "token 2 (pass 4)"
 
 
 def test_an_operand_leads_to_its_tensor_in_memory(page: Any, root: Path) -> None:

@@ -79,11 +79,11 @@ def test_the_caption_and_the_csv_follow_the_pass(page: Any, root: Path, ops: pd.
     assert first != PASS
     noops = TABLES["ops"]
     n = int(((noops["pass_id"] == PASS) & (noops["state"] == "noop").fillna(False)).sum())
-    assert page.locator("[data-tg=left-out]").inner_text() == f"{n} node{'' if n == 1 else 's'} of token 2"
+    assert page.locator("[data-tg=left-out]").inner_text() == f"{n} node{'' if n == 1 else 's'} of token 2 (pass 4)"
     assert page.locator("[data-tg=csv]").inner_text() == "token 2 (CSV)"
     with page.expect_download() as download:
         page.click("[data-tg=csv]")
-    assert download.value.suggested_filename == "operations-token-2.csv"
+    assert download.value.suggested_filename == "operations-token-2-pass-4.csv"
     rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
     assert [int(row["node"]) for row in rows] == ops["node"].tolist()
     assert [row["wall_ns"] for row in rows] == ["" if pd.isna(v) else str(v) for v in ops["duration_ns"]]

@@ -35,10 +35,10 @@ def test_rows_made_by_the_script_equal_those_in_the_page(chrome, page, root: Pat
     page.goto((root / "operations/index.html").as_uri())
     assert everything(page) == (static, operands)
     page.click("[data-tg=next]")
-    page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 1'")
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 1 (')")
     assert everything(page)[0] != static
     page.click("[data-tg=previous]")
-    page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'prompt → token 0'")
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('prompt → token 0 (')")
     assert everything(page) == (static, operands)
 
 

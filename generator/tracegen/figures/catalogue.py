@@ -31,7 +31,7 @@ from tracegen.figures.experts_reuse import EXPERTS_REUSE
 from tracegen.figures.experts_strength import EXPERTS_STRENGTH
 from tracegen.figures.experts_tokens import EXPERTS_TOKENS
 from tracegen.figures.experts_weights import EXPERTS_WEIGHTS
-from tracegen.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS
+from tracegen.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.figures.figure import Explorer, Figure, Part, Table
 from tracegen.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.figures.heatmap import HEATMAP
@@ -71,6 +71,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     DISK_LAYERS,
     DISK_TENSORS,
     DISK_EXPERTS,
+    TOKEN,
     OPERATIONS,
     GRAPH,
     GRAPH_BLOCK,

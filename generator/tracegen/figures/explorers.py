@@ -31,6 +31,31 @@ data = operations.op_rows(run.tables, [$pass_id])
     ),
 )
 
+TOKEN = Explorer(
+    key="token",
+    page="operations",
+    title="One token",
+    needs=OPERATIONS.needs,
+    explanation=Explanation(
+        "The pass that gave a token: the words around it, what each layer did by part of the model, the tensors with "
+        "most bytes touched, and the experts of the token that it took in.",
+        "One pass, which the list or a word chooses; beside it the mean over all passes of its phase (generate passes, "
+        "where there are any). Sums over the operations of a layer and part: wall times, work and waiting of threads, "
+        "bytes touched. Operations without a time of their own add nothing.",
+        "A cell that is far from its mean shows where this token differed. A click on a cell, an expert or a word "
+        "chooses it: what is chosen stands in the bar at the top and in the address, goes along to other pages, and "
+        "Back undoes it. White space in words has marks: a space is “·”, a line break “↵”.",
+        code="""
+from tracegen.analysis import operations, passes
+from tracegen.analysis.layer_means import layer_means
+from tracegen.charts import theme
+kept = passes.measured(run.tables)
+kept = kept.loc[(kept["kind"] == "$phase").to_numpy(bool), "pass_id"]
+data = layer_means(operations.op_rows(run.tables), kept, theme.GROUP_OF)
+""",
+    ),
+)
+
 GRAPH = Explorer(
     key="graph",
     page="graph",

@@ -15,6 +15,7 @@ from tracegen.figures.timeline import TIMELINE
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.pages.explorers.op_index import write_index
+from tracegen.pages.token_panel import layer_means_csv, token_panel
 from tracegen.words import quantities as q
 from tracegen.words.terms import memory_name
 
@@ -76,6 +77,7 @@ def operations(context: Collector) -> dict[str, Any]:
         {
             "id": int(p["pass_id"]),
             "label": context.labels[int(p["pass_id"])],
+            "name": pass_name(int(p["pass_id"]), context.labels[int(p["pass_id"])]),
             "chunk": written.chunk.get(int(p["pass_id"])),
             "static": written.static[int(p["pass_id"])],
             "graph": int(p["graph"]),
@@ -90,6 +92,10 @@ def operations(context: Collector) -> dict[str, Any]:
         "shown": shown,
         "reason": refused or (NO_GRAPH if evaluated.empty else NO_OPS),
         "label": "" if shown is None else context.labels[shown],
+        "name": "" if shown is None else pass_name(shown, context.labels[shown]),
+        "means": _means(context),
+        "means_csv": "" if shown is None else layer_means_csv(context),
+        "phase": context.phase,
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
         "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
         "rows": [] if shown is None else _rows(context, shown),
@@ -107,9 +113,22 @@ def operations(context: Collector) -> dict[str, Any]:
             "ways": [part.page for part in (GRAPH, TIMELINE) if not context.refusal(part.needs)],
             "memory": not context.refusal(HEATMAP.needs),
             "data": "../data/ops/",
+            "panel": {} if shown is None else token_panel(context),
             "first": {} if shown is None else written.first(shown),
         },
     }
+
+
+def pass_name(pass_id: int, label: str) -> str:
+    """A pass by its label and its number: `token 5 (pass 7)`."""
+    return label if label.endswith(f"(pass {pass_id})") else f"{label} (pass {pass_id})"
+
+
+def _means(context: Collector) -> str:
+    """Over which passes the means of the layers go."""
+    kinds = context.measured["kind"].astype("object")
+    n = int((kinds == context.phase).sum())
+    return q.counted(n, f"{context.phase} pass", f"{context.phase} passes")
 
 
 def _first_pass(context: Collector, passes: pd.DataFrame) -> int | None:
@@ -126,11 +145,12 @@ def _about(context: Collector, row: Any) -> str:
     """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
     length = None if pd.isna(row["end_ns"]) else int(row["end_ns"]) - int(row["begin_ns"])
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
+    tokens += _in_and_out(context.held.get(int(row["pass_id"])), row["produced_token"])
     outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
-        f"{tokens}{_in_and_out(context.held.get(int(row['pass_id'])), row['produced_token'])}, "
+        f"{tokens}, "
         f"{q.duration(length)}, graph {row['graph']}, page faults that waited for a read: {faults}, "
         f"read from the disk: {q.size(row['read_bytes'])}."
     )

@@ -42,11 +42,11 @@ BUILDERS = {
     "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
     "experts": experts, "disk": disk, "provenance": provenance,
 }  # fmt: skip
-STYLES = ("page", "figures", "operations", "memory", "graph", "graph_tools", "timeline", "guide", "print")
+STYLES = ("page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "print")
 # In this order: a file may use what earlier files define.
 SCRIPTS = (
-    "base", "canvas", "packing", "passes",
-    "op_window", "op_rows", "op_cells", "op_tools", "op_find", "operations",
+    "base", "selection", "canvas", "packing", "passes",
+    "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_panel", "operations",
     "memory_book", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_told", "memory_input",
     "memory",
     "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",

@@ -77,8 +77,8 @@ def _pieces(captured: Captured, trace: NativeTrace) -> dict[str, str] | None:
     """The text of each token that was evaluated or sampled, by its id; None if it is not known of which model it is."""
     if len(captured.models) != 1:
         return None
-    evaluated = trace.tables["tokens"]["token_id"].dropna()
-    ids = {int(token) for token in evaluated} | {int(token) for token in trace.facts["sampled_tokens"] or ()}
+    evaluated, sampled = trace.tables["tokens"]["token_id"].dropna(), trace.facts["sampled_tokens"]
+    ids = {int(token) for token in [*evaluated, *(sampled if isinstance(sampled, list) else ())]}
     known = vocabulary.pieces(captured.models[0].paths[0], ids)
     return {str(token): vocabulary.shown(known[token]) for token in sorted(known)}
 

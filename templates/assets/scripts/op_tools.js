@@ -78,6 +78,7 @@ function opRows(root, view, groups, changedWords) {
       opKeep(now, now.model, opColumns(OP_COLUMNS.slice(2).map(function(c) { return c.key; }).join(",")));
     },
     pass: function() { return pass; },
+    model: function() { return now.model; },
     entry: function(node) { return byNode[node]; }
   };
 }
@@ -100,16 +101,13 @@ function opChoice(now) {
   return wanted;
 }
 
-/* The words of an address for filters, order and columns. */
+/* The words of an address for filters, order and columns; those that are not chosen are empty. */
 function opWords(now) {
-  var words = [], wanted = opChoice(now);
-  function say(key, value) {
-    if (value) { words.push(key + "=" + encodeURIComponent(value).replace(/%2C/g, ",")); }
-  }
-  say("q", now.part("filter").value);
-  OP_FILTERS.concat("group").forEach(function(name) { say(name, wanted[name]); });
-  if (now.sort) { say("sort", (now.sort.down ? "-" : "") + now.sort.key); }
-  say("columns", opColumnsText(now.columns));
+  var words = opChoice(now);
+  words.q = now.part("filter").value;
+  delete words.words;
+  words.sort = now.sort ? (now.sort.down ? "-" : "") + now.sort.key : "";
+  words.columns = opColumnsText(now.columns);
   return words;
 }
 

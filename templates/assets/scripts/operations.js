@@ -2,18 +2,23 @@
    op_rows.js has its rows as values, op_cells.js as elements; op_tools.js has its tools, op_find.js the search in the
    whole run. */
 function operations(state) {
-  var root = document.getElementById("tab-operations"), scroller = root.querySelector("[data-tg=table]"), chosen;
+  var root = document.querySelector("[data-tg=operations]"), scroller = root.querySelector("[data-tg=table]"), chosen;
   if (!scroller) { return; }
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   window.tracegenStatic(state.first.static);
   window.tracegenChunk([state.first.pass]);
   scroller.hidden = part("controls").hidden = part("tools").hidden = false;
-  var passes = operationsPasses(part, state,
-    { take: function(pass) { tools.take(pass); }, changed: function() { find.passChanged(); }, mark: mark });
+  var passes = operationsPasses(part, state, { take: take, changed: function() { find.passChanged(); }, mark: mark });
   var view = opWindow(scroller, part("rows"),
     function(entry) { return opEntryRows(entry, tools, chosen, passes.graph(), state); });
-  var tools = opRows(root, view, state.groups, remember), find = opFind(root, state, passes.shown);
+  selectionNames.pass = passes.name;
+  var tools = opRows(root, view, state.groups, remember), find = opFind(root, state, passes.shown),
+      panel = tokenPanel(root, state);
 
+  function take(pass) {
+    tools.take(pass);
+    panel.show(pass, tools.model());
+  }
   function mark(node) {
     var entry = node === undefined ? undefined : tools.entry(node);
     chosen = entry ? node : undefined;
@@ -23,27 +28,26 @@ function operations(state) {
     view.draw();
     if (entry && !entry.hidden) {
       view.reveal(entry);
-      root.scrollIntoView({ block: "start" });
+      part("list").scrollIntoView({ block: "start" });
     }
   }
-  /* Writes the address: the pass, the chosen node, and the words of the tools for filters, order and columns. */
+  /* Writes what is chosen into the address: the pass, the node, filters, order and columns. */
   function remember(id) {
-    var words = ["pass=" + (id === undefined ? passes.shown() : id)];
-    if (chosen !== undefined) { words.push("node=" + chosen); }
-    history.replaceState(null, "", "#" + words.concat(tools.words()).join("&"));
+    putAddress(Object.assign({ pass: id === undefined ? passes.shown() : id, node: chosen }, tools.words()));
+    panel.draw();
   }
   function go(id) {
     remember(id);
     passes.show(id, chosen);
   }
   function follow() {
-    var to = address();
+    var to = address(), id = to.pass === undefined ? state.shown : to.pass;
     tools.restore(addressWords());
-    if (to.pass === undefined) { return; }
-    if (passes.has(to.pass)) {
-      passes.show(to.pass, to.node);
+    panel.draw();
+    if (passes.has(id)) {
+      passes.show(id, to.node);
     } else {
-      passes.tell("This run has no pass " + to.pass + " with operations.");
+      passes.tell("This run has no pass " + id + " with operations.");
     }
   }
   /* The file that was written for the first pass is downloaded as it is; that of another pass is made here. */
@@ -66,7 +70,7 @@ function operations(state) {
       remember();
     }
   });
-  window.addEventListener("hashchange", follow);
+  whenSelected(follow);
   passes.put(state.shown);
   if (location.hash.length > 1) { follow(); }
 }
@@ -76,13 +80,14 @@ function operationsPasses(part, state, to) {
   var order = state.passes, place = {}, shown = null, wanted = null;
   order.forEach(function(pass, i) { place[pass.id] = i; });
   function tell(text) { part("status").textContent = text; }
+  function name(id) { return place[id] === undefined ? "pass " + id : passName(id, order[place[id]].label); }
   function rows(id) { return passOf(id, order[place[id]].static); }
   function put(id) {
     shown = id;
     to.take(rows(id));
-    part("label").textContent = order[place[id]].label;
+    part("label").textContent = name(id);
     part("about").textContent = order[place[id]].about;
-    part("left-out").textContent = order[place[id]].left_out + " of " + order[place[id]].label;
+    part("left-out").textContent = order[place[id]].left_out + " of " + name(id);
     part("csv").textContent = order[place[id]].label + " (CSV)";
     tell("");
     part("choose").value = String(id);
@@ -102,6 +107,7 @@ function operationsPasses(part, state, to) {
   return {
     put: put,
     tell: tell,
+    name: name,
     shown: function() { return shown; },
     has: function(id) { return place[id] !== undefined; },
     beside: function(by) { return order[place[shown] + by]; },

@@ -80,11 +80,22 @@ function passOf(id, number) {
     var row = known.about[node];
     return packed.note && packed.note[i] !== undefined ? packed.note[i] : row ? known.note[row.at] : "";
   });
+  pass.experts = chosenExperts(packed.experts);
   pass.ran = {}; /* an op that did not run accessed nothing */
   packed.node.forEach(function(node,
     i) { pass.ran[node] = pass.note[i] === "" || pass.note[i].indexOf("fused") === 0; });
   unpackedPasses[id] = pass;
   return pass;
+}
+/* The experts that the token of a pass chose: [layer, [[expert, weight or null], …]] by layer; null: several tokens. */
+function chosenExperts(text) {
+  var numbers = text ? unpack(text) : null, layers = [], last = null;
+  if (!numbers) { return null; }
+  for (var i = 0; i < numbers.length; i += 3) {
+    if (!last || last[0] !== numbers[i]) { layers.push(last = [numbers[i], []]); }
+    last[1].push([numbers[i + 1], numbers[i + 2] === null ? null : numbers[i + 2] / 1000]);
+  }
+  return layers;
 }
 function operandsOf(pass, node) { return (pass.ran[node] && pass.known.operands[node]) || []; }
 

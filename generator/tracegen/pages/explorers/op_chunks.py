@@ -16,6 +16,7 @@ import pandas as pd
 
 from tracegen.analysis.accesses import SELECTING, placed
 from tracegen.pages.collector import Collector
+from tracegen.pages.explorers.chosen_experts import chosen_experts
 from tracegen.pages.explorers.packing import codes, packed, script_json, texts
 from tracegen.words import quantities as q
 
@@ -77,11 +78,14 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
     columns = {"begin": packed(_gaps(ops), ends)} | {c.removesuffix("_ns"): packed(ops[c], ends) for c in TIMES}
     differing, notes = _differing(ops, typical, begins, ends)
     units = _units(context.tables["touches"], ids, of_pass, selects)
+    experts = chosen_experts(context.tables["routing"], ids)
     nodes, written, before = ops["node"].to_numpy(), [], None
     for i, pass_id in enumerate(ids.tolist()):
         entry: dict[str, Any] = {"id": pass_id} | {name: column[i] for name, column in columns.items()}
         entry |= {"units": units[i]}
         entry |= {name: column[i] for name, column in differing.items() if column[i]}
+        if experts[i]:
+            entry["experts"] = experts[i]
         if i in notes:
             entry["note"] = notes[i]
         numbers = nodes[begins[i] : ends[i]]

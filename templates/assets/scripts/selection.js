@@ -1,0 +1,132 @@
+/* The selection: what a reader chose, the same on all pages of a report. It stands in the address and is shown in the
+   bar at the top of the page; Back undoes a choice. */
+var SELECTION = ["pass", "layer", "group", "component", "expert", "tensor", "node", "thread"];
+
+/* The address that has these words: those of the selection first, then those of the page. */
+function addressText(words) {
+  var keys = SELECTION.concat(Object.keys(words).filter(function(key) { return SELECTION.indexOf(key) < 0; }).sort());
+  return keys.filter(function(key) { return words[key] !== undefined && words[key] !== null && words[key] !== ""; })
+    .map(function(key) { return key + "=" + encodeURIComponent(words[key]).replace(/%2C/g, ",").replace(/%3A/g, ":"); })
+    .join("&");
+}
+/* The words of the selection alone. */
+function selected(words) {
+  var chosen = {};
+  SELECTION.forEach(function(key) {
+    if (words[key]) { chosen[key] = words[key]; }
+  });
+  return chosen;
+}
+/* Puts words into the address, and takes away those that are undefined, null or empty. A changed selection is a step
+   that Back undoes; changes of other words, as of a filter, are not. */
+function putAddress(changes) {
+  var words = addressWords(), before = addressText(selected(words)), text;
+  Object.keys(changes).forEach(function(key) { words[key] = changes[key]; });
+  text = addressText(words);
+  if (text !== location.hash.slice(1)) {
+    history[addressText(selected(words)) === before ? "replaceState" : "pushState"](null, "",
+      text ? "#" + text : location.pathname + location.search);
+  }
+  selectionBar();
+}
+/* Chooses, and lets the page follow. */
+function choose(changes) {
+  putAddress(changes);
+  window.dispatchEvent(new Event("tracegen:selected"));
+}
+/* Calls `follow` when the selection was changed: by another part of the page, by Back, or by a link. */
+function whenSelected(follow) {
+  window.addEventListener("hashchange", function() {
+    selectionBar();
+    follow();
+  });
+  window.addEventListener("tracegen:selected", follow);
+}
+
+/* A pass by its label and its number: `token 5 (pass 7)`. */
+function passName(id, label) { return /\(pass \d+\)$/.test(label) ? label : label + " (pass " + id + ")"; }
+/* How a page names a pass or a tensor; pages that know more replace it. */
+var selectionNames = {
+  pass: function(id) { return "pass " + id; },
+  layer: function(layer) { return layer === "none" ? "no layer" : "layer " + layer; },
+  tensor: function(number) { return "tensor " + number; }
+};
+function selectionText(key, value) {
+  return selectionNames[key]               ? selectionNames[key](value) :
+    key === "group" || key === "component" ? value :
+                                             key + " " + value;
+}
+/* What is chosen, in words: `token 5 (pass 7), layer 2, attention`. */
+function selectionWords(chosen) {
+  return Object.keys(chosen).map(function(key) { return selectionText(key, chosen[key]); }).join(", ");
+}
+
+/* Draws the bar: a button for each part of the selection, which takes it away. */
+function selectionBar() {
+  var bar = document.querySelector("[data-tg=selection]"), chosen = selected(addressWords()), list;
+  if (!bar) { return; }
+  list = bar.querySelector("[data-tg=chosen]");
+  list.textContent = "";
+  Object.keys(chosen).forEach(function(key) {
+    var item = list.appendChild(make("li")),
+        button = item.appendChild(make("button", "", selectionText(key, chosen[key])));
+    button.type = "button";
+    button.setAttribute("aria-label", "no longer choose " + button.textContent);
+    button.addEventListener("click", function() {
+      var change = {};
+      change[key] = null;
+      choose(change);
+    });
+  });
+  bar.hidden = !list.firstChild;
+}
+
+/* Links to other pages of the report carry the selection, unless they say themselves what they choose. */
+function carried(link, root) {
+  var to = new URL(link.href, location.href), words = addressText(selected(addressWords())), hash = to.hash.slice(1);
+  if (to.origin !== location.origin || to.pathname.indexOf(root) !== 0 || link.hasAttribute("download")) { return; }
+  if (!/\/(index\.html)?$/.test(to.pathname) || to.pathname === location.pathname || !words) { return; }
+  if (hash.indexOf("=") >= 0 || /^g\d/.test(hash)) { return; }
+  to.hash = words + (hash ? "&at=" + hash : "");
+  link.href = to.href;
+}
+/* `at=ID` in an address leads to the element with this id, as `#ID` does where nothing is chosen. */
+function toPlace() {
+  var place = addressWords().at, element = place && document.getElementById(place);
+  if (element) { element.scrollIntoView({ block: "start" }); }
+}
+
+function copied(text, status) {
+  function failed() { status.textContent = "The browser did not allow copying: " + text; }
+  if (!navigator.clipboard) {
+    failed();
+    return;
+  }
+  navigator.clipboard.writeText(text).then(function() { status.textContent = "Copied."; }, failed);
+}
+
+starts.push(function() {
+  var bar = document.querySelector("[data-tg=selection]"), root;
+  if (!bar) { return; }
+  root = new URL(bar.getAttribute("data-up") || "./", location.href).pathname;
+  function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
+  part("copy-link").addEventListener("click", function() { copied(location.href, part("said")); });
+  part("copy-citation").addEventListener("click", function() {
+    var words = selectionWords(selected(addressWords()));
+    copied(bar.getAttribute("data-cited") + ", " + words + ". " + location.href, part("said"));
+  });
+  part("clear-all").addEventListener("click", function() {
+    var none = {};
+    SELECTION.forEach(function(key) { none[key] = null; });
+    choose(none);
+  });
+  ["click", "auxclick", "contextmenu"].forEach(function(kind) {
+    document.addEventListener(kind, function(event) {
+      var link = event.target.closest && event.target.closest("a[href]");
+      if (link) { carried(link, root); }
+    }, true);
+  });
+  whenSelected(toPlace);
+  selectionBar();
+  window.setTimeout(toPlace, 0);
+});

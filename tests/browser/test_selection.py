@@ -1,0 +1,136 @@
+"""What is chosen: one bar, one address, all pages of a report, and Back undoes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.browser.test_op_rows import PASS, TABLES, nodes, open_
+from tests.report_files import written_report
+from tracegen.analysis.operations import op_rows
+from tracegen.charts import theme
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_report(tmp_path_factory.mktemp("report"), TABLES)
+
+
+@pytest.fixture(scope="module")
+def ops() -> pd.DataFrame:
+    rows = op_rows(TABLES, [PASS]).reset_index(drop=True)
+    return rows.assign(group=rows["component"].astype("object").map(theme.GROUP_OF))
+
+
+def chosen(page: Any) -> list[str]:
+    return [str(text) for text in page.locator("[data-tg=chosen] button").all_inner_texts()]
+
+
+def cell(page: Any, layer: str, group: str) -> Any:
+    return page.locator(f'[data-tg=layers] button[aria-label^="{layer}, {group},"]')
+
+
+def test_a_cell_of_the_layers_chooses_its_operations_and_back_undoes_it(
+    page: Any, root: Path, ops: pd.DataFrame
+) -> None:
+    open_(page, root)
+    cell(page, "layer 1", "attention").click()
+    assert nodes(page) == ops.loc[(ops["layer"] == 1).fillna(False) & (ops["group"] == "attention"), "node"].tolist()
+    assert chosen(page) == ["token 2 (pass 4)", "layer 1", "attention"]
+    cell(page, "layer 0", "experts").click()
+    assert chosen(page)[1:] == ["layer 0", "experts"]
+    page.go_back()
+    page.wait_for_function("document.querySelectorAll('[data-tg=chosen] button')[1].textContent === 'layer 1'")
+    assert cell(page, "layer 1", "attention").get_attribute("aria-pressed") == "true"
+    page.locator("[data-tg=chosen] button", has_text="attention").click()
+    assert nodes(page) == ops.loc[(ops["layer"] == 1).fillna(False), "node"].tolist()
+    page.click("[data-tg=clear-all]")
+    assert page.locator("[data-tg=selection]").is_hidden() and "layer" not in page.url
+
+
+def test_the_layers_add_up_to_the_operations_and_say_the_mean(page: Any, root: Path, ops: pd.DataFrame) -> None:
+    open_(page, root)
+    generate = TABLES["passes"].loc[TABLES["passes"]["kind"] == "generate", "pass_id"].tolist()
+    every = op_rows(TABLES, generate)
+    for quantity, column, scale in (("0", "duration_ns", 1e3), ("3", "disk_bytes", 1024), ("5", "buffer_bytes", 1024)):
+        page.select_option("[data-tg=quantity]", quantity)
+        for layer, group in ((0, "attention"), (1, "experts")):
+            mine = ops[(ops["layer"] == layer).fillna(False) & (ops["group"] == group)]
+            of_all = every[(every["layer"] == layer).fillna(False)]
+            of_all = of_all[of_all["component"].astype("object").map(theme.GROUP_OF) == group]
+            shown = cell(page, f"layer {layer}", group).locator("span, small").all_inner_texts()
+            wanted = mine[column].sum() / scale, of_all[column].sum() / scale / len(generate)
+            got = [float(text.replace("\u202f", "")) for text in shown]
+            assert got == [pytest.approx(value, abs=0.051) for value in wanted], (quantity, layer, group)
+
+
+def test_the_answer_is_a_sentence(page: Any, root: Path) -> None:
+    open_(page, root, f"pass={PASS}&layer=1&group=attention")
+    text = page.locator("[data-tg=answer]").inner_text()
+    assert text.startswith("layer 1, attention: wall time ") and " in token 2 (pass 4); " in text
+    assert text.endswith(" in the mean of 4 generate passes.")
+
+
+def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, root: Path) -> None:
+    open_(page, root)
+    assert page.locator("[data-tg=word]").inner_text() == ("Takes in “·was” (id 42); gives “·a” (id 7).")
+    assert page.locator("[data-tg=words] [aria-current]").inner_text() == "·a"
+    page.locator("[data-tg=words] button", has_text="·small").click()
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 4 (')")
+    assert chosen(page)[0].startswith("token 4 (pass ")
+    page.go_back()
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 2 (pass 4)'")
+
+
+def test_experts_of_the_token_are_those_of_the_routing_table(page: Any, root: Path) -> None:
+    open_(page, root)
+    routing = TABLES["routing"]
+    mine = routing[routing["pass_id"] == PASS].sort_values(["layer", "rank"])
+    wanted = {str(layer): [str(e) for e in part["expert"]] for layer, part in mine.groupby("layer")}
+    rows = page.locator("[data-tg=expert-rows] tr").all()
+    got = {
+        row.locator("th").inner_text(): [
+            button.evaluate("b => b.firstChild.textContent") for button in row.locator("button").all()
+        ]
+        for row in rows
+    }
+    assert got == wanted
+    rows[1].locator("button").first.click()
+    assert chosen(page)[1:] == ["layer 1", f"expert {wanted['1'][0]}"]
+
+
+def test_what_is_chosen_goes_along_to_another_page_and_back(page: Any, root: Path) -> None:
+    open_(page, root, f"pass={PASS}&layer=1")
+    page.locator(".tg-verdict a.tg-id").click()
+    page.wait_for_url("**/index.html#pass=4&layer=1")
+    assert chosen(page) == ["pass 4", "layer 1"]
+    page.evaluate("document.querySelector('.tg-verdict a').hash = ''")
+    page.go_back()
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 2 (pass 4)'")
+
+
+def test_a_link_to_a_place_of_another_page_keeps_the_place(page: Any, root: Path) -> None:
+    open_(page, root, f"pass={PASS}")
+    page.locator(".tg-verdict a").first.click()
+    page.wait_for_url("**/index.html#pass=4&at=verdict")
+    page.wait_for_function("document.getElementById('verdict').getBoundingClientRect().top < innerHeight")
+
+
+def test_the_citation_says_what_is_chosen(page: Any, root: Path) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_(page, root, f"pass={PASS}&layer=1&group=attention")
+    page.click("[data-tg=copy-citation]")
+    page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {page.url}"
+
+
+def test_junk_in_the_address_is_shown_as_text(page: Any, root: Path) -> None:
+    open_(page, root, f"pass={PASS}&layer=%3Cimg%20src%3Dx%20onerror%3Dtripped()%3E&group=constructor")
+    assert chosen(page)[1:] == ["layer <img src=x onerror=tripped()>", "constructor"]
+    assert page.locator("[data-tg=chosen] img").count() == 0
