@@ -29,7 +29,7 @@ def operation(page: Any, root: Path, node: int = NODE) -> None:
 def test_an_operation_leads_to_its_node_in_the_graph(page: Any, root: Path) -> None:
     operation(page, root)
     page.get_by_role("link", name=f"Node {NODE} in the graph").click()
-    page.wait_for_url(re.compile(rf"graph/index\.html#g1-n{NODE}$"))
+    page.wait_for_url(re.compile(rf"graph/index\.html#g1-n{NODE}(&.*)?$"))
     page.wait_for_selector(f".tg-chosen[data-node='{NODE}']")
     assert "Qcur-0" in page.locator("[data-tg=facts]").inner_text()
 

@@ -107,7 +107,7 @@ def test_experts_of_the_token_are_those_of_the_routing_table(page: Any, root: Pa
 def test_what_is_chosen_goes_along_to_another_page_and_back(page: Any, root: Path) -> None:
     open_(page, root, f"pass={PASS}&layer=1")
     page.locator(".tg-verdict a.tg-id").click()
-    page.wait_for_url("**/index.html#pass=4&layer=1")
+    page.wait_for_url("**/index.html#pass=4&layer=1&at=top")
     assert chosen(page) == ["pass 4", "layer 1"]
     page.evaluate("document.querySelector('.tg-verdict a').hash = ''")
     page.go_back()

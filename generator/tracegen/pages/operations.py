@@ -16,6 +16,7 @@ from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.pages.explorers.op_index import write_index
 from tracegen.pages.token_panel import layer_means_csv, token_panel
+from tracegen.pages.token_words import pass_name
 from tracegen.words import quantities as q
 from tracegen.words.terms import memory_name
 
@@ -117,11 +118,6 @@ def operations(context: Collector) -> dict[str, Any]:
             "first": {} if shown is None else written.first(shown),
         },
     }
-
-
-def pass_name(pass_id: int, label: str) -> str:
-    """A pass by its label and its number: `token 5 (pass 7)`."""
-    return label if label.endswith(f"(pass {pass_id})") else f"{label} (pass {pass_id})"
 
 
 def _means(context: Collector) -> str:

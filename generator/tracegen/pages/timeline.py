@@ -11,7 +11,11 @@ from tracegen.charts import theme
 from tracegen.figures import needs
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.span_chunks import Carried, write_spans
+from tracegen.pages.token_words import pass_name
 from tracegen.words import quantities as q
+
+# What the strip of all passes distinguishes: work by part of the model, and waiting.
+PARTS = (*theme.GROUPS, "waiting inside", "waiting after")
 
 
 def timeline(context: Collector) -> dict[str, Any]:
@@ -32,6 +36,7 @@ def timeline(context: Collector) -> dict[str, Any]:
             "groups": dict(theme.GROUP_OF),
             "colours": {name: variable for name, (variable, _, _) in theme.GROUPS.items()},
             "kinds": _kinds(context),
+            "parts": list(PARTS),
             "data": "../data/spans/",
             "operations": "../operations/index.html",
         },
@@ -40,20 +45,35 @@ def timeline(context: Collector) -> dict[str, Any]:
 
 def _passes(context: Collector, carried: Carried) -> list[dict[str, Any]]:
     """Every pass but loads, for the strip: kind, duration, and the chunk of its spans if it has one."""
-    every = context.tables["passes"].sort_values("pass_id")
+    every, parts = context.tables["passes"].sort_values("pass_id"), _parts(context)
     return [
         {
             "id": int(p["pass_id"]),
             "label": context.labels[int(p["pass_id"])],
+            "name": pass_name(int(p["pass_id"]), context.labels[int(p["pass_id"])]),
             "kind": str(p["kind"]) if q.known(p["kind"]) else q.UNKNOWN,
             "outside": p["kind"] in OUTSIDE_KINDS,
             "ns": None if pd.isna(p["end_ns"]) else int(p["end_ns"]) - int(p["begin_ns"]),
             "graph": None if pd.isna(p["graph"]) else int(p["graph"]),
             "chunk": carried.chunk.get(int(p["pass_id"])),
+            "parts": parts.get(int(p["pass_id"])),
         }
         for p in every.to_dict("records")
         if p["kind"] != "load"
     ]
+
+
+def _parts(context: Collector) -> dict[int, list[int]]:
+    """For each pass the share of PARTS in the time of its threads, in thousandths; what is missing lies outside ops."""
+    ops = context.ops.assign(group=context.ops["component"].astype("object").map(theme.GROUP_OF).fillna("other"))
+    work = ops.pivot_table(index="pass_id", columns="group", values="work_ns", aggfunc="sum", observed=True)
+    waits = ops.groupby("pass_id")[["barrier_ns", "wait_ns"]].sum()
+    sums = work.join(waits.set_axis(PARTS[-2:], axis=1)).reindex(columns=list(PARTS)).astype("float64").fillna(0)
+    passes = context.tables["passes"].set_index("pass_id")
+    threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
+    time = (passes["end_ns"] - passes["begin_ns"]).astype("float64").reindex(sums.index) * threads.reindex(sums.index)
+    shares = (1000 * sums.div(time, axis=0)).round().clip(upper=1000)
+    return {int(p): [int(v) for v in row] for p, *row in shares.dropna().itertuples()}
 
 
 def _kinds(context: Collector) -> list[str]:

@@ -54,6 +54,11 @@ class Word:
         return ", ".join(parts)
 
 
+def pass_name(pass_id: int, label: str) -> str:
+    """A pass by its label and its number: `token 5 (pass 7)`."""
+    return label if label.endswith(f"(pass {pass_id})") else f"{label} (pass {pass_id})"
+
+
 def words(context: Context) -> list[Word]:
     """The tokens of the prompt and then the generated ones, in order; none where the experiment is private.
 

@@ -49,6 +49,9 @@ function expertGrid(canvas, view) {
     var colours = coloursOf(canvas, names);
     on.pen.translate(0, TOP);
     for (line = 0; line < n; line += 1) { row(on, line, colours, high() > 4 ? 1 : 0); }
+    expertChosen(on, view,
+      { x: LEFT, wide: wide(), high: high(), several: several(), bottom: n * high(), right: LEFT + view.n * wide() },
+      colours.ink);
     if (view.at) {
       on.pen.strokeStyle = colours.ink;
       on.pen.lineWidth = 2;
@@ -67,6 +70,19 @@ function expertGrid(canvas, view) {
     },
     several: several
   };
+}
+
+/* Frames the column of the chosen expert and the line of the chosen pass. */
+function expertChosen(on, view, at, ink) {
+  var chosen = address(), row = chosen.pass === undefined ? -1 : view.data.pass.indexOf(chosen.pass);
+  on.pen.strokeStyle = ink;
+  on.pen.lineWidth = 1;
+  if (chosen.expert !== undefined && chosen.layer === view.data.layer && chosen.expert < view.n) {
+    on.pen.strokeRect(at.x + chosen.expert * at.wide, 0, Math.max(at.wide, 3), at.bottom);
+  }
+  if (row >= 0) {
+    on.pen.strokeRect(at.x, Math.floor(row / at.several) * at.high, at.right - at.x, Math.max(at.high, 3));
+  }
 }
 
 // The name of a row: the generated token that it holds, else its pass.
@@ -135,37 +151,47 @@ function experts(state, root) {
       function() { say("The choices of layer " + layer + " could not be loaded."); });
   }
   function go(layer) {
-    history.replaceState(null, "", "#layer=" + layer);
+    putAddress({ layer: layer, expert: null });
     show(layer);
+  }
+  /* Chooses a cell: its layer, its expert, and the pass of its row. */
+  function pick(at) {
+    if (at) { choose({ layer: shown, expert: at.expert, pass: view.data.pass[at.token] }); }
   }
   function step(by) {
     var next = layers[layers.indexOf(shown) + by];
     if (next !== undefined) { go(next); }
   }
-  function follow() {
+  function follow(jump) {
     var to = address().layer, known = layers.indexOf(to) >= 0;
     show(known ? to : state.layer, to === undefined || known ? "" : "No token chose experts in layer " + to + ".");
-    if (to !== undefined) { root.scrollIntoView({ block: "start" }); }
+    if (to !== undefined && jump) { leadTo(root); }
   }
 
   root.hidden = false;
   part("choose").addEventListener("change", function(event) { go(parseInt(event.target.value, 10)); });
   part("previous").addEventListener("click", function() { step(-1); });
   part("next").addEventListener("click", function() { step(1); });
-  expertInput(canvas, view, grid, look);
+  expertInput(canvas, view, grid, { look: look, pick: pick });
   paged(step);
-  window.addEventListener("hashchange", follow);
-  follow();
+  whenSelected(follow);
+  follow(true);
 }
 
-function expertInput(canvas, view, grid, look) {
+function expertInput(canvas, view, grid, acts) {
+  var look = acts.look;
   var by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   canvas.addEventListener("pointermove", function(event) {
     var box = canvas.getBoundingClientRect();
     if (view.data) { look(grid.at(event.clientX - box.left, event.clientY - box.top)); }
   });
   canvas.addEventListener("pointerleave", function() { look(null); });
+  canvas.addEventListener("click", function(event) {
+    var box = canvas.getBoundingClientRect();
+    if (view.data) { acts.pick(grid.at(event.clientX - box.left, event.clientY - box.top)); }
+  });
   canvas.addEventListener("keydown", function(event) {
+    if (event.key === "Enter" && view.data) { acts.pick(view.at); }
     if (!by[event.key] || !view.data || event.ctrlKey || event.metaKey || event.altKey) { return; }
     event.preventDefault();
     look(expertBeside(view, by[event.key], grid.several()));

@@ -13,8 +13,8 @@ function graph(state) {
     chosen = { book: book, node: node };
     mark(book, node);
     root.setAttribute("data-chosen", node);
-    var title = facts(book, node), hash = "#g" + book.lead + "-n" + node;
-    if (how !== "address" && location.hash !== hash) { history.pushState(null, "", hash); }
+    var title = facts(book, node);
+    if (how !== "address") { putAddress({}, "g" + book.lead + "-n" + node); }
     if (how === "layer") {
       panel.querySelector("select").focus();
       return;
@@ -29,11 +29,11 @@ function graph(state) {
     chosen = null;
     root.removeAttribute("data-chosen");
     mark();
-    history.replaceState(null, "", location.pathname + location.search);
+    putAddress({});
     root.querySelector("[data-tg=find]").focus({ preventScroll: true });
   }
   function follow() {
-    var match = /^#g(\d+)-n(\d+)$/.exec(location.hash);
+    var match = /^#g(\d+)-n(\d+)(?:&|$)/.exec(location.hash);
     if (!match) { return; }
     var lead = state.lead[match[1]], node = parseInt(match[2], 10);
     var book = books.filter(function(candidate) { return candidate.lead === lead; })[0];

@@ -17,14 +17,20 @@ function selected(words) {
   });
   return chosen;
 }
-/* Puts words into the address, and takes away those that are undefined, null or empty. A changed selection is a step
-   that Back undoes; changes of other words, as of a filter, are not. */
-function putAddress(changes) {
-  var words = addressWords(), before = addressText(selected(words)), text;
+/* The part of the address that is no word: the place of the page that it leads to, as `g0-n12` of the graph. */
+function addressPlace() {
+  var first = location.hash.slice(1).split("&")[0];
+  return first.indexOf("=") < 0 ? first : "";
+}
+/* Puts words into the address, and takes away those that are undefined, null or empty; `place`: a new place of the
+   page. A changed selection or place is a step that Back undoes; changes of other words, as of a filter, are not. */
+function putAddress(changes, place) {
+  var words = addressWords(), before = addressText(selected(words)) + addressPlace();
+  words.at = null;
   Object.keys(changes).forEach(function(key) { words[key] = changes[key]; });
-  text = addressText(words);
+  var at = place === undefined ? "" : place, text = [at, addressText(words)].filter(Boolean).join("&");
   if (text !== location.hash.slice(1)) {
-    history[addressText(selected(words)) === before ? "replaceState" : "pushState"](null, "",
+    history[addressText(selected(words)) + at === before ? "replaceState" : "pushState"](null, "",
       text ? "#" + text : location.pathname + location.search);
   }
   selectionBar();
@@ -34,13 +40,18 @@ function choose(changes) {
   putAddress(changes);
   window.dispatchEvent(new Event("tracegen:selected"));
 }
-/* Calls `follow` when the selection was changed: by another part of the page, by Back, or by a link. */
+/* Calls `follow` when the selection was changed: `follow(false)` where a part of this page changed it, `follow(true)`
+   after Back or a link, which may lead to a place of the page. */
 function whenSelected(follow) {
   window.addEventListener("hashchange", function() {
     selectionBar();
-    follow();
+    follow(true);
   });
-  window.addEventListener("tracegen:selected", follow);
+  window.addEventListener("tracegen:selected", function() { follow(false); });
+}
+/* Shows the element that a link to this page leads to, unless the link only carries what was chosen elsewhere. */
+function leadTo(element) {
+  if (!addressWords().at) { element.scrollIntoView({ block: "start" }); }
 }
 
 /* A pass by its label and its number: `token 5 (pass 7)`. */
@@ -86,11 +97,12 @@ function carried(link, root) {
   var to = new URL(link.href, location.href), words = addressText(selected(addressWords())), hash = to.hash.slice(1);
   if (to.origin !== location.origin || to.pathname.indexOf(root) !== 0 || link.hasAttribute("download")) { return; }
   if (!/\/(index\.html)?$/.test(to.pathname) || to.pathname === location.pathname || !words) { return; }
-  if (hash.indexOf("=") >= 0 || /^g\d/.test(hash)) { return; }
-  to.hash = words + (hash ? "&at=" + hash : "");
+  if (hash.indexOf("=") >= 0) { return; }
+  to.hash = /^g\d/.test(hash) ? hash + "&" + words : words + "&at=" + (hash || "top");
   link.href = to.href;
 }
-/* `at=ID` in an address leads to the element with this id, as `#ID` does where nothing is chosen. */
+/* `at=ID` in an address leads to the element with this id, as `#ID` does where nothing is chosen; no element has the id
+   `top`. */
 function toPlace() {
   var place = addressWords().at, element = place && document.getElementById(place);
   if (element) { element.scrollIntoView({ block: "start" }); }

@@ -7,14 +7,17 @@ function timeline(state, root) {
   var canvas = part("lanes"), shown = null, wanted = null;
   state.passes.forEach(function(pass) { byId[pass.id] = pass; });
   carried.forEach(function(pass, i) { place[pass.id] = i; });
+  function nameOf(id) { return byId[id] ? passName(id, byId[id].label) : "pass " + id; }
   var view = timelineView(function() { return nodesOf[byId[shown].graph]; });
-  var picture = lanesPicture(canvas, view), strip = stripPicture(part("strip"), state.passes, part("pass"), go);
+  var picture = lanesPicture(canvas, view), strip = stripPicture(part("strip"), state, part("pass"), go);
   var soon = redrawn(function() {
-    if (shown !== null) { picture.draw(); }
+    if (shown === null) { return; }
+    picture.draw();
+    timelineLegend(part("legend"), part("sums"), view);
+    part("no-area").hidden = !view.area;
   });
   function kinds() {
     timelineKinds(view, state, part("colours").value === "op");
-    timelineLegend(part("legend"), view);
     soon();
   }
   function put(id) {
@@ -22,7 +25,7 @@ function timeline(state, root) {
     view.lanes = lanesOf(id);
     kinds();
     timelineWhole(view);
-    part("label").textContent = byId[id].label;
+    part("label").textContent = nameOf(id);
     part("choose").value = String(id);
     part("previous").disabled = place[id] === 0;
     part("next").disabled = place[id] === carried.length - 1;
@@ -37,16 +40,17 @@ function timeline(state, root) {
         return;
       }
       if (shown !== id) { put(id); }
-      acts.choose(node === undefined ? null : timelineFind(view, node));
+      timelineArea(view, addressWords().area);
+      acts.choose(node === undefined ? null : timelineFind(view, node, address().thread));
       say(node === undefined || view.chosen ? message || "" : timelineMissed(node, id));
       acts.reveal();
     });
   }
   function go(id) {
-    history.replaceState(null, "", "#pass=" + id);
+    putAddress({ pass: id, node: null, thread: null, area: null });
     show(id);
   }
-  function follow() {
+  function follow(jump) {
     var to = address(), id = to.pass === undefined ? state.shown : to.pass;
     if (!byId[id] || byId[id].chunk === null) {
       show(shown === null ? state.shown : shown, undefined,
@@ -54,31 +58,50 @@ function timeline(state, root) {
       return;
     }
     show(id, to.node);
-    if (to.pass !== undefined) { root.scrollIntoView({ block: "start" }); }
+    if (to.pass !== undefined && jump) { leadTo(root); }
   }
   function step(by) {
     var next = carried[place[shown] + by];
     if (next) { go(next.id); }
   }
-
-  /* The address of a place. */
-  function hash(at) { return "#pass=" + shown + (at ? "&node=" + view.lanes[at.lane].node[at.i] : ""); }
-  function operation(at) { return state.operations + hash(at); }
-  var acts = timelineActs(view, {
-    soon: soon,
-    tell: function() { timelineTell(part("about"), view, operation); },
-    cursor: function(name) { canvas.style.cursor = name; },
-    remember: function() { history.replaceState(null, "", hash(view.chosen)); },
-    leave: function() { location.assign(operation(view.chosen)); }
-  });
+  var acts = timelineActs(view,
+    timelinePage(view,
+      { part: part, soon: soon, canvas: canvas, shown: function() { return shown; }, operations: state.operations }));
   root.hidden = false;
   part("choose").addEventListener("change", function(event) { go(parseInt(event.target.value, 10)); });
   part("colours").addEventListener("change", kinds);
   timelineInput(part, acts, step);
   moved(canvas, acts, picture);
   paged(step);
-  window.addEventListener("hashchange", follow);
-  follow();
+  selectionNames.pass = nameOf;
+  whenSelected(follow);
+  follow(true);
+}
+
+/* What the actions of the timeline change on the page and in the address. */
+function timelinePage(view, on) {
+  function nodeAt(at) { return view.lanes[at.lane].node[at.i]; }
+  function operation(at) { return on.operations + "#pass=" + on.shown() + (at ? "&node=" + nodeAt(at) : ""); }
+  return {
+    soon: on.soon,
+    tell: function() { timelineTell(on.part("about"), view, operation); },
+    cursor: function(name) { on.canvas.style.cursor = name; },
+    remember: function() {
+      var at = view.chosen;
+      putAddress({
+        pass: on.shown(),
+        node: at ? nodeAt(at) : null,
+        thread: at ? view.lanes[at.lane].thread : null,
+        area: view.area ? view.area.map(Math.round).join(",") : null
+      });
+    },
+    leave: function() { location.assign(operation(view.chosen)); }
+  };
+}
+/* Marks the area that an address names, `from,to` in ns of the pass; anything else marks none. */
+function timelineArea(view, text) {
+  var ends = /^(\d{1,15}),(\d{1,15})$/.exec(text || ""), from = ends && +ends[1], to = ends && +ends[2];
+  view.area = ends && from < to && to <= view.whole ? [from, to] : null;
 }
 
 /* Calls `done` when the spans of a pass and the nodes of its graph are loaded. */
@@ -148,6 +171,13 @@ function timelineActs(view, page) {
       timelineFit(view);
       page.soon();
     },
+    /* Marks what lies between two times, or nothing; `done`: the area is in its final place. */
+    area: function(a, b, done) {
+      var ends = [Math.max(0, Math.min(a, b)), Math.min(view.whole, Math.max(a, b))];
+      view.area = a === null || ends[1] - ends[0] < 1 ? null : ends;
+      page.soon();
+      if (done) { page.remember(); }
+    },
     along: function(by) { take(timelineAlong(view, by)); },
     across: function(by) { take(timelineAcross(view, by)); }
   };
@@ -162,7 +192,9 @@ function timelineInput(part, acts, step) {
     left: function() { acts.move(-0.25); },
     right: function() { acts.move(0.25); },
     fit: acts.fit,
-    whole: function() { acts.look(0, acts.view.whole); }
+    whole: function() { acts.look(0, acts.view.whole); },
+    "no-area": function() { acts.area(null, null, true); },
+    area: function() { acts.area(acts.view.from, acts.view.to, true); }
   };
   Object.keys(buttons).forEach(function(name) { part(name).addEventListener("click", buttons[name]); });
   var keys = {

@@ -46,7 +46,7 @@ function spanEnd(lane, i) { return lane.begin[i] + lane.work[i] + lane.barrier[i
 
 /* The geometry of the picture, in pixels. */
 function lanesPlaces(canvas, view) {
-  var at = { axis: 30, left: 72, right: 12 };
+  var at = { axis: 30, ruler: 20, left: 72, right: 12 };
   function pitch() { return view.lanes.length <= 12 ? 42 : view.lanes.length <= 40 ? 22 : 12; }
   at.pitch = pitch;
   at.named = function() { return pitch() > 40; };
@@ -66,7 +66,7 @@ function lanesTicks(on, at, view) {
   step = Math.max(step, 1);
   var unit = view.to >= 1e6 ? ["ms", 1e6] : ["µs", 1e3],
       digits = Math.max(0, Math.ceil(-Math.log10(step / unit[1]) - 1e-9));
-  var bottom = at.bottom(), time, x;
+  var bottom = at.bottom() + at.ruler, time, x;
   on.pen.textAlign = "center";
   for (time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
     x = at.x(time);
@@ -107,8 +107,48 @@ function lanesEdges(on, at, view, lane, y) {
     if (left >= at.left) { on.pen.fillRect(Math.round(left), y, 1, at.thick()); }
     left = Math.max(left, at.left);
     right = Math.min(right, end);
-    if (at.named() && right - left > 40) { lanesWord(on, view, view.about(lane.node[i]).op, left, right, y); }
+    if (at.named() && right - left > 40) { lanesWord(on, view, view.about(lane.node[i]).name, left, right, y); }
   }
+}
+/* The layers of a lane's operations, in order of time: [layer, begin, end in ns] of neighbouring operations. */
+function layerRuns(lane, about) {
+  var runs = [], last = null;
+  lane.node.forEach(function(node, i) {
+    var layer = about(node).layer;
+    if (layer === null) {
+      last = null;
+      return;
+    }
+    if (!last || last[0] !== layer) { runs.push(last = [layer, lane.begin[i], 0]); }
+    last[2] = spanEnd(lane, i);
+  });
+  return runs;
+}
+/* The ruler below the threads: a band for each layer, from the first thread, with its number where there is room. */
+function lanesRuler(on, at, view) {
+  var y = at.bottom() + 3, high = at.ruler - 5;
+  on.pen.textAlign = "left";
+  on.pen.fillStyle = view.colours.muted;
+  on.pen.fillText("layer", 0, y + high / 2);
+  layerRuns(view.lanes[0], view.about).forEach(function(run) {
+    var left = Math.max(at.x(run[1]), at.left), right = Math.min(at.x(run[2]), on.width - at.right);
+    if (right <= left) { return; }
+    on.pen.fillStyle = run[0] % 2 ? view.colours.band2 : view.colours.band;
+    on.pen.fillRect(left, y, Math.max(right - left, 1), high);
+    if (right - left < on.pen.measureText(String(run[0])).width + 4) { return; }
+    on.pen.fillStyle = view.colours.ink;
+    on.pen.fillText(String(run[0]), left + 2, y + high / 2 + 0.5);
+  });
+}
+/* The marked area, in a dashed frame. */
+function lanesArea(on, at, view) {
+  if (!view.area) { return; }
+  var left = Math.max(at.x(view.area[0]), at.left), right = Math.min(at.x(view.area[1]), on.width - at.right);
+  on.pen.strokeStyle = view.colours.ink;
+  on.pen.lineWidth = 1;
+  on.pen.setLineDash([4, 3]);
+  on.pen.strokeRect(left, 0.5, Math.max(right - left, 1), at.bottom() - 1);
+  on.pen.setLineDash([]);
 }
 function lanesWord(on, view, word, left, right, y) {
   on.pen.save();
@@ -148,12 +188,14 @@ function lanesPicture(canvas, view) {
   return {
     draw: function() {
       view.palette = view.variables.map(function(name) { return colourOf(canvas, name); });
-      view.colours = coloursOf(canvas, ["ink", "ground", "muted", "hairline"]);
-      var on = sharp(canvas, at.bottom() + at.axis), pointed = view.pointed, chosen = view.chosen;
+      view.colours = coloursOf(canvas, ["ink", "ground", "muted", "hairline", "band", "band2"]);
+      var on = sharp(canvas, at.bottom() + at.ruler + at.axis), pointed = view.pointed, chosen = view.chosen;
       canvas.setAttribute("data-from", String(Math.round(view.from)));
       canvas.setAttribute("data-to", String(Math.round(view.to)));
       lanesTicks(on, at, view);
       view.lanes.forEach(function(_, number) { lanesThread(on, at, view, number); });
+      lanesRuler(on, at, view);
+      lanesArea(on, at, view);
       if (pointed) { lanesFrame(on, at, view.lanes[pointed.lane], pointed, view.colours.muted, 1.5); }
       if (chosen) { lanesFrame(on, at, view.lanes[chosen.lane], chosen, view.colours.ink, 2.5); }
     },

@@ -1,6 +1,7 @@
-/* The pointer input of a timeline: the wheel zooms, a drag moves, two fingers do both, a press chooses. */
+/* The pointer input of a timeline: the wheel zooms, a drag moves, two fingers do both, a press chooses, a drag
+   with Shift marks an area. */
 function moved(canvas, on, picture) {
-  var NEAR = 5, down = {}, travelled = 0, apart = 0;
+  var NEAR = 5, down = {}, travelled = 0, apart = 0, marking = null;
   function spot(event) {
     var box = canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -23,6 +24,7 @@ function moved(canvas, on, picture) {
     down[event.pointerId] = spot(event);
     travelled = fingers().length > 1 ? NEAR + 1 : 0;
     apart = 0;
+    marking = event.shiftKey ? picture.time(spot(event).x) : null;
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", function(event) {
@@ -38,6 +40,8 @@ function moved(canvas, on, picture) {
       var wide = Math.max(Math.abs(others[0].x - others[1].x), 10);
       if (apart) { on.zoom(apart / wide, picture.time((others[0].x + others[1].x) / 2)); }
       apart = wide;
+    } else if (marking !== null) {
+      on.area(marking, picture.time(now.x), false);
     } else if (travelled > NEAR) {
       var by = (before.x - now.x) * picture.perPixel();
       on.point(null);
@@ -46,7 +50,9 @@ function moved(canvas, on, picture) {
   });
   canvas.addEventListener("pointerup", function(event) {
     var pressed = down[event.pointerId] && travelled <= NEAR, at = spot(event),
-        place = pressed ? picture.at(at.x, at.y) : null;
+        place = pressed && marking === null ? picture.at(at.x, at.y) : null;
+    if (marking !== null && down[event.pointerId]) { on.area(marking, picture.time(at.x), true); }
+    marking = null;
     delete down[event.pointerId];
     apart = 0;
     if (place) { on.pressed(place, event.pointerType === "mouse"); }

@@ -30,6 +30,7 @@ function timelineView(about) {
     variables: [],
     chosen: null,
     pointed: null,
+    area: null,
     about: function(node) { return (about() || {})[node] || UNKNOWN; }
   };
 }
@@ -39,7 +40,7 @@ function timelineWhole(view) {
     view.lanes.reduce(function(most, lane) { return Math.max(most, spanEnd(lane, lane.begin.length - 1)); }, 1);
   view.from = 0;
   view.to = view.whole;
-  view.chosen = view.pointed = null;
+  view.chosen = view.pointed = view.area = null;
 }
 /* Shows `from` to `to`, kept inside the pass and at least 20 ns apart. */
 function timelineLook(view, from, to) {
@@ -68,12 +69,12 @@ function timelineReveal(view) {
   if (begin < view.from || end > view.to) { timelineLook(view, begin - length / 3, begin + length * 2 / 3); }
 }
 
-/* The first place of a node; null if no thread has a span of it. */
-function timelineFind(view, node) {
+/* The place of a node on a thread, else on the first thread that has it; null if no thread has a span of it. */
+function timelineFind(view, node, thread) {
   var place = null;
   view.lanes.forEach(function(lane, number) {
     var i = lane.node.indexOf(node);
-    if (i >= 0 && !place) { place = { lane: number, i: i }; }
+    if (i >= 0 && (!place || lane.thread === thread)) { place = { lane: number, i: i }; }
   });
   return place;
 }
@@ -92,6 +93,26 @@ function timelineAcross(view, by) {
 }
 function timelinePlace(view, lane, i) {
   return i >= 0 && i < view.lanes[lane].begin.length ? { lane: lane, i: i } : null;
+}
+
+/* The time of all threads in each kind between `from` and `to`, ns: what lies partly in it counts partly. `ops`: how
+   many operations of the first thread begin there. */
+function timelineSums(view, from, to) {
+  var sums = new Float64Array(view.labels.length), ops = 0;
+  function add(kind, begin, length) {
+    sums[kind] += Math.max(0, Math.min(begin + length, to) - Math.max(begin, from));
+    return begin + length;
+  }
+  view.lanes.forEach(function(lane, number) {
+    for (var i = Math.max(spanAt(lane, from), 0); i < lane.begin.length && lane.begin[i] < to; i += 1) {
+      var disk = lane.disk ? lane.disk[i] : 0, at = lane.begin[i];
+      if (number === 0 && at >= from) { ops += 1; }
+      if (disk) { at = add(view.disk, at, disk); }
+      at = add(lane.kind[i], at, lane.work[i] - disk);
+      add(view.after, add(view.inside, at, lane.barrier[i]), lane.wait[i]);
+    }
+  });
+  return { sums: sums, ops: ops, all: (to - from) * view.lanes.length };
 }
 
 /* Sets the colours: a number for each component group or kind of operation, then two for waiting, and one for the disk

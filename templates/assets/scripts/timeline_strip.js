@@ -1,5 +1,6 @@
-/* The run as a strip: a bar for each pass, as high as its duration; a click chooses a pass. */
-var STRIP_HIGH = 56, STRIP_WORDS = 16;
+/* The run as a strip: a bar for each pass, as high as its duration, divided by what its threads did; a click chooses
+   a pass. */
+var STRIP_HIGH = 96, STRIP_WORDS = 16;
 
 /* The passes of each bar as [first, last]; several share a bar if there are more passes than pixels. */
 function stripBars(n, width) {
@@ -19,9 +20,15 @@ function stripWorst(list, first, last) {
 }
 function stripBar(on, x, wide, worst, lit, highest, colours) {
   var high = Math.max(Math.min((worst.ns || 0) / highest, 1) * (STRIP_HIGH - 8), 2);
+  var broad = wide > 4 ? wide - 1 : wide, y = STRIP_HIGH;
   on.pen.globalAlpha = worst.chunk === null && !lit ? 0.4 : 1;
-  on.pen.fillStyle = lit ? colours.ink : worst.outside ? colours.after : colours.bar;
-  on.pen.fillRect(x, STRIP_HIGH - high, wide > 4 ? wide - 1 : wide, high);
+  on.pen.fillStyle = colours.band2;
+  on.pen.fillRect(x, STRIP_HIGH - high, broad, high);
+  (worst.parts || []).forEach(function(share, kind) {
+    if (!share) { return; }
+    on.pen.fillStyle = colours.parts[kind];
+    on.pen.fillRect(x, y -= high * share / 1000, broad, high * share / 1000);
+  });
   on.pen.globalAlpha = 1;
   if (worst.ns > highest) {
     on.pen.fillStyle = colours.ground;
@@ -46,8 +53,19 @@ function stripKinds(on, list, colours) {
   }
 }
 
-function stripPicture(canvas, list, about, choose) {
-  var chosen = null, pointed = null;
+/* What the threads did in a pass, the largest shares first, in words. */
+function stripParts(pass, names) {
+  var shares = (pass.parts || []).map(function(share, kind) { return [share, names[kind]]; });
+  return shares.filter(function(pair) { return pair[0] >= 10; })
+    .sort(function(a, b) { return b[0] - a[0]; })
+    .slice(0, 5)
+    .map(function(pair) { return pair[1] + " " + Math.round(pair[0] / 10) + "\u202f%"; })
+    .join(", ");
+}
+function stripPicture(canvas, state, about, choose) {
+  var chosen = null, pointed = null, list = state.passes;
+  var variables = state.parts.map(
+    function(name) { return state.colours[name] || (name === "waiting inside" ? "--tg-inside" : "--tg-after"); });
   var common = list.filter(function(pass) { return pass.kind === "generate"; });
   var highest =
     (common.length ? common : list).reduce(function(most, pass) { return Math.max(most, pass.ns || 0); }, 1);
@@ -55,7 +73,8 @@ function stripPicture(canvas, list, about, choose) {
 
   var soon = redrawn(function() {
     var on = sharp(canvas, STRIP_HIGH + STRIP_WORDS + 2), width = on.width / list.length;
-    var colours = coloursOf(canvas, ["ink", "bar", "after", "ground", "muted"]);
+    var colours = coloursOf(canvas, ["ink", "band2", "ground", "muted"]);
+    colours.parts = variables.map(function(name) { return colourOf(canvas, name); });
     stripBars(list.length, on.width).forEach(function(bar) {
       var lit = list.slice(bar[0], bar[1] + 1).some(function(pass) { return pass.id === chosen; });
       var wide = Math.max((bar[1] - bar[0] + 1) * width, 1);
@@ -73,6 +92,7 @@ function stripPicture(canvas, list, about, choose) {
     if (!pass) { return; }
     about.textContent = "Pass " + pass.id + ", " + pass.label + " (" + pass.kind +
       (pass.outside ? ", left out of every statistic" : "") + "): " + took(pass.ns) +
+      (stripParts(pass, state.parts) ? " (" + stripParts(pass, state.parts) + ")" : "") +
       (pass.chunk === null ? "; this page does not hold its threads’ times" : "") +
       ". The strip has one bar per pass, " + list.length + (list.length === 1 ? " pass" : " passes") +
       " in all; full height is " + took(highest) + (cut ? "; longer bars are cut, with a gap across" : "") + ".";

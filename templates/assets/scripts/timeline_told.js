@@ -1,13 +1,21 @@
 /* The words of the timeline: its legend, and the facts of the span under the pointer. */
-function timelineLegend(box, view) {
+function timelineLegend(box, sentence, view) {
+  var from = view.area ? view.area[0] : view.from, to = view.area ? view.area[1] : view.to;
+  var part = timelineSums(view, from, to);
   box.textContent = "";
   view.labels.forEach(function(label, kind) {
     if (!view.used[kind] && kind < view.inside) { return; }
     var item = make("li", "", label), dot = make("i", "tg-dot");
     dot.style.background = "var(" + view.variables[kind] + ")";
     item.insertBefore(dot, item.firstChild);
+    item.appendChild(make("small", "",
+      " " + took(Math.round(part.sums[kind])) + ", " + (100 * part.sums[kind] / part.all).toFixed(1) + "\u202f%"));
     box.appendChild(item);
   });
+  sentence.textContent = "Times are sums over " + view.lanes.length +
+    (view.lanes.length === 1 ? " thread" : " threads") + " of " + (view.area ? "the marked area" : "what is visible") +
+    ": " + took(from) + " to " + took(to) + " after the pass began, " + exact(part.ops) +
+    (part.ops === 1 ? " operation" : " operations") + "; shares are of " + took(Math.round(part.all)) + ".";
 }
 
 /* The facts of the span at a place: pairs of a name and a value; `link` is the value of its result. */
