@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.test_op_rows import PASS, TABLES, nodes, open_
+from tests.builders import a_moe_run
 from tests.report_files import written_report
 from tracegen.analysis.operations import op_rows
 from tracegen.charts import theme
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_report(tmp_path_factory.mktemp("report"), TABLES)
+    return written_report(tmp_path_factory.mktemp("report"), TABLES, a_moe_run())
 
 
 @pytest.fixture(scope="module")

@@ -98,8 +98,10 @@ def test_the_watch_sees_what_it_should(chrome: Any, tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_shown_as_it_is(tab: Any, web: str) -> None:
+    page = tab(f"{web}experiments/hostile/v1/provenance/index.html")
+    assert flat(HOSTILE) in words(page, "[aria-label='Prompt and generated text']")
     page = tab(f"{web}experiments/hostile/v1/index.html")
-    assert flat(HOSTILE) in words(page, "pre.tg-text")
+    assert flat(HOSTILE).replace(" ", "·") in words(page, ".tg-text-words")
     assert flat(f"Why {HOSTILE}?") in words(page)
     page = tab(f"{web}experiments/hostile/v1/operations/index.html#pass=3&node=1")
     page.wait_for_selector("tr.tg-chosen")

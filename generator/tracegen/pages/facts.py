@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tracegen.figures.context import Context
+from tracegen.pages.token_words import words
 from tracegen.pages.views import Fact, Group
 from tracegen.words import quantities as q
 from tracegen.words.quantities import UNKNOWN, printable
+
+MOST_WORDS = 4_000  # tokens that a page shows
 
 
 def text_of(value: object, longest: int = 400) -> str:
@@ -32,15 +36,23 @@ def group_of(key: str, title: str, facts: object, note: str = "") -> Group:
     return Group(key, title, tuple(Fact(printable(k), text_of(v)) for k, v in facts.items()), note)
 
 
-def generated_text(context: Context) -> dict[str, str]:
+def generated_text(context: Context) -> dict[str, Any]:
     """Prompt and generated text, or the reason why they are withheld or were not recorded."""
     if context.private:
-        return {
-            "prompt": "",
-            "generated": "",
-            "reason": "The experiment is private: prompt and generated text are withheld.",
-        }
+        return {"words": [], "reason": "The experiment is private: prompt and generated text are withheld."}
     prompt, generated = context.fact("text", "prompt"), context.fact("text", "generated")
     if prompt is None and generated is None:
-        return {"prompt": "", "generated": "", "reason": "Prompt and generated text were not recorded."}
-    return {"prompt": q.printable(prompt or ""), "generated": q.printable(generated or ""), "reason": ""}
+        return {"words": [], "reason": "Prompt and generated text were not recorded."}
+    return {"words": [], "prompt": q.printable(prompt or ""), "generated": q.printable(generated or ""), "reason": ""}
+
+
+def text_by_token(context: Context) -> dict[str, Any]:
+    """The text as its tokens, `words`, where their text is known, else as `generated_text` has it.
+
+    `left_out` says how many tokens there are if not all are listed.
+    """
+    listed = words(context)
+    if not any(word.text is not None for word in listed):
+        return generated_text(context)
+    cut = f"The first {q.count(MOST_WORDS)} of {q.count(len(listed))} tokens." if len(listed) > MOST_WORDS else ""
+    return {"words": listed[:MOST_WORDS], "left_out": cut, "reason": ""}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracegen.pages.collector import Collector
-from tracegen.pages.facts import generated_text, text_of
+from tracegen.pages.facts import text_by_token, text_of
 from tracegen.pages.findings import findings, what_ran
 from tracegen.pages.key_figures import key_figures
 
@@ -18,5 +18,5 @@ def overview(collector: Collector) -> dict[str, Any]:
         "ran": what_ran(collector),
         "key_figures": key_figures(collector),
         "findings": findings(collector, collector.phase),
-        "text": generated_text(collector),
+        "text": text_by_token(collector),
     }

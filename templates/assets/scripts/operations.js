@@ -45,7 +45,7 @@ function operations(state) {
     tools.restore(addressWords());
     panel.draw();
     if (passes.has(id)) {
-      passes.show(id, to.node);
+      passes.show(id, to.pass === undefined ? undefined : to.node); /* a node belongs to a pass */
     } else {
       passes.tell("This run has no pass " + id + " with operations.");
     }
@@ -80,7 +80,9 @@ function operationsPasses(part, state, to) {
   var order = state.passes, place = {}, shown = null, wanted = null;
   order.forEach(function(pass, i) { place[pass.id] = i; });
   function tell(text) { part("status").textContent = text; }
-  function name(id) { return place[id] === undefined ? "pass " + id : passName(id, order[place[id]].label); }
+  function name(id) {
+    return !/^\d+$/.test(id) || place[id] === undefined ? "pass " + id : passName(id, order[place[id]].label);
+  }
   function rows(id) { return passOf(id, order[place[id]].static); }
   function put(id) {
     shown = id;

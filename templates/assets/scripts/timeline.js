@@ -7,7 +7,7 @@ function timeline(state, root) {
   var canvas = part("lanes"), shown = null, wanted = null;
   state.passes.forEach(function(pass) { byId[pass.id] = pass; });
   carried.forEach(function(pass, i) { place[pass.id] = i; });
-  function nameOf(id) { return byId[id] ? passName(id, byId[id].label) : "pass " + id; }
+  function nameOf(id) { return /^\d+$/.test(id) && byId[id] ? passName(id, byId[id].label) : "pass " + id; }
   var view = timelineView(function() { return nodesOf[byId[shown].graph]; });
   var picture = lanesPicture(canvas, view), strip = stripPicture(part("strip"), state, part("pass"), go);
   var soon = redrawn(function() {

@@ -134,9 +134,12 @@ function tokenPanel(root, state) {
     part("answer").textContent = answer(quantity, sums, chosen);
     var n = panelTensorRows(part("tensors"), now.pass, state.memory);
     part("tensor-count").textContent = n > TENSORS_SHOWN ? "The first " + TENSORS_SHOWN + " of " + exact(n) + "." : "";
-    part("experts").hidden = !now.pass.experts;
+    if (!part("experts")) { return; }
     panelExpertRows(part("expert-rows"), now.pass, chosen,
       function(layer, expert) { pick({ layer: layer, expert: expert, group: null }); });
+    part("expert-note").textContent = now.pass.experts ?
+      "The experts that the token chose which this pass took in." :
+      "Which experts one token chose is not known here: the pass took in several, or choices were not recorded.";
   }
   part("quantity").addEventListener("change", draw);
   part("panel").hidden = false;
