@@ -1,0 +1,51 @@
+"""Means of layers by part of the model, against plain loops over the stored tables."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.builders import scaled_case
+from tracegen.analysis.layer_means import BYTES, TIMES, layer_means
+from tracegen.analysis.operations import op_rows
+from tracegen.charts import theme
+
+
+def by_hand(ops: pd.DataFrame, passes: list[int], column: str) -> dict[tuple[object, str], float]:
+    sums: dict[tuple[object, str], float] = {}
+    for row in ops.to_dict("records"):
+        if row["pass_id"] not in passes or pd.isna(row[column]):
+            continue
+        key = (None if pd.isna(row["layer"]) else int(row["layer"]), theme.GROUP_OF[row["component"]])
+        sums[key] = sums.get(key, 0.0) + float(row[column])
+    return {key: value / len(passes) for key, value in sums.items()}
+
+
+@pytest.mark.parametrize("moe", [False, True])
+def test_means_are_sums_of_operations_by_the_number_of_passes(moe: bool) -> None:
+    tables = scaled_case(4, 3, moe=moe)
+    ops = op_rows(tables)
+    passes = tables["passes"].loc[tables["passes"]["kind"] == "generate", "pass_id"]
+    means = layer_means(ops, passes, theme.GROUP_OF)
+    assert not means.duplicated(["layer", "group"]).any()
+    for column in (*TIMES, *BYTES):
+        got = {
+            (None if pd.isna(layer) else int(layer), group): float(value)
+            for layer, group, value in zip(means["layer"], means["group"], means[column], strict=True)
+            if not pd.isna(value)
+        }
+        assert got == pytest.approx(by_hand(ops, passes.tolist(), column)), column
+
+
+def test_a_part_whose_operations_have_no_time_has_no_mean() -> None:
+    tables = scaled_case(2, 2)
+    ops = op_rows(tables)
+    ops.loc[ops["component"] == "norm", "duration_ns"] = pd.NA
+    means = layer_means(ops, tables["passes"]["pass_id"], theme.GROUP_OF)
+    norms = means[means["group"] == "norm"]
+    assert len(norms) and norms["duration_ns"].isna().all() and norms["work_ns"].notna().all()
+
+
+def test_without_passes_there_is_no_row() -> None:
+    tables = scaled_case(2, 2)
+    assert layer_means(op_rows(tables), pd.Series([], dtype="int32"), theme.GROUP_OF).empty
