@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -266,8 +267,12 @@ def test_experts_of_every_layer(case: Case) -> None:
 
 
 def test_generated_tokens(case: Case) -> None:
-    token_ids = case.run.facts["text"]["token_ids"]
-    expected = others.generated_tokens(case.rows, token_ids)
+    text = case.run.facts["text"]
+    token_ids, pieces = text["token_ids"], text["pieces"]
+    joined = "".join(pieces[str(token)] for token in token_ids).encode()
+    joined = re.sub(rb"<0x([0-9A-F]{2})>", lambda m: bytes.fromhex(m.group(1).decode()), joined)
+    assert joined.decode("utf-8", "replace") == text["generated"]  # what llama.cpp printed
+    expected = others.generated_tokens(case.rows, token_ids, pieces)
     assert_published(case.published.csv("generated-tokens"), expected, ("token",))
     held = experts.held(case.rows)
     assert {(row["pass_id"], row["row"]): row["generated_token"] for row in case.rows["tokens"]} == {

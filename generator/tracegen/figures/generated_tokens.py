@@ -11,6 +11,7 @@ from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
 from tracegen.figures.figure import Rows, Table
 from tracegen.words import quantities as q
+from tracegen.words.token_text import pieces, visible
 
 WITHHELD = "Withheld: the experiment is private."
 NOT_RECORDED = "Which tokens were sampled was not recorded; the table tokens has those that were evaluated."
@@ -28,6 +29,7 @@ def tokens_table(context: Context) -> Rows:
     ids = [] if context.private else context.fact("text", "token_ids") or []
     holder, last = {k: pass_id for pass_id, k in context.held.items()}, held.last_given(context.tables)
     m = context.measured.dropna(subset=["produced_token"]).set_index("produced_token")
+    texts = pieces(context.fact("text", "pieces"))
     rows, frame = [], []
     for k, token in enumerate(ids):
         giving = m.loc[k] if k in m.index else None
@@ -37,18 +39,19 @@ def tokens_table(context: Context) -> Rows:
         link = "" if pass_id is None else f"../operations/index.html#pass={pass_id}"
         length = None if giving is None else giving["duration_ns"]
         holds = holder.get(k)
-        frame.append((k, token, pass_id, holds))
+        frame.append((k, token, pass_id, holds, texts.get(token)))
         if k < 500:
             rows.append(
                 cells(
                     Cell(str(k), number=True),
+                    Cell(visible(texts.get(token), token) if token in texts else q.UNKNOWN, code=True),
                     Cell(str(token), number=True),
                     Cell(q.UNKNOWN if pass_id is None else str(pass_id), number=True, href=link),
                     _holder(holds, k == last),
                     Cell(q.duration(length), number=True),
                 )
             )
-    columns = ["token", "token_id", "pass_id", "held_by_pass"]
+    columns = ["token", "token_id", "pass_id", "held_by_pass", "text"]
     data = pd.DataFrame(frame, columns=columns).astype({"held_by_pass": "Int32"}) if frame else None
     none = "" if last is None else "; empty for the last token, which no recorded pass took in"
     more = f" The first 500 of {len(ids)}; the CSV has all." if len(ids) > 500 else ""
@@ -57,6 +60,7 @@ def tokens_table(context: Context) -> Rows:
         f"pass: the pass that then took the token in as its row{none}.{more}",
         head=(
             Head("Token", number=True),
+            Head("Text"),
             Head("Id", number=True),
             Head("Given by pass", number=True),
             Head("Held by pass", number=True),
@@ -76,7 +80,8 @@ GENERATED_TOKENS = Table(
     needs=(needs.EVIDENCE, needs.KINDS),
     content=tokens_table,
     explanation=Explanation(
-        "The sampled tokens in order. For each: the pass that gave it, and the pass that then held it.",
+        "The sampled tokens in order. For each: its text, with marks for white space, the pass that gave it, and the "
+        "pass that then held it.",
         "Generated tokens; those of the prompt are in the table tokens.",
         "The pass that gave token k computed the scores from which it was sampled; the pass that held it took it in as "
         "its one row and evaluated it. The last token may have been sampled and never evaluated.",

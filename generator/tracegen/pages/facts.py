@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracegen.figures.context import Context
+from tracegen.figures.explorers import OPERATIONS
 from tracegen.pages.token_words import words
 from tracegen.pages.views import Fact, Group
 from tracegen.words import quantities as q
@@ -49,10 +50,11 @@ def generated_text(context: Context) -> dict[str, Any]:
 def text_by_token(context: Context) -> dict[str, Any]:
     """The text as its tokens, `words`, where their text is known, else as `generated_text` has it.
 
-    `left_out` says how many tokens there are if not all are listed.
+    `left_out` says how many tokens there are if not all are listed; `linked`: the operations page shows their passes.
     """
     listed = words(context)
     if not any(word.text is not None for word in listed):
         return generated_text(context)
+    linked = not context.refusal(OPERATIONS.needs)
     cut = f"The first {q.count(MOST_WORDS)} of {q.count(len(listed))} tokens." if len(listed) > MOST_WORDS else ""
-    return {"words": listed[:MOST_WORDS], "left_out": cut, "reason": ""}
+    return {"words": listed[:MOST_WORDS], "linked": linked, "left_out": cut, "reason": ""}

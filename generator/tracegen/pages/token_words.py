@@ -8,10 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.figures.context import Context
-from tracegen.words import quantities as q
-
-# White space as marks that can be seen; a line break keeps its effect, too.
-_VISIBLE = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"})
+from tracegen.words.token_text import pieces, visible
 
 
 @dataclass(frozen=True)
@@ -32,9 +29,7 @@ class Word:
     @property
     def visible(self) -> str:
         """The text with visible white space; the id in place of a text that is not known."""
-        if self.text is None:
-            return "⟨?⟩" if self.token is None else f"⟨{self.token}⟩"
-        return q.printable(self.text.translate(_VISIBLE))
+        return visible(self.text, self.token)
 
     @property
     def leads_to(self) -> int | None:
@@ -69,28 +64,23 @@ def words(context: Context) -> list[Word]:
     return [*_prompt(context), *_generated(context)]
 
 
-def _pieces(context: Context) -> dict[int, str]:
-    pieces = context.fact("text", "pieces")
-    known = pieces if isinstance(pieces, dict) else {}
-    return {int(k): v for k, v in known.items() if str(k).isdecimal() and isinstance(v, str)}
-
-
 def _prompt(context: Context) -> list[Word]:
     """The rows of measured passes that hold a token of the prompt."""
-    rows, pieces = context.tables["tokens"], _pieces(context)
+    rows, known = context.tables["tokens"], pieces(context.fact("text", "pieces"))
     of_prompt = context.measured.loc[context.measured["kind"].isin(["prompt"]).to_numpy(bool), "pass_id"]
     rows = rows[rows["pass_id"].isin(of_prompt) & rows["generated_token"].isna()].sort_values(["pass_id", "row"])
     sequences = rows["sequence"].dropna().unique()
     rows = rows[rows["sequence"].isin(sequences[:1]).to_numpy(bool)] if len(sequences) > 1 else rows
     return [
-        Word(_text(pieces, _whole(token)), _whole(token), _whole(position), taken=int(pass_id))
+        Word(_text(known, _whole(token)), _whole(token), _whole(position), taken=int(pass_id))
         for pass_id, token, position in zip(rows["pass_id"], rows["token_id"], rows["position"], strict=True)
     ]
 
 
 def _generated(context: Context) -> list[Word]:
     """The sampled tokens, each with the measured passes that gave it and took it in."""
-    pieces, positions = _pieces(context), context.tables["tokens"].drop_duplicates("pass_id").set_index("pass_id")
+    known = pieces(context.fact("text", "pieces"))
+    positions = context.tables["tokens"].drop_duplicates("pass_id").set_index("pass_id")
     given = context.measured.dropna(subset=["produced_token"]).drop_duplicates("produced_token")
     by_token = dict(zip(given["produced_token"].astype(int), given["pass_id"].astype(int), strict=True))
     taken = {k: pass_id for pass_id, k in context.held.items()}
@@ -100,7 +90,7 @@ def _generated(context: Context) -> list[Word]:
             continue
         takes = taken.get(k)
         position = None if takes is None else _whole(positions["position"].get(takes))
-        listed.append(Word(pieces.get(token), token, position, k, takes, by_token.get(k)))
+        listed.append(Word(known.get(token), token, position, k, takes, by_token.get(k)))
     return listed
 
 
@@ -108,5 +98,5 @@ def _whole(value: Any) -> int | None:
     return None if value is None or pd.isna(value) else int(value)
 
 
-def _text(pieces: dict[int, str], token: int | None) -> str | None:
-    return None if token is None else pieces.get(token)
+def _text(known: dict[int, str], token: int | None) -> str | None:
+    return None if token is None else known.get(token)

@@ -80,8 +80,8 @@ def node_statics(rows: Rows, graph: int) -> dict[int, Row]:
     return made
 
 
-def generated_tokens(rows: Rows, token_ids: list[int]) -> list[Row]:
-    """Each generated token: its id, the pass whose logits gave it, and the pass that held it in a token row.
+def generated_tokens(rows: Rows, token_ids: list[int], pieces: dict[str, str]) -> list[Row]:
+    """Each generated token: its id and text, the pass whose logits gave it, and the pass that held it in a token row.
 
     The last prompt ubatch gives token 0, each generate pass the next one. The token rows of the generate passes hold
     the generated tokens in order; nothing holds the last.
@@ -96,6 +96,7 @@ def generated_tokens(rows: Rows, token_ids: list[int]) -> list[Row]:
             "token_id": token_id,
             "pass_id": giving[k]["pass_id"],
             "held_by_pass": holding[k][0] if k in holding else None,
+            "text": pieces[str(token_id)],
         }
         for k, token_id in enumerate(token_ids)
     ]
