@@ -188,6 +188,9 @@ def test_a_draft_that_cannot_be_shown_has_no_page_and_is_not_found(tmp_path: Pat
     assert (built / "experiments/sample/run-003/index.html").is_file() and "run-003" in index
     assert not (built / "experiments/sample/run-004").exists() and "run-004" not in index
     assert "Run 004: " in (built / "experiments/sample/index.html").read_text()
+    for page in ("v1/index.html", "v2/memory/index.html", "run-003/index.html"):
+        html = (built / "experiments/sample" / page).read_text()
+        assert 'data-folder="run-003"' in html and 'data-folder="run-004"' not in html, page
     assert (built / "search" / "search_index.js").read_text() == f"var __index = {index}"
 
 

@@ -306,7 +306,6 @@ def test_a_bundle_shows_what_the_site_shows(tab: Any, project: Project, web: str
     [
         ("demo/v1/index.html", "Superseded. demo@v2 is newer", "demo/v2/index.html"),
         ("demo/v1/memory/index.html", "Superseded. demo@v2 is newer", "demo/v2/index.html"),
-        ("demo/v3/graph/index.html", "Withdrawn. Measured on battery", "demo/v2/index.html"),
         ("demo/run-002/operations/index.html", "Draft, not citable.", None),
         ("broken/v1/provenance/index.html", "Not usable. A check of this run failed", "broken/v1/index.html"),
     ],

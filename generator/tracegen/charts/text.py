@@ -16,6 +16,11 @@ def printable(text: object) -> str:
     return _UNFIT.sub("\ufffd", str(text))
 
 
+def ended(sentence: str) -> str:
+    """The sentence with a full stop, unless it has one or ends in a question mark."""
+    return sentence if sentence.rstrip().endswith((".", "?", "!", "…")) else f"{sentence.rstrip()}."
+
+
 def three(value: float) -> str:
     """Three significant digits without an exponent; a thin space between thousands."""
     if value == 0 or not math.isfinite(value):

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from tracegen import resources, store
-from tracegen.charts.text import printable
+from tracegen.charts.text import ended, printable
 from tracegen.errors import StoreError
 from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, Report
@@ -150,6 +150,7 @@ def shells() -> Environment:
     """The templates of the page around a body; they print text without control characters."""
     environment = resources.templates("site")
     environment.finalize = _shown
+    environment.filters["ended"] = ended
     return environment
 
 

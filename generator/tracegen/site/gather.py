@@ -23,6 +23,7 @@ from tracegen.address import name_problem
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError, TracegenError
 from tracegen.hashes import HashCache
+from tracegen.model import Run
 from tracegen.pages.page import Page, outline
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.publishing.errata import errata_of
@@ -37,6 +38,17 @@ PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 OFFLINE_SEARCH = "offline_search.js"
 CONTENT = "tracegen-content"
 SKIP = f'<a class="tracegen-skip" href="#{CONTENT}">Skip to the content</a>'  # a theme's own needs its headings
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """A version or draft as the switch on a page lists it; `paths` has the path of each of its pages by key."""
+
+    folder: str
+    status: str
+    created: str
+    verdict: str
+    paths: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,22 @@ class Entry:
         """The draft of the run in this folder, None if it could not be drawn; waits until it is."""
         draft = self.drawing.drawn[run]
         return draft.bundle if isinstance(draft, Draft) else None
+
+    @cached_property
+    def siblings(self) -> list[Sibling]:
+        """Every version and every draft, versions first, newest first; waits for no draft."""
+        versions = [
+            Sibling(p.version.name, p.version.status, p.version.created, p.version.verdict, _paths(p.bundle.pages))
+            for p in self.published
+        ]
+        runs = [self.drawing.runs[path] for path in self.runs if path in self.drawing.runs]
+        return versions + [Sibling(r.name, "draft", r.created, r.verdict, _paths(_announced(r))) for r in runs]
+
+    @property
+    def not_drawn(self) -> list[str]:
+        """The names of the drafts that the switch lists and that could not be drawn; waits until all are drawn."""
+        runs, drawn = self.drawing.runs, self.drawing.drawn
+        return [runs[path].name for path in self.runs if path in runs and not isinstance(drawn[path], Draft)]
 
     @property
     def problems(self) -> list[str]:
@@ -146,11 +174,12 @@ def gather(
     verify: bool = False,
     known: tuple[str, ...] = (),
     render: Render | None = None,
+    journal: bool = True,
 ) -> Site:
     """Read and check every version, begin to draw the newest drafts, and list the pages below `base`.
 
-    `verify` hashes every published file again. Raises StoreError when a published version is
-    missing or changed; a draft that cannot be shown becomes a problem of its entry. The caller
+    `verify` hashes every published file again; `journal`: the site has a front page. Raises StoreError when a
+    published version is missing or changed; a draft that cannot be shown becomes a problem of its entry. The caller
     must close `site.drawing`.
     """
     hashes = HashCache(cache / "hashes.json", trust=not verify)
@@ -174,7 +203,7 @@ def gather(
         )
         for folder, versions, paths, runs in zip(folders, published, newest, waiting, strict=True)
     ]
-    pages = {page.source: page for page in _pages(entries, base, cache)}
+    pages = {page.source: page for page in _pages(entries, base, cache, journal)}
     return Site(base, entries, pages, drawing, engine)
 
 
@@ -208,6 +237,8 @@ def write_files(site: Site, target: Path) -> None:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+    for entry in site.entries:
+        _unlist(target / site.base / entry.name, entry.not_drawn)
     index = target / "search" / "search_index.json"
     if site.problems and index.is_file():
         missing = {page.path for page in site.pages.values() if not (target / page.path).is_file()}
@@ -218,6 +249,15 @@ def write_files(site: Site, target: Path) -> None:
         site_search.add_tensors(index, site.searched)
         # a page opened from a folder may load scripts, but no other files
         index.with_suffix(".js").write_bytes(b"var __index = " + index.read_bytes())
+
+
+def _unlist(folder: Path, not_drawn: Sequence[str]) -> None:
+    """Remove drafts that could not be drawn from the switch of each page: these pages were written before."""
+    if not not_drawn:
+        return
+    lines = re.compile(rf'<li data-folder="(?:{"|".join(map(re.escape, not_drawn))})">.*\n')
+    for path in folder.rglob("*.html"):
+        path.write_bytes(lines.sub("", path.read_bytes().decode()).encode())
 
 
 def _folders(experiments: Path) -> list[Path]:
@@ -253,7 +293,7 @@ def _question(folder: Path, published: Sequence[Published], runs: Sequence[Path]
     return printable(chosen or "No question is written down.")
 
 
-def _pages(entries: list[Entry], base: str, cache: Path) -> Iterator[SitePage]:
+def _pages(entries: list[Entry], base: str, cache: Path, journal: bool) -> Iterator[SitePage]:
     templates = shells()
 
     def own_page(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str]) -> SitePage:
@@ -270,21 +310,30 @@ def _pages(entries: list[Entry], base: str, cache: Path) -> Iterator[SitePage]:
     for entry in entries:
         for published in entry.published:
             version, bundle = published.version, published.bundle
-            facts = {"status": version.status, "reason": published.reason, "successor": published.successor}
+            facts: dict[str, Any] = {"status": version.status, "reason": published.reason}
+            facts |= {"successor": published.successor, "siblings": entry.siblings, "journal": journal}
             address = f"{entry.name}/{version.name}"
             yield from _report_pages(bundle.pages, partial(_itself, bundle), base, address, version.citation, facts)
     for entry in entries:  # last, because the first of these pages waits for all drafts
         path = f"{base}/{entry.name}/index.html"
         yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
-        facts = {"status": "draft", "reason": "", "successor": None}
+        facts = {"status": "draft", "reason": "", "successor": None, "siblings": entry.siblings, "journal": journal}
         for folder in entry.runs:
             if folder in entry.drawing.runs:
                 run = entry.drawing.runs[folder]
                 name = f"{entry.name}/{run.name}"
-                announced = [Page(*page, body="").described for page in outline(run)]
-                yield from _report_pages(announced, partial(entry.bundle, folder), base, name, name, facts)
+                yield from _report_pages(_announced(run), partial(entry.bundle, folder), base, name, name, facts)
     summary = "Every experiment with its question, its published versions and its newest drafts."
     yield listing(f"{base}/index.html", "Experiments", summary, "experiments.html", True, experiments=entries)
+
+
+def _announced(run: Run) -> list[dict[str, str]]:
+    """The pages that the draft of a run has, known before it is drawn."""
+    return [Page(*page, body="").described for page in outline(run)]
+
+
+def _paths(pages: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {page["key"]: page["path"] for page in pages}
 
 
 def _itself(bundle: Bundle) -> Bundle:
@@ -320,14 +369,18 @@ def _report_pages(
             current=page["key"],
             up="../" * up,
             to_experiment="../" * (up + 1),
+            to_base="../" * (up + 2),
+            root="../" * (up + 3 + base.count("/")),
             experiment=experiment,
+            folder=address.partition("/")[2],
             name=name,
             verdict=current.document["verdict"],
             generator=printable(current.document.get("generator") or "An unknown tracegen"),
             errata=errata_of(str(current.document.get("generator", "")), page["key"]),
             **facts,
         )
-        return f'<div class="tracegen" id="{CONTENT}">\n{shown}{current.body(page["path"]).decode()}\n</div>'
+        kind = "tracegen tracegen-withdrawn" if facts["status"] == "withdrawn" else "tracegen"
+        return f'<div class="{kind}" id="{CONTENT}">\n{shown}{current.body(page["path"]).decode()}\n</div>'
 
     searched = facts["status"] in ("current", "draft")
     for page in outline:

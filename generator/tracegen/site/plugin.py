@@ -19,7 +19,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.structure import StructureItem
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
@@ -33,6 +35,8 @@ from tracegen.site import journal
 from tracegen.site import search as site_search
 
 log = logging.getLogger("mkdocs.plugins.tracegen")
+
+FRONT_PAGES = ("index.md", "README.md", "index.html")  # MkDocs makes the front page of the site from one of these
 
 
 class TracegenConfig(Config):  # type: ignore[no-untyped-call]  # MkDocs left it untyped
@@ -58,6 +62,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
                 drafts=self.config.drafts,
                 verify=self.config.verify,
                 known=privacy.this_machine(),
+                journal=any((Path(config.docs_dir) / name).is_file() for name in FRONT_PAGES),
             )
             _refuse_collisions(self.site, Path(config.docs_dir))
         except TracegenError as error:
@@ -84,6 +89,10 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         for source, page in self.site.pages.items():
             level = InclusionLevel.INCLUDED if page.listed else InclusionLevel.NOT_IN_NAV
             files.append(File.generated(config, source, content="", inclusion=level))
+
+    def on_nav(self, nav: Navigation, config: MkDocsConfig, files: Files) -> None:
+        """Show a section that holds only a page of ours as that page: MkDocs nests Experiments in Experiments."""
+        nav.items = [_unnested(item, self.site) for item in nav.items]
 
     def on_page_markdown(self, markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
         """Set title, summary and template of our pages."""
@@ -168,6 +177,16 @@ def watch_whole(server: LiveReloadServer, folder: Path) -> None:
         server.watch(str(folder))
     finally:
         server.observer = observer
+
+
+def _unnested(item: StructureItem, shown: site.Site) -> StructureItem:
+    """The page of ours that is alone in this section; any other item as it is."""
+    if isinstance(item, Section) and len(item.children) == 1:
+        (page,) = item.children
+        if isinstance(page, Page) and page.file.src_uri in shown.pages:
+            page.parent = None
+            return page
+    return item
 
 
 def _refuse_collisions(shown: site.Site, journal_folder: Path) -> None:

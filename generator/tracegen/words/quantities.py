@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.charts.text import printable, three
+from tracegen.charts.text import ended, printable, three
 
 __all__ = [
     "count",
@@ -33,11 +33,6 @@ _TIMES = (("h", 3600e9, 7200e9), ("min", 60e9, 120e9), ("s", 1e9, 1e9), ("ms", 1
 def known(value: Any) -> bool:
     """Whether there is a value: not None, NA or NaN."""
     return value is not None and not (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
-
-
-def ended(sentence: str) -> str:
-    """The sentence with a full stop, unless it ends in a question mark."""
-    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 def count(value: Any) -> str:

@@ -1,0 +1,78 @@
+"""What the site puts around a published page: the banner of a withdrawn version, the way to it, other versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.site_project import Project
+
+pytestmark = pytest.mark.browser
+
+PALE = """
+element => {
+  const [r, g, b] = getComputedStyle(element).color.match(/[\\d.]+/g).map(Number);
+  return Math.max(r, g, b) - Math.min(r, g, b);
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_withdrawn_version_says_so_first_and_strongest(tab: Any, web: str, scheme: str, width: int) -> None:
+    page = tab(f"{web}experiments/demo/v3/graph/index.html", color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    banner = page.locator(".tracegen-withdrawal")
+    assert page.evaluate("document.querySelector('.tracegen').innerText.trim()").startswith("✕ Withdrawn.")
+    sentences = [" ".join(text.split()) for text in banner.locator("p").all_inner_texts()]
+    assert sentences == ["✕ Withdrawn.", "Measured on battery <script>alert(1)</script>.", "Use demo@v2 instead."]
+    tops = [box["y"] for box in (p.bounding_box() for p in banner.locator("p").all())]
+    assert tops == sorted(set(tops)), "each sentence has a line of its own"
+    assert banner.bounding_box()["y"] < page.locator("h1").bounding_box()["y"]
+    assert banner.bounding_box()["width"] >= 0.98 * page.locator(".tracegen-header").bounding_box()["width"]
+    assert page.locator(".tg-verdict").inner_text().startswith("Verdict: complete")
+    assert page.locator(".tg-verdict .tg-mark").is_hidden()
+    assert page.locator(".tg-verdict").evaluate(PALE) < 24
+    current = tab(f"{web}experiments/demo/v2/graph/index.html", color_scheme=scheme)
+    assert current.locator(".tg-verdict .tg-mark").evaluate(PALE) > 48, "where nothing is withdrawn the mark is green"
+    banner.locator("a").click()
+    page.wait_for_url(f"{web}experiments/demo/v2/index.html")
+
+
+def test_the_switch_leads_to_the_same_page_of_every_version_without_scripts(chrome: Any, project: Project) -> None:
+    context = chrome.new_context(java_script_enabled=False)
+    page = context.new_page()
+    for at in ("v1", "v2", "v3", "run-002"):
+        page.goto((project.site / f"experiments/demo/{at}/memory/index.html").as_uri())
+        page.click(".tracegen-switch summary")
+        rows = [" ".join(row.split()) for row in page.locator(".tracegen-switch li").all_inner_texts()]
+        assert [row.split()[:2] for row in rows] == [
+            ["v3", "withdrawn"], ["v2", "current"], ["v1", "superseded"], ["run-002", "draft"],
+        ]  # fmt: skip
+        assert page.locator(".tracegen-switch [aria-current]").inner_text() == at
+        for name in ("v3", "v2", "v1", "run-002"):
+            page.goto((project.site / f"experiments/demo/{at}/memory/index.html").as_uri())
+            page.click(".tracegen-switch summary")
+            page.click(f".tracegen-switch li >> text='{name}'")
+            assert page.url.endswith(f"/experiments/demo/{name}/memory/index.html")
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["demo/v2/index.html", "demo/run-002/operations/index.html", "hostile/v1/index.html"])
+def test_the_way_to_a_page(tab: Any, web: str, path: str) -> None:
+    name = path.split("/")[0]
+    for words, target in (("Experiments", "experiments/index.html"), (name, f"experiments/{name}/index.html")):
+        page = tab(f"{web}experiments/{path}")
+        page.click(f".tracegen-crumbs li > a:text-is('{words}')")
+        page.wait_for_url(f"{web}{target}")
+    page = tab(f"{web}experiments/{path}")
+    page.click(".tracegen-crumbs > a:text-is('Journal')")
+    page.wait_for_url(f"{web}index.html")
+
+
+def test_the_navigation_names_experiments_once(tab: Any, web: str) -> None:
+    page = tab(f"{web}index.html")
+    links = page.locator(".md-nav--primary a[href*='experiments/']")
+    assert [" ".join((text or "").split()) for text in links.all_text_contents()] == ["Experiments"]
+    assert page.locator(".md-nav--primary .md-nav__item--section, .md-nav--primary .md-nav__item--nested").count() == 1
