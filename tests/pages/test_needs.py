@@ -47,10 +47,10 @@ def rendered(failed: str, state: str = "failed") -> Report:
 
 
 def sections(report: Report) -> Iterator[tuple[str, str]]:
-    """What stands from each figure's or table's anchor to the next one: key, text."""
+    """What stands from each anchor of a figure, a table or the key figures to the next one: key, text."""
     for page in report.pages:
         shown = re.sub(r"<script.*?</script>", "", page.body, flags=re.DOTALL)
-        parts = re.split(r'id="(?:fig|tab)-([a-z0-9-]+)"', shown)
+        parts = re.split(r'id="(?:fig-|tab-|(?=key-figures))([a-z0-9-]+)"', shown)
         for key, html in zip(parts[1::2], parts[2::2], strict=True):
             yield key, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
@@ -61,7 +61,7 @@ def hidden(report: Report, check: str) -> set[str]:
     found = {key for key, text in sections(report) if said in text.replace("\u202f", " ")}
     found |= {name for name, value in VALUES.items() if report.values[value]["value"] is None}
     disk = next(text for key, text in sections(report) if key == "disk")
-    found -= {"disk"}
+    found -= {"disk", "key-figures"}
     found |= {IN_THE_DISK_TABLE} if "not shown" in disk else set()
     return {"graph" if key.startswith("graph-") else key for key in found}
 

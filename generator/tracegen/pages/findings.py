@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tracegen.analysis import routing, timing, waiting
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.figures import needs
 from tracegen.figures.components import COMPONENTS
+from tracegen.figures.disk import DISK
 from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_split import DISK_SPLIT
+from tracegen.figures.experts_load import EXPERTS_LOAD
+from tracegen.figures.heatmap import HEATMAP
 from tracegen.figures.shared_disk import read_bytes
 from tracegen.figures.shared_experts import no_choice
 from tracegen.figures.shared_times import component_groups
+from tracegen.figures.tensor_groups import TENSOR_GROUPS
+from tracegen.figures.waiting_kinds import WAITING_KINDS
 from tracegen.pages.collector import Collector
+from tracegen.pages.ranking import Finding
 from tracegen.words import disk_sentences, expert_sentences, sentences
 from tracegen.words import quantities as q
 
@@ -75,23 +83,33 @@ def _shape(context: Collector) -> str:
     return f"{named}{' with ' if parts else ''}{' and '.join(parts)}"
 
 
-def findings(context: Collector, phase: str) -> list[str]:
-    """One-sentence findings, each with its number; only what the trace supports."""
-    s, lines = context.summary, []
+def findings(context: Collector, phase: str) -> list[Finding]:
+    """One-sentence findings, each with its number and its figure; only what the trace supports."""
+    found = [*_of_bytes(context), *_of_times(context, phase), *_of_experts(context), *_of_storage(context)]
+    return [finding for finding in found if finding.text]
+
+
+def _of_bytes(context: Collector) -> list[Finding]:
+    """How much a token touches of the weights, where they lay, and how much of the file no pass touched."""
+    s, found = context.summary, []
+    if s.weight_token_bytes and s.file_bytes and not context.refusal(needs.BYTES):
+        share = s.weight_token_bytes / s.file_bytes
+        text = sentences.weights_of_token(s.weight_token_bytes, share, s.n_generate_passes)
+        found.append(Finding(text, TENSOR_GROUPS, "bytes", min(share, 1.0)))
     if s.touched_bytes is not None and s.file_bytes and not context.refusal(needs.FILE_USE) and len(context.measured):
-        lines.append(sentences.unused_of_file(s.file_bytes - s.touched_bytes, s.file_bytes, len(context.measured)))
+        unused = s.file_bytes - s.touched_bytes
+        text = sentences.unused_of_file(unused, s.file_bytes, len(context.measured))
+        found.append(Finding(text, HEATMAP, "bytes", unused / s.file_bytes))
     disk, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
     if disk is not None and copied is not None and not context.refusal(needs.BYTES):
-        lines.append(sentences.copied_weights(disk, copied))
-    lines += _of_times(context, phase)
-    lines += _of_experts(context)
-    lines += _of_storage(context)
-    return [sentence for sentence in lines if sentence]
+        share = copied / (disk + copied) if disk + copied else 0.0
+        found.append(Finding(sentences.copied_weights(disk, copied), HEATMAP, "bytes", share))
+    return found
 
 
-def _of_times(context: Collector, phase: str) -> list[str]:
+def _of_times(context: Collector, phase: str) -> list[Finding]:
     """What took the time of a phase, and how much its threads worked and waited."""
-    lines = []
+    found = []
     by = timing.by(
         context.timed.assign(group=component_groups(context.timed)), "group", context.tokens, context.outside_ops
     )
@@ -100,60 +118,75 @@ def _of_times(context: Collector, phase: str) -> list[str]:
     if len(groups) and not context.refusal(COMPONENTS.needs):
         top, outside = groups.iloc[0], 1 - float(groups["share"].sum())
         outside = 0.0 if by["n_ops"].ne(0).all() else outside
-        lines.append(sentences.time_goes_to(phase, str(top["group"]), float(top["share"]), outside))
+        share = float(top["share"])
+        text = sentences.time_goes_to(phase, str(top["group"]), share, outside)
+        found.append(Finding(text, COMPONENTS, "time", share))
     rows = context.timed[context.timed["phase"] == phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)
     if whole and not context.refusal(needs.TIMES):
         work, inside, after = (float(rows[name].sum()) / whole for name in ("work_ns", "barrier_ns", "wait_ns"))
-        lines.append(sentences.threads_work(phase, work, inside + after, n_threads))
-    return lines
+        text = sentences.threads_work(phase, work, inside + after, n_threads)
+        found.append(Finding(text, WAITING_KINDS, "time", inside + after))
+    return found
 
 
-def _of_storage(context: Collector) -> list[str]:
+def _of_storage(context: Collector) -> list[Finding]:
     """How much measured passes made the kernel read, and their page faults."""
     s, passes = context.summary, context.measured
     if context.refusal(needs.STORAGE):
         return []
-    lines = []
+    found = []
     generate = passes[(passes["kind"] == "generate").to_numpy(bool)]
     if s.read_bytes is not None:
         rest = passes[~passes["pass_id"].isin(generate["pass_id"])]
         others = int(rest["read_bytes"].sum()) if len(rest) else None
         each = [int(read) for read in generate["read_bytes"]]
         only_prompt = bool((rest["kind"] == "prompt").all())
-        lines.append(
-            sentences.read_from_storage(others, each, s.file_bytes, "the prompt" if only_prompt else "other passes")
-        )
+        whose = "the prompt" if only_prompt else "other passes"
+        text = sentences.read_from_storage(others, each, s.file_bytes, whose)
+        share = min(((others or 0) + sum(each)) / s.file_bytes, 1.0) if s.file_bytes else 0.0
+        found.append(Finding(text, DISK, "the disk", share))
     split_known = context.run.has_faults and not context.refusal(DISK_SPLIT.needs)
     if split_known:
-        split = context.disk_split
-        split = split[split["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
-        sums = {part: float(split[part].sum()) for part in ("duration_ns", "disk_ns", "behind_ns")}
-        read = read_bytes(context, split["pass_id"])
-        lines.append(disk_sentences.overview(sums, len(split), int(split["n_faults"].sum()), read))
+        found.append(_of_disk_waits(context, generate["pass_id"]))
     if context.run.has_requests and not context.refusal(DISK_REQUESTS.needs):
         use = context.disk_requests
         use = use[use["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
         became = {name: float(use[name].sum()) for name in ("page_bytes_read", "again_bytes", "never_bytes")}
-        lines.append(disk_sentences.requests_overview(became))
+        read = became["page_bytes_read"]
+        share = max(became["again_bytes"], became["never_bytes"]) / read if read else 0.0
+        found.append(Finding(disk_sentences.requests_overview(became), DISK_REQUESTS, "the disk", share))
     if s.major_faults is not None and not split_known:
-        lines.append(sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum())))
-    return lines
+        text = sentences.page_faults(s.major_faults, int(passes["minor_faults"].sum()))
+        found.append(Finding(text, DISK, "the disk", 0.0))
+    return found
 
 
-def _of_experts(context: Collector) -> list[str]:
+def _of_disk_waits(context: Collector, generate: pd.Series) -> Finding:
+    """How long these generate passes waited for the disk."""
+    split = context.disk_split
+    split = split[split["pass_id"].isin(generate).to_numpy(bool)]
+    sums = {part: float(split[part].sum()) for part in ("duration_ns", "disk_ns", "behind_ns")}
+    read = read_bytes(context, split["pass_id"])
+    text = disk_sentences.overview(sums, len(split), int(split["n_faults"].sum()), read)
+    whole = sums["duration_ns"]
+    share = (sums["disk_ns"] + sums["behind_ns"]) / whole if whole else 0.0
+    return Finding(text, DISK_SPLIT, "the disk", share)
+
+
+def _of_experts(context: Collector) -> list[Finding]:
     """How many experts no token chose, and how evenly the others were chosen."""
     if not context.run.has_experts or no_choice(context) or context.refusal(needs.CHOICES):
         return []
     counts = context.choice.counts
     share, even = routing.most_chosen(routing.ranked(counts))
-    return [
-        expert_sentences.overview(
-            n_never=int((counts["n_tokens"] == 0).sum()),
-            n_pairs=len(counts),
-            share=share,
-            even=even,
-            layers=[int(layer) for layer in context.expert_layers["layer"]],
-            chance=context.choice_by_chance,
-        )
-    ]
+    n_never, n_pairs = int((counts["n_tokens"] == 0).sum()), len(counts)
+    text = expert_sentences.overview(
+        n_never=n_never,
+        n_pairs=n_pairs,
+        share=share,
+        even=even,
+        layers=[int(layer) for layer in context.expert_layers["layer"]],
+        chance=context.choice_by_chance,
+    )
+    return [Finding(text, EXPERTS_LOAD, "experts", max(share, n_never / n_pairs if n_pairs else 0.0))]

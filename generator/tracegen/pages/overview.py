@@ -8,6 +8,7 @@ from tracegen.pages.collector import Collector
 from tracegen.pages.facts import text_by_token, text_of
 from tracegen.pages.findings import findings, what_ran
 from tracegen.pages.key_figures import key_figures
+from tracegen.pages.ranking import ranked
 
 
 def overview(collector: Collector) -> dict[str, Any]:
@@ -15,8 +16,8 @@ def overview(collector: Collector) -> dict[str, Any]:
     question = collector.fact("settings", "question")
     return {
         "question": text_of(question) if question else "",
+        "ranked": ranked(findings(collector, collector.phase), text_of(question) if question else ""),
         "ran": what_ran(collector),
         "key_figures": key_figures(collector),
-        "findings": findings(collector, collector.phase),
         "text": text_by_token(collector),
     }

@@ -17,6 +17,7 @@ from tracegen.charts import theme
 from tracegen.figures.catalogue import part_of
 from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explained, explained
+from tracegen.figures.heatmap import HEATMAP
 from tracegen.model import Check, Run, Version
 from tracegen.pages.anchors import write_anchors
 from tracegen.pages.collector import Collector
@@ -33,6 +34,7 @@ from tracegen.pages.provenance import provenance
 from tracegen.pages.timeline import timeline
 from tracegen.pages.views import FigureView, TableView
 from tracegen.words import quantities as q
+from tracegen.words import sentences
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -75,10 +77,14 @@ def render_report(
     checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
     keys = [key for key, *_ in outline(run)]
     sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
+    sections["overview"]["heatmap"] = [v for of in sections["memory"].values() for v in of if v.key == HEATMAP.key]
     views = {key: BUILDERS[key](collector) for key in keys}
     environment = _environment(name)
     environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
-    environment.globals |= {"time_note": collector.time_note}
+    environment.globals |= {
+        "time_note": collector.time_note,
+        "verdict": sentences.verdict_line(run.verdict, run.checks),
+    }
     environment.globals |= {"random_weights": collector.flag("model", "random_weights")}
     pages = tuple(
         _page(environment, key, title, summary, views[key], sections[key]) for key, title, summary in outline(run)

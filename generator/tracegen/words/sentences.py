@@ -64,6 +64,22 @@ def unused_of_file(unused_bytes: int, file_bytes: int, n_passes: int) -> str:
     return f"{who} left {q.percent(unused_bytes / file_bytes)} of the file ({q.size(unused_bytes)}) untouched."
 
 
+def weights_of_token(weight_bytes: int, share: float, n_passes: int) -> str:
+    """How many bytes of weights a generated token touches; `share`: beside the size of the model's files."""
+    who = "The generated token touched" if n_passes == 1 else "A generated token touches, at the median,"
+    return f"{who} {q.size(weight_bytes)} of weights, as much as {q.percent(share)} of the file."
+
+
+def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
+    """The verdict with the checks that decided it: `complete with warnings: interference 12 % (limit: 5 %)`."""
+    state = {"complete with warnings": "warning", "not usable": "failed"}.get(verdict, "")
+    deciding = [c for c in checks if c.state == state]
+    said = [f"{c.key.replace('_', ' ')} {c.found} (limit: {c.limit})" for c in deciding[:2]]
+    said = [text if len(text) <= 120 else f"{text[:119]}…" for text in said]
+    more = [f"{q.count(len(deciding) - 2)} more"] if len(deciding) > 2 else []
+    return f"{verdict}: {'; '.join(said + more)}" if said else verdict
+
+
 def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
     """In which kind of memory a token touched weights; empty when it touched none."""
     if not disk_bytes + copied_bytes:
