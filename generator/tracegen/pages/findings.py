@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 
 from tracegen.analysis import routing, timing, waiting
-from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.figures import needs
 from tracegen.figures.components import COMPONENTS
@@ -45,9 +44,6 @@ def what_ran(context: Collector) -> str:
             f" Only a window of the run was recorded: {q.counted(skipped, 'pass')} outside it left out. Tokens are "
             "counted from the begin of the window."
         )
-    kinds = context.tables["passes"]["kind"]
-    if s.n_outside:
-        second += f" {sentences.outside_statistics({kind: int((kinds == kind).sum()) for kind in OUTSIDE_KINDS})}"
     return f"{first}{second}{_other_backends(context)}{ATTACHED if context.flag('trace', 'attached') else ''}"
 
 

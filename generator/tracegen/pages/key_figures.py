@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tracegen.analysis import buffers
 from tracegen.figures import needs
 from tracegen.figures.buffers import BUFFERS
-from tracegen.figures.context import OUTSIDE, Context
+from tracegen.figures.context import Context
 from tracegen.figures.needs import Need
 from tracegen.pages.collector import Collector
 from tracegen.pages.views import KeyFigure
@@ -115,7 +115,7 @@ def _of_the_file(context: Context) -> list[Value]:
         Value(
             "n_tensors_never_touched", s.n_never_touched, "1", q.count(s.n_never_touched), needs.FILE_USE,
             "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
-            f"of {q.count(len(context.tables['tensors']))} in the file; {OUTSIDE.lower()[:-1]}",
+            f"of {q.count(len(context.tables['tensors']))} in the file",
         ),
     ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from tracegen.figures.explanation import Explained, explained
 from tracegen.figures.heatmap import HEATMAP
 from tracegen.model import Check, Run, Version
 from tracegen.pages.anchors import write_anchors
+from tracegen.pages.body import assembled, left_out
 from tracegen.pages.collector import Collector
 from tracegen.pages.disk import disk
 from tracegen.pages.experts import experts
@@ -44,7 +45,9 @@ BUILDERS = {
     "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
     "experts": experts, "disk": disk, "provenance": provenance,
 }  # fmt: skip
-STYLES = ("page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "print")
+STYLES = (
+    "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout", "print",
+)  # fmt: skip
 # In this order: a file may use what earlier files define.
 SCRIPTS = (
     "base", "selection", "canvas", "packing", "passes",
@@ -87,7 +90,8 @@ def render_report(
     }
     environment.globals |= {"random_weights": collector.flag("model", "random_weights")}
     pages = tuple(
-        _page(environment, key, title, summary, views[key], sections[key]) for key, title, summary in outline(run)
+        _page(environment, key, title, summary, views[key], sections[key], left_out(collector))
+        for key, title, summary in outline(run)
     )
     write_anchors(collector, pages, explored=any(view.get("explorer") is True for view in views.values()))
     collector.finish()
@@ -126,11 +130,12 @@ def _page(
     summary: str,
     view: Mapping[str, object],
     sections: Mapping[str, list[FigureView | TableView]],
+    outside: str,
 ) -> Page:
     """One page with its body."""
     page = Page(key, title, summary, "")
     body = environment.get_template(f"{key}.html").render(view=view, sections=sections, page=page, up=page.up)
-    return replace(page, body=body)
+    return replace(page, body=assembled(environment, key, body, outside))
 
 
 def _title(context: Context) -> str:
