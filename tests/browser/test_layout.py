@@ -27,14 +27,17 @@ LINES = """
 () => Array.from(document.querySelectorAll(".tracegen :is(p, li, figcaption, dd), article.md-typeset > p"))
   .filter(e => e.checkVisibility() && !e.closest("table, svg, nav") && !e.querySelector("code, strong, small, p, li"))
   .map(e => {
-    const range = document.createRange(), lines = new Map();
+    const range = document.createRange(), lines = [];
     const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
+    let last = null;
     while (walker.nextNode()) for (let i = 0; i < walker.currentNode.length; i++) {
       range.setStart(walker.currentNode, i); range.setEnd(walker.currentNode, i + 1);
       const box = range.getBoundingClientRect();
-      if (box.width) lines.set(Math.round(box.bottom / 8), (lines.get(Math.round(box.bottom / 8)) || 0) + 1);
+      if (!box.width) continue;
+      if (last === null || Math.abs(box.bottom - last) > 8) { lines.push(0); last = box.bottom; }  // or the next column
+      lines[lines.length - 1] += 1;
     }
-    return Array.from(lines.values()).slice(0, -1);
+    return lines.slice(0, -1);
   }).filter(full => full.length > 0)
 """
 MOVING = """
@@ -63,8 +66,9 @@ def test_every_width_is_used_and_none_exceeded(chrome: Any, project: Project, wi
         for lines in page.evaluate(LINES):
             assert sum(lines) / len(lines) <= 75, (path, lines)
         room = page.evaluate(
-            "Array.from(document.querySelectorAll('.tg-drawing > svg:not(.tg-graph)'), svg =>"
-            " svg.getBoundingClientRect().width / svg.closest('.tracegen').getBoundingClientRect().width)"
+            "Array.from(document.querySelectorAll('.tg-drawing > svg:not(.tg-graph)'))"
+            ".filter(svg => svg.checkVisibility()).map(svg => svg.getBoundingClientRect().width"
+            " / svg.closest('.tg-main').getBoundingClientRect().width)"
         )
         assert all(share >= 0.95 for share in room), (path, room)
     page.close()

@@ -30,7 +30,7 @@ def _content(context: Context) -> Content:
 LAYERS = Figure(
     key="layers",
     page="overview",
-    section="time",
+    section="more-time",
     title="Do all layers take the same time?",
     needs=(*needs.TIMES, needs.LAYERS, needs.ROWS),
     content=_content,

@@ -26,7 +26,7 @@ def _content(context: Context) -> Content:
 OP_KINDS = Figure(
     key="op-kinds",
     page="overview",
-    section="time",
+    section="more-time",
     title="Which kinds of operation take the time?",
     needs=(*needs.TIMES, needs.NAMES, needs.ROWS),
     content=_content,

@@ -48,7 +48,7 @@ def _content(context: Context) -> Content:
 TOKENS = Figure(
     key="tokens",
     page="overview",
-    section="time",
+    section="more-time",
     title="How long does each token take?",
     needs=needs.TIMES,
     content=_content,

@@ -67,7 +67,7 @@ def _content(context: Context) -> Rows:
 TOP_OPERATIONS = Table(
     key="top-operations",
     page="overview",
-    section="time",
+    section="more-time",
     title="Which operations take most time?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_content,

@@ -6,8 +6,6 @@ the note stands once, below the head, and a sign in each caption leads to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from jinja2 import Environment
 from markupsafe import escape
 
@@ -22,8 +20,8 @@ HEAD_ENDS = "</header>"
 
 def left_out(context: Context) -> str:
     """How many loads and warm-up passes statistics leave out; empty without any."""
-    kinds: Mapping[str, int] = context.tables["passes"]["kind"].value_counts().to_dict()
-    return sentences.outside_statistics({kind: int(kinds.get(kind, 0)) for kind in OUTSIDE_KINDS})
+    kinds = context.tables["passes"]["kind"]
+    return sentences.outside_statistics({kind: int((kinds == kind).sum()) for kind in OUTSIDE_KINDS})
 
 
 def assembled(environment: Environment, key: str, rendered: str, left_out: str) -> str:

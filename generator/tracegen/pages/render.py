@@ -46,7 +46,8 @@ BUILDERS = {
     "experts": experts, "disk": disk, "provenance": provenance,
 }  # fmt: skip
 STYLES = (
-    "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout", "print",
+    "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout",
+    "print",
 )  # fmt: skip
 # In this order: a file may use what earlier files define.
 SCRIPTS = (
@@ -56,7 +57,7 @@ SCRIPTS = (
     "memory",
     "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
     "timeline_state", "timeline_told", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
-    "experts", "figures", "begin",
+    "experts", "figures", "reveal", "begin",
 )  # fmt: skip
 
 

@@ -1,0 +1,108 @@
+"""The layout from 1,280 px on, and below: what stands beside what, what is folded, and one scale of headings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.site_project import Project
+
+pytestmark = pytest.mark.browser
+
+OVERVIEW = "experiments/demo/v2/index.html"
+FACE = """
+name => Array.from(document.querySelectorAll(name)).filter(e => e.checkVisibility()).map(e => {
+  const s = getComputedStyle(e);
+  return [s.fontFamily, s.fontSize, s.lineHeight, s.fontWeight].join(" ");
+})
+"""
+
+
+def box(page: Any, selector: str) -> dict[str, float]:
+    found: dict[str, float] = page.locator(selector).first.bounding_box()
+    return found
+
+
+@pytest.fixture
+def wide(chrome: Any, project: Project) -> Any:
+    page = chrome.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((project.site / OVERVIEW).as_uri())
+    yield page
+    page.close()
+
+
+def test_key_figures_and_findings_stand_side_by_side(wide: Any) -> None:
+    keys, findings = box(wide, "#key-figures"), box(wide, "#findings")
+    assert keys["y"] == findings["y"] and keys["x"] + keys["width"] <= findings["x"]
+    wide.set_viewport_size({"width": 800, "height": 900})
+    assert box(wide, "#key-figures")["x"] == box(wide, "#findings")["x"]
+
+
+def test_captions_stand_in_two_columns_below_their_figure(wide: Any) -> None:
+    caption = wide.locator("#fig-components figcaption")
+    lines = "e => { const r = document.createRange(); r.selectNodeContents(e);"
+    lines += " return Array.from(r.getClientRects(), b => b.left); }"
+    lefts = caption.evaluate(lines)
+    middle = box(wide, "#fig-components")["x"] + box(wide, "#fig-components")["width"] / 2
+    assert min(lefts) < middle < max(lefts)
+    caption.locator(".tg-explain summary").click()
+    assert caption.evaluate("e => getComputedStyle(e).columnCount") == "auto"
+
+
+def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any) -> None:
+    contents, main = box(wide, ".tg-contents"), box(wide, ".tg-main")
+    assert main["x"] + main["width"] <= contents["x"] and contents["x"] + contents["width"] <= 1280
+    assert wide.locator(".tg-fold").is_hidden()
+    wide.locator(".tg-contents a", has_text="Text").click()
+    wide.wait_for_function("location.hash === '#text'")
+    assert 0 <= box(wide, "#text")["y"] < 900
+    assert 0 <= box(wide, ".tg-contents")["y"] < 200
+
+
+@pytest.mark.parametrize("width", [360, 1024])
+def test_below_that_they_are_folded_above(chrome: Any, project: Project, width: int) -> None:
+    context = chrome.new_context(viewport={"width": width, "height": 800}, java_script_enabled=False)
+    page = context.new_page()
+    for path in ("demo/v2/", "demo/v2/provenance/", "hostile/v1/experts/"):
+        page.goto((project.site / f"experiments/{path}index.html").as_uri())
+        assert page.locator(".tg-contents").is_hidden()
+        folded = page.locator(".tg-fold")
+        assert not folded.locator("ol").is_visible()
+        assert folded.bounding_box()["y"] < box(page, "h2, figure")["y"]
+        folded.locator("summary").click()
+        assert folded.locator("li").first.is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("path", [OVERVIEW, "experiments/hostile/v1/experts/index.html"])
+def test_every_entry_leads_to_what_it_names_also_where_it_is_folded(chrome: Any, project: Project, path: str) -> None:
+    page = chrome.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((project.site / path).as_uri())
+    anchors = [a.get_attribute("href") for a in page.locator(".tg-contents a").all()]
+    assert len(anchors) >= 6
+    for anchor in anchors:
+        page.goto((project.site / path).as_uri() + anchor)
+        assert page.locator(anchor).is_visible(), anchor
+        assert -2 <= box(page, anchor)["y"] < 900, anchor
+    page.close()
+
+
+def test_what_is_folded_is_on_paper(wide: Any) -> None:
+    assert not wide.locator("#fig-layers .tg-title").is_visible()
+    wide.emulate_media(media="print")
+    assert box(wide, "#fig-layers .tg-title")["height"] > 10
+    assert box(wide, "#tab-checks")["height"] > 100
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_one_face_and_one_scale_of_headings(chrome: Any, project: Project, width: int) -> None:
+    page = chrome.new_page(viewport={"width": width, "height": 900})
+    pages = (OVERVIEW, "experiments/index.html", "reference/index.html", "index.html", "notes/entry.html")
+    for heading in ("h1", "h2", "h3"):
+        faces = set()
+        for path in pages:
+            page.goto((project.site / path).as_uri())
+            faces |= set(page.evaluate(FACE, f":is(.tracegen, article.md-typeset) {heading}"))
+        assert len(faces) == 1, (heading, faces)
+    page.close()
