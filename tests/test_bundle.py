@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.stand_in import HOSTILE, KEYS, a_report
-from tracegen.errors import StoreError
+from tracegen.errors import SettingsError, StoreError
 from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, Report
 from tracegen.publishing.bundle import read_bundle, verify_bundle, write_bundle
+from tracegen.publishing.citation import site_facts
 
 IDENTITY = {
     "citation": "sample@v1",
@@ -90,6 +92,46 @@ def test_citations(tmp_path: Path) -> None:
     assert r"\& " in bib and r"\$x\textasciicircum{}2\_\{\%\}" in bib
     (csl,) = json.loads((folder / "citation.json").read_text())
     assert csl["id"] == "sample@v1" and csl["issued"] == {"date-parts": [[2026, 11, 20]]}
+
+
+def test_a_citation_has_author_address_date_and_a_hash_that_others_can_compute(tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    folder.mkdir()
+    write_bundle(folder, a_report(), {**IDENTITY, "author": "Ada & Co", "url": "https://x.org/a/v1/index.html"})
+    bib, (csl,) = (folder / "citation.bib").read_text(), json.loads((folder / "citation.json").read_text())
+    command = "find * -type f ! -name version.json ! -name 'citation.*' | LC_ALL=C sort | xargs sha256sum | sha256sum"
+    counted = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=True).stdout[:64]
+    assert f"SHA-256 of the content: {counted}}}" in bib and csl["note"].endswith(counted)
+    assert r"  author = {{Ada \& Co}}," in bib and csl["author"] == [{"literal": "Ada & Co"}]
+    assert "  url = {https://x.org/a/v1/index.html}," in bib and csl["URL"] == "https://x.org/a/v1/index.html"
+    assert "  date = {2026-11-20}," in bib
+    plain = (written(tmp_path / "plain") / "citation.bib").read_text()
+    assert "author" not in plain and "url" not in plain and "SHA-256" in plain
+
+
+@pytest.mark.parametrize(
+    ("settings", "facts"),
+    [
+        ("site_author: Ada  Lovelace\nsite_url: https://x.org/b/\n",
+         {"author": "Ada Lovelace", "url": "https://x.org/b/experiments/a/v1/index.html"}),
+        ("extra: {author: Ada}\nplugins: !ENV [X, y]\nx: !!python/name:os.system\n", {"author": "Ada"}),
+        ("site_url: ''\nsite_author: 7\n", {}),
+        ("site_url: 'javascript:alert(1)'\n", {}),
+        ("- a\n", {}),
+    ],
+)  # fmt: skip
+def test_author_and_address_come_from_the_settings_of_the_site(
+    tmp_path: Path, settings: str, facts: dict[str, str]
+) -> None:
+    (tmp_path / "mkdocs.yml").write_text(settings)
+    assert site_facts(tmp_path / "mkdocs.yml", "experiments/a/v1") == facts
+    assert site_facts(tmp_path / "none.yml", "experiments/a/v1") == {}
+
+
+def test_settings_that_cannot_be_read_stop_the_publishing(tmp_path: Path) -> None:
+    (tmp_path / "mkdocs.yml").write_text("site_name: [")
+    with pytest.raises(SettingsError, match=r"mkdocs\.yml: cannot be read"):
+        site_facts(tmp_path / "mkdocs.yml", "experiments/a/v1")
 
 
 @pytest.mark.parametrize("name", ["../outside.svg", "/etc/x", "index.html", "version.json", "a//b", "a\\b"])

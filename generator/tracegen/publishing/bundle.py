@@ -30,6 +30,7 @@ from tracegen.charts.text import ended, printable
 from tracegen.errors import StoreError
 from tracegen.hashes import HashCache
 from tracegen.pages.page import Page, Report
+from tracegen.publishing import citation
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,9 +40,6 @@ VERSION_FILE = "version.json"
 BODY_BEGIN = b"<!-- tracegen:body -->\n"
 BODY_END = b"\n<!-- /tracegen:body -->"
 CHROME = "chrome.css"
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {sign: f"\\{sign}" for sign in "{}$&#_%"}
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,8 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
     """Write the report into an empty folder and return its `version.json`.
 
     `identity` holds citation, experiment, created, message, runs, verdict and
-    question. Raises StoreError when the report is not consistent, for example when
-    two files have one name.
+    question, and author and url where they are known. Raises StoreError when the
+    report is not consistent, for example when two files have one name.
     """
     contents = _contents(report, identity)
     document = {
@@ -210,8 +208,9 @@ def _contents(report: Report, identity: Mapping[str, Any]) -> dict[str, bytes]:
         if figure.path_svg not in contents:
             raise StoreError(f"the report's figure {figure.key!r} names {figure.path_svg!r}, which it does not hold")
     if identity.get("citation"):
-        add("citation.bib", _bibtex(report.title, identity).encode())
-        add("citation.json", _json(_csl(report.title, identity), indent=1))
+        cited = {**identity, "content": citation.content_hash(contents)}
+        add("citation.bib", citation.bibtex(report.title, cited).encode())
+        add("citation.json", _json(citation.csl(report.title, cited), indent=1))
     return contents
 
 
@@ -250,37 +249,3 @@ def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:
     }
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
-
-
-def _bibtex(title: str, identity: Mapping[str, Any]) -> str:
-    year, month = str(identity["created"])[:4], _MONTHS[int(str(identity["created"])[5:7]) - 1]
-    runs = ", ".join(f"{number:03d}" for number in identity["runs"])
-    return (
-        f"@misc{{{str(identity['citation']).replace('@', '-')},\n"
-        f"  title = {{{{{_latex(title)}}}}},\n"
-        f"  year = {{{year}}},\n"
-        f"  month = {month},\n"
-        f"  version = {{{identity['version']}}},\n"
-        f"  howpublished = {{tracegen report {_latex(identity['citation'])}}},\n"
-        f"  note = {{run {runs}; verdict: {identity['verdict']}}},\n"
-        "}\n"
-    )
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
-
-
-def _csl(title: str, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
-    date = [int(part) for part in str(identity["created"])[:10].split("-")]
-    return [
-        {
-            "id": identity["citation"],
-            "type": "dataset",
-            "title": title,
-            "version": str(identity["version"]),
-            "number": identity["citation"],
-            "genre": "tracegen report",
-            "issued": {"date-parts": [date]},
-        }
-    ]

@@ -28,6 +28,7 @@ from tracegen.errors import SettingsError, StoreError
 from tracegen.hashes import HashCache
 from tracegen.model import Run, Version
 from tracegen.pages.page import Report
+from tracegen.publishing import citation
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
 
 SCHEMA = 1
@@ -88,7 +89,9 @@ def publish(
         version = replace(plan_version(experiment_folder, run, message, now, again=again), title=report.title)
         assert version.folder is not None
         with store.whole_folder(version.folder) as beside:
-            write_bundle(beside, report, identity_of(version, question_of(run)))
+            config = experiment_folder.parent.parent / "mkdocs.yml"
+            cited = citation.site_facts(config, f"experiments/{version.experiment}/{version.name}")
+            write_bundle(beside, report, identity_of(version, question_of(run)) | cited)
         ledger[version.number] = {
             "version": version.number,
             "created": version.created,

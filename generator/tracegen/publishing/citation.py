@@ -1,0 +1,110 @@
+"""How a version is cited: BibTeX and CSL-JSON, with author and address where mkdocs.yml has them.
+
+`site_author` (or `author` below `extra`) and `site_url` in mkdocs.yml are read when a version is published. The hash is
+that of the list of all other files of the version, so whoever has the files can compute it:
+
+    find * -type f ! -name version.json ! -name 'citation.*' | LC_ALL=C sort | xargs sha256sum | sha256sum
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from tracegen.charts.text import printable
+from tracegen.errors import SettingsError
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {sign: f"\\{sign}" for sign in "{}$&#_%"}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def site_facts(config: Path, version_path: str) -> dict[str, str]:
+    """`author` and `url` of a version from the settings of its site; each only where it is set.
+
+    `version_path` is the path of the version below the site: `experiments/sample/v3`. Raises SettingsError for settings
+    that cannot be read.
+    """
+    if not config.is_file():
+        return {}
+    settings = _read(config)
+    extra = settings.get("extra")
+    author = settings.get("site_author") or (extra.get("author") if isinstance(extra, Mapping) else None)
+    facts = {"author": " ".join(printable(author).split())} if isinstance(author, str) and author.strip() else {}
+    site = settings.get("site_url")
+    if isinstance(site, str) and urlsplit(site.strip()).scheme in ("http", "https"):
+        facts["url"] = f"{printable(site.strip()).rstrip('/')}/{quote(version_path)}/index.html"
+    return facts
+
+
+def _read(config: Path) -> Mapping[str, Any]:
+    import yaml  # type: ignore[import-untyped]  # loads slowly, and only publishing needs it
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Reads values of unknown tags, such as !ENV, as null."""
+
+    Loader.add_multi_constructor("", lambda *_: None)
+    try:
+        settings = yaml.load(config.read_text(encoding="utf-8"), Loader)  # a SafeLoader
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise SettingsError(f"{config}: cannot be read: {error}; correct the file") from error
+    return settings if isinstance(settings, Mapping) else {}
+
+
+def content_hash(contents: Mapping[str, bytes]) -> str:
+    """SHA-256 over the lines `HASH  PATH` of all files, sorted by path."""
+    lines = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def bibtex(title: str, identity: Mapping[str, Any]) -> str:
+    """The BibTeX entry of a version; `identity` as `write_bundle` has it, with the hash of its content."""
+    year, month = str(identity["created"])[:4], _MONTHS[int(str(identity["created"])[5:7]) - 1]
+    runs = ", ".join(f"{number:03d}" for number in identity["runs"])
+    author = f"  author = {{{{{_latex(identity['author'])}}}}},\n" if identity.get("author") else ""
+    url = f"  url = {{{_in_url(identity['url'])}}},\n" if identity.get("url") else ""
+    return (
+        f"@misc{{{str(identity['citation']).replace('@', '-')},\n"
+        f"{author}"
+        f"  title = {{{{{_latex(title)}}}}},\n"
+        f"  year = {{{year}}},\n"
+        f"  month = {month},\n"
+        f"  date = {{{str(identity['created'])[:10]}}},\n"
+        f"  version = {{{identity['version']}}},\n"
+        f"  howpublished = {{tracegen report {_latex(identity['citation'])}}},\n"
+        f"{url}"
+        f"  note = {{run {runs}; verdict: {identity['verdict']}; SHA-256 of the content: {identity['content']}}},\n"
+        "}\n"
+    )
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _in_url(url: str) -> str:
+    """The URL without signs that end a BibTeX field."""
+    return quote(url, safe=":/?#@!$&'()*+,;=%~-._")
+
+
+def csl(title: str, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The CSL-JSON entry of a version; `identity` as in `bibtex`."""
+    date = [int(part) for part in str(identity["created"])[:10].split("-")]
+    author = {"author": [{"literal": identity["author"]}]} if identity.get("author") else {}
+    return [
+        {
+            "id": identity["citation"],
+            "type": "dataset",
+            "title": title,
+            **author,
+            "version": str(identity["version"]),
+            "number": identity["citation"],
+            "genre": "tracegen report",
+            "issued": {"date-parts": [date]},
+            **({"URL": identity["url"]} if identity.get("url") else {}),
+            "note": f"SHA-256 of the content: {identity['content']}",
+        }
+    ]
