@@ -33,9 +33,9 @@ FOUND = (
     ("question", "subjects"),
     [
         ("Which experts of a small mixture-of-experts model does each token read?", ("experts", "bytes")),
-        ("Where does a token of a mixture of experts wait for the disk?", ("the disk",)),
+        ("Where does a token of a mixture of experts wait for the disk?", ("waiting", "the disk")),
         ("How much of a small Mixture-of-Experts model does one token read?", ("bytes",)),
-        ("Do repacked matrices keep tokens from waiting for the disk?", ("bytes", "the disk")),
+        ("Do repacked matrices keep tokens from waiting for the disk?", ("bytes", "waiting", "the disk")),
         ("How long does a token take?", ("time",)),
         ("Is it wise?", ()),
         ("", ()),
@@ -47,7 +47,7 @@ def test_what_a_question_asks(question: str, subjects: tuple[str, ...]) -> None:
 
 
 def test_the_question_decides_first_and_then_the_share() -> None:
-    order = [f.subject for f in ranked(FOUND, "Which experts wait for the disk?").first]
+    order = [f.subject for f in ranked(FOUND, "Which experts of the disk?").first]
     assert order == ["experts", "the disk", "time"]
     whole = ranked(FOUND, "Is it wise?")
     assert [f.share for f in (*whole.first, *whole.others)] == [0.9, 0.5, 0.1, 0.0]

@@ -167,7 +167,7 @@ def _of_disk_waits(context: Collector, generate: pd.Series) -> Finding:
     text = disk_sentences.overview(sums, len(split), int(split["n_faults"].sum()), read)
     whole = sums["duration_ns"]
     share = (sums["disk_ns"] + sums["behind_ns"]) / whole if whole else 0.0
-    return Finding(text, DISK_SPLIT, "the disk", share)
+    return Finding(text, DISK_SPLIT, "waiting", share)
 
 
 def _of_experts(context: Collector) -> list[Finding]:

@@ -15,7 +15,8 @@ N_FIRST = 3  # findings that open the overview
 # Words of a question, and the subject of the findings that answer it.
 WORDS = {
     "experts": r"experts?|router|routing",
-    "the disk": r"disks?|storage|devices?|ssds?|wait(?:s|ed|ing)?|page faults?|page cache|fits?|cold",
+    "waiting": r"wait(?:s|ed|ing)?",
+    "the disk": r"disks?|storage|devices?|ssds?|page faults?|page cache|fits?|cold",
     "time": r"time|times|fast|faster|slow|slower|long|longer|speed|latency|threads?|seconds?",
     "bytes": r"bytes?|reads?|touch(?:es|ed)?|files?|weights?|memory|tensors?|repack(?:s|ed|ing)?|cop(?:y|ies|ied)",
 }

@@ -31,11 +31,12 @@ from tracegen.publishing import privacy
 from tracegen.publishing.bundle import CHROME
 from tracegen.site import files as site_files
 from tracegen.site import gather as site
-from tracegen.site import journal
+from tracegen.site import home, journal
 from tracegen.site import search as site_search
 
 log = logging.getLogger("mkdocs.plugins.tracegen")
 
+FRONT = "index.html"
 FRONT_PAGES = ("index.md", "README.md", "index.html")  # MkDocs makes the front page of the site from one of these
 
 
@@ -45,16 +46,18 @@ class TracegenConfig(Config):  # type: ignore[no-untyped-call]  # MkDocs left it
     experiments_dir = Type(str, default="experiments")
     drafts = Type(int, default=5)
     verify = Type(bool, default=False)
+    home = Type(bool, default=True)
 
 
 class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-call]
     """Shows the experiments beside the journal; the bodies of their pages are never changed."""
 
     site: site.Site
+    entries: dict[str, home.JournalEntry]
 
     def on_config(self, config: MkDocsConfig) -> None:
         """Gather and check all versions; give the theme the template of our pages, and the journal its references."""
-        root = _root(config)
+        root, self.entries = _root(config), {}
         try:
             self.site = site.gather(
                 root / self.config.experiments_dir,
@@ -114,6 +117,12 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         html, problems = journal.settle(html, path=page.file.dest_uri, source=page.file.content_string)
         for problem in problems:
             log.warning(f"{page.file.src_uri}:{problem.line}: unknown reference {problem.literal}: {problem.reason}")
+        if page.file.dest_uri == FRONT:
+            return f"{html}\n{home.MARK}" if self.config.home else html
+        path, title = page.file.dest_uri, str(page.title or page.file.name)
+        entry = home.journal_entry(path, page.file.src_uri.removesuffix(".md"), title, page.meta, html)
+        if entry:
+            self.entries[path] = entry
         return html
 
     def on_env(self, env: Environment, config: MkDocsConfig, files: Files) -> None:
@@ -134,6 +143,10 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         """Copy figures, data and assets of the bundles, and write the search index as a script too."""
         for problem in self.site.problems:
             log.warning(problem)
+        front = Path(config.site_dir) / FRONT
+        if self.config.home and front.is_file():
+            html = front.read_text(encoding="utf-8")
+            front.write_text(html.replace(home.MARK, home.home(self.site, self.entries.values()), 1), encoding="utf-8")
         site.write_files(self.site, Path(config.site_dir))
         self.site.drawing.close()
 

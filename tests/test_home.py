@@ -1,0 +1,76 @@
+"""The front page: the newest entries of the journal and the newest experiments, with picture and finding."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.stand_in import HOSTILE, a_project, a_report, a_run, a_run_folder, a_version, render
+from tracegen.commands.build import build_site
+from tracegen.commands.init import _write, contents
+from tracegen.site import gather as site
+from tracegen.site.home import LONGEST, journal_entry
+
+
+@pytest.fixture(autouse=True)
+def stand_in_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "gather", partial(site.gather, render=render))
+
+
+def front(config: Path) -> str:
+    html = build_site(config, strict=True).read_text()
+    assert "tracegen:home" not in html
+    return html[html.index('<div class="tracegen-home">') :]
+
+
+def test_the_newest_entries_and_experiments(tmp_path: Path) -> None:
+    config = a_project(tmp_path)
+    for day in (1, 2, 3, 4):
+        (tmp_path / "journal" / f"2026-11-0{day}-found.md").write_text(f"# Day {day}\n\nSeen *on* day {day}.\n")
+    (tmp_path / "journal" / "about.md").write_text("# About\n\nNo day.\n")
+    a_version(tmp_path / "experiments", number=1, report=a_report(title=HOSTILE))
+    a_run_folder(tmp_path / "experiments", a_run("later", 1))
+    (tmp_path / "experiments" / "waiting").mkdir()
+    (tmp_path / "experiments" / "waiting" / "experiment.toml").write_text("question =  + HOSTILE + \n")
+    html = front(config)
+    assert re.findall(r'<p><a href="([^"]+)">(Day \d)</a><br>(.*?)</p>', html) == [
+        (f"2026-11-0{day}-found.html", f"Day {day}", f"Seen on day {day}.") for day in (4, 3, 2)
+    ]
+    assert "About" not in html.partition("</section>")[0]
+    assert 'href="experiments/sample/v1/index.html">sample@v1</a>' in html
+    assert 'href="experiments/later/run-001/index.html">later/run-001, a draft</a>' in html
+    assert "<code>tracegen run waiting</code>" in html
+    assert "<script>alert" not in html and "<img src=x" not in html
+    for address in re.findall(r'(?:href|src)="([^"#:]+)"', html.partition("</article>\n</div>")[0]):
+        assert (tmp_path / "site" / address).is_file(), address
+
+
+def test_the_front_page_of_a_fresh_project_says_what_comes_next(tmp_path: Path) -> None:
+    from datetime import date
+
+    _write(tmp_path, contents("mine", date(2026, 11, 23)))
+    html = front(tmp_path / "mkdocs.yml")
+    assert "2026-11-23: the first entry" in html
+    assert "first-look" in html and "<code>tracegen run first-look</code>" in html
+
+
+def test_an_empty_site_says_how_to_begin(tmp_path: Path) -> None:
+    html = front(a_project(tmp_path))
+    assert "The journal has no entry with a date yet" in html and "No experiment has been run yet" in html
+
+
+def test_a_project_may_do_without(tmp_path: Path) -> None:
+    config = a_project(tmp_path)
+    config.write_text(config.read_text().replace("tracegen]", "{tracegen: {home: false}}]"))
+    assert "tracegen-home" not in build_site(config, strict=True).read_text()
+
+
+def test_the_date_of_an_entry() -> None:
+    named = journal_entry("a.html", "notes/2026-11-20-a", "A", {}, f"<h1>x</h1><p>{'long ' * 100}</p>")
+    assert named is not None and named.date == "2026-11-20" and len(named.summary) <= LONGEST + 2
+    told = journal_entry("a.html", "a", "A", {"date": "2026-01-02"}, "")
+    assert told is not None and (told.date, told.summary) == ("2026-01-02", "")
+    assert journal_entry("a.html", "a", "A", {}, "<p>x</p>") is None
