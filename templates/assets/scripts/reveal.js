@@ -14,5 +14,7 @@ function reveal() {
   }
   target.scrollIntoView();
 }
-window.addEventListener("hashchange", reveal);
-starts.push(reveal);
+starts.push(function() {
+  window.addEventListener("hashchange", reveal);
+  reveal();
+});
