@@ -76,7 +76,7 @@ def test_every_mark_with_data_has_a_tooltip_of_what_it_is() -> None:
         ]
         assert told and all(names and not set(names) & set(pointing.LOOKS) for names in told), key
     cells = json.dumps(a_loaded().charts.heatmap().to_dict()["vconcat"][1])
-    assert '{"field": "touched_bytes"' in cells and '{"field": "memory"' in cells
+    assert '{"field": "used"' in cells and '{"field": "memory"' in cells
 
 
 def test_the_list_of_charts() -> None:

@@ -176,6 +176,9 @@ def test_bytes_of_files_of_hundreds_of_gigabytes() -> None:
     assert sum(sizes) > 400 * 10**9 and 0 < total < sum(sizes)
     cells = heatmap.file_cells(LARGE, 999, used=used)
     assert int(cells["touched_bytes"].sum()) == sum((used["end"] - used["begin"]).tolist())
+    shares = heatmap.shares(LARGE, 999, used=used)
+    once = [coverage.touched_file_bytes(used[used["pass_id"] == p]) for p in used["pass_id"].unique()]
+    assert int(shares["touched_bytes"].sum()) == sum(once)
 
 
 def test_a_long_pass_in_bins() -> None:

@@ -7,17 +7,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tests.report_files import write_report
+from tracegen.analysis.accesses import ranges
+from tracegen.analysis.passes import labels
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 from tracegen.site import vega
 
 pytestmark = pytest.mark.browser
 
+TABLES = scaled_case(3, 2, moe=True)
 TOLD = ".tg-told:not([hidden])"
 MARKS = "[...document.querySelectorAll('[data-key={}] .tg-targets *')].filter(e => e.__data__ && e.__data__.tooltip)"
 ON_TOP = """e => {
@@ -42,7 +46,7 @@ OVERLAPPING = """() => [...document.querySelectorAll('.tg-drawing > svg:not(.tg-
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render_report(a_moe_run(), scaled_case(3, 2, moe=True), address="demo/run-003", citable=None)
+    return render_report(a_moe_run(), TABLES, address="demo/run-003", citable=None)
 
 
 @pytest.fixture(scope="module")
@@ -105,18 +109,30 @@ def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: R
     assert not seen
 
 
-def test_a_cell_of_the_heatmap_tells_its_bytes(page: Any, root: Path, report: Report) -> None:
+def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Path) -> None:
+    """Against a count of the single bytes between the two ends that the tooltip names."""
     page.goto((root / "memory/index.html").as_uri())
     shown(page, "heatmap")
-    spec = json.loads(report.files["figures/heatmap.vl.json"])
-    bytes_of = {row["touched_bytes"] for rows in spec["datasets"].values() for row in rows if "touched_bytes" in row}
-    cells = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.touched_bytes).filter({ON_TOP})"
+    files = TABLES["files"].set_index("file")["axis_begin"]
+    names = labels(TABLES)
+    used = ranges(TABLES)
+    cells = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.stretch).filter({ON_TOP})"
+    cells += ".filter(e => e.getBoundingClientRect().width > 3)"
     for i in (0, 7, 20):
         page.evaluate_handle(f"{cells}[{i}]").as_element().hover()
         words = told(page)
-        exact = page.evaluate(f"{cells}[{i}].__data__.datum.touched_bytes")
-        assert int(words["touched bytes"].replace(",", "")) == exact and exact in bytes_of
-        assert words["memory"] in ("mapped", "copied") and "pass" in words
+        begin, end = (int(number.replace(",", "")) for number in words["bytes of the file"].split(" to "))
+        painted = np.zeros(end - begin, dtype=bool)
+        of_pass = used[used["pass_id"].map(names) == words["pass"]]
+        for row in of_pass.itertuples():
+            low, high = row.begin + files[row.file] - begin, row.end + files[row.file] - begin
+            painted[max(low, 0) : max(high, 0)] = True
+        count, share = int(painted.sum()), painted.mean()
+        assert words["bytes used"] == f"{count:,} of {end - begin:,} bytes ({share:.1%})"
+        tensors = TABLES["tensors"].set_index("name")
+        tensor = tensors.loc[words["tensor"].split(",")[0].split(" to ")[0]]
+        assert tensor["offset"] + files[tensor["file"]] < end
+        assert words["memory"] in ("mapped", "copied") and words["type"].split(",")[0] == str(tensor["dtype"])
 
 
 def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:

@@ -52,10 +52,17 @@ def test_a_field_is_called_what_its_axis_is_called() -> None:
 def test_both_ends_of_a_stretch_are_told(report: Report) -> None:
     document = pointing.with_tooltips(dict(documents(report))["heatmap"])
     told = [part["encoding"].get("tooltip", []) for part, _ in pointing._parts(document, document)]
-    cells = next(fields for fields in told if any(field["field"] == "touched_bytes" for field in fields))
+    bands = next(fields for fields in told if any(field["field"] == "true_end" for field in fields))
+    assert {field["field"]: field["title"] for field in bands}["true_end"].endswith(", to")
+
+
+def test_a_chart_that_says_what_it_tells_keeps_it(report: Report) -> None:
+    document = pointing.with_tooltips(dict(documents(report))["heatmap"])
+    told = [part["encoding"].get("tooltip", []) for part, _ in pointing._parts(document, document)]
+    cells = next(fields for fields in told if any(field["field"] == "used" for field in fields))
     titles = {field["field"]: field["title"] for field in cells}
-    assert titles["label"] == "pass" and titles["touched_bytes"] == "touched bytes"
-    assert titles["begin"].endswith("MiB, from") and titles["end"].endswith("MiB, to")
+    assert list(titles) == ["label", "tensor", "layer", "dtype", "used", "memory", "stretch"]
+    assert titles["label"] == "pass" and titles["used"] == "bytes used"
 
 
 def test_a_legend_tells_nothing(report: Report) -> None:

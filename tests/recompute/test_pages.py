@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -156,8 +157,15 @@ def test_top_operations(case: Case) -> None:
 
 
 def test_heatmap(case: Case) -> None:
-    expected = memory.heatmap(case.rows, case.accesses, case.published.number("memory", "n_bins"))
-    assert_published(case.published.csv("heatmap"), expected, ("pass_id", "memory", "bin"))
+    published = case.published.csv("heatmap")
+    cells = sorted({(int(row["begin"]), int(row["end"])) for row in published})
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(cells))
+    places = ("row", "first_tensor", "last_tensor", "n_tensors", "expert")  # tests/analysis/test_heatmap.py counts them
+    shown = [{name: text for name, text in row.items() if name not in places} for row in published]
+    expected = memory.heatmap(case.rows, case.accesses, cells)
+    assert_published(shown, expected, ("pass_id", "begin"))
+    every = memory.heatmap(case.rows, case.accesses, [(0, case.rows.disk_bytes)])
+    assert sum(row["touched_bytes"] for row in expected) == sum(row["touched_bytes"] for row in every)
 
 
 def test_use_of_tensors(case: Case) -> None:

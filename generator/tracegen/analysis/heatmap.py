@@ -9,6 +9,9 @@ import pandas as pd
 
 from tracegen.analysis.accesses import Tables, ranges
 from tracegen.analysis.passes import OUTSIDE, labels
+from tracegen.analysis.pieces import pieces
+
+MOST_ROWS = 240  # of the heatmap of shares: more passes share rows
 
 
 def file_cells(
@@ -47,6 +50,122 @@ def file_cells(
     cells["begin"] = cells["bin"] * width
     cells["end"] = np.minimum(cells["begin"] + width, total)
     return cells[names]
+
+
+def places(tables: Tables, n_columns: int) -> pd.DataFrame:
+    """The cells of a row of the heatmap that is `n_columns` pixels wide: the disk axis without gaps or overlaps.
+
+    Columns: begin, end (bytes on the axis), first_tensor, last_tensor (numbers of the tensors there, null without
+    any), n_tensors, expert (null unless the cell lies in one expert). A tensor, or an expert of one, that is wider
+    than two pixels is a cell of its own; what lies between such cells is cut at the edges of pixels and of files.
+    """
+    files, cut = tables["files"], pieces(tables)
+    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    begin, end = cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64")
+    wide = (end - begin) * n_columns > 2 * total
+    columns = np.array([i * total // n_columns for i in range(n_columns + 1)], dtype="int64")
+    # an edge of a pixel that lies inside a wide tensor is none of a cell
+    opened = np.searchsorted(np.sort(begin[wide]), columns, "left")
+    closed = np.searchsorted(np.sort(end[wide]), columns, "right")
+    whole = [files["axis_begin"], files["axis_begin"] + files["size_bytes"]]
+    edges = np.unique(np.concatenate([columns[opened == closed], begin[wide], end[wide], *whole]).astype("int64"))
+    edges = edges[(edges >= 0) & (edges <= total)]
+    left, right = edges[:-1], edges[1:]
+    first = np.searchsorted(np.maximum.accumulate(end), left, "right") if len(cut) else np.zeros(len(left), int)
+    last = np.searchsorted(begin, right, "left") - 1
+    any_there = last >= first
+    numbers, experts = cut["tensor"], cut["expert"].astype("Int64")
+    table = pd.DataFrame({"begin": left, "end": right})
+    rank = (numbers != numbers.shift()).cumsum().to_numpy()
+    for name, at in (("first_tensor", first), ("last_tensor", last)):
+        table[name] = pd.array(
+            [int(numbers[i]) if i_any else None for i, i_any in zip(at, any_there, strict=True)], "Int64"
+        )
+    at_first, at_last = np.where(any_there, first, 0), np.where(any_there, last, 0)
+    table["n_tensors"] = np.where(any_there, rank[at_last] - rank[at_first] + 1, 0) if len(cut) else 0
+    alone = any_there & (first == last)
+    table["expert"] = experts.take(at_first).mask(~alone).array if len(cut) else pd.NA
+    return table
+
+
+def _union(used: pd.DataFrame) -> pd.DataFrame:
+    """The ranges (pass_id, begin, end) of each pass as ranges that do not overlap or touch."""
+    used = used[used["end"] > used["begin"]].sort_values(["pass_id", "begin"], kind="stable", ignore_index=True)
+    reached = used.groupby("pass_id")["end"].cummax().shift()
+    change = (used["pass_id"] != used["pass_id"].shift()) | (used["begin"] > reached)
+    grouped = used.groupby(change.cumsum())
+    return grouped.agg(pass_id=("pass_id", "first"), begin=("begin", "min"), end=("end", "max")).reset_index(drop=True)
+
+
+def _bytes_in(ranges_: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> pd.DataFrame:
+    """Bytes of the ranges (pass_id, begin, end) in cells that tile the axis: pass_id, cell (number), bytes."""
+    low, high = ranges_["begin"].to_numpy("int64"), ranges_["end"].to_numpy("int64")
+    first = np.searchsorted(end, low, "right")
+    count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
+    row = np.repeat(np.arange(len(ranges_)), count)
+    cell = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    share = np.minimum(high[row], end[cell]) - np.maximum(low[row], begin[cell])
+    parts = pd.DataFrame({"pass_id": ranges_["pass_id"].to_numpy("int64")[row], "cell": cell, "bytes": share})
+    return parts.groupby(["pass_id", "cell"], as_index=False)[["bytes"]].sum()
+
+
+def shares(
+    tables: Tables, n_columns: int, max_rows: int = MOST_ROWS, *, used: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """How much of the bytes of each cell the passes of a row used, each byte once in a pass.
+
+    Columns: row, pass_id (the first of the row), n_passes, those of `places`, size_bytes (of the cell), touched_bytes
+    and copied_bytes (different bytes, sums over the passes of the row; copied: of those, in copied memory), share
+    (touched_bytes of size_bytes, mean of the passes, 0 to 1). A cell that no pass of its row touched has no line.
+    `max_rows` as in `display_rows`. `used`: the result of `ranges`, if the caller has it already.
+    """
+    files, rows = tables["files"].set_index("file")["axis_begin"], display_rows(tables, max_rows)
+    used = ranges(tables) if used is None else used
+    cells = places(tables, n_columns)
+    begin, end = cells["begin"].to_numpy("int64"), cells["end"].to_numpy("int64")
+    start = used["file"].map(files).fillna(0).astype("int64")
+    flat = used[["pass_id", "memory"]].assign(begin=used["begin"] + start, end=used["end"] + start)
+    touched = _bytes_in(_union(flat), begin, end).rename(columns={"bytes": "touched_bytes"})
+    copied = _bytes_in(_union(flat[(flat["memory"] == "copied").to_numpy(bool)]), begin, end)
+    both = touched.merge(copied.rename(columns={"bytes": "copied_bytes"}), on=["pass_id", "cell"], how="left")
+    both["copied_bytes"] = both["copied_bytes"].fillna(0).astype("int64")
+    both = both.merge(rows[["pass_id", "row"]], on="pass_id")
+    sums = both.groupby(["row", "cell"], as_index=False)[["touched_bytes", "copied_bytes"]].sum()
+    about = rows.groupby("row", as_index=False).agg(pass_id=("pass_id", "first"), n_passes=("n_passes", "first"))
+    table = about.merge(sums, on="row").merge(cells.rename_axis("cell").reset_index(), on="cell")
+    table["size_bytes"] = table["end"] - table["begin"]
+    table["share"] = table["touched_bytes"] / (table["size_bytes"] * table["n_passes"])
+    table = table.sort_values(["row", "begin"], ignore_index=True)
+    names = ["row", "pass_id", "n_passes", *cells.columns, "size_bytes", "touched_bytes", "copied_bytes", "share"]
+    return table[names]
+
+
+def joined_shares(cells: pd.DataFrame, n_steps: int, most: int) -> pd.DataFrame:
+    """The result of `shares` with the step of its colour; neighbours of one step are joined if there are over `most`.
+
+    Added columns: step (0 … n_steps-1; step s holds shares in (s, s+1] / n_steps), memory (of most of the touched
+    bytes: disk or copied). A joined cell has the sums of size, touched and copied bytes, and the tensors of all.
+    """
+    whole = cells["size_bytes"] * cells["n_passes"]
+    step = -(-n_steps * cells["touched_bytes"] // whole.where(whole > 0, 1)) - 1
+    memory = np.where(2 * cells["copied_bytes"] >= cells["touched_bytes"], "copied", "disk")
+    table = cells.assign(step=step.clip(0, n_steps - 1).astype("int64"), memory=memory)
+    if len(table) <= most:
+        return table
+    same = ["row", "memory", "step"]
+    change = (table[same] != table[same].shift()).any(axis=1) | (table["begin"] != table["end"].shift())
+    again = table["first_tensor"] == table["last_tensor"].shift()
+    table["n_new"] = table["n_tensors"] - (again.fillna(False).astype("int64") * (~change).astype("int64"))
+    summed = ("size_bytes", "touched_bytes", "copied_bytes")
+    grouped = table.groupby(change.cumsum())
+    joined = grouped.agg(
+        **{name: (name, "first") for name in ("row", "pass_id", "n_passes", "begin", "first_tensor", *same[1:])},
+        end=("end", "last"), last_tensor=("last_tensor", "last"), n_tensors=("n_new", "sum"),
+        **{name: (name, "sum") for name in summed}, n_cells=("row", "size"), expert=("expert", "first"),
+    ).reset_index(drop=True)  # fmt: skip
+    joined["expert"] = joined["expert"].mask(joined.pop("n_cells") > 1)
+    joined["share"] = joined["touched_bytes"] / (joined["size_bytes"] * joined["n_passes"])
+    return joined[list(table.columns.drop("n_new"))]
 
 
 def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:

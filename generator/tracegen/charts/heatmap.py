@@ -1,4 +1,4 @@
-"""The heatmap: the model file from first to last byte, buffers beside it, one row for each pass or several passes."""
+"""The heatmap: the model file from first to last byte, buffers below it, one row for each pass or several passes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.buffers import COLOURS
 from tracegen.charts.pointing import LEGEND
-from tracegen.charts.text import three
 
 BUFFERS, BETWEEN = 150, 28
 LANES = {"disk": "mapped", "copied": "copied"}  # kind of memory -> its name in the figure
 TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
 NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # px: heights of names of parts, their colours, layers, a pass
+LEAST_ROW, TALL = 4.0, 720  # px: a row has this height at least; below TALL all rows together may be higher
+NARROW = 600  # px: a narrower drawing has less room for names
 GLYPH = 6.6  # px: upper estimate of a character's width in a text of 12 px
 
 
@@ -41,42 +42,52 @@ def chart(
     components: pd.DataFrame,
     buffers: pd.DataFrame,
     axis: Axis,
-    top_bytes: float,
+    *,
+    width: int = theme.WIDTH,
 ) -> Any:
-    """Draw the heatmap; disk cells are solid, copied ones hatched.
+    """Draw the heatmap of shares; mapped cells are solid, copied ones hatched; buffers lie below, row by row.
 
-    `cells` is the result of `heatmap.joined_cells`, `rows` of `heatmap.display_rows`, `layers` and `components` of
-    `heatmap.bands`. `buffers` has row, group, touched_bytes (mean per pass); `top_bytes` is the largest cell.
+    `cells` is the result of `heatmap.joined_shares` with the texts tensor, layer and dtype for tooltips, `rows` that
+    of `heatmap.display_rows`, `layers` and `components` of `heatmap.bands`. `buffers` has row, group, touched_bytes
+    (mean per pass). `width` is that of the whole drawing, px.
     """
+    room = names_room(width)
+    track = track_px(width)
     names = rows.drop_duplicates("row").sort_values("row")
     shown = [*names.loc[names["outside"], "label"], "", *names.loc[~names["outside"], "label"]]
     order = shown if names["outside"].any() else shown[1:]
-    step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))
-    height = int(step * len(order))
     label = names.set_index("row")["label"]
-    keep = max(1, int(13.5 / step + 0.99))
-    y = alt.Y(
-        "label:N",
-        sort=order,
-        title=None,
-        scale=dict(domain=order, paddingInner=0.12, paddingOuter=0),
-        axis=theme.y_axis(
-            theme.NAMES,
-            values=[n for i, n in enumerate(order) if n and i % keep == 0],
-            ticks=False,
-            domain=False,
-            labelFontSize=12,
-        ),
+    step = max(LEAST_ROW, min(float(ROW), TALL / max(len(order), 1)))
+    disk = _disk(
+        cells.assign(label=cells["row"].map(label)), _y(order, step, room), axis, track, int(step * len(order))
     )
-    disk = _disk(cells.assign(label=cells["row"].map(label)), y, axis, height)
-    bands = ruler(layers, components, axis)
-    track = alt.vconcat(bands, disk, spacing=6)
+    parts = [_legend(set(cells["memory"]), room, track)]
+    parts.append(alt.vconcat(ruler(layers, components, axis, track, room), disk, spacing=6))
     if len(buffers):
-        side = _buffers(buffers.assign(label=buffers["row"].map(label)), y, height)
-        track = alt.vconcat(
-            bands, alt.hconcat(disk, side, spacing=BETWEEN).resolve_scale(color="independent"), spacing=6
-        )
-    return alt.vconcat(_legend(axis, top_bytes, set(cells["memory"])), track, spacing=18)
+        step = max(LEAST_ROW, min(10.0, TALL / 3 / max(len(order), 1)))
+        below = buffers.assign(label=buffers["row"].map(label))
+        parts.append(_buffers(below, _y(order, step, room), track, int(step * len(order))))
+    return alt.vconcat(*parts, spacing=18).resolve_scale(color="independent")
+
+
+def names_room(width: int) -> int:
+    """The room for names at the left of a drawing `width` px wide."""
+    return theme.NAMES if width >= NARROW else 84
+
+
+def track_px(width: int) -> int:
+    """The width of the file, px, in a drawing `width` px wide."""
+    return width - names_room(width) - theme.RIGHT
+
+
+def _y(order: list[str], step: float, room: int) -> Any:
+    """The rows, each `step` px high, named where there is room."""
+    keep = max(1, int(13.5 / step + 0.99))
+    named = [n for i, n in enumerate(order) if n and i % keep == 0]
+    axis = theme.y_axis(room, values=named, ticks=False, domain=False, labelFontSize=12)
+    axis |= {"labelLimit": room - 8, "labelOverlap": False}
+    scale = dict(domain=order, paddingInner=0.12, paddingOuter=0)
+    return alt.Y("label:N", sort=order, title=None, scale=scale, axis=axis)
 
 
 def _x(disk: Axis, **more: Any) -> Any:
@@ -85,23 +96,45 @@ def _x(disk: Axis, **more: Any) -> Any:
     return alt.X("begin:Q", scale=scale, **({"title": f"place in the model file, {unit}"} | more))
 
 
-def _disk(cells: pd.DataFrame, y: Any, axis: Axis, height: int) -> Any:
+PLACE = ["begin", "end", "tensor", "layer", "dtype", "size_bytes"]
+USED = "format(datum.touched_bytes / datum.n_passes, ',.0f') + ' of ' + format(datum.size_bytes, ',') + ' bytes (' + "
+USED += "format(datum.touched_bytes / datum.n_passes / datum.size_bytes, '.1%') + ')'"
+
+
+def _disk(cells: pd.DataFrame, y: Any, axis: Axis, track: int, height: int) -> Any:
+    """The cells; what they tell of a place stands once in the data, however many rows have it."""
     size, _ = axis.unit
-    colours = theme.step_colours(cells["step"], cells["memory"] == "copied")
-    data = cells.assign(begin=cells["begin"] / size, end=cells["end"] / size, colour=colours)
-    data = data.sort_values("memory", ascending=False)[["label", "begin", "end", "memory", "touched_bytes", "colour"]]
-    data = data.assign(memory=[LANES[str(memory)] for memory in data["memory"]])
+    data = cells.assign(colour=theme.step_colours(cells["step"], cells["memory"] == "copied"))
+    data["memory"] = [LANES[str(memory)] for memory in data["memory"]]
+    data["place"] = data.groupby(PLACE, sort=False).ngroup()
+    where = data.drop_duplicates("place").sort_values("begin")[["place", *PLACE]]
+    where = where.assign(from_byte=where["begin"], to_byte=where["end"])
+    where = where.assign(begin=where["begin"] / size, end=where["end"] / size)
+    data = data.sort_values(["memory", "row", "begin"], ascending=[False, True, True])
+    tooltips = [
+        alt.Tooltip("label:N", title="pass"),
+        alt.Tooltip("tensor:N", title="tensor"),
+        alt.Tooltip("layer:N", title="layer"),
+        alt.Tooltip("dtype:N", title="type"),
+        alt.Tooltip("used:N", title="bytes used"),
+        alt.Tooltip("memory:N", title="memory"),
+        alt.Tooltip("stretch:N", title="bytes of the file"),
+    ]
+    fields = [name for name in where.columns if name != "place"]
     marks = (
-        alt.Chart(data)
+        alt.Chart(data[["label", "place", "n_passes", "touched_bytes", "memory", "colour"]])
+        .transform_lookup("place", from_=alt.LookupData(where, "place", fields))
+        .transform_calculate(used=USED, stretch="format(datum.from_byte, ',') + ' to ' + format(datum.to_byte, ',')")
         .mark_rect()
         .encode(
-            x=_x(axis, axis=dict(grid=False, tickCount=8)),
+            x=_x(axis, axis=dict(grid=False, tickCount=max(3, track // 110))),
             x2=alt.X2("end:Q"),
             y=y,
             color=alt.Color("colour:N", scale=None),
+            tooltip=tooltips,
         )
     )
-    return (marks + _gaps(axis)).properties(width=TRACK, height=height)
+    return (marks + _gaps(axis)).properties(width=track, height=height)
 
 
 def _gaps(axis: Axis) -> Any:
@@ -111,11 +144,16 @@ def _gaps(axis: Axis) -> Any:
     return alt.Chart(data).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=_x(axis))
 
 
-def ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
-    """Two strips above a map of the file: its component groups and layers, named where there is room."""
-    parts = _bands(_joined(components.assign(value=components["component"].map(theme.group))), axis)
+def ruler(
+    layers: pd.DataFrame, components: pd.DataFrame, axis: Axis, track: int = TRACK, names: int = theme.NAMES
+) -> Any:
+    """Two strips above a map of the file, `track` px wide: its groups of components and its layers.
+
+    They are named where there is room; the room at the left has `names` px.
+    """
+    parts = _bands(_joined(components.assign(value=components["component"].map(theme.group))), axis, track)
     rows = _bands(
-        _joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis
+        _joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis, track
     )
     numbers = [text.removeprefix("layer ") for text in rows["value"]]
     fits = rows["width"] > GLYPH * rows["value"].str.len() + 6
@@ -126,13 +164,18 @@ def ruler(layers: pd.DataFrame, components: pd.DataFrame, axis: Axis) -> Any:
     )
     strip = _strip(parts, axis, alt.value(NAME)).encode(
         y2=alt.value(NAME + STRIP),
-        color=alt.Color("value:N", scale=theme.group_scale(list(parts["value"])), title=None),
+        color=alt.Color(
+            "value:N",
+            scale=theme.group_scale(list(parts["value"])),
+            title=None,
+            legend=dict(columns=max(1, min(9, track // 100))),
+        ),
     )
-    names = _words(parts.assign(text=parts["value"]), _lane("part"), dy=-STRIP / 2)
-    boxes = _strip(rows, axis, _lane("layer")).encode(color=alt.Color("colour:N", scale=None))
+    parts_named = _words(parts.assign(text=parts["value"]), _lane("part", names), dy=-STRIP / 2)
+    boxes = _strip(rows, axis, _lane("layer", names)).encode(color=alt.Color("colour:N", scale=None))
     views = (
-        (strip + names + _gaps(axis)).properties(width=TRACK, height=NAME + STRIP),
-        (boxes + _words(rows, _lane("layer")) + _gaps(axis)).properties(width=TRACK, height=LAYER),
+        (strip + parts_named + _gaps(axis)).properties(width=track, height=NAME + STRIP),
+        (boxes + _words(rows, _lane("layer", names)) + _gaps(axis)).properties(width=track, height=LAYER),
     )
     return alt.vconcat(*views, spacing=2).resolve_scale(color="independent")
 
@@ -157,10 +200,10 @@ def _joined(bands: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(value=("value", "first"), begin=("begin", "min"), end=("end", "max")).reset_index(drop=True)
 
 
-def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
+def _bands(frame: pd.DataFrame, axis: Axis, track: int) -> pd.DataFrame:
     """value, begin, end, middle (in units of the axis) and width in pixels; none is thinner than one pixel."""
     size, _ = axis.unit
-    pixel = axis.total / TRACK
+    pixel = axis.total / track
     begin, end = frame["begin"].astype(float), frame["end"].astype(float)
     return pd.DataFrame(
         {
@@ -174,13 +217,13 @@ def _bands(frame: pd.DataFrame, axis: Axis) -> pd.DataFrame:
     )
 
 
-def _lane(name: str) -> Any:
+def _lane(name: str, room: int = theme.NAMES) -> Any:
     """A y channel with a single lane, its name at the left."""
-    axis = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
+    axis = theme.y_axis(room, ticks=False, domain=False, labelFontSize=12)
     return alt.Y(datum=name, type="nominal", title=None, scale=dict(domain=[name]), axis=axis)
 
 
-def _buffers(data: pd.DataFrame, y: Any, height: int) -> Any:
+def _buffers(data: pd.DataFrame, y: Any, track: int, height: int) -> Any:
     top = float(data.groupby("row")["touched_bytes"].sum().max())
     size, unit = (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
     order = [name for name in COLOURS if name in set(data["group"])]
@@ -189,53 +232,51 @@ def _buffers(data: pd.DataFrame, y: Any, height: int) -> Any:
         alt.Chart(data[["label", "group", "touched", "rank"]])
         .mark_bar()
         .encode(
-            x=alt.X("touched:Q", title=f"touched in buffers, {unit}", axis=dict(tickCount=3)),
-            y=alt.Y("label:N", sort=y["sort"], title=None, scale=y["scale"], axis=None),
+            x=alt.X("touched:Q", title=f"touched in buffers, {unit}", axis=dict(tickCount=max(3, track // 150))),
+            y=y,
             color=alt.Color(
                 "group:N",
                 title=None,
                 scale=dict(domain=order, range=[COLOURS[n] for n in order]),
-                legend=dict(orient="top", columns=1, offset=4),
+                legend=dict(orient="top", offset=4, **({} if track >= NARROW else {"columns": 2})),
             ),
             order=alt.Order("rank:Q"),
         )
-        .properties(width=BUFFERS, height=height)
+        .properties(width=track, height=height)
     )
 
 
-def _legend(axis: Axis, top_bytes: float, memories: set[str]) -> Any:
-    """The colour steps with their values, for each kind of memory that occurs."""
-    size, unit = (2**20, "MiB") if top_bytes >= 2**20 else (2**10, "KiB") if top_bytes >= 2**10 else (1, "B")
+def _legend(memories: set[str], room: int, track: int) -> Any:
+    """The one scale of all runs, 0 to 100 %, for each kind of memory that occurs."""
     lanes: list[str] = [lane for memory, lane in LANES.items() if memory in memories]
     swatches = pd.DataFrame(
         [
-            dict(
-                lane=lane,
-                begin=i,
-                end=i + 1,
-                colour=palette[i],
-                text=three((i + 1) / theme.N_STEPS * top_bytes / size),
-            )
+            dict(lane=lane, begin=i, end=i + 1, colour=palette[i])
             for lane, palette in zip(LANES.values(), (theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_COPIED), strict=True)
             if lane in lanes
             for i in range(theme.N_STEPS)
         ],
-        columns=["lane", "begin", "end", "colour", "text"],
+        columns=["lane", "begin", "end", "colour"],
     )
+    words_above = ["share of the bytes there that was used,", "each byte once; 0 % has no colour"]
+    if track >= NARROW - theme.NAMES:
+        words_above = [" ".join(words_above)]
     x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, theme.N_STEPS], nice=False))
-    edge = theme.y_axis(theme.NAMES, ticks=False, domain=False, labelFontSize=12)
+    edge = theme.y_axis(room, ticks=False, domain=False, labelFontSize=12)
     y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=dict(domain=lanes))
     box = (
-        alt.Chart(swatches, title=f"{unit} touched in a cell of {size_text(axis.cell_bytes)}, upper end of each step")
+        alt.Chart(swatches, title=alt.TitleParams(words_above))
         .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
         .encode(x=x, x2=alt.X2("end:Q"), y=y, color=alt.Color("colour:N", scale=None))
     )
+    quarters = pd.DataFrame({"lane": (lanes or [""])[-1], "at": [i / 4 * theme.N_STEPS for i in range(5)]})
+    quarters["text"] = [f"{i * 25} %" for i in range(5)]
     words = (
-        alt.Chart(swatches[swatches["lane"] == (lanes or [""])[-1]])
-        .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
-        .encode(x=alt.X("end:Q", axis=None), y=y, text=alt.Text("text:N"))
+        alt.Chart(quarters)
+        .mark_text(dy=16, fontSize=12, color=theme.INK["muted"][1])
+        .encode(x=alt.X("at:Q", axis=None), y=y, text=alt.Text("text:N"))
     )
-    return (box + words).properties(name=LEGEND, width=400, height=14 * max(len(lanes), 1))
+    return (box + words).properties(name=LEGEND, width=min(400, track - 16), height=14 * max(len(lanes), 1))
 
 
 def size_text(count: int) -> str:

@@ -29,7 +29,7 @@ def with_tooltips(document: dict[str, Any]) -> dict[str, Any]:
     document = copy.deepcopy(document)
     titles = _titles(document)
     for part, rows in _parts(document, document):
-        if rows and _kind(part) not in ("text", "rule"):
+        if rows and _kind(part) not in ("text", "rule") and "tooltip" not in part["encoding"]:
             names = sorted(
                 set(rows[0]) - LOOKS, key=lambda name: (not isinstance(rows[0][name], str), name in ENDS, name)
             )

@@ -42,7 +42,7 @@ BUFFERS = Figure(
         "Bytes allocated by the runtime and not yet freed, by what the buffer holds.",
         "All allocations and frees since the trace began, load and warm-up included. The mapped model file takes no "
         "memory of its own and is left out.",
-        "A step up is an allocation, a step down a free. The right part of the heatmap shows which bytes of the "
+        "A step up is an allocation, a step down a free. The lower part of the heatmap shows which bytes of the "
         "buffers were touched.",
         code="""
 from tracegen.analysis import buffers

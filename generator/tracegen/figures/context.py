@@ -92,6 +92,11 @@ class Context:
         return heatmap.display_rows(self.tables)
 
     @cached_property
+    def heatmap_rows(self) -> pd.DataFrame:
+        """The row of the memory heatmap for each pass; finer than `display_rows`, for it may be taller."""
+        return heatmap.display_rows(self.tables, heatmap.MOST_ROWS)
+
+    @cached_property
     def buffer_use(self) -> pd.DataFrame:
         """Bytes that each pass touched in each group of buffers."""
         return buffers.touched_by_group(self.tables, self.accessed)

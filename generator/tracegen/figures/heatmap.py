@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -17,34 +18,58 @@ from tracegen.figures.figure import Content, Figure
 from tracegen.words import quantities as q
 from tracegen.words import sentences
 
-CELLS = 4_500  # at most, to keep the SVG small
+MOST_CELLS = 5000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """The grid of the heatmap: rows of passes by `n_bins` stretches of `width` bytes of the `total` bytes of files."""
+    """The rows of passes of the heatmap, the length of its axis, and where further files begin."""
 
     rows: pd.DataFrame
     n_rows: int
-    n_bins: int
     total: int
-    width: int
     boundaries: tuple[int, ...]
 
 
 def _grid(context: Context) -> _Grid:
-    """The grid with at most CELLS cells; `boundaries` are the begins of the second and further files."""
-    rows, files = context.display_rows, context.tables["files"]
+    rows, files = context.heatmap_rows, context.tables["files"]
     total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
-    n_rows = max(int(rows["row"].nunique()), 1)
-    n_bins = max(40, min(280, CELLS // n_rows))
     boundaries = tuple(int(b) for b in sorted(files["axis_begin"]) if b) if len(files) else ()
-    return _Grid(rows, n_rows, n_bins, total, -(-total // n_bins) if total else 0, boundaries)
+    return _Grid(rows, int(rows["row"].nunique()), total, boundaries)
+
+
+def _told(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+    """`cells` with the texts of their tooltips: tensor (with its expert, or how many there are), layer, dtype."""
+    about = tensors.set_index("tensor")
+    order = about.assign(file=about["file"]).sort_values(["file", "offset"]).index
+    rank = {int(t): i for i, t in enumerate(order)}
+    keys = ["first_tensor", "last_tensor", "n_tensors", "expert"]
+    texts = []
+    for first, last, n, expert in cells[keys].drop_duplicates().itertuples(index=False):
+        if pd.isna(first):
+            texts.append((first, last, n, expert, "none: header or padding", "none", "none"))
+            continue
+        there = about.loc[order[rank[int(first)] : rank[int(last)] + 1]]
+        name = q.printable(there["name"].iloc[0])
+        if int(n) > 1:
+            name += f" to {q.printable(there['name'].iloc[-1])}: {q.counted(int(n), 'tensor')}"
+        elif not pd.isna(expert):
+            name += f", expert {int(expert)}"
+        layers = ["none" if pd.isna(v) else str(int(v)) for v in there["layer"].drop_duplicates()]
+        dtypes = [str(v) for v in there["dtype"].drop_duplicates()]
+        texts.append((first, last, n, expert, name, _few(layers, " to "), ", ".join(dtypes)))
+    names = pd.DataFrame(texts, columns=[*keys, "tensor", "layer", "dtype"])
+    names = names.astype({key: cells[key].dtype for key in keys})
+    return cells.merge(names, on=keys, how="left")
+
+
+def _few(texts: list[str], between: str) -> str:
+    return texts[0] if len(texts) == 1 else f"{texts[0]}{between}{texts[-1]}"
 
 
 def _buffer_use(context: Context) -> pd.DataFrame:
     """Bytes touched in each group of buffers, mean over the passes of a row: row, group, touched_bytes."""
-    touched = context.buffer_use.merge(context.display_rows, on="pass_id")
+    touched = context.buffer_use.merge(context.heatmap_rows, on="pass_id")
     touched = touched.assign(touched_bytes=touched["touched_bytes"].astype(float) / touched["n_passes"])
     return touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
 
@@ -55,10 +80,11 @@ def _caption(context: Context, grid: _Grid) -> str:
     several = int(rows["n_passes"].max()) if len(rows) else 1
     averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
     return (
-        f"Left: the model file{'s end to end, a seam between them' if grid.boundaries else ''} from first to last "
-        f"byte. Each cell is {q.size(grid.width)} of file; its colour shows the bytes that operations touched there "
-        "in one pass (a byte touched twice counts twice). Solid: mapped. Hatched: copied out of the file at load, "
-        "drawn where the bytes came from. Right: bytes touched in runtime buffers in the same pass. "
+        f"The model file{'s end to end, a seam between them' if grid.boundaries else ''} from first to last "
+        "byte. The colour shows how much of the bytes at that place operations used in one pass, each byte once. A "
+        "tensor, or an expert, that is wider than two pixels is one cell; elsewhere each column of a pixel is one. "
+        "Solid: mapped. Hatched: copied out of the file at load, drawn where the bytes came from. Below: bytes "
+        "touched in runtime buffers in the same rows (a byte touched twice counts twice). "
         f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, grid.n_rows)}, {averaged}. "
         f"{'Warm-up is drawn above the gap and left out of every statistic. ' if n_outside else ''}"
         "Loading runs no operation and is not drawn."
@@ -67,40 +93,46 @@ def _caption(context: Context, grid: _Grid) -> str:
     )
 
 
-def _empty(grid: _Grid, joined: pd.DataFrame) -> str:
+def _empty(grid: _Grid, cells: pd.DataFrame) -> str:
     """Why there is nothing to draw; empty if there is."""
     if not grid.total:
         return "The trace names no model file."
     if grid.rows.empty:
         return "The run has no pass that evaluates a graph: it only loaded the model."
-    return "No pass touched a byte of the model file." if joined.empty else ""
+    return "No pass touched a byte of the model file." if cells.empty else ""
 
 
 def _content(context: Context) -> Content:
-    """Which bytes of the file each pass touched, and how many of each kind of buffer."""
+    """How much of each place of the file each pass used, and how many bytes of each kind of buffer."""
     tables, grid = context.tables, _grid(context)
-    binned = heatmap.file_cells(tables, grid.n_bins, used=context.used)
-    joined = heatmap.joined_cells(binned, grid.rows, theme.N_STEPS)
-    top = float(heatmap.row_means(binned, grid.rows)["touched_bytes"].max()) if len(binned) else 0.0
-    buffer_use, axis = _buffer_use(context), Axis(grid.total, grid.boundaries, grid.width)
-    title = sentences.heatmap_title(context.summary.touched_share if len(context.measured) else None)
-    size = f"{q.counted(grid.n_rows, 'row')} of passes by {grid.n_bins} stretches of the file, {q.size(grid.total)}"
-    return Content(
-        title=title,
-        caption=_caption(context, grid),
-        alt=f"Heatmap of {size}. {q.ended(title)}",
-        chart=lambda: heatmap_chart.chart(
-            joined,
+    n_columns = heatmap_chart.track_px(theme.WIDTH)
+    cells = heatmap.shares(tables, n_columns, used=context.used)
+    buffer_use, axis = _buffer_use(context), Axis(grid.total, grid.boundaries, 0)
+
+    def drawn(width: int = theme.WIDTH) -> Any:
+        columns = heatmap_chart.track_px(width)
+        shares = cells if columns == n_columns else heatmap.shares(tables, columns, used=context.used)
+        joined = heatmap.joined_shares(shares, theme.N_STEPS, MOST_CELLS)
+        return heatmap_chart.chart(
+            _told(joined, tables["tensors"]),
             grid.rows,
             heatmap.bands(tables, "layer"),
             heatmap.bands(tables, "component"),
             buffer_use,
             axis,
-            top,
-        ),
-        data=binned,
-        empty=_empty(grid, joined),
-        numbers={"n_bins": grid.n_bins},
+            width=width,
+        )
+
+    title = sentences.heatmap_title(context.summary.touched_share if len(context.measured) else None)
+    size = f"{q.counted(grid.n_rows, 'row')} of passes by the model file, {q.size(grid.total)}"
+    return Content(
+        title=title,
+        caption=_caption(context, grid),
+        alt=f"Heatmap of {size}: the share of the bytes used. {q.ended(title)}",
+        chart=drawn,
+        data=cells,
+        empty=_empty(grid, cells),
+        numbers={"n_columns": n_columns},
     )
 
 
@@ -112,8 +144,8 @@ HEATMAP = Figure(
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     explanation=Explanation(
-        f"Touched bytes of the model file by stretch and by pass. {shared_memory.TOUCHED} A byte that two operations "
-        "touch counts twice.",
+        f"The share of the bytes of each place of the model file that a pass used. {shared_memory.TOUCHED} A byte that "
+        "two operations touch counts once.",
         "Every pass that evaluates a graph; warm-up is drawn apart and left out of every statistic. Loading runs no "
         "operation and is not drawn. If there are many generate passes, several share a row, which is then their mean.",
         "The file runs from left to right, the passes from top to bottom. A column that is dark in every row is "
@@ -121,7 +153,7 @@ HEATMAP = Figure(
         "not touched. Solid is mapped; hatched is a copy in memory.",
         code="""
 from tracegen.analysis import heatmap
-data = heatmap.file_cells(run.tables, n_bins=$n_bins)
+data = heatmap.shares(run.tables, n_columns=$n_columns)
 """,
     ),
 )

@@ -23,30 +23,35 @@ GROUPS = {
 GROUP_OF = {component: group for group, components in GROUPS.items() for component in components}
 
 
-def heatmap(rows: Rows, found: Iterable[Access], n_bins: int) -> list[Row]:
-    """Bytes that each pass used of each stretch of the disk axis, in each kind of memory.
+def heatmap(rows: Rows, found: Iterable[Access], cells: Iterable[tuple[int, int]]) -> list[Row]:
+    """How much of the bytes of each cell (begin, end on the disk axis) each pass used, each byte once.
 
-    The axis has `n_bins` stretches of equal length, a whole number of bytes, of which the last may be shorter. A byte
-    that two operands used counts twice; where nothing was used is no row.
+    `rows` must have so few passes that each has a row of its own. Where nothing was used is no row.
     """
-    width = (rows.disk_bytes + n_bins - 1) // n_bins
-    cells: dict[tuple[int, str, int], int] = defaultdict(int)
+    used: dict[tuple[int, bool], list[Range]] = defaultdict(list)
     for access in found:
         if access.file is None:
             continue
+        start = rows.axis[access.file]
         for begin, end in access.ranges:
-            at, stop = begin + rows.axis[access.file], end + rows.axis[access.file]
-            while at < stop:
-                edge = min((at // width + 1) * width, stop)
-                cells[access.pass_id, access.memory, at // width] += edge - at
-                at = edge
-    return [
-        {
-            "pass_id": pass_id, "memory": memory, "bin": number, "begin": number * width,
-            "end": min((number + 1) * width, rows.disk_bytes), "touched_bytes": n_bytes,
-        }
-        for (pass_id, memory, number), n_bytes in cells.items()
-    ]  # fmt: skip
+            for copied in {False, access.memory == "copied"}:
+                used[access.pass_id, copied].append((begin + start, end + start))
+
+    def within(pass_id: int, copied: bool, begin: int, end: int) -> int:
+        pieces = used.get((pass_id, copied), ())
+        return union((max(b, begin), min(e, end)) for b, e in pieces if b < end and e > begin)
+
+    told = []
+    for pass_id in sorted({pass_id for pass_id, _ in used}):
+        for begin, end in cells:
+            touched = within(pass_id, False, begin, end)
+            if touched:
+                told.append({
+                    "pass_id": pass_id, "n_passes": 1, "begin": begin, "end": end, "size_bytes": end - begin,
+                    "touched_bytes": touched, "copied_bytes": within(pass_id, True, begin, end),
+                    "share": touched / (end - begin),
+                })  # fmt: skip
+    return told
 
 
 def touched_bytes(found: Iterable[Access], memory: str | None = None) -> int:
