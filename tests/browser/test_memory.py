@@ -11,15 +11,16 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tests.report_files import written_report
 from tracegen.analysis.accesses import accesses, ranges
-from tracegen.analysis.heatmap import display_rows
-from tracegen.analysis.pieces import piece_use, pieces
+from tracegen.analysis.heatmap import MOST_ROWS, display_rows
+from tracegen.analysis.pieces import piece_bytes, piece_use, pieces
 
 pytestmark = pytest.mark.browser
 
-TABLES = scaled_case(130, 2, moe=True)  # more tokens than rows: a row holds several
+TABLES = scaled_case(500, 2, moe=True)  # more tokens than rows: a row holds several
 CUT = pieces(TABLES)
 USE = piece_use(TABLES, ranges(TABLES), CUT)
-ROWS = display_rows(TABLES)
+ONCE = piece_bytes(TABLES, ranges(TABLES), CUT)
+ROWS = display_rows(TABLES, MOST_ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,21 @@ def test_an_address_leads_to_a_tensor(page: Any, root: Path) -> None:
     assert f"({tensor['size_bytes']:,} bytes)".replace(",", "\u202f") in told["Size"]
     first = ROWS[ROWS["row"] == 0]["pass_id"].tolist()
     assert told["Bytes touched"] == size(used_of("blk.1.attn_q.weight", first)["touched_bytes"])
+
+
+def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> None:
+    """A row of the embedding that a token reads, of all its rows; the scale has the steps of the drawing."""
+    open_(page, root, "token_embd.weight")
+    assert page.input_value("[data-tg=quantity]") == "share"
+    legend = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
+    assert legend[0] == "share of its bytes used per pass; linear scale, up to"
+    assert [legend[2], legend[4], legend[8]] == ["25.0 %", "50.0 %", "100 %"]
+    first = ROWS[ROWS["row"] == 0]["pass_id"].tolist()
+    piece = int(CUT[CUT["tensor"] == number("token_embd.weight")].index[0])
+    used = int(ONCE[ONCE["pass_id"].isin(first) & (ONCE["piece"] == piece)]["used_bytes"].sum())
+    whole = int(CUT["end"][piece] - CUT["begin"][piece])
+    told = facts(page)["Share of its bytes used"].replace("\u202f", "")
+    assert told == f"{100 * used / whole:#.3g} % ({used} of {whole} bytes)" and 0 < used < whole
 
 
 def test_the_operations_behind_a_block(page: Any, root: Path) -> None:
@@ -151,6 +167,7 @@ def test_a_stretch_of_passes_is_exact_where_it_cuts_rows(page: Any, root: Path, 
 
 def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) -> None:
     open_(page, root, "output.weight")
+    page.select_option("[data-tg=quantity]", "touched_bytes")
     page.select_option("[data-tg=view]", "layers")
     page.select_option("[data-tg=which]", "sum")
     measured = ROWS[~ROWS["outside"]]["pass_id"]
@@ -159,7 +176,7 @@ def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) 
         slide(page, "slider", last)
         page.wait_for_function("!document.querySelector('[data-tg=at]').textContent.includes('loading')")
         told = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
-        assert "added up" in told[0] and told[-1] == size(float(top))
+        assert "added up; logarithmic scale" in told[0] and told[-1] == size(float(top))
 
 
 def test_tokens_begin_with_what_was_measured_and_the_log_follows(page: Any, root: Path) -> None:
@@ -257,7 +274,7 @@ def test_views_quantities_and_play(page: Any, root: Path) -> None:
     open_(page, root, "output.weight")
     for view in ("matrix", "layers", "tokens"):
         page.select_option("[data-tg=view]", view)
-        for quantity in ("n_uses", "work_ns", "touched_bytes"):
+        for quantity in ("n_uses", "work_ns", "touched_bytes", "share"):
             page.select_option("[data-tg=quantity]", quantity)
     page.select_option("[data-tg=order]", "layer")
     page.select_option("[data-tg=view]", "layers")

@@ -28,6 +28,7 @@ function row(label, uses, more) {
     copied: column(1),
     n_uses: column(2),
     touched_bytes: column(3),
+    used_bytes: pack(uses.map((use) => use[3] - 1)),
     work_ns: column(4),
     ...more,
   };
@@ -88,9 +89,9 @@ test("rows added up count every use; a time that is not known makes none of the 
   const sum = book.together([1, 2]);
   assert.equal(sum.n, 2);
   assert.deepEqual(plain(sum.use), new Map([
-    [0, { copied: false, n_uses: 1, touched_bytes: 50, work_ns: 7 }],
-    [2, { copied: true, n_uses: 3, touched_bytes: 130, work_ns: null }],
-    [4, { copied: false, n_uses: 3, touched_bytes: 100, work_ns: 6 }],
+    [0, { copied: false, n_uses: 1, touched_bytes: 50, used_bytes: 49, work_ns: 7 }],
+    [2, { copied: true, n_uses: 3, touched_bytes: 130, used_bytes: 128, work_ns: null }],
+    [4, { copied: false, n_uses: 3, touched_bytes: 100, used_bytes: 99, work_ns: 6 }],
   ]));
 });
 
@@ -111,13 +112,15 @@ function ran(ops) {
 }
 
 // Of each piece how many bytes an op touched, one after the other; a range touched twice counts twice.
-function counted(op) {
+function counted(op, painted = new Map()) {
   const hit = new Map(), start = [0, 1000][op.file] + op.offset;
   const ranges = op.runs ? op.runs.map(([first, n]) => [start + first * op.size, n * op.size]) : [[start, op.bytes]];
   for (const [from, length] of ranges) {
     for (let byte = from; byte < from + length; byte += 1) {
       const i = PIECES.findIndex((one) => one[2] <= byte && byte < one[2] + SIZE);
-      if (i >= 0) { hit.set(i, (hit.get(i) ?? 0) + 1); }
+      if (i < 0) { continue; }
+      hit.set(i, (hit.get(i) ?? 0) + 1);
+      painted.set(i, (painted.get(i) ?? new Set()).add(byte));
     }
   }
   return hit;
@@ -131,15 +134,16 @@ test("what a pass used is counted byte by byte", () => {
       const size = 1 + roll(40), runs = [[roll(3), 1 + roll(3)], [8 + roll(3), 1 + roll(4)]];
       return roll(2) ? { file, offset, bytes: roll(700) } : { file, offset, runs, size };
     });
-    const wanted = new Map();
+    const wanted = new Map(), painted = new Map();
     for (const op of ops) {
-      const hit = counted(op);
+      const hit = counted(op, painted);
       for (const [i, bytes] of hit) {
-        const one = wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, work_ns: 0 };
+        const one = wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0 };
         wanted.set(i,
           {...one, n_uses: one.n_uses + 1, touched_bytes: one.touched_bytes + bytes, work_ns: one.work_ns + 1 });
       }
     }
+    painted.forEach((bytes, i) => { wanted.get(i).used_bytes = bytes.size; });
     assert.deepEqual(plain(book.ofPass(ran(ops)).use), wanted, JSON.stringify(ops));
   }
 });
@@ -148,7 +152,8 @@ test("what lies in no file, or was copied, is told apart", () => {
   const made = book.ofPass(ran([
     { file: null, offset: 0, bytes: 10 }, { file: 0, offset: 0, bytes: 10, kind: "copied", work: null }
   ]));
-  assert.deepEqual(plain(made.use), new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, work_ns: null }]]));
+  assert.deepEqual(plain(made.use),
+    new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, used_bytes: 10, work_ns: null }]]));
 });
 
 test("places follow the file, or the layers, those of none first", () => {
@@ -203,7 +208,7 @@ function several() {
   other.loadPass = (entry, folder, done) => asked.push([entry.id, done]);
   other.passOf = (id) => id;
   own.ofPass = (id) =>
-    ({ n: 1, use: new Map([[0, { copied: false, n_uses: 1, touched_bytes: 10 * id, work_ns: 1 }]]) });
+    ({ n: 1, use: new Map([[0, { copied: false, n_uses: 1, touched_bytes: 10 * id, used_bytes: id, work_ns: 1 }]]) });
   let changed = 0, failed = 0;
   const passes = other.memoryPasses(own, "ops/", () => { changed += 1; }, () => { failed += 1; });
   return { passes, asked, changed: () => changed, failed: () => failed };
@@ -261,4 +266,24 @@ test("the pass whose operations are listed is the last chosen that used the piec
   assert.deepEqual([passes.user(0), passes.user(1), passes.user(2)], [4, 3, 5]);
   passes.set({ mode: "one", to: 1 });
   assert.equal(passes.user(2), 1);
+});
+
+test("the share of a block is what was used of its bytes, per pass, on one scale from 0 to 100 %", () => {
+  const made = page.memoryLanes(book, "tokens", page.memoryPlaces(book, "file"), null), lane = made.lanes[2];
+  assert.deepEqual(Array.from(lane.blocks, (block) => page.memoryWorth(block, lane, "share")), [0.29, 0.99]);
+  const scale = page.memoryShares();
+  assert.deepEqual([0.001, 0.125, 0.126, 0.875, 0.88, 1].map((share) => scale.step(share)), [0, 0, 1, 6, 7, 7]);
+  assert.equal(scale.kind, "linear scale");
+  const layer = { n: 1, passes: 4, blocks: [] };
+  assert.equal(page.memoryWorth({ size: 100, sums: { used_bytes: 200 } }, layer, "share"), 0.5);
+});
+
+test("a column of pixels has the share of all narrow pieces in it", () => {
+  const pieces = [[0, 50], [50, 25], [75, 25], [100, 400]].map(([from, size], i) => ({ i, from, size }));
+  const places = { sorted: pieces, at: pieces.map((piece) => piece.from) }, look = { from: 0, to: 1000 };
+  const narrow = page.memoryNarrow(places, look, 0.01, 10);
+  assert.deepEqual(Array.from(narrow).slice(0, 3).map(Math.round), [100, 100, 100].map((n, i) => i ? 0 : n));
+  const block = (i, used) => ({ from: pieces[i].from, size: pieces[i].size, sums: { used_bytes: used } });
+  const lane = { n: 1, blocks: [block(0, 50), block(2, 5)] };
+  assert.ok(Math.abs(page.memoryColumns(lane, narrow, look, 0.01)[0] - 0.55) < 1e-9);
 });

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.analysis.accesses import Tables, ranges
 from tracegen.analysis.passes import OUTSIDE, labels
-from tracegen.analysis.pieces import pieces
+from tracegen.analysis.pieces import bytes_in, pieces, union
 
 MOST_ROWS = 240  # of the heatmap of shares: more passes share rows
 
@@ -88,27 +88,6 @@ def places(tables: Tables, n_columns: int) -> pd.DataFrame:
     return table
 
 
-def _union(used: pd.DataFrame) -> pd.DataFrame:
-    """The ranges (pass_id, begin, end) of each pass as ranges that do not overlap or touch."""
-    used = used[used["end"] > used["begin"]].sort_values(["pass_id", "begin"], kind="stable", ignore_index=True)
-    reached = used.groupby("pass_id")["end"].cummax().shift()
-    change = (used["pass_id"] != used["pass_id"].shift()) | (used["begin"] > reached)
-    grouped = used.groupby(change.cumsum())
-    return grouped.agg(pass_id=("pass_id", "first"), begin=("begin", "min"), end=("end", "max")).reset_index(drop=True)
-
-
-def _bytes_in(ranges_: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> pd.DataFrame:
-    """Bytes of the ranges (pass_id, begin, end) in cells that tile the axis: pass_id, cell (number), bytes."""
-    low, high = ranges_["begin"].to_numpy("int64"), ranges_["end"].to_numpy("int64")
-    first = np.searchsorted(end, low, "right")
-    count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
-    row = np.repeat(np.arange(len(ranges_)), count)
-    cell = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    share = np.minimum(high[row], end[cell]) - np.maximum(low[row], begin[cell])
-    parts = pd.DataFrame({"pass_id": ranges_["pass_id"].to_numpy("int64")[row], "cell": cell, "bytes": share})
-    return parts.groupby(["pass_id", "cell"], as_index=False)[["bytes"]].sum()
-
-
 def shares(
     tables: Tables, n_columns: int, max_rows: int = MOST_ROWS, *, used: pd.DataFrame | None = None
 ) -> pd.DataFrame:
@@ -125,9 +104,11 @@ def shares(
     begin, end = cells["begin"].to_numpy("int64"), cells["end"].to_numpy("int64")
     start = used["file"].map(files).fillna(0).astype("int64")
     flat = used[["pass_id", "memory"]].assign(begin=used["begin"] + start, end=used["end"] + start)
-    touched = _bytes_in(_union(flat), begin, end).rename(columns={"bytes": "touched_bytes"})
-    copied = _bytes_in(_union(flat[(flat["memory"] == "copied").to_numpy(bool)]), begin, end)
-    both = touched.merge(copied.rename(columns={"bytes": "copied_bytes"}), on=["pass_id", "cell"], how="left")
+    touched = bytes_in(union(flat), begin, end).rename(columns={"bytes": "touched_bytes", "place": "cell"})
+    copied = bytes_in(union(flat[(flat["memory"] == "copied").to_numpy(bool)]), begin, end)
+    both = touched.merge(
+        copied.rename(columns={"bytes": "copied_bytes", "place": "cell"}), on=["pass_id", "cell"], how="left"
+    )
     both["copied_bytes"] = both["copied_bytes"].fillna(0).astype("int64")
     both = both.merge(rows[["pass_id", "row"]], on="pass_id")
     sums = both.groupby(["row", "cell"], as_index=False)[["touched_bytes", "copied_bytes"]].sum()

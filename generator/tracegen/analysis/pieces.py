@@ -84,3 +84,35 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
     work = grouped["work_ns"].sum().mask(grouped["work_ns"].count() < grouped.size())
     table["work_ns"] = work.to_numpy()
     return table[names]
+
+
+def union(used: pd.DataFrame) -> pd.DataFrame:
+    """The ranges (pass_id, begin, end) of each pass as ranges that do not overlap or touch."""
+    used = used[used["end"] > used["begin"]].sort_values(["pass_id", "begin"], kind="stable", ignore_index=True)
+    reached = used.groupby("pass_id")["end"].cummax().shift()
+    change = (used["pass_id"] != used["pass_id"].shift()) | (used["begin"] > reached)
+    grouped = used.groupby(change.cumsum())
+    return grouped.agg(pass_id=("pass_id", "first"), begin=("begin", "min"), end=("end", "max")).reset_index(drop=True)
+
+
+def bytes_in(ranges_: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> pd.DataFrame:
+    """Bytes of the ranges (pass_id, begin, end) in places: pass_id, place (number), bytes. Places do not overlap."""
+    low, high = ranges_["begin"].to_numpy("int64"), ranges_["end"].to_numpy("int64")
+    first = np.searchsorted(end, low, "right")
+    count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
+    row = np.repeat(np.arange(len(ranges_)), count)
+    cell = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    share = np.minimum(high[row], end[cell]) - np.maximum(low[row], begin[cell])
+    parts = pd.DataFrame({"pass_id": ranges_["pass_id"].to_numpy("int64")[row], "place": cell, "bytes": share})
+    return parts.groupby(["pass_id", "place"], as_index=False)[["bytes"]].sum()
+
+
+def piece_bytes(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataFrame:
+    """The different bytes of each piece that each pass touched, each once: pass_id, piece, used_bytes.
+
+    `used` is the result of `accesses.ranges`, `cut` that of `pieces`.
+    """
+    start = used["file"].map(tables["files"].set_index("file")["axis_begin"]).fillna(0).astype("int64")
+    flat = used[["pass_id"]].assign(begin=used["begin"] + start, end=used["end"] + start)
+    table = bytes_in(union(flat), cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
+    return table.rename(columns={"place": "piece", "bytes": "used_bytes"})

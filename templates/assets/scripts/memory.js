@@ -8,7 +8,7 @@ function memoryExplorer(root, state, book) {
     part: part,
     canvas: canvas,
     view: "tokens",
-    quantity: "touched_bytes",
+    quantity: "share",
     order: "file",
     look: { from: 0, to: 1 },
     mark: null

@@ -3,12 +3,13 @@
 
 /* Sums by piece (`use`) over `n` passes. */
 function memorySums() { return { use: new Map(), n: 0 }; }
-function memoryAdd(to, piece, copied, uses, bytes, work) {
+function memoryAdd(to, piece, copied, uses, bytes, work, different) {
   var sums = to.use.get(piece);
-  if (!sums) { to.use.set(piece, sums = { copied: copied, n_uses: 0, touched_bytes: 0, work_ns: 0 }); }
+  if (!sums) { to.use.set(piece, sums = { copied: copied, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0 }); }
   sums.copied = sums.copied || copied;
   sums.n_uses += uses;
   sums.touched_bytes += bytes;
+  sums.used_bytes += different;
   sums.work_ns = sums.work_ns === null || work === null ? null : sums.work_ns + work;
 }
 
@@ -18,15 +19,27 @@ function memoryRanges(data, o, used) {
   if (!used || used.size === null) { return o[7] ? [[start, o[7]]] : []; }
   return used.runs.map(function(run) { return [start + run[0] * used.size, run[1] * used.size]; });
 }
+/* How many different bytes lie in the ranges [from, to]. */
+function memoryUnion(ranges) {
+  var total = 0, reach = -1;
+  ranges.sort(function(a, b) { return a[0] - b[0]; }).forEach(function(range) {
+    total += Math.max(range[1] - Math.max(range[0], reach), 0);
+    reach = Math.max(reach, range[1]);
+  });
+  return total;
+}
 /* The sums of one pass, from its operations. */
 function memoryUsed(data, pieces, pass) {
-  var sums = memorySums();
+  var sums = memorySums(), ranges = new Map();
   sums.n = 1;
   function hits(range, hit) {
     var end = range[0] + range[1], k = firstWhere(pieces.length, function(i) { return pieces[i].end > range[0]; });
     for (; k < pieces.length && pieces[k].begin < end; k += 1) {
       var share = Math.min(end, pieces[k].end) - Math.max(range[0], pieces[k].begin);
-      if (share > 0) { hit.set(k, (hit.get(k) || 0) + share); }
+      if (share <= 0) { continue; }
+      hit.set(k, (hit.get(k) || 0) + share);
+      if (!ranges.has(k)) { ranges.set(k, []); }
+      ranges.get(k).push([Math.max(range[0], pieces[k].begin), Math.min(end, pieces[k].end)]);
     }
   }
   pass.node.forEach(function(node, i) {
@@ -34,9 +47,10 @@ function memoryUsed(data, pieces, pass) {
       if (o[3] === null || o[5] === null) { return; }
       var hit = new Map();
       memoryRanges(data, o, pass.units[node + "." + o[0]]).forEach(function(range) { hits(range, hit); });
-      hit.forEach(function(bytes, k) { memoryAdd(sums, k, o[2] === "copied", 1, bytes, pass.work[i]); });
+      hit.forEach(function(bytes, k) { memoryAdd(sums, k, o[2] === "copied", 1, bytes, pass.work[i], 0); });
     });
   });
+  ranges.forEach(function(of, k) { sums.use.get(k).used_bytes = memoryUnion(of); });
   return sums;
 }
 
@@ -62,10 +76,10 @@ function memoryBook(data) {
   });
   var rows = data.rows.map(function(row) {
     var sums = memorySums(), at = 0, copied = unpack(row.copied), uses = unpack(row.n_uses),
-        bytes = unpack(row.touched_bytes), work = unpack(row.work_ns);
+        bytes = unpack(row.touched_bytes), work = unpack(row.work_ns), different = unpack(row.used_bytes);
     unpack(row.piece).forEach(function(gap, k) {
       at += gap;
-      memoryAdd(sums, at, Boolean(copied[k]), uses[k], bytes[k], work[k]);
+      memoryAdd(sums, at, Boolean(copied[k]), uses[k], bytes[k], work[k], different[k]);
     });
     sums.n = row.n;
     sums.label = row.label;
@@ -79,8 +93,9 @@ function memoryBook(data) {
   function together(which, singles) {
     var sums = memorySums();
     which.map(function(k) { return rows[k]; }).concat(singles || []).forEach(function(used) {
-      used.use.forEach(function(part,
-        piece) { memoryAdd(sums, piece, part.copied, part.n_uses, part.touched_bytes, part.work_ns); });
+      used.use.forEach(function(part, piece) {
+        memoryAdd(sums, piece, part.copied, part.n_uses, part.touched_bytes, part.work_ns, part.used_bytes);
+      });
       sums.n += used.n;
     });
     return sums;

@@ -109,6 +109,7 @@ function memoryPasses(book, folder, changed, failed) {
       }
       if (missing().length) { return book.rows[list[chosen.to][4]]; }
       var parts = shown(), sums = book.together(parts.rows, parts.passes.map(singles.get));
+      sums.passes = sums.n;
       if (chosen.mode === "sum") { sums.n = 1; } /* a sum, not a mean */
       return sums;
     },

@@ -9,12 +9,32 @@ function memoryScale(top) {
   }
   return {
     ends: ends,
+    kind: top <= MEMORY_STEPS ? "linear scale" : "logarithmic scale",
     step: function(value) {
       var k = 0;
       while (k < MEMORY_STEPS - 1 && value > ends[k] * (1 + 1e-9)) { k += 1; }
       return k;
     }
   };
+}
+
+/* The scale of shares: eight equal steps from 0 to 100 %, the same for all runs. */
+function memoryShares() {
+  var ends = [];
+  for (var i = 1; i <= MEMORY_STEPS; i += 1) { ends.push(i / MEMORY_STEPS); }
+  return {
+    ends: ends,
+    kind: "linear scale",
+    step: function(value) { return Math.max(0, Math.min(Math.ceil(value * MEMORY_STEPS - 1e-9), MEMORY_STEPS) - 1); }
+  };
+}
+/* What a block is worth per pass in a quantity; `share`: the bytes used at least once of all its bytes. */
+function memoryWorth(block, lane, quantity) {
+  var sums = block.sums;
+  if (quantity === "share") {
+    return sums.used_bytes / (block.bytes || block.size) / (block.n || lane.passes || lane.n);
+  }
+  return sums[quantity] === null ? null : sums[quantity] / (block.n || lane.n);
 }
 
 /* The places of the pieces on the axis: as in the file, or by layer, pieces outside layers first. */
@@ -45,7 +65,7 @@ function memoryLanes(book, view, places, chosen) {
         i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, sums: sums }); });
       lanes.push({ name: row.label, n: row.n, row: k, blocks: blocks, outside: row.outside });
     });
-    return { lanes: lanes, total: total };
+    return { lanes: lanes, total: total, all: places };
   }
   book.pieces.forEach(function(piece) {
     if (!byLayer.has(piece.layer)) { byLayer.set(piece.layer, []); }
@@ -62,26 +82,69 @@ function memoryLanes(book, view, places, chosen) {
         return block;
       });
       total = Math.max(total, sum);
-      lanes.push({ name: layerName(layer), n: chosen.n, blocks: blocks });
+      lanes.push({ name: layerName(layer), n: chosen.n, passes: chosen.passes || chosen.n, blocks: blocks });
     });
     return { lanes: lanes, total: total };
   }
   layers.forEach(function(layer) {
+    var bytes = byLayer.get(layer).reduce(function(sum, piece) { return sum + piece.size; }, 0);
     var blocks = book.rows.map(function(row, k) {
-      var sums = { n_uses: 0, touched_bytes: 0, work_ns: 0, copied: false };
+      var sums = { n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, copied: false };
       byLayer.get(layer).forEach(function(piece) {
         var part = row.use.get(piece.i);
         if (!part) { return; }
         sums.n_uses += part.n_uses;
         sums.touched_bytes += part.touched_bytes;
+        sums.used_bytes += part.used_bytes;
         if (part.work_ns !== null) { sums.work_ns += part.work_ns; } /* a fused operation has no time of its own */
         sums.copied = sums.copied || part.copied;
       });
-      return { piece: null, row: k, from: k, size: 1, sums: sums.n_uses ? sums : null, n: row.n };
+      return { piece: null, row: k, from: k, size: 1, bytes: bytes, sums: sums.n_uses ? sums : null, n: row.n };
     });
     lanes.push({ name: layerName(layer), n: 1, blocks: blocks });
   });
   return { lanes: lanes, total: book.rows.length };
+}
+
+/* Calls `each` with every pixel that a stretch covers, and with how many bytes of it lie there. */
+function memoryPixels(from, size, look, per, width, each) {
+  var a = (from - look.from) * per, b = a + size * per;
+  for (var px = Math.max(0, Math.floor(a)); px < Math.min(b, width); px += 1) {
+    each(px, (Math.min(b, px + 1) - Math.max(a, px)) / per);
+  }
+}
+/* The bytes of pieces of at most two pixels in each column of pixels. */
+function memoryNarrow(places, look, per, width) {
+  var bytes = new Float64Array(width);
+  places.sorted.forEach(function(piece) {
+    if (piece.size * per > 2) { return; }
+    memoryPixels(places.at[piece.i], piece.size, look, per, width, function(px, n) { bytes[px] += n; });
+  });
+  return bytes;
+}
+/* The share of those bytes that a lane used; the used bytes of a piece count as spread evenly over it. */
+function memoryColumns(lane, bytes, look, per) {
+  var used = new Float64Array(bytes.length);
+  lane.blocks.forEach(function(block) {
+    if (!block.sums || block.size * per > 2) { return; }
+    var share = memoryWorth(block, lane, "share");
+    memoryPixels(block.from, block.size, look, per, bytes.length, function(px, n) { used[px] += n * share; });
+  });
+  return used.map(function(n, px) { return bytes[px] > 0 ? Math.min(1, n / bytes[px]) : 0; });
+}
+
+/* Draws those columns of a lane, with hatching over what was copied. */
+function memoryDrawColumns(pen, lane, bytes, look, per, how) {
+  memoryColumns(lane, bytes, look, per).forEach(function(share, px) {
+    if (!share) { return; }
+    pen.fillStyle = how.steps[look.scale.step(share)];
+    pen.fillRect(px, 0, 1, how.high);
+  });
+  pen.fillStyle = how.hatch;
+  lane.blocks.forEach(function(block) {
+    if (block.size * per > 2 || !block.sums || !block.sums.copied) { return; }
+    pen.fillRect((block.from - look.from) * per, 0, block.size * per, how.high);
+  });
 }
 
 /* Draws lanes into a canvas; returns the geometry of the drawing. `look`: `from` and `to` (the visible part of the
@@ -97,7 +160,8 @@ function memoryDraw(canvas, layout, look, mark) {
       ground = colourOf(canvas, "--tg-ground");
   var steps = [];
   for (var i = 0; i < MEMORY_STEPS; i += 1) { steps.push(colourOf(canvas, "--tg-s" + i)); }
-  var hatch = memoryHatch(pen, ground);
+  var hatch = memoryHatch(pen, ground),
+      columns = look.quantity === "share" && layout.all ? memoryNarrow(layout.all, look, per, Math.ceil(width)) : null;
   function x(at) { return left + (at - look.from) * per; }
   pen.save();
   pen.beginPath();
@@ -111,8 +175,10 @@ function memoryDraw(canvas, layout, look, mark) {
     pen.globalAlpha = 1;
     lane.blocks.slice().sort(function(a, b) { return b.size - a.size; }).forEach(function(block) {
       if (!block.sums || block.from + block.size < look.from || block.from > look.to) { return; }
-      var value = block.sums[look.quantity], a = x(block.from), b = Math.max(x(block.from + block.size), a + 2);
-      pen.fillStyle = value === null ? muted : steps[look.scale.step(value / (block.n || lane.n))];
+      if (columns && block.size * per <= 2) { return; }
+      var value = memoryWorth(block, lane, look.quantity), a = x(block.from),
+          b = Math.max(x(block.from + block.size), a + 2);
+      pen.fillStyle = value === null ? muted : steps[look.scale.step(value)];
       pen.fillRect(a, y, b - a > 4 ? b - a - 0.5 : b - a, high);
       if (block.sums.copied) {
         pen.fillStyle = hatch;
@@ -120,9 +186,18 @@ function memoryDraw(canvas, layout, look, mark) {
       }
     });
   });
+  if (columns) {
+    layout.lanes.forEach(function(lane, k) {
+      pen.save();
+      pen.translate(left, ruler + k * step);
+      memoryDrawColumns(pen, lane, columns, look, per, { high: Math.max(step - 1, 1), steps: steps, hatch: hatch });
+      pen.restore();
+    });
+  }
   if (look.bands) { memoryBands(pen, look, x, ink, muted); }
   if (mark && mark.block) {
-    [[ground, 5], [ink, 2]].forEach(function(stroke) { /* visible on pale and on dark blocks */
+    /* visible on pale and on dark blocks; thinner where rows are low */
+    (step < 8 ? [[ground, 3], [ink, 1]] : [[ground, 5], [ink, 2]]).forEach(function(stroke) {
       pen.strokeStyle = stroke[0];
       pen.lineWidth = stroke[1];
       pen.strokeRect(x(mark.block.from) - 1, ruler + mark.lane * step - 1, Math.max(mark.block.size * per, 2) + 2,

@@ -1,6 +1,11 @@
 /* The state of the memory explorer; nothing is drawn here. `now` has the chosen view, quantity and order, `places` and
    `layout` (the lanes) that follow from them, `look` (the visible part of the axis) and `mark` (the marked block). */
-var MEMORY_NAMES = { touched_bytes: "bytes touched", n_uses: "times touched", work_ns: "time of its operations" };
+var MEMORY_NAMES = {
+  share: "share of its bytes used",
+  touched_bytes: "bytes touched",
+  n_uses: "times touched",
+  work_ns: "time of its operations"
+};
 
 /* Shows `span` of the axis, from `from` on or as near to it as the axis allows. */
 function memoryWindow(now, from, span) {
@@ -103,6 +108,6 @@ function memoryLaid(now, keep) {
     look.to = now.layout.total;
   }
   look.quantity = now.quantity;
-  look.scale = memoryScale(memoryTop(now));
+  look.scale = now.quantity === "share" ? memoryShares() : memoryScale(memoryTop(now));
   if (now.mark) { now.mark = memoryFind(now, now.mark.piece, now.mark.lane); }
 }

@@ -1,6 +1,7 @@
 /* The words of the memory explorer: its legend, the ends of its axis, the facts of the marked block. */
 function memoryValue(name, value, n) {
   if (value === null || value === undefined) { return "not recorded"; }
+  if (name === "share") { return three(100 * value) + " %"; }
   return name === "work_ns" ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
 }
 
@@ -21,7 +22,8 @@ function memoryEnd(name, end) { return memoryValue(name, name === "work_ns" ? Ma
 function memoryLegend(now) {
   var list = now.part("legend"), sum = now.passes.chosen.mode === "sum" && now.view === "layers";
   list.textContent = "";
-  list.appendChild(make("li", "", MEMORY_NAMES[now.quantity] + (sum ? ", added up, up to" : " per pass, up to")));
+  var each = sum && now.quantity !== "share" ? ", added up" : " per pass";
+  list.appendChild(make("li", "", MEMORY_NAMES[now.quantity] + each + "; " + now.look.scale.kind + ", up to"));
   now.look.scale.ends.forEach(function(end, i) {
     var item = make("li"), swatch = make("i", "tg-swatch");
     swatch.style.background = "var(--tg-s" + i + ")";
@@ -49,16 +51,26 @@ function memoryPieceFacts(book, piece) {
     ["Size", bytesOf(piece.size) + " (" + exact(piece.size) + " bytes)"]
   ];
 }
+/* `3.12 % (512 of 16,384 bytes)` */
+function memoryUsedOf(block, passes) {
+  var whole = block.bytes || block.size, used = block.sums ? block.sums.used_bytes / passes : 0;
+  return three(100 * used / whole) + " % (" + exact(Math.round(used)) + " of " + exact(whole) + " bytes)";
+}
 /* The facts of the marked block: pairs of a name and a value. */
 function memoryFacts(now) {
   var mark = now.mark, book = now.book, tokens = now.view === "tokens";
   if (!mark) { return [["", "Point at a block, or choose a tensor."]]; }
-  var lane = now.layout.lanes[mark.lane], sums = mark.block.sums, n = mark.block.n || lane.n;
+  var lane = now.layout.lanes[mark.lane], sums = mark.block.sums, n = mark.block.n || lane.n,
+      passes = mark.block.n || lane.passes || lane.n;
   var facts = mark.piece ? memoryPieceFacts(book, mark.piece) :
                            [["Layer", lane.name], ["Tokens", book.rows[mark.block.row].label]];
   facts.push([tokens ? lane.name : "Memory", sums ? (sums.copied ? "copied" : "mapped") : "not touched"]);
   Object.keys(MEMORY_NAMES).forEach(function(name) {
     var title = MEMORY_NAMES[name][0].toUpperCase() + MEMORY_NAMES[name].slice(1);
+    if (name === "share") {
+      facts.push([title + (passes > 1 ? ", mean of " + passes : ""), memoryUsedOf(mark.block, passes)]);
+      return;
+    }
     facts.push([title + (n > 1 ? ", mean of " + n : ""), sums ? memoryValue(name, sums[name], n) : "0"]);
   });
   if (tokens) {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.pieces import piece_use, pieces
+from tracegen.analysis.pieces import piece_bytes, piece_use, pieces
 from tracegen.figures.explorers import GRAPH
 from tracegen.figures.heatmap import HEATMAP
 from tracegen.pages.collector import Collector
@@ -26,7 +26,7 @@ QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
 def write_memory(context: Collector) -> bool:
     """Write the data of the explorer; returns False and writes nothing if there is nothing to explore."""
     tables, cut = context.tables, pieces(context.tables)
-    rows = context.display_rows
+    rows = context.heatmap_rows
     use = piece_use(tables, context.used, cut)
     if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
         return False
@@ -49,7 +49,7 @@ def write_memory(context: Collector) -> bool:
             "size": packed(cut["end"] - cut["begin"], end)[0],
         },
         "top": {name: _whole(use[name].max()) for name in QUANTITIES},
-        "rows": _rows(context, use, rows),
+        "rows": _rows(context, use, piece_bytes(tables, context.used, cut), rows),
         "graphs": not context.refusal(GRAPH.needs),
         "passes": [
             [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row), int(graph[p])]
@@ -69,13 +69,19 @@ def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
     }
 
 
-def _rows(context: Collector, use: pd.DataFrame, rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Per row of the heatmap: number of passes, and sums over them of what they touched of pieces and buffers."""
+def _rows(context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Per row of the heatmap: number of passes, and sums over them of what they touched of pieces and buffers.
+
+    `once` is the result of `piece_bytes`. Where a piece has two kinds of memory, its bytes stand with the first.
+    """
     merged = use.merge(rows[["pass_id", "row"]], on="pass_id")
     grouped = merged.groupby(["row", "piece", "memory"], observed=True)
     sums = grouped[list(QUANTITIES)].sum().reset_index()
     sums["work_ns"] = sums["work_ns"].mask((grouped["work_ns"].count() < grouped.size()).to_numpy())
     sums = sums.sort_values(["row", "piece"], ignore_index=True)
+    different = once.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["used_bytes"].sum()
+    sums = sums.merge(different.reset_index(), on=["row", "piece"], how="left")
+    sums["used_bytes"] = sums["used_bytes"].fillna(0).astype("int64").mask(sums.duplicated(["row", "piece"]), 0)
     touched = context.buffer_use.merge(rows[["pass_id", "row"]], on="pass_id")
     held = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
     each = rows.drop_duplicates("row").sort_values("row")
@@ -84,7 +90,7 @@ def _rows(context: Collector, use: pd.DataFrame, rows: pd.DataFrame) -> list[dic
     gap = np.diff(sums["piece"].to_numpy(), prepend=0)
     gap[begins[begins < ends]] = sums["piece"].to_numpy()[begins[begins < ends]]
     columns = {"piece": packed(gap, ends), "copied": packed((sums["memory"] == "copied").astype(int), ends)}
-    columns |= {name: packed(sums[name], ends) for name in QUANTITIES}
+    columns |= {name: packed(sums[name], ends) for name in (*QUANTITIES, "used_bytes")}
     records = []
     for i, row in enumerate(each.to_dict("records")):
         groups = held[held["row"] == row["row"]]
