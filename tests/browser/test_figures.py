@@ -28,10 +28,19 @@ ON_TOP = """e => {
   const at = e.getBoundingClientRect(), y = at.top + at.height / 2;
   return y > 0 && y < innerHeight && document.elementFromPoint(at.left + at.width / 2, y) === e;
 }"""
-SIZES = """drawing => [...drawing.querySelectorAll('svg')].map(svg => {
-  const at = svg.getBoundingClientRect();
+SIZES = """drawing => [...drawing.querySelectorAll('svg')].map(svg => svg.getBoundingClientRect())
+  .filter(at => at.width).map(at => {
   return [at.left, at.top, at.width, at.height].map(n => Math.round(n)).join();
 })"""
+
+# The classes of the layouts that are shown, for each figure that has several.
+LAYOUTS = """() => [...document.querySelectorAll('.tg-layouts')].map(drawing => [...drawing.children]
+  .filter(e => e.tagName === 'svg' && getComputedStyle(e).display !== 'none').map(e => e.getAttribute('class')))"""
+# The sizes of type of the figures that are shown, as it appears on the screen.
+TYPE = """() => [...document.querySelectorAll('.tg-layouts > svg')].filter(e => getComputedStyle(e).display !== 'none')
+  .flatMap(svg => [...svg.querySelectorAll('text')].filter(e => e.textContent.trim())
+    .map(e => parseFloat(getComputedStyle(e).fontSize) * svg.getBoundingClientRect().width
+      / svg.viewBox.baseVal.width))"""
 
 # Pairs of words of one drawing that lie on each other.
 OVERLAPPING = """() => [...document.querySelectorAll('.tg-drawing > svg:not(.tg-graph)')].flatMap(svg => {
@@ -85,6 +94,36 @@ def test_every_figure_of_every_page_tells_and_lies_where_it_is_drawn(page: Any, 
     assert {f"figures/{key}.vl.json" for key in seen} == {name for name in report.files if name.endswith(".vl.json")}
 
 
+@pytest.mark.parametrize(("viewport", "width"), [(360, "360"), (760, "690"), (1280, "1190")])
+def test_a_figure_is_shown_in_the_layout_for_its_width_and_tells_there(
+    page: Any, root: Path, report: Report, viewport: int, width: str
+) -> None:
+    page.set_viewport_size({"width": viewport, "height": 900})
+    for path in ("index.html", "experts/index.html", "timeline/index.html"):
+        page.goto((root / path).as_uri())
+        assert page.evaluate(LAYOUTS) == [[f"tg-at-{width}"]] * page.locator(".tg-layouts").count()
+        for size in page.evaluate(TYPE):
+            assert 11.5 <= size <= 15.6, (path, viewport, size)
+        wide = page.evaluate("[...document.querySelectorAll('.tg-layouts')].map(e => e.scrollWidth - e.clientWidth)")
+        assert wide and max(wide) <= 1, path
+    page.goto((root / "index.html").as_uri())
+    for key in ("components", "tokens"):
+        drawing = shown(page, key)
+        assert int(drawing.get_attribute("data-told")) > 0
+        assert len(set(drawing.evaluate(SIZES))) == 1
+
+
+def test_tooltips_follow_a_page_that_becomes_narrow(page: Any, root: Path) -> None:
+    page.goto((root / "index.html").as_uri())
+    shown(page, "layers")
+    page.set_viewport_size({"width": 360, "height": 900})
+    page.wait_for_selector("[data-key=layers] .tg-targets.tg-at-360")
+    drawing = shown(page, "layers")
+    page.evaluate_handle(f"{MARKS.format('layers')}[0]").as_element().hover()
+    assert told(page)["layer"].startswith("layer")
+    assert len(set(drawing.evaluate(SIZES))) == 1 and page.locator("[data-key=layers] .tg-targets").count() == 1
+
+
 def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: Report) -> None:
     page.goto((root / "index.html").as_uri())
     shown(page, "layers")
@@ -119,7 +158,8 @@ def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Pat
     cells = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.stretch).filter({ON_TOP})"
     cells += ".filter(e => e.getBoundingClientRect().width > 3)"
     for i in (0, 7, 20):
-        page.evaluate_handle(f"{cells}[{i}]").as_element().hover()
+        cell = page.evaluate_handle(f"{cells}[{i}]").as_element()
+        cell.hover()
         words = told(page)
         begin, end = (int(number.replace(",", "")) for number in words["bytes of the file"].split(" to "))
         painted = np.zeros(end - begin, dtype=bool)

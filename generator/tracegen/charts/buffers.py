@@ -19,7 +19,7 @@ COLOURS = {
 }
 
 
-def chart(rows: pd.DataFrame, end_ns: int) -> Any:
+def chart(rows: pd.DataFrame, end_ns: int, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Stacked areas, one step per event; `rows`: `buffers.occupancy` with times from the run's begin."""
     order = [name for name in COLOURS if name in set(rows["group"])]
     wide = rows.pivot_table(index="time_ns", columns="group", values="size_bytes", fill_value=0)[order]
@@ -43,7 +43,9 @@ def chart(rows: pd.DataFrame, end_ns: int) -> Any:
         alt.Chart(data)
         .mark_rect()
         .encode(
-            x=alt.X("begin:Q", title="seconds since the trace began", axis=dict(grid=False, tickCount=8)),
+            x=alt.X(
+                "begin:Q", title="seconds since the trace began", axis=dict(grid=False, tickCount=theme.ticks(8, width))
+            ),
             x2=alt.X2("end:Q"),
             y=alt.Y(
                 "low:Q",
@@ -56,8 +58,8 @@ def chart(rows: pd.DataFrame, end_ns: int) -> Any:
                 "group:N",
                 title=None,
                 scale=dict(domain=order, range=[COLOURS[n] for n in order]),
-                legend=dict(offset=26),
+                legend=theme.legend(order, width, offset=26),
             ),
         )
-        .properties(width=theme.plot(theme.NUMBERS), height=200)
+        .properties(width=theme.plot(theme.NUMBERS, width), height=200)
     )

@@ -12,41 +12,49 @@ from tracegen.charts import theme
 LETTER, GAP = 7, 8  # px at the right: for each letter of a name, and before it
 WIDEST = 64  # px: the largest width of a bar
 HEIGHT, LINE = 220, 15
+LEAST = 180  # px: the least width of a plot that has names at its right
 COLOURS = tuple(theme.INK["bar"][1] if i == 0 else theme.SEQUENTIAL_LIGHT[6 - i] for i in range(6))
 
 
-def bars(rows: pd.DataFrame, title: str, even: str) -> Any:
+def bars(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS[-1]) -> Any:
     """`rows`: layer, value, even. A bar per layer, with a tick where an even choice would end."""
     data = pd.DataFrame({"layer": rows["layer"].astype(int), "value": rows["value"], "even": rows["even"]})
-    width = theme.plot(theme.NUMBERS) - GAP - LETTER * len(even)
-    x = _layers(data, width)
+    narrow = theme.narrow(width)  # then the name stands above the plot
+    plot = theme.plot(theme.NUMBERS, width) - (0 if narrow else GAP + LETTER * len(even))
+    x = _layers(data, plot)
     base = alt.Chart(data).encode(x=x)
     y = alt.Y("value:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
-    step = width / data["layer"].nunique()
+    step = plot / data["layer"].nunique()
     drawn = base.mark_bar(size=min(WIDEST, 0.75 * step)).encode(y=y)
     size = min(1.2 * WIDEST, 0.95 * step)
     under = base.mark_tick(color=theme.INK["ground"][1], thickness=5, size=size).encode(y=alt.Y("even:Q"))
     ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=size).encode(y=alt.Y("even:Q"))
-    last = data.sort_values("layer").tail(1).assign(text=even)
-    words = alt.Chart(last).mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
-    words = words.encode(y=alt.Y("even:Q"), text=alt.Text("text:N"))
-    return (drawn + under + ticks + words).properties(width=width, height=200)
+    last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
+    place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
+    words = alt.Chart(last).mark_text(**place, x="width", color=theme.INK["ink"][1])
+    words = words.encode(y=alt.value(-8) if narrow else alt.Y("even:Q"), text=alt.Text("text:N"))
+    return (drawn + under + ticks + words).properties(width=plot, height=200)
 
 
-def lines(rows: pd.DataFrame, order: list[str], title: str) -> Any:
-    """`rows`: layer, series, value. A line with points for each series, its name at its right end."""
+def lines(rows: pd.DataFrame, order: list[str], title: str, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """`rows`: layer, series, value. A line with points for each series; its name at its right end, or in a legend."""
     data = pd.DataFrame({"layer": rows["layer"].astype(int), "series": rows["series"], "value": rows["value"]})
-    width = theme.plot(theme.NUMBERS) - GAP - LETTER * max(map(len, order))
+    plot = theme.plot(theme.NUMBERS, width) - GAP - LETTER * max(map(len, order))
+    narrow = plot < LEAST  # then a legend has the names
+    plot = theme.plot(theme.NUMBERS, width) if narrow else plot
     colours = [COLOURS[min(i, len(COLOURS) - 1)] for i in range(len(order))]
-    x = _layers(data, width)
+    x = _layers(data, plot)
     y = alt.Y("value:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
-    colour = alt.Color("series:N", scale=dict(domain=order, range=colours), legend=None)
+    legend = theme.legend(order, width, offset=32) if narrow else None
+    colour = alt.Color("series:N", scale=dict(domain=order, range=colours), title=None, legend=legend)
     base = alt.Chart(data).encode(x=x, y=y, color=colour)
     drawn = base.mark_line(strokeWidth=2) + base.mark_point(filled=True, size=30, opacity=1)
+    if narrow:
+        return drawn.properties(width=plot, height=HEIGHT)
     last = _apart(data[data["layer"] == data["layer"].max()], float(data["value"].max()))
     words = alt.Chart(last).mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
     words = words.encode(y=alt.Y("at:Q"), text=alt.Text("series:N"))
-    return (drawn + words).properties(width=width, height=HEIGHT)
+    return (drawn + words).properties(width=plot, height=HEIGHT)
 
 
 def _apart(rows: pd.DataFrame, top: float) -> pd.DataFrame:

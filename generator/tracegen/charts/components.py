@@ -13,10 +13,11 @@ from tracegen.charts.text import printable, three, whole_percent
 
 MOST = 18  # bars of a panel
 BETWEEN = 24  # px between panels
+WORDS = 130  # px: room for the label of a bar
 
 
-def chart(rows: pd.DataFrame, key: str = "component") -> Any:
-    """Bars of `timing.by(…, key, …)`, longest first: one panel per phase, all on one scale."""
+def chart(rows: pd.DataFrame, key: str = "component", *, width: int = theme.WIDTHS[-1]) -> Any:
+    """Bars of `timing.by(…, key, …)`, longest first: one panel per phase, all on one scale; stacked if narrow."""
     rows = rows.dropna(subset=["ns_per_token"])
     longest = rows.groupby(key, observed=True)["ns_per_token"].max().sort_values(ascending=False)
     order = [printable(name) for name in longest.index[:MOST]]
@@ -34,12 +35,14 @@ def chart(rows: pd.DataFrame, key: str = "component") -> Any:
     )
     data = data[data["name"].isin(order)]
     data["text"] = [f"{three(t)} {unit} · {whole_percent(s)}" for t, s in zip(data["time"], data["share"], strict=True)]
-    width = (theme.plot(theme.NAMES) - BETWEEN * (len(phases) - 1)) // max(len(phases), 1)
+    names, stacked = theme.names(width, max(map(len, order), default=1)), theme.narrow(width)
+    beside = 1 if stacked else max(len(phases), 1)
+    plot = (theme.plot(names, width) - BETWEEN * (beside - 1)) // beside
     panels = [
-        _panel(data[data["phase"] == phase], phase, order, top / scale, unit, width, i == 0)
+        _panel(data[data["phase"] == phase], phase, order, top / scale, unit, plot, names if i == 0 or stacked else 0)
         for i, phase in enumerate(phases)
     ]
-    return alt.hconcat(*panels, spacing=BETWEEN)
+    return (alt.vconcat if stacked else alt.hconcat)(*panels, spacing=BETWEEN)
 
 
 def _colour(value: object, key: str) -> str:
@@ -49,15 +52,15 @@ def _colour(value: object, key: str) -> str:
     return theme.colour(value) if key == "component" else theme.INK["bar"][1]
 
 
-def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, unit: str, width: int, labelled: bool) -> Any:
-    room = theme.NAMES if labelled else 0
-    words_room = 1 + 130 / max(width - 130, 1)  # leaves 130 px for the label of the longest bar
+def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, unit: str, width: int, room: int) -> Any:
+    words = min(WORDS, width // 2)
+    words_room = 1 + words / max(width - words, 1)  # leaves room for the label of the longest bar
     base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
         y=alt.Y("name:N", sort=order, title=None, scale=dict(domain=order),
-                axis=theme.y_axis(room, ticks=False, domain=False, labels=labelled)),
+                axis=theme.y_axis(room, ticks=False, domain=False, labels=room > 0)),
         x=alt.X("time:Q", title=f"{unit} per token row",
-                scale=dict(domain=[0, top * words_room], nice=False), axis=dict(tickCount=5)),
+                scale=dict(domain=[0, top * words_room], nice=False), axis=dict(tickCount=5 if width > 300 else 3)),
     )  # fmt: skip
     bars = base.mark_bar(height=12).encode(color=alt.Color("colour:N", scale=None))
-    words = base.mark_text(align="left", dx=6).encode(text=alt.Text("text:N"))
-    return (bars + words).properties(width=width, height=22 * len(order))
+    labels = base.mark_text(align="left", dx=6).encode(text=alt.Text("text:N"))
+    return (bars + labels).properties(width=width, height=22 * len(order))

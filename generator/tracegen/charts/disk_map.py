@@ -8,18 +8,24 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.heatmap import BETWEEN, TRACK, Axis, ruler, size_text
+from tracegen.charts.heatmap import BETWEEN, Axis, ruler, size_text
 from tracegen.charts.steps import legend
 from tracegen.charts.text import three
 
 ROW = 14
-SUMS = theme.plot(theme.NAMES) - TRACK - BETWEEN
+SUMS = 150  # px: the width of the sums beside the map
 
 
 def chart(
-    cells: pd.DataFrame, rows: pd.DataFrame, bands: tuple[pd.DataFrame, pd.DataFrame], axis: Axis, ends: list[str]
+    cells: pd.DataFrame,
+    rows: pd.DataFrame,
+    bands: tuple[pd.DataFrame, pd.DataFrame],
+    axis: Axis,
+    ends: list[str],
+    *,
+    width: int = theme.WIDTHS[-1],
 ) -> Any:
-    """Left: stretches by the time waited for them. Right: the sum of each row.
+    """Left: stretches by the time waited for them. Right, or below in a narrow figure: the sum of each row.
 
     `cells` is the first result of `disk_waits.cells`, `rows` those of `heatmap.display_rows` that are drawn, `bands`
     the layers and components of `heatmap.bands`, `ends` the upper end of each step of colour, as a text.
@@ -29,8 +35,11 @@ def chart(
     step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))
     keep = max(1, int(13.5 / step + 0.99))
     place = dict(sort=order, title=None, scale=dict(domain=order, paddingInner=0.12, paddingOuter=0))
-    named = theme.y_axis(theme.NAMES, values=order[::keep], ticks=False, domain=False, labelFontSize=12)
     height = int(step * len(order))
+    stacked = theme.narrow(width)
+    room = theme.names(width, max(map(len, order), default=1))
+    named = theme.y_axis(room, values=order[::keep], ticks=False, domain=False, labelFontSize=12)
+    track = theme.plot(room, width) - (0 if stacked else SUMS + BETWEEN)
     size, unit = axis.unit
     data = pd.DataFrame(
         {
@@ -45,7 +54,7 @@ def chart(
         "begin:Q",
         title=f"place in the model file, {unit}",
         scale=dict(domain=[0, axis.total / size], nice=False),
-        axis=dict(grid=False, tickCount=8),
+        axis=theme.x_axis(width, grid=False, tickCount=theme.ticks(8, width)),
     )
     file = (
         alt.Chart(data)
@@ -53,19 +62,21 @@ def chart(
         .encode(
             x=x, x2=alt.X2("end:Q"), y=alt.Y("label:N", axis=named, **place), color=alt.Color("colour:N", scale=None)
         )
-        .properties(width=TRACK, height=height)
+        .properties(width=track, height=height)
     )
     seams = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
     file += alt.Chart(seams).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=x)
-    beside = alt.hconcat(file, _sums(cells, label, {**place, "axis": None}, height), spacing=BETWEEN)
+    sums = _sums(cells, label, {**place, "axis": named if stacked else None}, (track if stacked else SUMS, height))
+    beside = (alt.vconcat if stacked else alt.hconcat)(file, sums, spacing=BETWEEN)
     title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
-    return alt.vconcat(legend(title, ends, 560), alt.vconcat(ruler(*bands, axis), beside, spacing=6), spacing=18)
+    whole = alt.vconcat(ruler(*bands, axis, track, room), beside, spacing=6)
+    return alt.vconcat(legend(title, ends, min(560, track)), whole, spacing=18)
 
 
-def _sums(cells: pd.DataFrame, label: pd.Series, y: dict[str, Any], height: int) -> Any:
+def _sums(cells: pd.DataFrame, label: pd.Series, y: dict[str, Any], size: tuple[int, int]) -> Any:
     waited = cells.groupby("row")["waited_ns"].sum().reset_index()
     scale, unit = (1e9, "s") if float(waited["waited_ns"].max()) >= 2e9 else (1e6, "ms")
     data = pd.DataFrame({"label": waited["row"].map(label), "waited": waited["waited_ns"] / scale})
     x = alt.X("waited:Q", title=f"waited in all, {unit}", axis=dict(tickCount=3), scale=dict(zero=True))
     bars = alt.Chart(data).mark_bar(color=theme.INK["muted"][1]).encode(x=x, y=alt.Y("label:N", **y))
-    return bars.properties(width=SUMS, height=height)
+    return bars.properties(width=size[0], height=size[1])

@@ -22,11 +22,11 @@ COLOURS = {
 }
 
 
-def chart(rows: pd.DataFrame, labels: list[str]) -> Any:
+def chart(rows: pd.DataFrame, labels: list[str], *, width: int = theme.WIDTHS[-1]) -> Any:
     """Stacked bars, one for each row of `disk_waits.pass_split`; `labels` names them, in the same order."""
     top = float(rows["duration_ns"].max()) if len(rows) else 0.0
     scale, unit = (1e9, "s") if top >= 2e9 else (1e6, "ms") if top >= 1e6 else (1e3, "µs")
-    width = theme.plot(theme.NUMBERS)
+    plot = theme.plot(theme.NUMBERS, width)
     parts = [
         rows.assign(place=range(len(rows)), label=labels, part=name, time=rows[part] / scale, order=i)[
             ["place", "label", "part", "time", "order"]
@@ -34,7 +34,7 @@ def chart(rows: pd.DataFrame, labels: list[str]) -> Any:
         for i, (part, name) in enumerate(PARTS.items())
     ]
     data = pd.concat(parts, ignore_index=True)
-    every = max(1, -(-len(rows) * NAMED // width))
+    every = max(1, -(-len(rows) * NAMED // plot))
     x = alt.X(
         "label:N",
         title="token",
@@ -45,7 +45,7 @@ def chart(rows: pd.DataFrame, labels: list[str]) -> Any:
     colour = alt.Color(
         "part:N",
         scale=dict(domain=list(PARTS.values()), range=list(COLOURS.values())),
-        legend=dict(title=None, columns=5, offset=34),
+        legend=theme.legend(list(PARTS.values()), width, title=None, offset=34),
         sort=list(PARTS.values()),
     )
     return (
@@ -57,5 +57,5 @@ def chart(rows: pd.DataFrame, labels: list[str]) -> Any:
             color=colour,
             order=alt.Order("order:Q"),
         )
-        .properties(width=width, height=280)
+        .properties(width=plot, height=280)
     )

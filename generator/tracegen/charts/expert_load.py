@@ -10,18 +10,18 @@ import pandas as pd
 from tracegen.charts import theme
 
 
-def chart(ranked: pd.DataFrame) -> Any:
+def chart(ranked: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Per place the range over layers, the median, and the even choice; `ranked`: see `routing.ranked`."""
     grouped = ranked.assign(share=ranked["share"] * 100).groupby("place")["share"]
     data = grouped.agg(low="min", middle="median", high="max").reset_index()
     n = len(data)
-    width = theme.plot(theme.NUMBERS)
-    every = max(1, -(-n * 30 // width))
+    plot = theme.plot(theme.NUMBERS, width)
+    every = max(1, -(-n * 30 // plot))
     x = alt.X(
         "place:O",
         title="place of the expert in its layer, most chosen first",
         scale=dict(domain=list(range(1, n + 1)), paddingInner=0.2),
-        axis=dict(labelAngle=0, ticks=False, values=list(range(1, n + 1, every)), grid=False),
+        axis=theme.x_axis(width, labelAngle=0, ticks=False, values=list(range(1, n + 1, every)), grid=False),
     )
     y = alt.Y(
         "low:Q",
@@ -31,7 +31,7 @@ def chart(ranked: pd.DataFrame) -> Any:
     )
     base = alt.Chart(data).encode(x=x)
     spread = base.mark_bar(color=theme.INK["band2"][1]).encode(y=y, y2=alt.Y2("high:Q"))
-    middle = base.mark_tick(color=theme.INK["bar"][1], thickness=3, size=max(4, 0.8 * width / n)).encode(
+    middle = base.mark_tick(color=theme.INK["bar"][1], thickness=3, size=max(4, 0.8 * plot / n)).encode(
         y=alt.Y("middle:Q")
     )
     shares = sorted((100 * ranked["even"].unique()).tolist(), reverse=True)  # one, unless layers differ in experts
@@ -39,4 +39,4 @@ def chart(ranked: pd.DataFrame) -> Any:
     rule = alt.Chart(even).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y=alt.Y("even:Q"))
     words = alt.Chart(even).mark_text(align="right", dy=-8, x="width", color=theme.INK["ink"][1])
     words = words.encode(y=alt.Y("even:Q"), text=alt.Text("text:N"))
-    return (spread + middle + rule + words).properties(width=width, height=220)
+    return (spread + middle + rule + words).properties(width=plot, height=220)

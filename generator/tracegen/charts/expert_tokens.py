@@ -14,7 +14,7 @@ ROW = 14  # px: height of a line
 FEW = 40  # labels at most
 
 
-def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int) -> Any:
+def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Tokens by experts; `rows` and `several` (tokens of a line) are the result of `routing.grid`.
 
     `labels` are the names of the lines; all must differ.
@@ -28,8 +28,9 @@ def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int) -
             "colour": theme.step_colours(step) if several > 1 else theme.INK["bar"][1],
         }
     )
-    width = theme.plot(theme.NAMES)
-    every, thinned = max(1, -(-n_experts * 26 // width)), max(1, -(-len(labels) // FEW))
+    room = theme.names(width, max(map(len, labels), default=1))
+    plot = theme.plot(room, width)
+    every, thinned = max(1, -(-n_experts * 26 // plot)), max(1, -(-len(labels) // FEW))
     x = alt.X(
         "expert:O",
         title="expert",
@@ -41,9 +42,9 @@ def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int) -
         sort=labels,
         title=None,
         scale=dict(domain=labels, paddingInner=0.15, paddingOuter=0),
-        axis=theme.y_axis(theme.NAMES, ticks=False, domain=False, values=labels[::thinned]),
+        axis=theme.y_axis(room, ticks=False, domain=False, values=labels[::thinned]),
     )
     chosen = alt.Chart(data).mark_rect().encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
     ground = alt.Chart(pd.DataFrame({"line": labels})).mark_rect(color=theme.INK["band"][1])
-    lines = ground.encode(y=y, x=alt.value(0), x2=alt.value(width))
-    return (lines + chosen).properties(width=width, height=ROW * len(labels))
+    lines = ground.encode(y=y, x=alt.value(0), x2=alt.value(plot))
+    return (lines + chosen).properties(width=plot, height=ROW * len(labels))

@@ -15,7 +15,7 @@ ROW, KEY, DIGIT = 24, 40, 8  # px: height of a row, least width of a step in the
 READABLE = 26  # px: narrower cells show no number
 
 
-def chart(counts: pd.DataFrame) -> Any:
+def chart(counts: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Layers by experts; `counts` has layer, expert, n_tokens. A count of 0 has the colour of the ground."""
     top = max(int(counts["n_tokens"].max()), 1)
     edges = _edges(top)
@@ -29,8 +29,9 @@ def chart(counts: pd.DataFrame) -> Any:
     )
     order = list(dict.fromkeys(data["layer"]))
     n_experts = int(counts["expert"].max()) + 1
-    width = theme.plot(theme.NAMES)
-    every = max(1, -(-n_experts * 26 // width))
+    room = theme.names(width, max(map(len, order), default=1))
+    plot = theme.plot(room, width)
+    every = max(1, -(-n_experts * 26 // plot))
     x = alt.X(
         "expert:O",
         title="expert",
@@ -42,15 +43,15 @@ def chart(counts: pd.DataFrame) -> Any:
         sort=order,
         title=None,
         scale=dict(domain=order, paddingInner=0, paddingOuter=0),
-        axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
+        axis=theme.y_axis(room, ticks=False, domain=False),
     )
     base = alt.Chart(data).encode(x=x, y=y)
     boxes = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
     drawn = boxes.encode(color=alt.Color("colour:N", scale=None))
-    if width / n_experts >= READABLE:
+    if plot / n_experts >= READABLE:
         drawn += base.mark_text(fontSize=12).encode(text=alt.Text("n_tokens:Q"), color=alt.Color("ink:N", scale=None))
-    grid = drawn.properties(width=width, height=ROW * len(order))
-    return alt.vconcat(_key(edges), grid, spacing=16)
+    grid = drawn.properties(width=plot, height=ROW * len(order))
+    return alt.vconcat(_key(edges, room, plot), grid, spacing=16)
 
 
 def _edges(top: int) -> list[int]:
@@ -58,23 +59,28 @@ def _edges(top: int) -> list[int]:
     return [max(i + 1, -(-top * (i + 1) // theme.N_STEPS)) for i in range(theme.N_STEPS)]
 
 
-def _key(edges: list[int]) -> Any:
+def _key(edges: list[int], room: int, plot: int) -> Any:
     """The key of the colours: the steps with their largest counts."""
+    digits = len(str(edges[-1]))
+    step = min(max(KEY, 24 + DIGIT * digits), plot // (len(edges) + 1))
+    every = -(-(16 + DIGIT * digits) // step)
     shown = pd.DataFrame(
         {
             "begin": range(len(edges) + 1),
             "end": range(1, len(edges) + 2),
-            "text": ["0", *[f"≤ {edge}" for edge in edges]],
+            "text": [
+                "0",
+                *[f"≤ {edge}" if (len(edges) - i) % every == 1 % every else "" for i, edge in enumerate(edges)],
+            ],
             "colour": [theme.INK["ground"][1], *theme.SEQUENTIAL_LIGHT],
         }
     )
     shown["middle"] = (shown["begin"] + shown["end"]) / 2
     x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, len(shown)], nice=False))
-    edge = theme.y_axis(theme.NAMES, ticks=False, domain=False)
+    edge = theme.y_axis(room, ticks=False, domain=False)
     lane = alt.Y(datum="tokens", type="nominal", title=None, scale=dict(domain=["tokens"]), axis=edge)
     boxes = alt.Chart(shown).mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
     drawn = boxes.encode(x=x, x2=alt.X2("end:Q"), y=lane, color=alt.Color("colour:N", scale=None))
     words = alt.Chart(shown).mark_text(dy=17, fontSize=12, color=theme.INK["muted"][1])
     words = words.encode(x=alt.X("middle:Q", axis=None), y=lane, text=alt.Text("text:N"))
-    step = max(KEY, 24 + DIGIT * len(str(edges[-1])))
     return (drawn + words).properties(name=LEGEND, width=step * len(shown), height=14)

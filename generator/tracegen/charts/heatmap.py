@@ -162,14 +162,10 @@ def ruler(
         text=[text if fit else number for text, number, fit in zip(rows["value"], numbers, fits, strict=True)],
         colour=[shades[i % 2] if text else theme.INK["ground"][1] for i, text in enumerate(rows["value"])],
     )
+    groups = list(dict.fromkeys(parts["value"]))
     strip = _strip(parts, axis, alt.value(NAME)).encode(
         y2=alt.value(NAME + STRIP),
-        color=alt.Color(
-            "value:N",
-            scale=theme.group_scale(list(parts["value"])),
-            title=None,
-            legend=dict(columns=max(1, min(9, track // 100))),
-        ),
+        color=alt.Color("value:N", scale=theme.group_scale(groups), title=None, legend=theme.legend(groups, track)),
     )
     parts_named = _words(parts.assign(text=parts["value"]), _lane("part", names), dy=-STRIP / 2)
     boxes = _strip(rows, axis, _lane("layer", names)).encode(color=alt.Color("colour:N", scale=None))

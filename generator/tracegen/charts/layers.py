@@ -12,7 +12,7 @@ from tracegen.charts import theme
 FEW = 14  # up to so many layers, bars are horizontal; else vertical
 
 
-def chart(rows: pd.DataFrame, column: str, length: str) -> Any:
+def chart(rows: pd.DataFrame, column: str, length: str, *, width: int = theme.WIDTHS[-1]) -> Any:
     """One bar per layer; `rows`: layer (null: outside all layers), group, and the time in ns in `column`.
 
     `length` says what the length of a bar is; it follows the unit.
@@ -32,27 +32,31 @@ def chart(rows: pd.DataFrame, column: str, length: str) -> Any:
     )
     present = list(data["group"].unique())
     lying = len(numbers) <= FEW
-    legend = dict(offset=12 if lying else 32)  # vertical bars have the title of the y axis below the legend
+    legend = theme.legend(
+        present, width, offset=12 if lying else 32
+    )  # vertical bars have the title of the y axis below the legend
     base = alt.Chart(data).encode(
         color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=legend),
         order=alt.Order("rank:Q"),
     )
-    return (_lying if lying else _standing)(base, order, f"{unit} {length}")
+    return (_lying if lying else _standing)(base, order, f"{unit} {length}", width)
 
 
-def _lying(base: Any, order: list[str], length: str) -> Any:
+def _lying(base: Any, order: list[str], length: str, width: int) -> Any:
+    room = theme.names(width, max(map(len, order)))
     y = alt.Y(
         "layer:N",
         sort=order,
         title=None,
         scale=dict(domain=order),
-        axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
+        axis=theme.y_axis(room, ticks=False, domain=False),
     )
-    x = alt.X("time:Q", title=length, axis=dict(tickCount=8))
-    return base.mark_bar(height=16).encode(x=x, y=y).properties(width=theme.plot(theme.NAMES), height=26 * len(order))
+    x = alt.X("time:Q", title=length, axis=theme.x_axis(width, tickCount=theme.ticks(8, width)))
+    plot = theme.plot(room, width)
+    return base.mark_bar(height=16).encode(x=x, y=y).properties(width=plot, height=26 * len(order))
 
 
-def _standing(base: Any, order: list[str], length: str) -> Any:
+def _standing(base: Any, order: list[str], length: str, width: int) -> Any:
     x = alt.X(
         "layer:N",
         sort=order,
@@ -61,4 +65,4 @@ def _standing(base: Any, order: list[str], length: str) -> Any:
         scale=dict(domain=order, paddingInner=0.25),
     )
     y = alt.Y("time:Q", title=length, axis=theme.y_axis(theme.NUMBERS, tickCount=5))
-    return base.mark_bar().encode(x=x, y=y).properties(width=theme.plot(theme.NUMBERS), height=220)
+    return base.mark_bar().encode(x=x, y=y).properties(width=theme.plot(theme.NUMBERS, width), height=220)

@@ -7,6 +7,7 @@ tooltips. The drawing itself does not change.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -54,6 +55,28 @@ def targets(document: dict[str, Any]) -> dict[str, Any]:
     vega: dict[str, Any] = vl_convert.vegalite_to_vega(document)
     del vega["$schema"]  # an address, and pages load nothing from outside
     return vega
+
+
+def shared_values(documents: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """The Vega documents of a figure's layouts by width, and the `values` that they have in common, each once.
+
+    In a document the place of its values in that list stands in place of the values.
+    """
+    values: list[Any] = []
+    places: dict[str, int] = {}
+    layouts = {}
+    for width, document in documents.items():
+        data = []
+        for source in document.get("data", []):
+            if "values" in source:
+                key = json.dumps(source["values"], sort_keys=True)
+                if key not in places:
+                    places[key] = len(values)
+                    values.append(source["values"])
+                source = source | {"values": places[key]}
+            data.append(source)
+        layouts[width] = document | {"data": data}
+    return {"layouts": layouts, "values": values}
 
 
 def _by_place(part: dict[str, Any], n: int) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,18 +23,37 @@ from tracegen.charts import png, pointing, theme
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
 
 
+# Width of a layout, px -> its width on paper, mm: a column of a two-column page, and a page's text. Type of 13 px
+# becomes 8.8 and 8.5 pt.
+PAPER_MM = {360: 86, 690: 160}
+POINTS = 72 / 25.4  # in a millimetre; the PDF writer makes a point of each px
+
+
 @dataclass(frozen=True)
 class Drawing:
     """One figure in all its forms.
 
     `finished` returns the SVG file and the inline SVG; it is called once, on first use. `spec` is the Vega-Lite
     document with its data (None: not from a chart). `targets` returns the Vega document for the pointer; None: there
-    are too many marks, or no chart.
+    are too many marks, or no chart. `width` is the width in px that it is laid out for, one of `theme.WIDTHS` (0: it
+    has one layout); `narrower` are the drawings of the same figure for smaller widths, the narrowest first.
     """
 
     finished: Callable[[], tuple[str, str]]
     spec: str | None = None
     targets: Callable[[], dict[str, Any]] | None = None
+    width: int = 0
+    narrower: tuple[Drawing, ...] = ()
+
+    @property
+    def layouts(self) -> tuple[Drawing, ...]:
+        """The drawings of the figure, the narrowest first; the last one is this."""
+        return (*self.narrower, self)
+
+    def at(self, width: int) -> Drawing:
+        """The widest of the drawings that are at most `width` px wide; the narrowest if none is."""
+        fitting = [drawing for drawing in self.layouts if drawing.width <= width]
+        return (fitting or list(self.layouts))[-1 if fitting else 0]
 
     @cached_property
     def _forms(self) -> tuple[str, str]:
@@ -52,8 +71,8 @@ class Drawing:
 
     @cached_property
     def pdf(self) -> bytes:
-        """The figure for paper, without a ground; computed on first use."""
-        return to_pdf(self.svg.replace(GROUND, "", 1))
+        """The figure for paper, without a ground; computed on first use. See `PAPER_MM` for its width."""
+        return to_pdf(_sized(self.svg.replace(GROUND, "", 1), self.width))
 
     @cached_property
     def png(self) -> bytes:
@@ -61,22 +80,38 @@ class Drawing:
         return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
 
 
-def draw(chart: Any, key: str, alt: str, executor: Executor | None = None) -> Drawing:
-    """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative."""
+def draw_layouts(chart: Callable[[int], Any], key: str, alt: str, executor: Executor | None = None) -> Drawing:
+    """Draw a chart for each of `theme.WIDTHS`; ids of the narrower drawings begin with `KEY-WIDTH-`.
+
+    A chart that is the same at every width is drawn once.
+    """
+    *less, most = theme.WIDTHS
+    widest = draw(chart(most), key, alt, executor, most)
+    narrower = [draw(chart(width), f"{key}-{width}", alt, executor, width) for width in less]
+    if any(drawing.spec == widest.spec for drawing in narrower):
+        return widest
+    return replace(widest, narrower=tuple(narrower))
+
+
+def draw(chart: Any, key: str, alt: str, executor: Executor | None = None, width: int = 0) -> Drawing:
+    """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative; `width`: see Drawing."""
     document = theme.themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     pointable = pointing.is_pointable(document)
     if executor is None:
         targets = partial(pointing.targets, document) if pointable else None
-        return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt), spec, targets)
+        return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt, width), spec, targets, width)
     raw = executor.submit(vl_convert.vegalite_to_svg, document)
     overlay = executor.submit(pointing.targets, document).result if pointable else None
-    return Drawing(lambda: finish(raw.result(), key, alt), spec, overlay)
+    return Drawing(lambda: finish(raw.result(), key, alt, width), spec, overlay, width)
 
 
-def finish(raw: str, key: str, alt: str) -> tuple[str, str]:
-    """The SVG file and the inline SVG: a raw SVG with hatching, unique ids and text alternative."""
-    body = _flattened(re.sub(r'\s(role|class|aria-[a-z]+)="[^"]*"', "", raw))
+def finish(raw: str, key: str, alt: str, width: int = 0) -> tuple[str, str]:
+    """The SVG file and the inline SVG: a raw SVG with hatching, unique ids and text alternative.
+
+    The inline SVG has the class `tg-at-WIDTH`, by which a page shows one of several.
+    """
+    body = _lean(_flattened(re.sub(r'\s(role|class|aria-[a-z]+)="[^"]*"', "", raw)))
     body, hatches = _hatched(_merged(_unique_ids(body, key)), key)
     head = re.match(r"<svg([^>]*)>", body)
     if head is None:
@@ -85,8 +120,27 @@ def finish(raw: str, key: str, alt: str) -> tuple[str, str]:
     title, content = f"<title>{escape(alt)}</title>", f"{hatches}{body[head.end() :]}"
     svg = f'<svg{attributes} role="img">{title}{GROUND}{content}\n'
     loose = re.sub(r'\s(width|height)="[^"]*"', "", attributes)
-    inline = f'<svg{loose} role="img">{_variables(title + content)}'
+    named = f' class="tg-at-{width}"' if width else ""
+    inline = f'<svg{named}{loose} role="img">{_variables(title + content)}'
     return svg, inline
+
+
+def _sized(svg: str, width: int) -> str:
+    """The standalone SVG with the size of its page on paper: `width` px become `PAPER_MM[width]` mm.
+
+    A drawing that is a little narrower than its layout keeps its scale: all figures have one size of type.
+    """
+    if width not in PAPER_MM:
+        return svg
+    head = re.match(r"<svg[^>]*>", svg)
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head[0]) if head else None
+    if head is None or box is None:
+        raise ValueError("not an SVG with a view box")
+    wide, high = max(float(width), float(box[1])), float(box[2])
+    scale = PAPER_MM[width] * POINTS / wide
+    attributes = re.sub(r'\s(width|height|viewBox)="[^"]*"', "", head[0].removesuffix(">"))
+    size = f'width="{wide * scale:.4f}" height="{high * scale:.4f}" viewBox="0 0 {_n(wide)} {_n(high)}"'
+    return f"{attributes} {size}>{svg[head.end() :]}"
 
 
 def to_pdf(svg: str) -> bytes:
@@ -94,6 +148,17 @@ def to_pdf(svg: str) -> bytes:
     pdf = vl_convert.svg_to_pdf(svg)
     lines = rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n){2,}"
     return re.sub(lines, lambda m: b"".join(sorted(m.group(0).splitlines(keepends=True))), pdf, flags=re.MULTILINE)
+
+
+_FONT = f' font-family="{theme.FONT}"'
+_SIZE = ' font-size="13px"'
+_EMPTY = re.compile(r'<text [^>]*/>|<path [^>]*display="none"/>| (?:opacity="1"|font-weight="normal")')
+
+
+def _lean(svg: str) -> str:
+    """The SVG without invisible elements and with its usual font named once: a fifth of the bytes."""
+    lean = _EMPTY.sub("", svg).replace(_FONT, "").replace(_SIZE, "")
+    return lean.replace("<svg", f"<svg{_FONT}{_SIZE}", 1)
 
 
 def _flattened(svg: str) -> str:

@@ -12,12 +12,16 @@ eighty keys of an axis object at every step. Each costs a tenth of the time of d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
-WIDTH = 1160  # px: the width of every figure, that of the content column on a desktop
+WIDTHS = (360, 690, 1190)  # px: a figure is laid out for each: a phone, a column of text, a page
+WIDTH = WIDTHS[-1]
+NARROW = 600  # px: a narrower figure stacks its parts and has less room for names
+GLYPH = 7.2  # px: upper estimate of the mean width of a character in a text of 13 px
 NAMES, NUMBERS = 128, 52  # px at the left for names or for numbers
 RIGHT = 22  # px at the right: half a tick's label and the padding
 FONT = "Arial, Liberation Sans, sans-serif"  # the renderer and browsers agree on its widths
@@ -149,15 +153,47 @@ def config() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plot(room: int) -> int:
-    """The width of the plot, px, in a figure that is WIDTH wide with axis labels `room` wide."""
-    return WIDTH - room - RIGHT
+def plot(room: int, width: int = WIDTH) -> int:
+    """The width of the plot, px, in a figure that is `width` wide with axis labels `room` wide."""
+    return width - room - RIGHT
+
+
+def narrow(width: int) -> bool:
+    """Whether a figure that is `width` px wide stands on a phone or in one column of a printed page."""
+    return width < NARROW
+
+
+def names(width: int, longest: int = 128) -> int:
+    """The room at the left, px, for names of at most `longest` characters in a figure that is `width` wide."""
+    return min(NAMES - 2, int(GLYPH * longest) + 10) if narrow(width) else NAMES
+
+
+def ticks(many: int, width: int) -> int:
+    """How many ticks an axis has in a figure `width` px wide that would have `many` at full width."""
+    return many if width >= WIDTH else max(3, many * width // 900)
+
+
+def legend(entries: Sequence[str], width: int, **more: Any) -> dict[str, Any]:
+    """A legend above the plot that takes as many lines as its entries need in a figure `width` px wide."""
+    entry = GLYPH * max(map(len, entries), default=1) + 30
+    columns = max(1, int((width - 8) // entry))
+    return ({"columns": columns} if columns < len(entries) else {}) | more
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The lines of a title of 14 px in a figure `width` px wide."""
+    return textwrap.wrap(text, int(width / GLYPH)) or [""]
+
+
+def x_axis(width: int, **more: Any) -> dict[str, Any]:
+    """A lower axis; the title of a narrow one ends at the right and may reach below the names at the left."""
+    return ({"titleAnchor": "end"} if narrow(width) else {}) | more
 
 
 def y_axis(room: int, **more: Any) -> dict[str, Any]:
     """A left axis exactly `room` px wide; its title is horizontal and stands above it."""
     above = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left", "titleX": -room, "titleY": -14}
-    return {"minExtent": room, "maxExtent": room, "labelPadding": 8} | above | more
+    return {"minExtent": room, "maxExtent": room, "labelPadding": 8, "labelLimit": room - 8} | above | more
 
 
 def step_colours(steps: Iterable[int], copied: Iterable[bool] | None = None) -> list[str]:

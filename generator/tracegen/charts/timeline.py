@@ -10,7 +10,7 @@ import pandas as pd
 from tracegen.charts import theme
 
 
-def chart(rows: pd.DataFrame) -> Any:
+def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     """One lane per thread, time since the pass began; `rows` is the result of `timeline.segments`."""
     longest = float(rows["end_ns"].max())
     scale, unit = (1e6, "ms") if longest >= 1e6 else (1e3, "µs")
@@ -31,6 +31,8 @@ def chart(rows: pd.DataFrame) -> Any:
     palette["device busy"] = theme.INK["bar"][1]
     shown = [name for name in palette if name in set(kind)]
     lanes = [f"thread {t}" for t in threads] + ["device"] * (len(threads) > 0 and bool(rows["thread"].isna().any()))
+    room = theme.names(width, max(map(len, lanes), default=1))
+    colours = dict(domain=shown, range=[palette[n] for n in shown])
     return (
         alt.Chart(data)
         .mark_bar()
@@ -38,7 +40,7 @@ def chart(rows: pd.DataFrame) -> Any:
             x=alt.X(
                 "begin:Q",
                 title=f"{unit} since the pass began",
-                axis=dict(tickCount=12),
+                axis=theme.x_axis(width, tickCount=theme.ticks(12, width)),
                 scale=dict(domain=[0, longest / scale], nice=False),
             ),
             x2=alt.X2("end:Q"),
@@ -47,9 +49,9 @@ def chart(rows: pd.DataFrame) -> Any:
                 sort=lanes,
                 title=None,
                 scale=dict(domain=lanes, paddingInner=0.2),
-                axis=theme.y_axis(theme.NAMES, ticks=False, domain=False),
+                axis=theme.y_axis(room, ticks=False, domain=False),
             ),
-            color=alt.Color("kind:N", scale=dict(domain=shown, range=[palette[n] for n in shown]), title=None),
+            color=alt.Color("kind:N", scale=colours, title=None, legend=theme.legend(shown, width)),
         )
-        .properties(width=theme.plot(theme.NAMES), height=alt.Step(34))
+        .properties(width=theme.plot(room, width), height=alt.Step(34))
     )

@@ -13,7 +13,7 @@ from tracegen.charts.text import three
 MEDIAN = 90  # room for the median's label at the right
 
 
-def chart(rows: pd.DataFrame) -> Any:
+def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Bars, or a line for many tokens, and the median; `rows`: produced_token, duration_ns of generate passes."""
     middle = float(rows["duration_ns"].astype(float).median())
     scale, unit = (1e6, "ms") if middle >= 1e6 else (1e3, "µs")
@@ -32,11 +32,20 @@ def chart(rows: pd.DataFrame) -> Any:
         ),
     )
     marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
-    line = pd.DataFrame({"y": [middle / scale], "text": [f"median {three(middle / scale)} {unit}"]})
+    line = pd.DataFrame(
+        {
+            "y": [middle / scale],
+            "text": [f"{'dashed: ' if theme.narrow(width) else ''}median {three(middle / scale)} {unit}"],
+        }
+    )
     rule = alt.Chart(line).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y=alt.Y("y:Q"))
+    narrow = theme.narrow(width)  # then the label stands above the plot
+    place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
     words = (
         alt.Chart(line)
-        .mark_text(align="left", dx=6, x="width", color=theme.INK["ink"][1])
-        .encode(y=alt.Y("y:Q"), text=alt.Text("text:N"))
+        .mark_text(**place, x="width", color=theme.INK["ink"][1])
+        .encode(y=alt.value(-8) if narrow else alt.Y("y:Q"), text=alt.Text("text:N"))
     )
-    return (marks + rule + words).properties(width=theme.plot(theme.NUMBERS) - MEDIAN, height=200)
+    return (marks + rule + words).properties(
+        width=theme.plot(theme.NUMBERS, width) - (0 if narrow else MEDIAN), height=200
+    )

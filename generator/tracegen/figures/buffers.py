@@ -25,7 +25,7 @@ def _content(context: Context) -> Content:
         "and frees of more than 0 bytes). llama.cpp wraps the mapped model file in a buffer too; it takes no memory of "
         "its own and is left out.",
         alt=f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
-        chart=lambda: buffers_chart.chart(data, end),
+        chart=lambda width: buffers_chart.chart(data, end, width=width),
         data=data,
         empty="" if len(level) else "The trace holds no allocation.",
     )

@@ -17,7 +17,7 @@ def _content(context: Context) -> Content:
         caption=f"{shared_times.WALL} Summed by component and divided by token rows; "
         f"{shared_times.phases(context)}. {shared_times.WHOLE} {OUTSIDE}",
         alt=shared_times.alt("Operation time per token by component", rows, "component"),
-        chart=lambda: components.chart(rows),
+        chart=lambda width: components.chart(rows, width=width),
         data=rows,
         empty="" if len(rows) else shared_times.NO_TIMES,
     )

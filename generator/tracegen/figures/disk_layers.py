@@ -32,7 +32,7 @@ def _content(context: Context) -> Content:
         f"threads and {phase} passes. Bytes outside all layers stand last, as “no layer”.",
         alt=f"Stacked bars of waiting for {q.counted(rows['layer'].nunique(), 'layer')}; the data table has the "
         "numbers.",
-        chart=lambda: layers.chart(rows, "ns_per_pass", f"waited for the disk in a {phase} pass"),
+        chart=lambda width: layers.chart(rows, "ns_per_pass", f"waited for the disk in a {phase} pass", width=width),
         data=rows,
         empty="" if int(rows["waited_ns"].sum()) else "No prompt or generate pass waited for a byte of a tensor.",
         numbers={"phase": phase},

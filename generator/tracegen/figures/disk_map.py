@@ -36,11 +36,11 @@ def _content(context: Context) -> Content:
         title=title,
         caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file. Its colour is "
         "the time of page faults on its bytes, summed over threads; each step of colour is four times the one before. "
-        f"Right: the sum of the row. n = {q.counted(len(rows), 'pass')} in {q.counted(n_rows, 'row')}"
+        f"Right, or below: the sum of the row. n = {q.counted(len(rows), 'pass')} in {q.counted(n_rows, 'row')}"
         f"{'; where several share a row, it is their mean' if len(rows) > n_rows else ''}. Load and warm-up are left "
         "out.",
         alt=f"Heatmap of {q.counted(n_rows, 'row')} by {n_bins} stretches of the file. {q.ended(title)}",
-        chart=lambda: disk_map.chart(cells, rows, bands, axis, ends),
+        chart=lambda width: disk_map.chart(cells, rows, bands, axis, ends, width=width),
         data=cells,
         empty="" if len(cells) else "No measured pass had a page fault of the model file.",
         numbers={"n_bins": n_bins},

@@ -33,7 +33,7 @@ def _content(context: Context) -> Content:
         caption=f"Wall time of each {phase} pass in parts; the parts are means over {_threads(rows)} and add up to the "
         f"pass. {say.PARTS}{say.prompt(_sums(prompt)) if phase == 'generate' else ''} n = {len(shown)}.",
         alt=f"Stacked bars of {q.counted(len(shown), 'pass')}. {q.ended(title)}",
-        chart=lambda: disk_split.chart(shown, labels),
+        chart=lambda width: disk_split.chart(shown, labels, width=width),
         data=rows,
         empty="" if len(shown) else "No prompt or generate pass with recorded page faults has an end.",
     )

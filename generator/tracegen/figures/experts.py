@@ -34,7 +34,7 @@ def _content(context: Context) -> Content:
         ),
         alt=f"Grid of {q.counted(len(shared_experts.layers(context)), 'layer')} by experts: how many tokens chose "
         f"each. {q.ended(title)}",
-        chart=lambda: experts_chart.chart(choice.counts),
+        chart=lambda width: experts_chart.chart(choice.counts, width=width),
         data=choice.counts.assign(n_tokens_if_even=choice.even),
         empty=empty,
     )

@@ -27,7 +27,7 @@ def _content(context: Context) -> Content:
         title=title,
         caption=say.cover_caption(n_layers=len(per_layer), n_rows=context.choice.n_rows),
         alt=f"Experts needed per layer for three shares of the choices. {q.ended(title)}",
-        chart=lambda: by_layer.lines(rows, list(names.values()), "experts"),
+        chart=lambda width: by_layer.lines(rows, list(names.values()), "experts", width=width),
         data=per_layer,
         empty=empty,
     )

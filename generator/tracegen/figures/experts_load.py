@@ -30,7 +30,7 @@ def _content(context: Context) -> Content:
         title=title,
         caption=caption,
         alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
-        chart=lambda: expert_load.chart(ranked),
+        chart=lambda width: expert_load.chart(ranked, width=width),
         data=ranked,
         empty=empty,
     )

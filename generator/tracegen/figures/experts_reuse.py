@@ -30,7 +30,7 @@ def _content(context: Context) -> Content:
         title=title,
         caption=say.reuse_caption(n_tokens),
         alt=f"Bars of the share of experts chosen again, per layer. {q.ended(title)}",
-        chart=lambda: by_layer.bars(rows, "% of choices", "even choice"),
+        chart=lambda width: by_layer.bars(rows, "% of choices", "even choice", width=width),
         data=again,
         empty=shared_experts.no_choice(context) or ("" if len(again) else say.NO_PAIR),
     )

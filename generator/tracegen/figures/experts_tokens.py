@@ -49,7 +49,9 @@ def _content(context: Context) -> Content:
             last=shared_experts.last_token(context),
         ),
         alt=f"Tokens by experts of one layer. {title}",
-        chart=lambda: expert_tokens_chart.chart(rows, _labels(rows), int(sizes[layer or 0]), several),
+        chart=lambda width: expert_tokens_chart.chart(
+            rows, _labels(rows), int(sizes[layer or 0]), several, width=width
+        ),
         data=chosen,
         empty=shared_experts.no_choice(context),
         numbers={"layer": layer},

@@ -32,7 +32,9 @@ def _content(context: Context) -> Content:
             n_rows=[int(n) for n in weights["n"]], places=len(places), shown=min(PLACES, len(places))
         ),
         alt=f"Mean routing weights per layer and place in order of weight. {q.ended(title)}",
-        chart=lambda: by_layer.lines(rows, [f"place {place}" for place in places[:PLACES]], "mean weight"),
+        chart=lambda width: by_layer.lines(
+            rows, [f"place {place}" for place in places[:PLACES]], "mean weight", width=width
+        ),
         data=weights,
         empty=shared_experts.no_choice(context) or ("" if len(weights) else say.no_weight(private=context.private)),
     )

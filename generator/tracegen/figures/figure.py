@@ -46,14 +46,15 @@ class Part:
 class Content:
     """The content of a figure for one run.
 
-    `data` becomes the CSV; `chart` returns an altair chart. `title` answers the figure's question (empty: the question
-    stays). `empty` says why there is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the
-    explanation's code. `values` are published under their names: exact value, unit, text.
+    `data` becomes the CSV; `chart` takes the width in px that the figure is laid out for, one of `theme.WIDTHS`, and
+    returns an altair chart. `title` answers the figure's question (empty: the question stays). `empty` says why there
+    is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the explanation's code. `values` are
+    published under their names: exact value, unit, text.
     """
 
     caption: str
     alt: str
-    chart: Callable[[], Any]
+    chart: Callable[[int], Any]
     data: pd.DataFrame
     title: str = ""
     empty: str = ""

@@ -20,7 +20,7 @@ def _content(context: Context) -> Content:
         f"bars leave out time outside operations. {OUTSIDE}",
         alt=f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
-        chart=lambda: layers.chart(rows, "ns_per_token", "of operation wall time per token row"),
+        chart=lambda width: layers.chart(rows, "ns_per_token", "of operation wall time per token row", width=width),
         data=rows,
         empty="" if len(rows) else shared_times.NO_TIMES,
         numbers={"phase": phase},

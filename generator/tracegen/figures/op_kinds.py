@@ -17,7 +17,7 @@ def _content(context: Context) -> Content:
         caption=f"{shared_times.WALL} Summed by ggml operation and divided by token rows; "
         f"{shared_times.phases(context)}. {shared_times.WHOLE} {OUTSIDE}",
         alt=shared_times.alt("Operation time per token by kind", rows, "op"),
-        chart=lambda: op_kinds.chart(rows),
+        chart=lambda width: op_kinds.chart(rows, width=width),
         data=rows,
         empty="" if len(rows) else shared_times.NO_TIMES,
     )

@@ -30,7 +30,9 @@ def _content(context: Context) -> Content:
     tables = context.tables
     page = context.fact("host", "page_bytes")
     if page is None:  # an older run without the size of a page: its pages have no place in the file
-        return Content("", "", lambda: None, pd.DataFrame(), empty="The size of the machine’s pages was not recorded.")
+        return Content(
+            "", "", lambda _: None, pd.DataFrame(), empty="The size of the machine’s pages was not recorded."
+        )
     rows = residency.resident_rows(tables)
     files = tables["files"]
     total = int((files["axis_begin"] + files["size_bytes"]).max())
@@ -47,13 +49,15 @@ def _content(context: Context) -> Content:
         title=title,
         caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file. Its colour is "
         f"the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass had ended, "
-        "whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. Right: "
-        "bytes that the process made the kernel read from the disk in the same time, read-ahead included. "
+        "whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. Right, or "
+        "below: bytes that the process made the kernel read from the disk in the same time, read-ahead included. "
         f"n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
         alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of the file. "
         f"{q.ended(title)}",
-        chart=lambda: residency_chart.chart(residency.joined_shares(binned, rows, theme.N_STEPS), read, rows, axis),
+        chart=lambda width: residency_chart.chart(
+            residency.joined_shares(binned, rows, theme.N_STEPS), read, rows, axis, width=width
+        ),
         data=binned,
         values={"page_bytes": (page, "bytes", q.size(page))},
         numbers={"page_bytes": page, "n_bins": n_bins},

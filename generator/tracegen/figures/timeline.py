@@ -36,7 +36,7 @@ class _Shares:
 
 
 def _nothing(reason: str) -> Content:
-    return Content(caption="", alt="", chart=lambda: None, data=pd.DataFrame(), empty=reason)
+    return Content(caption="", alt="", chart=lambda _: None, data=pd.DataFrame(), empty=reason)
 
 
 def _unknown(context: Context, pass_id: int | None) -> str:
@@ -86,7 +86,7 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
         f"{q.percent(shares.inside)} waiting inside operations, {q.percent(shares.after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",
-        chart=lambda: timeline_chart.chart(rows),
+        chart=lambda width: timeline_chart.chart(rows, width=width),
         data=rows,
         empty="" if len(rows) else NO_SPANS,
         numbers={"pass_id": drawn},

@@ -35,7 +35,7 @@ def _content(context: Context) -> Content:
         f"prompt, which took {prompt} and is not drawn. n = {len(rows)}. Sampling between passes is left out.",
         alt=f"Pass duration per generated token, {len(rows)} tokens, median "
         f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
-        chart=lambda: tokens.chart(rows),
+        chart=lambda width: tokens.chart(rows, width=width),
         data=rows,
         empty=""
         if len(rows)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from tracegen.charts import svg
+from tracegen.charts.pointing import shared_values
 from tracegen.charts.svg import Drawing
 from tracegen.figures.catalogue import of_page
 from tracegen.figures.context import Context
@@ -68,7 +69,7 @@ class Collector(Context):
         for name, value in content.values.items():
             self.value(name, *value)
         caption = content.caption + self.noted(figure.needs)
-        drawing = svg.draw(content.chart(), figure.key, content.alt, self.executor)
+        drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor)
         return self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
 
     def table(self, table: Table) -> TableView:
@@ -107,15 +108,16 @@ class Collector(Context):
         self.drawings[key] = drawing
         path = f"figures/{key}.svg"
         links = [("SVG", path)]
+        layouts = {str(layout.width): _layout_path(key, layout) for layout in drawing.narrower}
         if self.citable is not None:
-            links += [("PDF", f"figures/{key}.pdf"), ("PNG", f"figures/{key}.png")]
+            links += [(label, name) for label, name, _ in _for_paper(key, drawing)] + [("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
         links.insert(
             0, ("data (CSV)", self.files.add(f"data/{key}.csv", data.to_csv(index=False, lineterminator="\n")))
         )
-        self.figures.append(PublishedFigure(key, title, caption, alt, page, path))
-        targets = f"figures/{key}.js" if drawing.targets else ""
+        self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
+        targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) else ""
         rows = figure_data(data)
         return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
 
@@ -123,13 +125,32 @@ class Collector(Context):
         """Keep the files of all drawings."""
         for key, drawing in self.drawings.items():
             self.files.add(f"figures/{key}.svg", drawing.svg)
-            if drawing.targets:
-                script = f"window.tracegenFigure({script_json(key)},{script_json(drawing.targets())});\n"
+            for layout in drawing.narrower:
+                self.files.add(_layout_path(key, layout), layout.svg)
+            targets = {str(layout.width): layout.targets() for layout in drawing.layouts if layout.targets}
+            if targets:
+                script = f"window.tracegenFigure({script_json(key)},{script_json(shared_values(targets))});\n"
                 self.files.add(f"figures/{key}.js", script)
             if self.citable is not None:
-                self.files.add(f"figures/{key}.pdf", drawing.pdf)
+                for _, name, layout in _for_paper(key, drawing):
+                    self.files.add(name, layout.pdf)
                 self.files.add(f"figures/{key}.png", drawing.png)
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""
         return self.files.add(f"data/{name}.csv", data.to_csv(index=False, lineterminator="\n"))
+
+
+def _layout_path(key: str, layout: Drawing) -> str:
+    return f"figures/{key}-{layout.width}.svg"
+
+
+def _for_paper(key: str, drawing: Drawing) -> list[tuple[str, str, Drawing]]:
+    """The PDFs of a figure: label, path, drawing. `KEY.pdf` is the one for the width of a page's text."""
+    if not drawing.narrower:
+        return [("PDF", f"figures/{key}.pdf", drawing)]
+    most = max(svg.PAPER_MM)
+    return [
+        (f"PDF, {mm} mm", f"figures/{key}.pdf" if width == most else f"figures/{key}-{mm}mm.pdf", drawing.at(width))
+        for width, mm in sorted(svg.PAPER_MM.items())
+    ]

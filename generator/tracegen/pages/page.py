@@ -62,7 +62,10 @@ class Page:
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A figure that a journal can quote: its anchor `key` on `page`, and its drawing in the bundle."""
+    """A figure that a journal can quote: its anchor `key` on `page`, and its drawing in the bundle.
+
+    `layouts`: width in px -> path of the drawing for that width, where there are narrower ones.
+    """
 
     key: str
     title: str
@@ -70,6 +73,7 @@ class PublishedFigure:
     alt: str
     page: str
     path_svg: str
+    layouts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
    (charts/pointing.py), lies over the drawing. Vega belongs to the site, not to a version: without it figures have no
    tooltips. */
 var figureSpecs = {};
-window.tracegenFigure = function(key, spec) { figureSpecs[key] = spec; };
+window.tracegenFigure = function(key, book) { figureSpecs[key] = book; };
 
 /* The tooltip and the frame around its mark: one of each for all figures of a page. */
 function figureTeller() {
@@ -48,13 +48,9 @@ function figureTeller() {
   };
 }
 
+/* Pointer and keys of a drawing; returns the function that sets the SVG whose marks tell. */
 function figurePoints(drawing, teller) {
-  var svg = drawing.querySelector(".tg-targets svg"), home = drawing.parentNode, at = -1;
-  var marks = Array.prototype.filter.call(svg.querySelectorAll("path, rect, line, text, image"), function(element) {
-    var tells = element.__data__ && element.__data__.tooltip;
-    if (!tells) { element.style.pointerEvents = "none"; }
-    return tells;
-  });
+  var home = drawing.parentNode, at = -1, marks = [];
   drawing.addEventListener("pointerover", function(event) {
     if (marks.indexOf(event.target) >= 0) {
       teller.show(home, event.target);
@@ -73,26 +69,66 @@ function figurePoints(drawing, teller) {
   });
   drawing.setAttribute("aria-label",
     drawing.getAttribute("aria-label") + "; full stop and comma read its values one by one");
-  drawing.setAttribute("data-told", String(marks.length));
+  return function(svg) {
+    at = -1;
+    marks =
+      Array.prototype.filter.call(svg ? svg.querySelectorAll("path, rect, line, text, image") : [], function(element) {
+        var tells = element.__data__ && element.__data__.tooltip;
+        if (!tells) { element.style.pointerEvents = "none"; }
+        return tells;
+      });
+    drawing.setAttribute("data-told", String(marks.length));
+  };
+}
+
+/* The layout of a drawing that is shown. */
+function figureShown(drawing) {
+  return Array.prototype.filter.call(drawing.children,
+    function(element) { return element.tagName === "svg" && getComputedStyle(element).display !== "none"; })[0];
+}
+
+/* The Vega document of a layout, with the values that the layouts share put in. */
+function figureSpec(book, width) {
+  var spec = JSON.parse(JSON.stringify(book.layouts[width]));
+  (spec.data || []).forEach(function(source) {
+    if (typeof source.values === "number") { source.values = JSON.parse(JSON.stringify(book.values[source.values])); }
+  });
+  return spec;
 }
 
 function figureLively(drawing, teller) {
-  var spec = figureSpecs[drawing.getAttribute("data-key")], layer = make("div", "tg-targets");
-  layer.setAttribute("aria-hidden", "true");
-  var plain = { mode: "vega", renderer: "svg", actions: false, tooltip: false, hover: false, defaultStyle: false };
-  window.tracegenVega(layer, spec, plain).then(function() {
-    var svg = layer.querySelector("svg"), drawn = drawing.querySelector("svg").viewBox.baseVal,
-        size = svg.viewBox.baseVal;
-    if (Math.abs(drawn.width - size.width) > 1.5 || Math.abs(drawn.height - size.height) > 1.5) {
-      drawing.setAttribute("data-told",
-        "0"); /* the layout differs from the drawing, so tooltips would belong to wrong marks */
-      return;
-    }
-    svg.removeAttribute("width");
-    svg.removeAttribute("height");
-    drawing.appendChild(layer);
-    figurePoints(drawing, teller);
-  });
+  var book = figureSpecs[drawing.getAttribute("data-key")], shown = null, points = figurePoints(drawing, teller),
+      plain = { mode: "vega", renderer: "svg", actions: false, tooltip: false, hover: false, defaultStyle: false };
+  function lay(of) {
+    var named = /tg-at-(\d+)/.exec(of.getAttribute("class") || ""), width = named ? named[1] : "0",
+        layer = make("div", "tg-targets" + (named ? " " + named[0] : ""));
+    if (!book.layouts[width]) { return; }
+    layer.setAttribute("aria-hidden", "true");
+    window.tracegenVega(layer, figureSpec(book, width), plain).then(function() {
+      var svg = layer.querySelector("svg"), drawn = of.viewBox.baseVal, size = svg.viewBox.baseVal;
+      if (of !== shown) { return; } /* meanwhile another layout is shown */
+      if (Math.abs(drawn.width - size.width) > 1.5 || Math.abs(drawn.height - size.height) > 1.5) {
+        points(null); /* the layout differs from the drawing, so tooltips would belong to wrong marks */
+        return;
+      }
+      svg.removeAttribute("width");
+      svg.removeAttribute("height");
+      drawing.appendChild(layer);
+      points(svg);
+    });
+  }
+  function follow() {
+    var now = figureShown(drawing), old = drawing.querySelector(".tg-targets");
+    if (!now || now === shown) { return; }
+    shown = now;
+    if (old) { drawing.removeChild(old); }
+    teller.hide();
+    points(null);
+    drawing.removeAttribute("data-told");
+    lay(now);
+  }
+  follow();
+  if (window.ResizeObserver) { new ResizeObserver(follow).observe(drawing); }
 }
 
 starts.push(function() {
