@@ -158,8 +158,7 @@ def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Pat
     cells = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.stretch).filter({ON_TOP})"
     cells += ".filter(e => e.getBoundingClientRect().width > 3)"
     for i in (0, 7, 20):
-        cell = page.evaluate_handle(f"{cells}[{i}]").as_element()
-        cell.hover()
+        page.evaluate_handle(f"{cells}[{i}]").as_element().hover()
         words = told(page)
         begin, end = (int(number.replace(",", "")) for number in words["bytes of the file"].split(" to "))
         painted = np.zeros(end - begin, dtype=bool)

@@ -38,7 +38,7 @@ def chart(
     height = int(step * len(order))
     stacked = theme.narrow(width)
     room = theme.names(width, max(map(len, order), default=1))
-    named = theme.y_axis(room, values=order[::keep], ticks=False, domain=False, labelFontSize=12)
+    named = theme.y_axis(room, values=order[::keep], ticks=False, domain=False, labelFontSize=theme.SMALL)
     track = theme.plot(room, width) - (0 if stacked else SUMS + BETWEEN)
     size, unit = axis.unit
     data = pd.DataFrame(

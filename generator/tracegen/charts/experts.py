@@ -49,7 +49,9 @@ def chart(counts: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     boxes = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
     drawn = boxes.encode(color=alt.Color("colour:N", scale=None))
     if plot / n_experts >= READABLE:
-        drawn += base.mark_text(fontSize=12).encode(text=alt.Text("n_tokens:Q"), color=alt.Color("ink:N", scale=None))
+        drawn += base.mark_text(fontSize=theme.SMALL).encode(
+            text=alt.Text("n_tokens:Q"), color=alt.Color("ink:N", scale=None)
+        )
     grid = drawn.properties(width=plot, height=ROW * len(order))
     return alt.vconcat(_key(edges, room, plot), grid, spacing=16)
 
@@ -81,6 +83,6 @@ def _key(edges: list[int], room: int, plot: int) -> Any:
     lane = alt.Y(datum="tokens", type="nominal", title=None, scale=dict(domain=["tokens"]), axis=edge)
     boxes = alt.Chart(shown).mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
     drawn = boxes.encode(x=x, x2=alt.X2("end:Q"), y=lane, color=alt.Color("colour:N", scale=None))
-    words = alt.Chart(shown).mark_text(dy=17, fontSize=12, color=theme.INK["muted"][1])
+    words = alt.Chart(shown).mark_text(dy=17, fontSize=theme.SMALL, color=theme.INK["muted"][1])
     words = words.encode(x=alt.X("middle:Q", axis=None), y=lane, text=alt.Text("text:N"))
     return (drawn + words).properties(name=LEGEND, width=step * len(shown), height=14)

@@ -31,7 +31,7 @@ def chart(
     height = int(step * len(order))
     stacked = theme.narrow(width)
     room = theme.names(width, max(map(len, order), default=1))
-    named = theme.y_axis(room, values=order[::keep], ticks=False, domain=False, labelFontSize=12)
+    named = theme.y_axis(room, values=order[::keep], ticks=False, domain=False, labelFontSize=theme.SMALL)
     y = alt.Y("label:N", axis=named, **place)
     track = theme.plot(room, width) - (0 if stacked else READ + BETWEEN)
     size, unit = axis.unit

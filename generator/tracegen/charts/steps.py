@@ -37,7 +37,7 @@ def legend(title: str, ends: Sequence[str], width: int) -> Any:
     )
     words = (
         alt.Chart(swatches)
-        .mark_text(dy=16, align="right", fontSize=12, color=theme.INK["muted"][1])
+        .mark_text(dy=16, align="right", fontSize=theme.SMALL, color=theme.INK["muted"][1])
         .encode(x=alt.X("end:Q", axis=None), text=alt.Text("text:N"))
     )
     return (box + words).properties(name=LEGEND, width=width, height=14)

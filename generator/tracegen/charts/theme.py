@@ -20,6 +20,7 @@ import altair as alt
 
 WIDTHS = (360, 690, 1190)  # px: a figure is laid out for each: a phone, a column of text, a page
 WIDTH = WIDTHS[-1]
+SMALL = 12.2  # px: the smallest type, 8 pt on paper 160 mm wide
 NARROW = 600  # px: a narrower figure stacks its parts and has less room for names
 GLYPH = 7.2  # px: upper estimate of the mean width of a character in a text of 13 px
 NAMES, NUMBERS = 128, 52  # px at the left for names or for numbers

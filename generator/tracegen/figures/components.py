@@ -19,6 +19,7 @@ def _content(context: Context) -> Content:
         alt=shared_times.alt("Operation time per token by component", rows, "component"),
         chart=lambda width: components.chart(rows, width=width),
         data=rows,
+        values=shared_times.component_values(rows),
         empty="" if len(rows) else shared_times.NO_TIMES,
     )
 

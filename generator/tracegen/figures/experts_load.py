@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tracegen.analysis import routing
 from tracegen.charts import expert_load
 from tracegen.figures import needs, shared_experts
 from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
-from tracegen.figures.figure import Content, Figure
+from tracegen.figures.figure import Content, Figure, Values
 from tracegen.figures.shared_experts import WITH_EXPERTS
 from tracegen.words import expert_sentences as say
 from tracegen.words import quantities as q
@@ -32,8 +34,22 @@ def _content(context: Context) -> Content:
         alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
         chart=lambda width: expert_load.chart(ranked, width=width),
         data=ranked,
+        values=_values(choice.counts),
         empty=empty,
     )
+
+
+def _values(counts: pd.DataFrame) -> Values:
+    """The most chosen expert of each layer (of equals, the first), and its share of the layer's choices."""
+    values: dict[str, tuple[object, str, str]] = {}
+    for layer, rows in counts.groupby("layer"):
+        experts, chosen = rows["expert"].astype(int).tolist(), rows["n_tokens"].astype(int).tolist()
+        if sum(chosen):
+            best = experts[chosen.index(max(chosen))]
+            share = max(chosen) / sum(chosen)
+            values[f"most_chosen_expert_layer_{layer}"] = (best, "1", f"expert {best}")
+            values[f"most_chosen_expert_share_layer_{layer}"] = (share, "1", q.percent(share))
+    return values
 
 
 EXPERTS_LOAD = Figure(

@@ -42,6 +42,9 @@ class Part:
     when: When = ALWAYS
 
 
+Values = Mapping[str, tuple[object, str, str]]  # name -> exact value, unit, text
+
+
 @dataclass(frozen=True)
 class Content:
     """The content of a figure for one run.
@@ -59,7 +62,7 @@ class Content:
     title: str = ""
     empty: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
-    values: Mapping[str, tuple[object, str, str]] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

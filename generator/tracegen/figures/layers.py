@@ -22,6 +22,7 @@ def _content(context: Context) -> Content:
         f"numbers.",
         chart=lambda width: layers.chart(rows, "ns_per_token", "of operation wall time per token row", width=width),
         data=rows,
+        values=shared_times.layer_values(rows, phase),
         empty="" if len(rows) else shared_times.NO_TIMES,
         numbers={"phase": phase},
     )

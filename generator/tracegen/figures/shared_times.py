@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.figures.context import Context
+from tracegen.figures.figure import Values
 from tracegen.words import quantities as q
 
 # The meaning of an op's `duration_ns`, for every caption that shows it.
@@ -60,3 +61,22 @@ def component_groups(rows: pd.DataFrame) -> pd.Series:
     component = rows["component"].astype("category")
     groups = pd.array([theme.group(name) for name in (*component.cat.categories, None)], dtype="object")
     return pd.Series(groups[component.cat.codes.to_numpy()], rows.index, name="component")  # -1, none: the last
+
+
+def component_values(rows: pd.DataFrame) -> Values:
+    """`PHASE_ns_per_token_COMPONENT`: the time per token row of each component that ran; `rows`: see `timing.by`."""
+    known = rows.dropna(subset=["ns_per_token"])
+    named = zip(known["phase"], known["component"], known["ns_per_token"].astype(float), strict=True)
+    return {
+        f"{phase}_ns_per_token_{str(component).replace(' ', '_')}": (ns, "ns", q.duration(ns))
+        for phase, component, ns in named
+    }
+
+
+def layer_values(rows: pd.DataFrame, phase: str) -> Values:
+    """`PHASE_ns_per_token_layer_N` for each layer, and `…_layer_mean` over layers; `rows`: see `timing.by_layer`."""
+    layers = rows.dropna(subset=["layer"]).groupby("layer")["ns_per_token"].sum().astype(float)
+    named = {str(int(str(layer))): ns for layer, ns in layers.items()} | (
+        {"mean": layers.mean()} if len(layers) else {}
+    )
+    return {f"{phase}_ns_per_token_layer_{layer}": (float(ns), "ns", q.duration(ns)) for layer, ns in named.items()}

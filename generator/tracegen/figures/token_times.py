@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tracegen.charts import tokens
 from tracegen.figures import needs
 from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
-from tracegen.figures.figure import Content, Figure
+from tracegen.figures.figure import Content, Figure, Values
 from tracegen.words import quantities as q
 from tracegen.words import sentences
 
@@ -37,12 +39,21 @@ def _content(context: Context) -> Content:
         f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
         chart=lambda width: tokens.chart(rows, width=width),
         data=rows,
+        values=_values(rows["duration_ns"].astype(float)),
         empty=""
         if len(rows)
         else "This run has no generate pass: one token was asked for, and the prompt gave it."
         if context.summary.n_prompt_passes
         else "This run has no generate pass.",
     )
+
+
+def _values(times: pd.Series) -> Values:
+    """Median and 95th percentile (between neighbours: linear) of the time of a generated token."""
+    if times.empty:
+        return {}
+    named = {"token_ns_median": float(times.median()), "token_ns_p95": float(times.quantile(0.95))}
+    return {key: (ns, "ns", q.duration(ns)) for key, ns in named.items()}
 
 
 TOKENS = Figure(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from tracegen.charts import svg
 from tracegen.charts.pointing import shared_values
 from tracegen.charts.svg import Drawing
 from tracegen.figures.catalogue import of_page
+from tracegen.figures.cells import Cell, Head
 from tracegen.figures.context import Context
 from tracegen.figures.figure import Figure, Table
 from tracegen.model import Version
@@ -20,6 +21,7 @@ from tracegen.pages.explorers.packing import script_json
 from tracegen.pages.figure_data import figure_data
 from tracegen.pages.page import PublishedFigure
 from tracegen.pages.views import FigureView, Files, TableView
+from tracegen.words import latex
 
 Result = TypeVar("Result")
 
@@ -84,9 +86,9 @@ class Collector(Context):
         for path, text in content.files.items():
             self.files.add(path, text)
         caption = content.caption + self.noted(table.needs)
-        return TableView(
-            table.key, content.title or table.title, caption, tuple(content.head), rows, reason, csv, content.numbers
-        )
+        title, head = content.title or table.title, tuple(content.head)
+        tex = self._table_tex(table.key, title, caption, head, rows) if rows else ""
+        return TableView(table.key, title, caption, head, rows, reason, csv, content.numbers, tex)
 
     def value(self, key: str, value: object, unit: str, text: str) -> str:
         """Publish a named value and return its text; an unknown one is published as null."""
@@ -110,7 +112,8 @@ class Collector(Context):
         links = [("SVG", path)]
         layouts = {str(layout.width): _layout_path(key, layout) for layout in drawing.narrower}
         if self.citable is not None:
-            links += [(label, name) for label, name, _ in _for_paper(key, drawing)] + [("PNG", f"figures/{key}.png")]
+            links += [(label, name) for label, name, _ in _for_paper(key, drawing)]
+            links += [("LaTeX", self._figure_tex(key, title, caption, alt, drawing)), ("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
         links.insert(
@@ -135,6 +138,29 @@ class Collector(Context):
                 for _, name, layout in _for_paper(key, drawing):
                     self.files.add(name, layout.pdf)
                 self.files.add(f"figures/{key}.png", drawing.png)
+
+    def _figure_tex(self, key: str, title: str, caption: str, alt: str, drawing: Drawing) -> str:
+        """Keep a figure's LaTeX and return its path."""
+        assert self.citable is not None
+        files = [
+            (path.removeprefix("figures/"), f"{svg.PAPER_MM[layout.width]}mm" if drawing.narrower else r"\linewidth")
+            for _, path, layout in _for_paper(key, drawing)
+        ]
+        label = f"fig:{latex.name('tracegen', self.run.experiment, key)}"
+        tex = latex.figure(label, f"tracegen report {self.citable.citation}", title, caption, alt, files)
+        return self.files.add(f"figures/{key}.tex", tex)
+
+    def _table_tex(
+        self, key: str, title: str, caption: str, head: Sequence[Head], rows: Sequence[Sequence[Cell]]
+    ) -> str:
+        """Keep a version's table as LaTeX and return its path; a draft has none."""
+        if self.citable is None:
+            return ""
+        columns = [(f"{column.label}{column.unit and f' ({column.unit})'}", column.number) for column in head]
+        label = f"tab:{latex.name('tracegen', self.run.experiment, key)}"
+        source = f"tracegen report {self.citable.citation}"
+        cells = [[cell.text for cell in row] for row in rows]
+        return self.files.add(f"data/{key}.tex", latex.table(label, source, title, caption, columns, cells))
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""

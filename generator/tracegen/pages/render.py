@@ -34,6 +34,7 @@ from tracegen.pages.page import Page, Report, outline
 from tracegen.pages.provenance import provenance
 from tracegen.pages.timeline import timeline
 from tracegen.pages.views import FigureView, TableView
+from tracegen.words import latex
 from tracegen.words import quantities as q
 from tracegen.words import sentences
 
@@ -98,6 +99,7 @@ def render_report(
     collector.finish()
     values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
     collector.files.add("data/values.json", values + "\n")
+    collector.files.add("data/values.tex", latex.values(run.experiment, name, collector.values))
     return Report(
         title=_title(collector),
         pages=pages,

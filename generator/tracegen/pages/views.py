@@ -22,6 +22,7 @@ class TableView:
     reason: str = ""
     csv: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
+    tex: str = ""
 
 
 @dataclass(frozen=True)
