@@ -70,6 +70,22 @@ def test_inline(known: journal.References, text: str, html: str) -> None:
     assert shown(known, text) == (f"<p>{html}</p>", [])
 
 
+def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(known: journal.References) -> None:
+    published = known.published["sample@v2"]
+    figure = next(f for f in published.bundle.document["figures"] if f["path_svg"] == "figures/memory.svg")
+    for width in (360, 690):
+        name = f"figures/memory-{width}.svg"
+        (published.bundle.folder / name).write_text(f'<svg width="{width}" height="200" viewBox="0 0 {width} 200"/>')
+        figure.setdefault("layouts", {})[str(width)] = name
+    html, problems = shown(known, "![[sample@v2#fig-memory]]", path="journal/entry.html")
+    for name in figure.pop("layouts").values():
+        (published.bundle.folder / name).unlink()
+    at = "../experiments/sample/v2/figures"
+    assert not problems and "tracegen:" not in html
+    assert f'srcset="{at}/memory-360.svg" width="360"' in html and 'media="(max-width: 600px)"' in html
+    assert f'src="{at}/memory-690.svg" width="690"' in html and 'height="200"' in html
+
+
 def test_a_figure(known: journal.References) -> None:
     html, problems = shown(known, "Before.\n\n![[sample@v2#fig-memory]]\n\nAfter.", path="entry.html")
     assert not problems

@@ -113,6 +113,22 @@ def test_a_figure_is_shown_in_the_layout_for_its_width_and_tells_there(
         assert len(set(drawing.evaluate(SIZES))) == 1
 
 
+@pytest.mark.parametrize("viewport", [360, 1280])
+def test_a_wide_table_says_that_it_scrolls_and_a_figure_never_does(page: Any, root: Path, viewport: int) -> None:
+    page.set_viewport_size({"width": viewport, "height": 900})
+    page.goto((root / "index.html").as_uri())
+    page.wait_for_timeout(300)
+    wide = "[...document.querySelectorAll('.tg-title + {}')].map(e => [e.scrollWidth > e.clientWidth + 1, {}])"
+    word = "getComputedStyle(e.previousElementSibling, '::after').content.includes('scroll sideways')"
+    tables = page.evaluate(wide.format(".tg-scroll", word))
+    assert tables and all(overflows == says for overflows, says in tables)
+    assert any(overflows for overflows, _ in tables) == (viewport == 360)
+    figures = page.evaluate(wide.format(".tg-drawing", word))
+    assert figures and not any(overflows or says for overflows, says in figures)
+    links = "[...document.querySelectorAll('.tg-links')].map(e => e.getBoundingClientRect().right)"
+    assert max(page.evaluate(links)) <= viewport
+
+
 def test_tooltips_follow_a_page_that_becomes_narrow(page: Any, root: Path) -> None:
     page.goto((root / "index.html").as_uri())
     shown(page, "layers")

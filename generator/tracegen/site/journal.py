@@ -65,7 +65,7 @@ class Target:
     published: Published
     page: Mapping[str, str]
     anchor: str
-    figure: Mapping[str, str] | None
+    figure: Mapping[str, Any] | None
     root: str
 
     @property
@@ -139,7 +139,7 @@ def settle(html: str, *, path: str, source: str) -> tuple[str, list[Problem]]:
         searched = max(searched, place + 1)
         line = source.count("\n", 0, place) + 1 if place >= 0 else 0
         problems.append(Problem(line, literal, unescape(match["reason"])))
-    return re.sub(rf'\b(href|src)="{SCHEME}', rf'\1="{up}', html), problems
+    return re.sub(rf'\b(href|src|srcset)="{SCHEME}', rf'\1="{up}', html), problems
 
 
 def withdrawn(published: Published) -> str:
@@ -163,6 +163,29 @@ def _anchor(figure: Mapping[str, str]) -> str:
     """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
     key = figure["key"]
     return key if key.startswith("fig-") else f"fig-{key}"
+
+
+def _drawing(link: Element, target: Target) -> None:
+    """The figure as laid out for a column of text, and for a phone; of an older version its only drawing."""
+    figure = target.figure
+    assert figure is not None
+    words = {"alt": figure["alt"], "loading": "lazy"}
+    layouts = figure.get("layouts") or {}
+    if not {"360", "690"} <= set(layouts):
+        SubElement(link, "img", {"src": f"{target.root}/{figure['path_svg']}"} | words | _room(target))
+        return
+    phone, text = layouts["360"], layouts["690"]
+    picture = SubElement(link, "picture", {"class": "tracegen-layouts"})
+    source = {"media": "(max-width: 600px)", "srcset": f"{target.root}/{phone}"}
+    SubElement(picture, "source", source | _size(target, phone))
+    SubElement(picture, "img", {"src": f"{target.root}/{text}"} | words | _size(target, text))
+
+
+def _size(target: Target, drawn: str) -> dict[str, str]:
+    """Width and height of a drawing in px, so that the page layout does not jump when it loads."""
+    with (target.published.bundle.folder / drawn).open(encoding="utf-8", errors="replace") as file:
+        size = re.search(r'<svg[^>]* width="(\d{1,5})(?:\.\d*)?" height="(\d{1,5})(?:\.\d*)?"', file.read(1000))
+    return {"width": size[1], "height": size[2]} if size else {}
 
 
 def _room(target: Target) -> dict[str, str]:
@@ -263,9 +286,8 @@ class _FigureProcessor(BlockProcessor):
             SubElement(parent, "p").append(_unknown(literal, error))
             return
         figure = SubElement(parent, "figure", {"class": "tracegen-quote"})
-        source = f"{target.root}/{target.figure['path_svg']}"
         link = SubElement(figure, "a", {"href": target.url})
-        SubElement(link, "img", {"src": source, "alt": target.figure["alt"], "loading": "lazy"} | _room(target))
+        _drawing(link, target)
         caption = SubElement(figure, "figcaption")
         words = match["text"] or f"{target.figure['title']}. {target.figure['caption']}"
         caption.text = AtomicString(f"{words} ")
