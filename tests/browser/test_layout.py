@@ -70,7 +70,8 @@ def test_every_width_is_used_and_none_exceeded(chrome: Any, project: Project, wi
             ".filter(svg => svg.checkVisibility()).map(svg => svg.getBoundingClientRect().width"
             " / svg.closest('.tg-main').getBoundingClientRect().width)"
         )
-        assert all(share >= 0.95 for share in room), (path, room)
+        least = 0.8 if width == 1024 else 0.95  # there the layout for 690 px ends before its type is too large
+        assert all(share >= least for share in room), (path, room)
     page.close()
 
 
