@@ -34,9 +34,8 @@ from tracegen.pages.page import Page, Report, outline
 from tracegen.pages.provenance import provenance
 from tracegen.pages.timeline import timeline
 from tracegen.pages.views import FigureView, TableView
-from tracegen.words import latex
+from tracegen.words import latex, sentences
 from tracegen.words import quantities as q
-from tracegen.words import sentences
 
 if TYPE_CHECKING:
     from jinja2 import Environment
