@@ -81,7 +81,7 @@ def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, root
     open_(page, root)
     assert page.locator("[data-tg=word]").inner_text() == ("Takes in “·was” (id 42); gives “·a” (id 7).")
     assert page.locator("[data-tg=words] [aria-current]").inner_text() == "·a"
-    page.locator("[data-tg=words] button", has_text="·small").click()
+    page.locator("[data-tg=words] a", has_text="·small").click()
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 4 (')")
     assert chosen(page)[0].startswith("token 4 (pass ")
     page.go_back()

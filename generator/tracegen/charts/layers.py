@@ -60,8 +60,13 @@ def _standing(base: Any, order: list[str], length: str, width: int) -> Any:
     x = alt.X(
         "layer:N",
         sort=order,
-        title="layer",
-        axis=dict(labelAngle=0, labelOverlap=True, ticks=False),
+        title="layer (–: no layer)" if "no layer" in order else "layer",
+        axis=dict(
+            labelAngle=0,
+            labelOverlap=True,
+            ticks=False,
+            labelExpr="datum.label == 'no layer' ? '–' : datum.label",
+        ),
         scale=dict(domain=order, paddingInner=0.25),
     )
     y = alt.Y("time:Q", title=length, axis=theme.y_axis(theme.NUMBERS, tickCount=5))

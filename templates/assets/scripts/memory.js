@@ -47,25 +47,32 @@ function memoryExplorer(root, state, book) {
   memoryPlay(now, acts);
   [memoryPointer, memoryKeys, memoryBorder, memoryForm].forEach(function(listen) { listen(now, acts); });
 
-  function follow() {
+  selectionNames.tensor =
+    function(number) { return book.data.tensors[number] ? book.data.tensors[number][0] : "tensor " + number; };
+  function follow(jump) {
     var to = address(), piece = to.offset === undefined ? null : book.lies(to.file || 0, to.offset);
     if (to.tensor === undefined && to.offset === undefined) { return; }
+    if (to.tensor !== undefined && now.mark && now.mark.piece && now.mark.piece.tensor === to.tensor) { return; }
     acts.tensor(to.tensor === undefined ? piece && piece.tensor : to.tensor);
-    root.scrollIntoView({ block: "start" });
+    if (jump) { leadTo(root); }
   }
-  window.addEventListener("hashchange", follow);
+  whenSelected(follow);
   build();
-  follow();
+  follow(true);
+  selectionBar();
 }
 
 /* Choosing a tensor or a pass; the operations of the chosen tensor are listed below the picture. */
 function memoryChoice(now, acts, state) {
   var part = now.part, book = now.book, logged = false;
-  /* Lists the operations of the first pass of the row, or of the pass that represents the shown passes. */
+  /* Lists the operations of the chosen pass if the row has it, else of the first pass of the row, or of the pass that
+     represents the shown passes. */
   function log() {
-    var piece = now.mark.piece, row = now.view === "tokens" ? book.rows[now.layout.lanes[now.mark.lane].row] : null;
-    var pass = row ? book.data.passes.filter(function(p) { return p[0] === row.first; })[0] :
-                     book.data.passes[now.passes.user(piece.i)];
+    var piece = now.mark.piece, row = now.view === "tokens" ? now.layout.lanes[now.mark.lane].row : null,
+        wanted = address().pass;
+    var ofRow = book.data.passes.filter(function(p) { return p[4] === row; });
+    var pass = row === null ? book.data.passes[now.passes.user(piece.i)] :
+                              ofRow.filter(function(p) { return p[0] === wanted; })[0] || ofRow[0];
     memoryLog(part("log"), part("status"), state.data, pass, piece, book.firstOf(piece.tensor).offset,
       book.data.graphs);
     part("split").hidden = false;
@@ -73,7 +80,7 @@ function memoryChoice(now, acts, state) {
   acts.choose = function() {
     if (!now.mark || !now.mark.piece) { return; }
     logged = true;
-    history.replaceState(null, "", "#tensor=" + now.mark.piece.tensor);
+    putAddress({ tensor: now.mark.piece.tensor, expert: now.mark.piece.expert, file: null, offset: null });
     log();
   };
   acts.tensor = function(number) {
@@ -167,11 +174,25 @@ function memoryPlay(now, acts) {
   };
 }
 
+/* Two buttons above the drawing: the drawing, or the explorer in its place. Returns the one that opens the explorer. */
+function memorySwitch(root, drawing, open) {
+  var buttons = Array.from(document.querySelectorAll("[data-tg=switch] button"));
+  buttons.forEach(function(button, i) { button.addEventListener("click", function() { show(i === 1); }); });
+  function show(explored) {
+    root.hidden = !explored;
+    drawing.hidden = explored;
+    buttons.forEach(function(button, i) { button.setAttribute("aria-pressed", String(explored === (i === 1))); });
+    if (explored) { open(); }
+  }
+  drawing.parentNode.insertBefore(root, drawing.nextSibling);
+  show(false);
+  return function() { show(true); };
+}
+
 starts.push(function() {
-  var state = stateOf("tg-memory"), root = document.getElementById("explorer");
-  if (!state || !root) { return; }
-  root.hidden = false;
-  var loading = false;
+  var state = stateOf("tg-memory"), root = document.getElementById("explorer"), loading = false;
+  var drawing = document.querySelector("#fig-heatmap .tg-drawing");
+  if (!state || !root || !drawing) { return; }
   window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryBook(data)); };
   function load() {
     if (loading) { return; }
@@ -181,15 +202,10 @@ starts.push(function() {
         root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
       });
   }
-  if (/[#&](tensor|offset)=/.test(location.hash) || !window.IntersectionObserver) {
-    load();
-    return;
+  var open = memorySwitch(root, drawing, load);
+  function follow() {
+    if (/(^|[#&])(explorer$|(tensor|offset|at)=(explorer|\d))/.test(location.hash)) { open(); }
   }
-  window.addEventListener("hashchange", load);
-  new IntersectionObserver(function(entries, watch) {
-    if (entries[0].isIntersecting) {
-      watch.disconnect();
-      load();
-    }
-  }, { rootMargin: "200px" }).observe(root);
+  window.addEventListener("hashchange", follow);
+  follow();
 });

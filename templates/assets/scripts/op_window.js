@@ -20,6 +20,14 @@ function opRoom(pixels) {
   return row;
 }
 
+/* The box ends with a whole row: half a row below the sums could be neither read nor pressed. */
+function opFit(scroller, height) {
+  var head = scroller.querySelector("thead"), foot = scroller.querySelector("tfoot");
+  var edge = head.offsetHeight + foot.offsetHeight + scroller.offsetHeight - scroller.clientHeight;
+  var rows = Math.max(3, Math.floor((0.78 * window.innerHeight - edge) / height));
+  scroller.style.maxHeight = edge + rows * height + "px";
+}
+
 /* An entry has `open` and `extra` (the height of its operands); `rowsOf(entry)` returns its rows: one, or two if it is
    open. */
 function opWindow(scroller, body, rowsOf) {
@@ -67,6 +75,7 @@ function opWindow(scroller, body, rowsOf) {
     measure();
     render();
     settle();
+    opFit(scroller, height);
   }
   function set(list) {
     entries = list;

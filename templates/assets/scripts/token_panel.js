@@ -18,7 +18,7 @@ function wordsOfPass(words, id) {
   return { taken: taken, given: given };
 }
 
-/* The words around those of the pass, each a button that chooses its pass. */
+/* The words around those of the pass, each a link that chooses its pass. */
 function panelWords(box, words, at, pick) {
   var middle = at.given !== null ? at.given : at.taken.length ? at.taken[at.taken.length - 1] : null;
   box.textContent = "";
@@ -27,16 +27,20 @@ function panelWords(box, words, at, pick) {
   var from = Math.max(0, middle - WORDS_AROUND), to = Math.min(words.length, middle + WORDS_AROUND + 1);
   if (from > 0) { box.appendChild(document.createTextNode("… ")); }
   words.slice(from, to).forEach(function(row, k) {
-    var word = wordOf(row), i = from + k, button = make("button", "tg-word", word.text);
-    var pass = word.given !== null ? word.given : word.taken;
-    button.type = "button";
-    button.disabled = pass === null;
-    button.title = wordName(word) + (word.id === null ? "" : ", id " + word.id);
-    if (word.generated === null) { button.classList.add("tg-of-prompt"); }
-    if (at.taken.indexOf(i) >= 0) { button.classList.add("tg-taken"); }
-    if (at.given === i) { button.setAttribute("aria-current", "true"); }
-    button.addEventListener("click", function() { pick(pass); });
-    box.appendChild(button);
+    var word = wordOf(row), i = from + k, pass = word.given !== null ? word.given : word.taken;
+    var link = make(pass === null ? "span" : "a", "tg-word", word.text);
+    link.title = wordName(word) + (word.id === null ? "" : ", id " + word.id);
+    if (word.generated === null) { link.classList.add("tg-of-prompt"); }
+    if (at.taken.indexOf(i) >= 0) { link.classList.add("tg-taken"); }
+    if (at.given === i) { link.setAttribute("aria-current", "true"); }
+    if (pass !== null) {
+      link.href = "#pass=" + pass;
+      link.addEventListener("click", function(event) {
+        event.preventDefault();
+        pick(pass);
+      });
+    }
+    box.appendChild(link);
   });
   if (to < words.length) { box.appendChild(document.createTextNode(" …")); }
 }
