@@ -18,7 +18,7 @@ TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
 NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # px: heights of names of parts, their colours, layers, a pass
 LEAST_ROW, TALL = 4.0, 720  # px: a row has this height at least; below TALL all rows together may be higher
 NARROW = 600  # px: a narrower drawing has less room for names
-GLYPH = 6.6  # px: upper estimate of a character's width in a text of 12 px
+GLYPH = 7.0  # px: upper estimate of a character's width in a text of theme.SMALL
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _y(order: list[str], step: float, room: int) -> Any:
     """The rows, each `step` px high, named where there is room."""
     keep = max(1, int(13.5 / step + 0.99))
     named = [n for i, n in enumerate(order) if n and i % keep == 0]
-    axis = theme.y_axis(room, values=named, ticks=False, domain=False, labelFontSize=12)
+    axis = theme.y_axis(room, values=named, ticks=False, domain=False, labelFontSize=theme.SMALL)
     axis |= {"labelLimit": room - 8, "labelOverlap": False}
     scale = dict(domain=order, paddingInner=0.12, paddingOuter=0)
     return alt.Y("label:N", sort=order, title=None, scale=scale, axis=axis)
@@ -185,7 +185,7 @@ def _words(bands: pd.DataFrame, lane: Any, dy: float = 0) -> Any:
     """The names of the bands that have room for them."""
     room = bands["width"] > GLYPH * bands["text"].str.len() + 4
     shown = bands.loc[room & (bands["text"] != ""), ["middle", "text"]]
-    mark = alt.Chart(shown).mark_text(fontSize=12, dy=dy, color=theme.INK["ink"][1])
+    mark = alt.Chart(shown).mark_text(fontSize=theme.SMALL, dy=dy, color=theme.INK["ink"][1])
     return mark.encode(x=alt.X("middle:Q", axis=None), y=lane, text=alt.Text("text:N"))
 
 
@@ -215,7 +215,7 @@ def _bands(frame: pd.DataFrame, axis: Axis, track: int) -> pd.DataFrame:
 
 def _lane(name: str, room: int = theme.NAMES) -> Any:
     """A y channel with a single lane, its name at the left."""
-    axis = theme.y_axis(room, ticks=False, domain=False, labelFontSize=12)
+    axis = theme.y_axis(room, ticks=False, domain=False, labelFontSize=theme.SMALL)
     return alt.Y(datum=name, type="nominal", title=None, scale=dict(domain=[name]), axis=axis)
 
 
@@ -258,7 +258,7 @@ def _legend(memories: set[str], room: int, track: int) -> Any:
     if track >= NARROW - theme.NAMES:
         words_above = [" ".join(words_above)]
     x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, theme.N_STEPS], nice=False))
-    edge = theme.y_axis(room, ticks=False, domain=False, labelFontSize=12)
+    edge = theme.y_axis(room, ticks=False, domain=False, labelFontSize=theme.SMALL)
     y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=dict(domain=lanes))
     box = (
         alt.Chart(swatches, title=alt.TitleParams(words_above))
@@ -269,7 +269,7 @@ def _legend(memories: set[str], room: int, track: int) -> Any:
     quarters["text"] = [f"{i * 25} %" for i in range(5)]
     words = (
         alt.Chart(quarters)
-        .mark_text(dy=16, fontSize=12, color=theme.INK["muted"][1])
+        .mark_text(dy=16, fontSize=theme.SMALL, color=theme.INK["muted"][1])
         .encode(x=alt.X("at:Q", axis=None), y=y, text=alt.Text("text:N"))
     )
     return (box + words).properties(name=LEGEND, width=min(400, track - 16), height=14 * max(len(lanes), 1))
