@@ -15,6 +15,7 @@ import pandas as pd
 from tests.builders import a_run, only, scaled_case, without
 from tests.golden.hard_case import hard_case
 from tracegen import tables as contract
+from tracegen.charts.pointing import targets
 from tracegen.model import Run, Version
 from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
@@ -49,7 +50,8 @@ class Undrawn(Executor):
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g></g></svg>')
+        svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"><g></g></svg>'
+        future.set_result({} if fn is targets else svg)
         return future
 
 

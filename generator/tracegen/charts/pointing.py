@@ -13,6 +13,8 @@ from typing import Any
 
 import vl_convert
 
+from tracegen.charts import theme
+
 # Columns of a chart's data that set the look of a mark; tooltips leave them out.
 LOOKS = {"colour", "ink", "step", "rank", "text", "at", "width"}
 WORDS = {
@@ -22,6 +24,7 @@ WORDS = {
 ENDS = ("end", "high", "true_end")  # columns that follow the begin of a stretch
 LEGEND = "legend"  # the name of a view that explains colours and holds no data
 MOST = 5000  # marks: more are too small to point at, and slow a page down
+MOST_NARROW = 500  # marks of a drawing for a phone, where a finger covers several
 TOGETHER = ("layer", "hconcat", "vconcat")
 
 
@@ -39,9 +42,10 @@ def with_tooltips(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def is_pointable(document: dict[str, Any]) -> bool:
-    """Whether marks are few enough to be pointed at one by one."""
-    return sum(len(rows) for _, rows in _parts(document, document)) <= MOST
+def is_pointable(document: dict[str, Any], width: int = 0) -> bool:
+    """Whether marks are few enough to be pointed at one by one; `width` of the layout in px, 0: the only one."""
+    most = MOST_NARROW if width and theme.narrow(width) else MOST
+    return sum(len(rows) for _, rows in _parts(document, document)) <= most
 
 
 def targets(document: dict[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def draw(chart: Any, key: str, alt: str, executor: Executor | None = None, width
     """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative; `width`: see Drawing."""
     document = theme.themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    pointable = pointing.is_pointable(document)
+    pointable = pointing.is_pointable(document, width)
     if executor is None:
         targets = partial(pointing.targets, document) if pointable else None
         return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt, width), spec, targets, width)

@@ -105,8 +105,12 @@ class Collector(Context):
         drawing: Drawing,
         data: pd.DataFrame,
         numbers: Mapping[str, object] | None = None,
+        file: str = "",
     ) -> FigureView:
-        """Keep a drawing and describe it; a draft has no PDF and PNG, because it is drawn again at every change."""
+        """Keep a drawing and describe it; a draft has no PDF and PNG, because it is drawn again at every change.
+
+        `file` is the name of its data; drawings of the same data share one file.
+        """
         self.drawings[key] = drawing
         path = f"figures/{key}.svg"
         links = [("SVG", path)]
@@ -116,9 +120,7 @@ class Collector(Context):
             links += [("LaTeX", self._figure_tex(key, title, caption, alt, drawing)), ("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
-        links.insert(
-            0, ("data (CSV)", self.files.add(f"data/{key}.csv", data.to_csv(index=False, lineterminator="\n")))
-        )
+        links.insert(0, ("data (CSV)", self.csv(file or key, data)))
         self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
         targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) else ""
         rows = figure_data(data)

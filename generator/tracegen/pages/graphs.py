@@ -88,7 +88,13 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
             (
                 block,
                 _figure(
-                    context, f"{key}-block-{i}", block.title[:1].upper() + block.title[1:], text, block.svg, members
+                    context,
+                    f"{key}-block-{i}",
+                    block.title[:1].upper() + block.title[1:],
+                    text,
+                    block.svg,
+                    members,
+                    key,
                 ),
             )
         )
@@ -96,14 +102,16 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
     return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks))
 
 
-def _figure(context: Collector, key: str, title: str, caption: str, inline: str, members: list[int]) -> FigureView:
+def _figure(
+    context: Collector, key: str, title: str, caption: str, inline: str, members: list[int], file: str = ""
+) -> FigureView:
     reason = context.refusal(GRAPH.needs)
     if reason:
         return FigureView(key, title, caption, title, None, reason)
     nodes = context.tables["graph_nodes"]
     data = nodes[nodes["graph"].isin(members)][["graph", "node", "kind", "op", "name", "layer", "component", "dtype"]]
     drawing = Drawing(lambda: (standalone(inline), inline))
-    return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data, {"graphs": members})
+    return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data, {"graphs": members}, file)
 
 
 def _used_by(users: pd.DataFrame) -> str:
