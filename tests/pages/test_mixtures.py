@@ -51,6 +51,7 @@ def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
     assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [True, True, True, False]
     assert json.loads(report.files["data/experts/0.js"].decode()[len("tracegenExperts(") : -3])["token"] == [0, 1, 2]
     given = pd.read_csv(io.BytesIO(report.files["data/generated-tokens.csv"]))
+    assert given.pop("text").isna().all()  # the run has no text of tokens
     assert given.to_dict("list") | {"held_by_pass": given["held_by_pass"].tolist()[:-1]} == {
         "token": [0, 1, 2, 3], "token_id": [11, 42, 7, 5], "pass_id": [2, 3, 4, 5], "held_by_pass": [3, 4, 5],
     }  # fmt: skip

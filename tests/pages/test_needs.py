@@ -50,9 +50,10 @@ def sections(report: Report) -> Iterator[tuple[str, str]]:
     """What stands from each anchor of a figure, a table or the key figures to the next one: key, text."""
     for page in report.pages:
         shown = re.sub(r"<script.*?</script>", "", page.body, flags=re.DOTALL)
-        parts = re.split(r'id="(?:fig-|tab-|(?=key-figures))([a-z0-9-]+)"', shown)
+        parts = re.split(r'id="(?:fig-|tab-|(?=key-figures|verdict"))([a-z0-9-]+)"', shown)
         for key, html in zip(parts[1::2], parts[2::2], strict=True):
-            yield key, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+            if key != "verdict":  # which names the checks, not what they concern
+                yield key, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
 def hidden(report: Report, check: str) -> set[str]:

@@ -54,7 +54,18 @@ def test_words_on_the_overview_lead_to_their_passes() -> None:
     given = TABLES["passes"].dropna(subset=["produced_token"]).set_index("produced_token")["pass_id"]
     by_text = {text: int(pass_id) for pass_id, _, text in links}
     assert by_text["·was"] == given[1] and by_text["·a"] == given[2]
-    assert any("prompt, position 0" in title for _, title, _ in links)
+    assert "Once upon a time</span>" in html  # the text of its tokens is not known: the prompt as it was given
+
+
+def test_words_of_the_prompt_lead_to_the_pass_that_took_them_in() -> None:
+    run = a_moe_run()
+    ids = {str(int(token)): f" w{int(token)}" for token in TABLES["tokens"]["token_id"].dropna()}
+    text = {**run.facts["text"], "pieces": ids | run.facts["text"]["pieces"]}
+    html = body(rendered(TABLES, replace(run, facts={**run.facts, "text": text}), drawn=False), "overview")
+    first = re.search(r'href="operations/index\.html#pass=(\d+)" title="prompt, position 0, [^"]*">([^<]*)</a>', html)
+    prompt = TABLES["passes"].loc[TABLES["passes"]["kind"] == "prompt", "pass_id"].tolist()
+    assert first and int(first[1]) == prompt[0] and first[2].startswith("·w")
+    assert "Once upon a time</span>" not in html
 
 
 def test_a_private_run_shows_no_word() -> None:

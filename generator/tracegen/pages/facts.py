@@ -50,11 +50,18 @@ def generated_text(context: Context) -> dict[str, Any]:
 def text_by_token(context: Context) -> dict[str, Any]:
     """The text as its tokens, `words`, where their text is known, else as `generated_text` has it.
 
+    `prompt` is the prompt as it was given if the text of its tokens is not known, else empty: `words` begins with them.
+
     `left_out` says how many tokens there are if not all are listed; `linked`: the operations page shows their passes.
     """
-    listed = words(context)
-    if not any(word.text is not None for word in listed):
+    every = words(context)
+    listed = [word for word in every if word.generated is not None]
+    if not listed or any(word.text is None for word in listed):
         return generated_text(context)
+    prompt = [word for word in every if word.generated is None]
+    plain = "" if prompt and all(word.text is not None for word in prompt) else context.fact("text", "prompt")
+    listed = listed if plain else [*prompt, *listed]
     linked = not context.refusal(OPERATIONS.needs)
     cut = f"The first {q.count(MOST_WORDS)} of {q.count(len(listed))} tokens." if len(listed) > MOST_WORDS else ""
-    return {"words": listed[:MOST_WORDS], "linked": linked, "left_out": cut, "reason": ""}
+    shown = {"prompt": q.printable(plain or ""), "words": listed[:MOST_WORDS]}
+    return {**shown, "linked": linked, "left_out": cut, "reason": ""}

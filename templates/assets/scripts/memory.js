@@ -175,14 +175,14 @@ function memoryPlay(now, acts) {
 }
 
 /* Two buttons above the drawing: the drawing, or the explorer in its place. Returns the one that opens the explorer. */
-function memorySwitch(root, drawing, open) {
+function memorySwitch(root, drawing, opened) {
   var buttons = Array.from(document.querySelectorAll("[data-tg=switch] button"));
   buttons.forEach(function(button, i) { button.addEventListener("click", function() { show(i === 1); }); });
   function show(explored) {
     root.hidden = !explored;
     drawing.hidden = explored;
     buttons.forEach(function(button, i) { button.setAttribute("aria-pressed", String(explored === (i === 1))); });
-    if (explored) { open(); }
+    if (explored) { opened(); }
   }
   drawing.parentNode.insertBefore(root, drawing.nextSibling);
   show(false);
@@ -202,9 +202,9 @@ starts.push(function() {
         root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
       });
   }
-  var open = memorySwitch(root, drawing, load);
+  var explore = memorySwitch(root, drawing, load);
   function follow() {
-    if (/(^|[#&])(explorer$|(tensor|offset|at)=(explorer|\d))/.test(location.hash)) { open(); }
+    if (/(^|[#&])(explorer$|(tensor|offset|at)=(explorer|\d))/.test(location.hash)) { explore(); }
   }
   window.addEventListener("hashchange", follow);
   follow();
