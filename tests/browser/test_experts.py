@@ -85,6 +85,6 @@ def test_without_scripts_figures_and_tables_remain(chrome: Any, root: Path) -> N
     page = context.new_page()
     page.goto((root / "experts/index.html").as_uri())
     for key in ("experts", "experts-tokens", "experts-load", "experts-cover", "experts-reuse", "experts-weights"):
-        assert page.locator(f"#fig-{key} svg").is_visible(), key
+        assert page.locator(f"#fig-{key} svg:visible").count() == 1, key
     assert not page.locator("canvas").is_visible()
     context.close()

@@ -43,7 +43,7 @@ def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
           }
           window.chosen = [];
           const canvas = document.querySelector("canvas");
-          const tell = stripPicture(canvas, list, document.querySelector("p"), id => window.chosen.push(id));
+          const tell = stripPicture(canvas, { passes: list, parts: [], colours: {} }, document.querySelector("p"), id => window.chosen.push(id));
           tell(n - 1);
         }""",
         [N_PASSES, LONGEST],
