@@ -39,12 +39,24 @@ def test_key_figures_and_findings_stand_side_by_side(wide: Any) -> None:
     assert box(wide, "#key-figures")["x"] == box(wide, "#findings")["x"]
 
 
-def test_captions_stand_in_two_columns_below_their_figure(wide: Any) -> None:
-    caption = wide.locator("#fig-components figcaption")
+def test_a_caption_stands_beside_its_figure_and_below_it_where_it_is_unfolded(wide: Any) -> None:
+    figure, caption = box(wide, "#fig-components .tg-layouts"), wide.locator("#fig-components figcaption")
+    beside = caption.bounding_box()
+    assert beside["x"] >= figure["x"] + figure["width"]
+    assert figure["y"] <= beside["y"] < figure["y"] + figure["height"]
+    caption.locator(".tg-explain summary").click()
+    below = caption.bounding_box()
+    assert below["y"] >= box(wide, "#fig-components .tg-layouts")["y"] + figure["height"]
+    assert below["width"] > beside["width"]
+
+
+def test_the_caption_of_the_heatmap_stands_in_two_columns_below_it(wide: Any) -> None:
+    wide.goto(wide.url.replace("/v2/index.html", "/v2/memory/index.html"))
+    caption = wide.locator("#fig-heatmap figcaption")
     lines = "e => { const r = document.createRange(); r.selectNodeContents(e);"
     lines += " return Array.from(r.getClientRects(), b => b.left); }"
     lefts = caption.evaluate(lines)
-    middle = box(wide, "#fig-components")["x"] + box(wide, "#fig-components")["width"] / 2
+    middle = box(wide, "#fig-heatmap")["x"] + box(wide, "#fig-heatmap")["width"] / 2
     assert min(lefts) < middle < max(lefts)
     caption.locator(".tg-explain summary").click()
     assert caption.evaluate("e => getComputedStyle(e).columnCount") == "auto"

@@ -42,8 +42,8 @@ def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
                         ns: i === n - 7 ? longest : 1000 + i % 997, chunk: "0" });
           }
           window.chosen = [];
-          const canvas = document.querySelector("canvas");
-          const tell = stripPicture(canvas, { passes: list, parts: [], colours: {} }, document.querySelector("p"), id => window.chosen.push(id));
+          const canvas = document.querySelector("canvas"), state = { passes: list, parts: [], colours: {} };
+          const tell = stripPicture(canvas, state, document.querySelector("p"), id => window.chosen.push(id));
           tell(n - 1);
         }""",
         [N_PASSES, LONGEST],
@@ -56,5 +56,5 @@ def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
     page.mouse.click(box["x"] + box["width"] - 0.5, box["y"] + 20)
     (chosen,) = page.evaluate("window.chosen")
     assert N_PASSES * 0.998 < chosen < N_PASSES
-    drawn = "canvas.getContext('2d').getImageData(400, 55, 1, 1).data[3]"
+    drawn = "canvas.getContext('2d').getImageData(400, 94, 1, 1).data[3]"
     assert page.evaluate(f"(() => {{ const canvas = document.querySelector('canvas'); return {drawn}; }})()") > 0

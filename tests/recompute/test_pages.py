@@ -23,6 +23,7 @@ import pytest
 from tests.recompute import plain
 from tests.recompute.kinds import IS, WINDOW
 from tests.recompute.plain import experts, memory, others, times
+from tests.recompute.plain import values as named
 from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.touched import KINDS_OF_MEMORY, Access, accesses, by_op
 from tests.recompute.published import Published, assert_published
@@ -131,6 +132,10 @@ def test_key_figures(case: Case) -> None:
         "n_tensors_never_touched": sum(not row["n_passes"] for row in memory.tensors_use(rows, case.measured)),
         "peak_buffer_bytes": memory.peak(rows),
         "ops_per_token": times.ops_per_token(rows),
+        **named.of_components(rows),
+        **named.of_layers(rows),
+        **named.of_tokens(rows),
+        **named.of_experts(rows),
     }
     assert values == pytest.approx(expected, rel=1e-9)
 

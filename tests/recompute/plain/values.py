@@ -1,0 +1,53 @@
+"""The named values that figures publish beside the key figures of a run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import fmean, median
+
+from tests.recompute.plain import experts, times
+from tests.recompute.plain.rows import Rows
+
+Values = dict[str, float]
+
+
+def of_components(rows: Rows) -> Values:
+    """The time per token row of each component, and of what lies in no operation, for each phase, ns."""
+    return {
+        f"{row['phase']}_ns_per_token_{row['component'].replace(' ', '_')}": row["ns_per_token"]
+        for row in times.by(rows, "component")
+    }
+
+
+def of_layers(rows: Rows) -> Values:
+    """The time per token row of each layer, and their mean, ns."""
+    phase = "generate" if rows.of_kind("generate") else "prompt"
+    sums: dict[int, float] = defaultdict(float)
+    for row in times.by_layer(rows):
+        if row["layer"] is not None:
+            sums[row["layer"]] += row["ns_per_token"]
+    named = {f"{phase}_ns_per_token_layer_{layer}": ns for layer, ns in sums.items()}
+    return named | {f"{phase}_ns_per_token_layer_mean": fmean(sums.values())}
+
+
+def of_tokens(rows: Rows) -> Values:
+    """The median time of a generated token, and the time that 95 % of them stay below, ns.
+
+    The 95th percentile lies between two neighbours in order, at 95 % of the way from the first to the last.
+    """
+    ordered = sorted(row["duration_ns"] for row in times.tokens(rows) if row["produced_token"] is not None)
+    whole, part = divmod(95 * (len(ordered) - 1), 100)
+    above = ordered[min(whole + 1, len(ordered) - 1)]
+    return {
+        "token_ns_median": median(ordered),
+        "token_ns_p95": ordered[whole] + (above - ordered[whole]) * part / 100,
+    }
+
+
+def of_experts(rows: Rows) -> Values:
+    """The expert that each layer chose most often, and its share of the layer's choices."""
+    if not rows["routing"]:
+        return {}
+    first = [row for row in experts.ranked(rows) if row["place"] == 1]
+    named = {f"most_chosen_expert_layer_{row['layer']}": row["expert"] for row in first}
+    return named | {f"most_chosen_expert_share_layer_{row['layer']}": row["share"] for row in first}
