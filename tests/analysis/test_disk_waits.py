@@ -13,6 +13,7 @@ from tests.builders.graph import N_EXPERTS
 from tracegen import tables as contract
 from tracegen.analysis import disk_waits, expert_waits, heatmap
 from tracegen.analysis.passes import measured
+from tracegen.analysis.pieces import pieces
 
 Tables = dict[str, pd.DataFrame]
 
@@ -211,3 +212,18 @@ def test_a_run_without_faults_has_no_cells() -> None:
     tables = scaled_case(2, 1)
     made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
     assert made.empty and longest == 0
+
+
+def test_waiting_by_piece_equals_that_of_single_page_faults() -> None:
+    cut = pieces(CASE)
+    start = CASE["files"].set_index("file")["axis_begin"]
+    expected: dict[tuple[int, int], int] = {}
+    for fault in CASE["faults"].to_dict("records"):
+        at = start[fault["file"]] + fault["offset"]
+        for piece in cut[(cut["begin"] <= at) & (at < cut["end"])].index:
+            key = (fault["pass_id"], int(piece))
+            expected[key] = expected.get(key, 0) + fault["duration_ns"]
+    made = disk_waits.by_piece(CASE, cut)
+    assert {(p, piece): ns for p, piece, ns in made.itertuples(index=False)} == expected
+    assert len(expected) > 10 and len({p for p, _ in expected}) > 2
+    assert made["waited_ns"].sum() <= CASE["faults"]["duration_ns"].sum()

@@ -32,11 +32,21 @@ def wide(chrome: Any, project: Project) -> Any:
     page.close()
 
 
-def test_key_figures_and_findings_stand_side_by_side(wide: Any) -> None:
-    keys, findings = box(wide, "#key-figures"), box(wide, "#findings")
-    assert keys["y"] == findings["y"] and keys["x"] + keys["width"] <= findings["x"]
+@pytest.mark.parametrize(("left", "right"), [("#fig-heatmap", "#key-figures"), ("#findings", "#verdict")])
+def test_the_map_and_its_figures_findings_and_verdict_stand_side_by_side(wide: Any, left: str, right: str) -> None:
+    one, other = box(wide, left), box(wide, right)
+    assert abs(one["y"] - other["y"]) <= 24 and one["x"] + one["width"] <= other["x"]
     wide.set_viewport_size({"width": 800, "height": 900})
-    assert box(wide, "#key-figures")["x"] == box(wide, "#findings")["x"]
+    assert box(wide, left)["x"] == box(wide, right)["x"]
+
+
+def test_a_wide_table_has_its_caption_below_and_is_not_cut(wide: Any) -> None:
+    """Beside a caption of 240 px the largest tensors had lost their last column."""
+    wide.goto(wide.url.replace("/v2/index.html", "/v2/memory/index.html"))
+    table, caption = wide.locator("#tab-biggest-tensors .tg-scroll"), wide.locator("#tab-biggest-tensors figcaption")
+    assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
+    over, under = table.bounding_box(), caption.bounding_box()
+    assert under["y"] >= over["y"] + over["height"] or under["x"] >= over["x"] + over["width"]
 
 
 def test_a_caption_stands_beside_its_figure_and_below_it_where_it_is_unfolded(wide: Any) -> None:

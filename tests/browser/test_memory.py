@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
+from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.report_files import written_report
 from tracegen.analysis.accesses import accesses, ranges
 from tracegen.analysis.heatmap import MOST_ROWS, display_rows
 from tracegen.analysis.pieces import piece_bytes, piece_use, pieces
+from tracegen.words import quantities as q
 
 pytestmark = pytest.mark.browser
 
@@ -77,7 +78,7 @@ def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> 
     open_(page, root, "token_embd.weight")
     assert page.input_value("[data-tg=quantity]") == "share"
     legend = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
-    assert legend[0] == "share of its bytes used per pass; linear scale, up to"
+    assert legend[0] == "share of its bytes used per pass; linear scale (0: no colour), up to"
     assert [legend[2], legend[4], legend[8]] == ["25.0 %", "50.0 %", "100 %"]
     first = ROWS[ROWS["row"] == 0]["pass_id"].tolist()
     piece = int(CUT[CUT["tensor"] == number("token_embd.weight")].index[0])
@@ -283,6 +284,56 @@ def test_views_quantities_and_play(page: Any, root: Path) -> None:
     page.wait_for_function("parseInt(document.querySelector('[data-tg=slider]').value) >= 2")
     page.click("[data-tg=play]")
     assert page.locator("[data-tg=play]").inner_text() == "play"
+
+
+def colour_at(page: Any, canvas: str, x: float, y: float) -> list[int]:
+    return page.evaluate(
+        """([name, x, y]) => { const c = document.querySelector(`[data-tg=${name}]`);
+        const scale = c.width / c.getBoundingClientRect().width;
+        return Array.from(c.getContext("2d").getImageData(x * scale, y * scale, 1, 1).data.slice(0, 3)); }""",
+        [canvas, x, y],
+    )  # type: ignore[no-any-return]
+
+
+def last_step(page: Any) -> list[int]:
+    return page.evaluate(
+        """() => { const e = document.querySelector(".tracegen").appendChild(document.createElement("i"));
+        e.style.background = "var(--tg-s7)";
+        return getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number); }"""
+    )  # type: ignore[no-any-return]
+
+
+def test_the_lens_has_the_colour_of_the_picture(page: Any, root: Path) -> None:
+    """A tensor that is used whole has the last colour of shares; the lens shows it around its middle."""
+    open_(page, root, "output.weight")
+    middle = page.locator("[data-tg=lens]").bounding_box()["width"] / 2
+    assert page.input_value("[data-tg=quantity]") == "share"
+    assert colour_at(page, "lens", middle, 8) == last_step(page)
+
+
+def test_waiting_for_the_disk_is_a_colour_where_it_was_recorded(page: Any, root: Path, tmp_path: Path) -> None:
+    open_(page, root, "output.weight")
+    assert "waited_ns" not in page.eval_on_selector_all("[data-tg=quantity] option", "all => all.map(o => o.value)")
+    assert "Waiting for the disk" not in facts(page)
+    faulty = with_faults(scaled_case(20, 2, moe=True))
+    tensor = int(faulty["tensors"].set_index("name")["tensor"]["output.weight"])
+    page.goto((written_report(tmp_path, faulty, a_moe_run()) / "memory/index.html").as_uri() + f"#tensor={tensor}")
+    page.wait_for_selector("[data-tg=log] table")
+    page.select_option("[data-tg=quantity]", "waited_ns")
+    assert "waiting for the disk per pass" in page.locator("[data-tg=legend]").inner_text()
+    (place,) = faulty["tensors"][faulty["tensors"]["tensor"] == tensor].to_dict("records")
+    of_file, offset = faulty["faults"]["file"] == place["file"], faulty["faults"]["offset"]
+    inside = faulty["faults"][of_file & offset.between(place["offset"], place["offset"] + place["size_bytes"] - 1)]
+    waited = inside.groupby("pass_id")["duration_ns"].sum()
+    page.locator("[data-tg=picture]").focus()
+    colours, told = set(), []
+    for one in display_rows(faulty, MOST_ROWS).to_dict("records"):
+        said = facts(page)
+        assert one["label"] in said
+        told.append(said["Waiting for the disk"] == q.duration(int(waited.get(one["pass_id"], 0))))
+        colours.add(one["pass_id"] in waited.index)
+        page.keyboard.press("ArrowDown")
+    assert all(told) and colours == {True, False}
 
 
 def test_a_tensor_that_is_not_there(page: Any, root: Path) -> None:

@@ -13,6 +13,7 @@ from tests.builders import a_moe_run
 from tests.report_files import written_report
 from tracegen.analysis.operations import op_rows
 from tracegen.charts import theme
+from tracegen.words import quantities as q
 
 pytestmark = pytest.mark.browser
 
@@ -51,7 +52,8 @@ def test_a_cell_of_the_layers_chooses_its_operations_and_back_undoes_it(
     page.locator("[data-tg=chosen] button", has_text="attention").click()
     assert nodes(page) == ops.loc[(ops["layer"] == 1).fillna(False), "node"].tolist()
     page.click("[data-tg=clear-all]")
-    assert page.locator("[data-tg=selection]").is_hidden() and "layer" not in page.url
+    assert page.locator("[data-tg=selection]").inner_text().startswith("Nothing is chosen")
+    assert page.locator("[data-tg=clear-all]").is_hidden() and "layer" not in page.url
 
 
 def test_the_layers_add_up_to_the_operations_and_say_the_mean(page: Any, root: Path, ops: pd.DataFrame) -> None:
@@ -70,11 +72,13 @@ def test_the_layers_add_up_to_the_operations_and_say_the_mean(page: Any, root: P
             assert got == [pytest.approx(value, abs=0.051) for value in wanted], (quantity, layer, group)
 
 
-def test_the_answer_is_a_sentence(page: Any, root: Path) -> None:
+def test_the_answer_is_a_sentence(page: Any, root: Path, ops: pd.DataFrame) -> None:
     open_(page, root, f"pass={PASS}&layer=1&group=attention")
     text = page.locator("[data-tg=answer]").inner_text()
     assert text.startswith("layer 1, attention: wall time ") and " in token 2 (pass 4); " in text
     assert text.endswith(" in the mean of 4 generate passes.")
+    mine = ops[(ops["layer"] == 1).fillna(False) & (ops["group"] == "attention")]
+    assert f"wall time {q.duration(int(mine['duration_ns'].sum()))} in" in text
 
 
 def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, root: Path) -> None:
@@ -129,6 +133,14 @@ def test_the_citation_says_what_is_chosen(page: Any, root: Path) -> None:
     page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
     text = page.evaluate("navigator.clipboard.readText()")
     assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {page.url}"
+
+
+def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, root: Path) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto((root / "index.html").as_uri())
+    page.click("[data-tg=copy-citation]")
+    page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
+    assert page.evaluate("navigator.clipboard.readText()") == f"demo/run-003. {page.url}"
 
 
 def test_junk_in_the_address_is_shown_as_text(page: Any, root: Path) -> None:

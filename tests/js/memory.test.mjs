@@ -89,10 +89,26 @@ test("rows added up count every use; a time that is not known makes none of the 
   const sum = book.together([1, 2]);
   assert.equal(sum.n, 2);
   assert.deepEqual(plain(sum.use), new Map([
-    [0, { copied: false, n_uses: 1, touched_bytes: 50, used_bytes: 49, work_ns: 7 }],
-    [2, { copied: true, n_uses: 3, touched_bytes: 130, used_bytes: 128, work_ns: null }],
-    [4, { copied: false, n_uses: 3, touched_bytes: 100, used_bytes: 99, work_ns: 6 }],
+    [0, { copied: false, n_uses: 1, touched_bytes: 50, used_bytes: 49, work_ns: 7, waited_ns: null }],
+    [2, { copied: true, n_uses: 3, touched_bytes: 130, used_bytes: 128, work_ns: null, waited_ns: null }],
+    [4, { copied: false, n_uses: 3, touched_bytes: 100, used_bytes: 99, work_ns: 6, waited_ns: null }],
   ]));
+});
+
+test("waiting for the disk is added up where it was recorded; a single pass does not tell it", () => {
+  const waited = (values) => ({ waited_ns: pack(values) });
+  const recorded = page.memoryBook(data([
+    row("load", [[0, 0, 1, 5, 10]], {...waited([3]), outside: true }),
+    row("prompt", [[0, 0, 1, 50, 7], [2, 1, 2, 100, null]], waited([0, 900])),
+    row("token 0", [[2, 0, 1, 30, 4], [4, 0, 3, 100, 6]], waited([100, 20])),
+  ]));
+  const sums = recorded.together([1, 2]).use;
+  assert.deepEqual([0, 2, 4].map((piece) => sums.get(piece).waited_ns), [0, 1000, 20]);
+  const lanes = page.memoryLanes(recorded, "matrix", page.memoryPlaces(recorded, "file"), null).lanes;
+  const told = lanes.map((lane) => [lane.name, lane.blocks.map((block) => block.sums && block.sums.waited_ns)]);
+  assert.deepEqual(plain(told),
+    [["no layer", [3, 0, null]], ["layer 0", [null, 900, 100]], ["layer 1", [null, null, 20]]]);
+  assert.equal(recorded.ofPass(ran([{ file: 0, offset: 0, bytes: 10 }])).use.get(0).waited_ns, null);
 });
 
 test("adding rows up leaves them as they were", () => {
@@ -138,7 +154,8 @@ test("what a pass used is counted byte by byte", () => {
     for (const op of ops) {
       const hit = counted(op, painted);
       for (const [i, bytes] of hit) {
-        const one = wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0 };
+        const one =
+          wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, waited_ns: null };
         wanted.set(i,
           {...one, n_uses: one.n_uses + 1, touched_bytes: one.touched_bytes + bytes, work_ns: one.work_ns + 1 });
       }
@@ -153,7 +170,7 @@ test("what lies in no file, or was copied, is told apart", () => {
     { file: null, offset: 0, bytes: 10 }, { file: 0, offset: 0, bytes: 10, kind: "copied", work: null }
   ]));
   assert.deepEqual(plain(made.use),
-    new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, used_bytes: 10, work_ns: null }]]));
+    new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, used_bytes: 10, work_ns: null, waited_ns: null }]]));
 });
 
 test("places follow the file, or the layers, those of none first", () => {

@@ -207,6 +207,11 @@ def test_times_with_care() -> None:
     assert s.times_with_care([]) == ""
     care, lie = "Read these times with care.", "Mean and median of the token times differ"
     assert s.times_with_care([apart]) == f"{care} {lie}: mean 4.55 times the median (limit: 1.2). Some took longer."
+    assert s.care_in_brief([]) == ""
+    assert s.care_in_brief([slow, apart]) == (
+        "Read these times with care: threads that could run waited for a processor; "
+        "mean and median of the token times differ."
+    )
     both = s.times_with_care([slow, apart])
     assert both.startswith(f"{care} Threads that could run waited for a processor: 36 % without (limit: ≤ 2 %).")
     assert "(limit: ≤ 2 %). Other programs had them. Mean and" in both and both.endswith(

@@ -136,6 +136,28 @@ def placed(tables: Tables) -> pd.DataFrame:
     )
 
 
+def by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
+    """Waiting for each piece of the file in each pass, warm-up too: pass_id, piece, waited_ns (sum over threads).
+
+    `cut` is the result of `pieces.pieces`. Page faults of bytes that belong to no piece are left out; those whose end
+    was not seen count 0.
+    """
+    faults = tables["faults"].dropna(subset=["pass_id", "file", "offset"])
+    axis = faults["file"].map(tables["files"].set_index("file")["axis_begin"]).to_numpy("int64")
+    at = axis + faults["offset"].to_numpy("int64")
+    piece = np.searchsorted(cut["begin"].to_numpy("int64"), at, "right") - 1
+    inside = (piece >= 0) & (at < cut["end"].to_numpy("int64")[np.maximum(piece, 0)])
+    found = pd.DataFrame(
+        {
+            "pass_id": faults["pass_id"].to_numpy("int64"),
+            "piece": piece,
+            "waited_ns": faults["duration_ns"].fillna(0).to_numpy("int64"),
+        }
+    )
+    kept: pd.DataFrame = found[inside]
+    return kept.groupby(["pass_id", "piece"], as_index=False)[["waited_ns"]].sum()
+
+
 def _tensor_at(tensors: pd.DataFrame, file: np.ndarray, offset: np.ndarray) -> pd.arrays.IntegerArray:
     """The tensor that holds each byte of a file; null where none does."""
     found = np.full(len(file), -1, np.int64)

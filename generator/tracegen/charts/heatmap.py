@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,10 @@ BUFFERS, BETWEEN = 150, 28
 LANES = {"disk": "mapped", "copied": "copied"}  # kind of memory -> its name in the figure
 TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
 NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # px: heights of names of parts, their colours, layers, a pass
-LEAST_ROW, TALL = 4.0, 720  # px: a row has this height at least; below TALL all rows together may be higher
+LEAST_ROW, TALL = 4.0, 260  # px: a pass has this height at least; where TALL has room for more, up to ROW
+LEAST_BAR, BARS_TALL, BAR = 2.0, 100, 10  # px: the same for the bytes of buffers of a pass
 NARROW = 600  # px: a narrower drawing has less room for names
+NAME_HIGH = 13.5  # px: a name of a row, with its distance from the next
 GLYPH = 7.0  # px: upper estimate of a character's width in a text of theme.SMALL
 
 
@@ -54,25 +57,21 @@ def chart(
     room = names_room(width)
     track = track_px(width)
     names = rows.drop_duplicates("row").sort_values("row")
-    shown = [*names.loc[names["outside"], "label"], "", *names.loc[~names["outside"], "label"]]
-    order = shown if names["outside"].any() else shown[1:]
     label = names.set_index("row")["label"]
-    step = max(LEAST_ROW, min(float(ROW), TALL / max(len(order), 1)))
-    disk = _disk(
-        cells.assign(label=cells["row"].map(label)), _y(order, step, room), axis, track, int(step * len(order))
-    )
+    lanes = _Lanes.of(names, max(LEAST_ROW, min(ROW, TALL / max(len(names), 1))))
+    disk = _disk(cells.assign(label=cells["row"].map(label)), lanes.y(room), axis, track, lanes.height)
     parts = [_legend(set(cells["memory"]), room, track)]
     parts.append(alt.vconcat(ruler(layers, components, axis, track, room), disk, spacing=6))
     if len(buffers):
-        step = max(LEAST_ROW, min(10.0, TALL / 3 / max(len(order), 1)))
+        lanes = _Lanes.of(names, max(LEAST_BAR, min(BAR, BARS_TALL / max(len(names), 1))))
         below = buffers.assign(label=buffers["row"].map(label))
-        parts.append(_buffers(below, _y(order, step, room), track, int(step * len(order))))
+        parts.append(_buffers(below, lanes.y(room), track, lanes.height))
     return alt.vconcat(*parts, spacing=18).resolve_scale(color="independent")
 
 
 def names_room(width: int) -> int:
     """The room for names at the left of a drawing `width` px wide."""
-    return theme.NAMES if width >= NARROW else 84
+    return theme.NAMES if width >= NARROW else 104
 
 
 def track_px(width: int) -> int:
@@ -80,14 +79,32 @@ def track_px(width: int) -> int:
     return width - names_room(width) - theme.RIGHT
 
 
-def _y(order: list[str], step: float, room: int) -> Any:
-    """The rows, each `step` px high, named where there is room."""
-    keep = max(1, int(13.5 / step + 0.99))
-    named = [n for i, n in enumerate(order) if n and i % keep == 0]
-    axis = theme.y_axis(room, values=named, ticks=False, domain=False, labelFontSize=theme.SMALL)
-    axis |= {"labelLimit": room - 8, "labelOverlap": False}
-    scale = dict(domain=order, paddingInner=0.12, paddingOuter=0)
-    return alt.Y("label:N", sort=order, title=None, scale=scale, axis=axis)
+@dataclass(frozen=True)
+class _Lanes:
+    """The rows of a panel in their order, blank ones between warm-up and the rest; each is `step` px high."""
+
+    order: list[str]
+    named: list[str]
+    step: float
+
+    @classmethod
+    def of(cls, names: pd.DataFrame, step: float) -> _Lanes:
+        """Rows that are named so far apart that their names do not touch; the first of each part is named."""
+        every = max(1, math.ceil(NAME_HIGH / step))
+        outside, measured = (names.loc[names["outside"] == is_, "label"].tolist() for is_ in (True, False))
+        room = every - len(outside) + (len(outside) - 1) // every * every  # blank rows below the last name of warm-up
+        blank = [" " * i for i in range(max(1, room))] if outside else []
+        return cls([*outside, *blank, *measured], [*outside[::every], *measured[::every]], step)
+
+    @property
+    def height(self) -> int:
+        return int(self.step * len(self.order))
+
+    def y(self, room: int) -> Any:
+        axis = theme.y_axis(room, values=self.named, ticks=False, domain=False, labelFontSize=theme.SMALL)
+        axis |= {"labelLimit": room - 8, "labelOverlap": False}
+        scale = dict(domain=self.order, paddingInner=0.12, paddingOuter=0)
+        return alt.Y("label:N", sort=self.order, title=None, scale=scale, axis=axis)
 
 
 def _x(disk: Axis, **more: Any) -> Any:
@@ -234,7 +251,7 @@ def _buffers(data: pd.DataFrame, y: Any, track: int, height: int) -> Any:
                 "group:N",
                 title=None,
                 scale=dict(domain=order, range=[COLOURS[n] for n in order]),
-                legend=dict(orient="top", offset=4, **({} if track >= NARROW else {"columns": 2})),
+                legend=dict(orient="top", offset=8, **({} if track >= NARROW else {"columns": 2})),
             ),
             order=alt.Order("rank:Q"),
         )

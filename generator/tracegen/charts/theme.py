@@ -176,6 +176,8 @@ def ticks(many: int, width: int) -> int:
 
 def legend(entries: Sequence[str], width: int, **more: Any) -> dict[str, Any]:
     """A legend above the plot that takes as many lines as its entries need in a figure `width` px wide."""
+    if sum(GLYPH * len(entry) + 30 for entry in entries) <= width - 8:
+        return more
     entry = GLYPH * max(map(len, entries), default=1) + 30
     columns = max(1, int((width - 8) // entry))
     return ({"columns": columns} if columns < len(entries) else {}) | more

@@ -26,7 +26,7 @@ from tracegen.analysis import (
     timing,
 )
 from tracegen.figures.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
-from tracegen.model import Run
+from tracegen.model import Check, Run
 from tracegen.words import sentences
 from tracegen.words.quantities import printable
 
@@ -210,10 +210,15 @@ class Context:
         return self.flag("text", "private") or self.flag("settings", "private")
 
     @property
+    def care(self) -> list[Check]:
+        """The checks of times that did not pass, and are noted above figures of times."""
+        warned = {c.key: c for c in self.run.checks if c.state in ("warning", "failed")}
+        return [warned[key] for key in NOTED_ABOVE_TIMES if key in warned]
+
+    @property
     def time_note(self) -> str:
         """The note above figures of times if a check of times did not pass; else empty."""
-        warned = {c.key: c for c in self.run.checks if c.state in ("warning", "failed")}
-        return sentences.times_with_care([warned[key] for key in NOTED_ABOVE_TIMES if key in warned])
+        return sentences.times_with_care(self.care)
 
     @property
     def gaps(self) -> str:

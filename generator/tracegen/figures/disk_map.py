@@ -55,6 +55,7 @@ DISK_MAP = Figure(
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=RECORDED,
     content=_content,
+    wide=True,
     explanation=Explanation(
         f"The time of page faults by the place of the byte that was touched, one row for each pass. {FAULTS}",
         "Page faults of measured passes. Load and warm-up are left out.",

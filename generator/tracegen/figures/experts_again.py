@@ -41,7 +41,7 @@ def _content(context: Context) -> Rows:
 EXPERTS_AGAIN = Table(
     key="experts-again",
     page="experts",
-    section="shares",
+    section="tables",
     title="How many experts are chosen again, layer by layer?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,

@@ -42,7 +42,7 @@ def _content(context: Context) -> Rows:
 EXPERTS_LAYERS = Table(
     key="experts-layers",
     page="experts",
-    section="shares",
+    section="tables",
     title="How uneven is the choice in each layer?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,

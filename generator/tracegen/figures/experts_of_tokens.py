@@ -58,7 +58,7 @@ def _content(context: Context) -> Rows:
 EXPERTS_OF_TOKENS = Table(
     key="experts-of-tokens",
     page="experts",
-    section="shares",
+    section="tables",
     title="Which experts did each token choose, with which weights?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,

@@ -46,7 +46,7 @@ def _content(context: Context) -> Rows:
 EXPERTS_STRENGTH = Table(
     key="experts-strength",
     page="experts",
-    section="shares",
+    section="tables",
     title="How strongly are the experts chosen, layer by layer?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,

@@ -61,7 +61,7 @@ def _content(context: Context) -> Content:
 EXPERTS_TOKENS = Figure(
     key="experts-tokens",
     page="experts",
-    section="choice",
+    section="drawn",
     title="Which experts does each token choose?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,

@@ -86,9 +86,13 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure(Part):
-    """A chart with anchor `fig-KEY`; `content` takes a context, and keyword arguments that a notebook may set."""
+    """A chart with anchor `fig-KEY`; `content` takes a context, and keyword arguments that a notebook may set.
+
+    A `wide` one, a map of the file or of time, takes the whole width of a page; its caption stands below it.
+    """
 
     content: Callable[..., Content]
+    wide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -143,6 +143,7 @@ HEATMAP = Figure(
     title="Which bytes of the file does each token touch?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
+    wide=True,
     explanation=Explanation(
         f"The share of the bytes of each place of the model file that a pass used. {shared_memory.TOUCHED} A byte that "
         "two operations touch counts once.",

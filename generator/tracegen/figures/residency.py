@@ -72,6 +72,7 @@ RESIDENCY = Figure(
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_content,
+    wide=True,
     explanation=Explanation(
         "The share of the file’s pages that the kernel had in memory (mincore) when a load or pass had ended.",
         "Loads and passes that ended. The head of the file, which llama.cpp unmaps after the load, was not looked at.",

@@ -100,6 +100,7 @@ TIMELINE = Figure(
     title="What do the threads do during a token?",
     needs=needs.TIMES,
     content=_content,
+    wide=True,
     explanation=Explanation(
         "What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
         "waiting after it for the other threads; waiting for the disk, where page faults were recorded.",

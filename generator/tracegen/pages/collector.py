@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -72,7 +72,8 @@ class Collector(Context):
             self.value(name, *value)
         caption = content.caption + self.noted(figure.needs)
         drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor)
-        return self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
+        view = self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
+        return replace(view, wide=figure.wide)
 
     def table(self, table: Table) -> TableView:
         """Keep a table with its CSV, or say why it is not shown."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracegen.analysis import disk_waits
 from tracegen.charts import theme
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.memory_data import write_memory
@@ -13,6 +14,7 @@ def memory(collector: Collector) -> dict[str, Any]:
     """The values of the template of the memory page; writes the data of its explorer."""
     return {
         "explorer": write_memory(collector),
+        "waits": disk_waits.recorded(collector.tables),
         "state": {
             "data": "../data/",
             "groups": dict(theme.GROUP_OF),

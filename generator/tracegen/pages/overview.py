@@ -9,6 +9,7 @@ from tracegen.pages.facts import text_by_token, text_of
 from tracegen.pages.findings import findings, what_ran
 from tracegen.pages.key_figures import key_figures
 from tracegen.pages.ranking import ranked
+from tracegen.words import sentences
 
 
 def overview(collector: Collector) -> dict[str, Any]:
@@ -18,6 +19,7 @@ def overview(collector: Collector) -> dict[str, Any]:
         "question": text_of(question) if question else "",
         "ranked": ranked(findings(collector, collector.phase), text_of(question) if question else ""),
         "ran": what_ran(collector),
+        "care": sentences.care_in_brief(collector.care),
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
     }

@@ -43,6 +43,7 @@ class FigureView:
     numbers: Mapping[str, object] = field(default_factory=dict)
     targets: str = ""
     data: FigureData | None = None
+    wide: bool = False
 
     @property
     def csv(self) -> str:

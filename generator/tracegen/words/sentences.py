@@ -128,6 +128,12 @@ CARE = {
 }
 
 
+def care_in_brief(checks: Sequence[Check]) -> str:
+    """What `times_with_care` tells, without its figures: for a page that shows the checks themselves."""
+    reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
+    return f"Read these times with care: {reasons}." if checks else ""
+
+
 def times_with_care(checks: Sequence[Check]) -> str:
     """The note above figures of times; `checks` are the checks of times that did not pass. Empty without any."""
     notes = []

@@ -1,12 +1,17 @@
 /* The table of layers by component groups: what one pass did, beside the mean; a cell chooses its operations. */
 var LAYER_QUANTITIES = [
-  { key: "duration", name: "wall time", unit: "µs", scale: 1e3, digits: 1 },
-  { key: "work", name: "work of all threads", unit: "µs", scale: 1e3, digits: 1 },
-  { key: "waiting", name: "waiting of all threads", unit: "µs", scale: 1e3, digits: 1 },
-  { key: "disk", name: "mapped bytes touched", unit: "KiB", scale: 1024, digits: 1 },
-  { key: "copied", name: "copied bytes touched", unit: "KiB", scale: 1024, digits: 1 },
-  { key: "buffer", name: "bytes touched in buffers", unit: "KiB", scale: 1024, digits: 1 }
+  { key: "duration", name: "wall time" }, { key: "work", name: "work of all threads" },
+  { key: "waiting", name: "waiting of all threads" }, { key: "disk", name: "mapped bytes touched", bytes: true },
+  { key: "copied", name: "copied bytes touched", bytes: true },
+  { key: "buffer", name: "bytes touched in buffers", bytes: true }
 ];
+/* The unit of a table whose largest sum is `most`, in ns or bytes. */
+function layerUnit(quantity, most) {
+  if (quantity.bytes) {
+    return most < 1e8 ? { name: "KiB", scale: 1024, digits: 1 } : { name: "MiB", scale: 1024 * 1024, digits: 3 };
+  }
+  return most < 1e8 ? { name: "µs", scale: 1e3, digits: 1 } : { name: "ms", scale: 1e6, digits: 3 };
+}
 
 /* Adds a number to a sum that is null as long as nothing is known. */
 function layerAdded(sum, value) {
@@ -58,11 +63,11 @@ function layerTotal(sums, keys, name) {
   return keys.reduce(function(total, key) { return layerAdded(total, sums[key] && sums[key][name]); }, null);
 }
 
-function layerCell(row, tag, value, mean, quantity, most) {
+function layerCell(row, tag, value, mean, unit, most) {
   var cell = row.appendChild(make(tag, "tg-n tg-heat")), button = cell.appendChild(make("button"));
   button.type = "button";
-  button.appendChild(make("span", "", fixed(value, quantity.scale, quantity.digits)));
-  button.appendChild(make("small", "", fixed(mean, quantity.scale, quantity.digits)));
+  button.appendChild(make("span", "", fixed(value, unit.scale, unit.digits)));
+  button.appendChild(make("small", "", fixed(mean, unit.scale, unit.digits)));
   if (most && value) { cell.style.setProperty("--share", (value / most).toFixed(4)); }
   return button;
 }
@@ -73,6 +78,7 @@ function layerTable(box, sums, panel, quantity, chosen, pick) {
       table = make("table", "tg-table tg-layers");
   var head = table.appendChild(make("thead")).appendChild(make("tr")), body = table.appendChild(make("tbody"));
   var most = Object.keys(sums).reduce(function(top, key) { return Math.max(top, sums[key][quantity.key] || 0); }, 0);
+  var all = Object.keys(sums), unit = layerUnit(quantity, layerTotal(sums, all, quantity.key) || 0);
   function of (layers, groups) {
     var keys = [];
     layers.forEach(function(layer) { groups.forEach(function(group) { keys.push(layer + "|" + group); }); });
@@ -85,17 +91,17 @@ function layerTable(box, sums, panel, quantity, chosen, pick) {
       row.appendChild(make(tag, "tg-n"));
       return;
     }
-    var button = layerCell(row, tag, layerTotal(sums, keys, quantity.key), layerTotal(means, keys, quantity.key),
-      quantity, layer === null || group === null ? 0 : most);
+    var button = layerCell(row, tag, layerTotal(sums, keys, quantity.key), layerTotal(means, keys, quantity.key), unit,
+      layer === null || group === null ? 0 : most);
     button.setAttribute("aria-pressed",
       String((layer || "") === (chosen.layer || "") && (group || "") === (chosen.group || "")));
     button.setAttribute("aria-label", [
       layer === null ? "all layers" : selectionNames.layer(layer), group === null ? "all components" : group,
-      button.firstChild.textContent + " " + quantity.unit, "mean " + button.lastChild.textContent
+      button.firstChild.textContent + " " + unit.name, "mean " + button.lastChild.textContent
     ].join(", "));
     button.addEventListener("click", function() { pick(layer, group); });
   }
-  head.appendChild(make("th", "", "Layer")).scope = "col";
+  head.appendChild(make("th", "", "Layer, " + unit.name)).scope = "col";
   axes.groups.forEach(function(group) {
     var cell = head.appendChild(make("th", "tg-n")), dot = cell.appendChild(make("i", "tg-dot"));
     dot.setAttribute("data-group", group);

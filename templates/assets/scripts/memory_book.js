@@ -3,14 +3,16 @@
 
 /* Sums by piece (`use`) over `n` passes. */
 function memorySums() { return { use: new Map(), n: 0 }; }
-function memoryAdd(to, piece, copied, uses, bytes, work, different) {
+var MEMORY_SUMS = ["n_uses", "touched_bytes", "used_bytes", "work_ns", "waited_ns"];
+/* Adds `part`, which has MEMORY_SUMS, to the sums of a piece; a sum with an unknown part is unknown. */
+function memoryAdd(to, piece, part) {
   var sums = to.use.get(piece);
-  if (!sums) { to.use.set(piece, sums = { copied: copied, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0 }); }
-  sums.copied = sums.copied || copied;
-  sums.n_uses += uses;
-  sums.touched_bytes += bytes;
-  sums.used_bytes += different;
-  sums.work_ns = sums.work_ns === null || work === null ? null : sums.work_ns + work;
+  if (!sums) {
+    to.use.set(piece, sums = { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, waited_ns: 0 });
+  }
+  sums.copied = sums.copied || part.copied;
+  MEMORY_SUMS.forEach(
+    function(name) { sums[name] = sums[name] === null || part[name] === null ? null : sums[name] + part[name]; });
 }
 
 /* The ranges of the disk axis that an operand accessed: [from, how many bytes]. */
@@ -28,7 +30,7 @@ function memoryUnion(ranges) {
   });
   return total;
 }
-/* The sums of one pass, from its operations. */
+/* The sums of one pass, from its operations; these do not tell page faults. */
 function memoryUsed(data, pieces, pass) {
   var sums = memorySums(), ranges = new Map();
   sums.n = 1;
@@ -47,7 +49,16 @@ function memoryUsed(data, pieces, pass) {
       if (o[3] === null || o[5] === null) { return; }
       var hit = new Map();
       memoryRanges(data, o, pass.units[node + "." + o[0]]).forEach(function(range) { hits(range, hit); });
-      hit.forEach(function(bytes, k) { memoryAdd(sums, k, o[2] === "copied", 1, bytes, pass.work[i], 0); });
+      hit.forEach(function(bytes, k) {
+        memoryAdd(sums, k, {
+          copied: o[2] === "copied",
+          n_uses: 1,
+          touched_bytes: bytes,
+          used_bytes: 0,
+          work_ns: pass.work[i],
+          waited_ns: null
+        });
+      });
     });
   });
   ranges.forEach(function(of, k) { sums.use.get(k).used_bytes = memoryUnion(of); });
@@ -75,11 +86,13 @@ function memoryBook(data) {
     };
   });
   var rows = data.rows.map(function(row) {
-    var sums = memorySums(), at = 0, copied = unpack(row.copied), uses = unpack(row.n_uses),
-        bytes = unpack(row.touched_bytes), work = unpack(row.work_ns), different = unpack(row.used_bytes);
+    var sums = memorySums(), at = 0, copied = unpack(row.copied), columns = {};
+    MEMORY_SUMS.forEach(function(name) { columns[name] = row[name] === undefined ? null : unpack(row[name]); });
     unpack(row.piece).forEach(function(gap, k) {
+      var part = { copied: Boolean(copied[k]) };
+      MEMORY_SUMS.forEach(function(name) { part[name] = columns[name] && columns[name][k]; });
       at += gap;
-      memoryAdd(sums, at, Boolean(copied[k]), uses[k], bytes[k], work[k], different[k]);
+      memoryAdd(sums, at, part);
     });
     sums.n = row.n;
     sums.label = row.label;
@@ -93,9 +106,7 @@ function memoryBook(data) {
   function together(which, singles) {
     var sums = memorySums();
     which.map(function(k) { return rows[k]; }).concat(singles || []).forEach(function(used) {
-      used.use.forEach(function(part, piece) {
-        memoryAdd(sums, piece, part.copied, part.n_uses, part.touched_bytes, part.work_ns, part.used_bytes);
-      });
+      used.use.forEach(function(part, piece) { memoryAdd(sums, piece, part); });
       sums.n += used.n;
     });
     return sums;

@@ -8,10 +8,10 @@ function memoryLens(lens, lane, mark, look, book) {
       per = on.width / span;
   var ink = colourOf(lens, "--tg-ink"), hatch = memoryHatch(pen, colourOf(lens, "--tg-ground"));
   lane.blocks.forEach(function(block) {
-    var a = (block.from - from) * per, b = a + Math.max(block.size * per, 2),
-        value = block.sums && block.sums[look.quantity];
+    var a = (block.from - from) * per, b = a + Math.max(block.size * per, 2);
     if (b < 0 || a > on.width || !block.sums) { return; }
-    pen.fillStyle = value === null ? ink : colourOf(lens, "--tg-s" + look.scale.step(value / (block.n || lane.n)));
+    var value = memoryWorth(block, lane, look.quantity), name = "--tg-s" + look.scale.step(value);
+    pen.fillStyle = value === null ? ink : colourOf(lens, value === 0 ? "--tg-band" : name);
     pen.fillRect(a, 0, b - a - 1, 16);
     if (block.sums.copied) {
       pen.fillStyle = hatch;

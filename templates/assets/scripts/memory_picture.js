@@ -89,17 +89,26 @@ function memoryLanes(book, view, places, chosen) {
   layers.forEach(function(layer) {
     var bytes = byLayer.get(layer).reduce(function(sum, piece) { return sum + piece.size; }, 0);
     var blocks = book.rows.map(function(row, k) {
-      var sums = { n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, copied: false };
+      var sums = { n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, waited_ns: 0, copied: false };
       byLayer.get(layer).forEach(function(piece) {
         var part = row.use.get(piece.i);
         if (!part) { return; }
         sums.n_uses += part.n_uses;
         sums.touched_bytes += part.touched_bytes;
         sums.used_bytes += part.used_bytes;
+        sums.waited_ns = part.waited_ns === null ? null : sums.waited_ns + part.waited_ns;
         if (part.work_ns !== null) { sums.work_ns += part.work_ns; } /* a fused operation has no time of its own */
         sums.copied = sums.copied || part.copied;
       });
-      return { piece: null, row: k, from: k, size: 1, bytes: bytes, sums: sums.n_uses ? sums : null, n: row.n };
+      return {
+        piece: null,
+        row: k,
+        from: k,
+        size: 1,
+        bytes: bytes,
+        sums: sums.n_uses || sums.waited_ns ? sums : null,
+        n: row.n
+      };
     });
     lanes.push({ name: layerName(layer), n: 1, blocks: blocks });
   });
@@ -178,8 +187,10 @@ function memoryDraw(canvas, layout, look, mark) {
       if (columns && block.size * per <= 2) { return; }
       var value = memoryWorth(block, lane, look.quantity), a = x(block.from),
           b = Math.max(x(block.from + block.size), a + 2);
-      pen.fillStyle = value === null ? muted : steps[look.scale.step(value)];
-      pen.fillRect(a, y, b - a > 4 ? b - a - 0.5 : b - a, high);
+      if (value !== 0) {
+        pen.fillStyle = value === null ? muted : steps[look.scale.step(value)];
+        pen.fillRect(a, y, b - a > 4 ? b - a - 0.5 : b - a, high);
+      }
       if (block.sums.copied) {
         pen.fillStyle = hatch;
         pen.fillRect(a, y, b - a, high);

@@ -4,7 +4,8 @@ var MEMORY_NAMES = {
   share: "share of its bytes used",
   touched_bytes: "bytes touched",
   n_uses: "times touched",
-  work_ns: "time of its operations"
+  work_ns: "time of its operations",
+  waited_ns: "waiting for the disk"
 };
 
 /* Shows `span` of the axis, from `from` on or as near to it as the axis allows. */

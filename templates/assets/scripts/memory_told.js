@@ -2,7 +2,7 @@
 function memoryValue(name, value, n) {
   if (value === null || value === undefined) { return "not recorded"; }
   if (name === "share") { return three(100 * value) + " %"; }
-  return name === "work_ns" ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
+  return name.endsWith("_ns") ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
 }
 
 function memoryEnds(now) {
@@ -18,12 +18,13 @@ function memoryEnds(now) {
   look.right = bytesOf(Math.round(look.to)) + of;
 }
 
-function memoryEnd(name, end) { return memoryValue(name, name === "work_ns" ? Math.round(end) : end, 1); }
+function memoryEnd(name, end) { return memoryValue(name, name.endsWith("_ns") ? Math.round(end) : end, 1); }
 function memoryLegend(now) {
   var list = now.part("legend"), sum = now.passes.chosen.mode === "sum" && now.view === "layers";
   list.textContent = "";
   var each = sum && now.quantity !== "share" ? ", added up" : " per pass";
-  list.appendChild(make("li", "", MEMORY_NAMES[now.quantity] + each + "; " + now.look.scale.kind + ", up to"));
+  var scale = now.look.scale.kind + " (0: no colour), up to";
+  list.appendChild(make("li", "", MEMORY_NAMES[now.quantity] + each + "; " + scale));
   now.look.scale.ends.forEach(function(end, i) {
     var item = make("li"), swatch = make("i", "tg-swatch");
     swatch.style.background = "var(--tg-s" + i + ")";
@@ -66,6 +67,7 @@ function memoryFacts(now) {
                            [["Layer", lane.name], ["Tokens", book.rows[mark.block.row].label]];
   facts.push([tokens ? lane.name : "Memory", sums ? (sums.copied ? "copied" : "mapped") : "not touched"]);
   Object.keys(MEMORY_NAMES).forEach(function(name) {
+    if (book.data.top[name] === undefined && name !== "share") { return; }
     var title = MEMORY_NAMES[name][0].toUpperCase() + MEMORY_NAMES[name].slice(1);
     if (name === "share") {
       facts.push([title + (passes > 1 ? ", mean of " + passes : ""), memoryUsedOf(mark.block, passes)]);

@@ -89,7 +89,10 @@ function selectionBar() {
       choose(change);
     });
   });
-  bar.hidden = !list.firstChild;
+  bar.hidden = false;
+  bar.classList.toggle("tg-unchosen", !list.firstChild);
+  bar.querySelector("[data-tg=chosen-word]").textContent = list.firstChild ? "Chosen" : "Nothing is chosen";
+  bar.querySelector("[data-tg=clear-all]").hidden = !list.firstChild;
 }
 
 /* Links to other pages of the report carry the selection, unless they say themselves what they choose. */
@@ -125,7 +128,7 @@ starts.push(function() {
   part("copy-link").addEventListener("click", function() { copied(location.href, part("said")); });
   part("copy-citation").addEventListener("click", function() {
     var words = selectionWords(selected(addressWords()));
-    copied(bar.getAttribute("data-cited") + ", " + words + ". " + location.href, part("said"));
+    copied(bar.getAttribute("data-cited") + (words && ", " + words) + ". " + location.href, part("said"));
   });
   part("clear-all").addEventListener("click", function() {
     var none = {};

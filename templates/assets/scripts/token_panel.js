@@ -119,7 +119,8 @@ function tokenPanel(root, state) {
         keys = [];
     layers.forEach(function(layer) { groups.forEach(function(group) { keys.push(layer + "|" + group); }); });
     function said(of) {
-      return fixed(layerTotal(of, keys, quantity.key), quantity.scale, quantity.digits) + " " + quantity.unit;
+      var total = layerTotal(of, keys, quantity.key);
+      return total === null ? "not recorded" : quantity.bytes ? bytesOf(total) : took(total);
     }
     var what = [chosen.layer ? selectionNames.layer(chosen.layer) : "all layers", chosen.group || "all components"];
     return what.join(", ") + ": " + quantity.name + " " + said(sums) + " in " + selectionNames.pass(now.pass.id) +

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import disk_waits
 from tracegen.analysis.pieces import piece_bytes, piece_use, pieces
 from tracegen.figures.explorers import GRAPH
 from tracegen.figures.heatmap import HEATMAP
@@ -30,6 +31,7 @@ def write_memory(context: Collector) -> bool:
     use = piece_use(tables, context.used, cut)
     if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
         return False
+    waits = disk_waits.by_piece(tables, cut) if disk_waits.recorded(tables) else None
     written, files = written_ops(context), tables["files"].sort_values("axis_begin")
     graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
     end = np.array([len(cut)])
@@ -48,8 +50,8 @@ def write_memory(context: Collector) -> bool:
             "begin": packed(np.diff(cut["begin"].to_numpy(), prepend=0), end)[0],
             "size": packed(cut["end"] - cut["begin"], end)[0],
         },
-        "top": {name: _whole(use[name].max()) for name in QUANTITIES},
-        "rows": _rows(context, use, piece_bytes(tables, context.used, cut), rows),
+        "top": {name: _whole(use[name].max()) for name in QUANTITIES} | _top_wait(waits),
+        "rows": _rows(context, use, piece_bytes(tables, context.used, cut), rows, waits),
         "graphs": not context.refusal(GRAPH.needs),
         "passes": [
             [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row), int(graph[p])]
@@ -69,19 +71,32 @@ def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
     }
 
 
-def _rows(context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame) -> list[dict[str, Any]]:
+def _top_wait(waits: pd.DataFrame | None) -> dict[str, int | None]:
+    """The longest time that a pass waited for a piece; no entry if page faults were not recorded."""
+    return {} if waits is None else {"waited_ns": _whole(waits["waited_ns"].max())}
+
+
+def _rows(
+    context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame, waits: pd.DataFrame | None
+) -> list[dict[str, Any]]:
     """Per row of the heatmap: number of passes, and sums over them of what they touched of pieces and buffers.
 
-    `once` is the result of `piece_bytes`. Where a piece has two kinds of memory, its bytes stand with the first.
+    `once` is the result of `piece_bytes`, `waits` that of `disk_waits.by_piece` or None. Where a piece has two kinds of
+    memory, its bytes and the waiting for it stand with the first.
     """
     merged = use.merge(rows[["pass_id", "row"]], on="pass_id")
     grouped = merged.groupby(["row", "piece", "memory"], observed=True)
     sums = grouped[list(QUANTITIES)].sum().reset_index()
     sums["work_ns"] = sums["work_ns"].mask((grouped["work_ns"].count() < grouped.size()).to_numpy())
+    names = [*QUANTITIES, "used_bytes"]
+    if waits is not None:
+        sums, names = _with_waits(sums, waits, rows), [*names, "waited_ns"]
     sums = sums.sort_values(["row", "piece"], ignore_index=True)
     different = once.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["used_bytes"].sum()
     sums = sums.merge(different.reset_index(), on=["row", "piece"], how="left")
     sums["used_bytes"] = sums["used_bytes"].fillna(0).astype("int64").mask(sums.duplicated(["row", "piece"]), 0)
+    if waits is not None:
+        sums["waited_ns"] = sums["waited_ns"].mask(sums.duplicated(["row", "piece"]), 0)
     touched = context.buffer_use.merge(rows[["pass_id", "row"]], on="pass_id")
     held = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
     each = rows.drop_duplicates("row").sort_values("row")
@@ -90,7 +105,7 @@ def _rows(context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.Da
     gap = np.diff(sums["piece"].to_numpy(), prepend=0)
     gap[begins[begins < ends]] = sums["piece"].to_numpy()[begins[begins < ends]]
     columns = {"piece": packed(gap, ends), "copied": packed((sums["memory"] == "copied").astype(int), ends)}
-    columns |= {name: packed(sums[name], ends) for name in (*QUANTITIES, "used_bytes")}
+    columns |= {name: packed(sums[name], ends) for name in names}
     records = []
     for i, row in enumerate(each.to_dict("records")):
         groups = held[held["row"] == row["row"]]
@@ -105,6 +120,16 @@ def _rows(context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.Da
             }
         )
     return records
+
+
+def _with_waits(sums: pd.DataFrame, waits: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """`sums` with waited_ns; pieces that a row only waited for, because nothing is known of their use, are added."""
+    waited = waits.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["waited_ns"].sum()
+    sums = sums.merge(waited.reset_index(), on=["row", "piece"], how="outer", indicator=True)
+    alone = (sums.pop("_merge") == "right_only").to_numpy(bool)
+    sums.loc[alone, list(QUANTITIES)] = 0
+    sums["memory"] = sums["memory"].astype("object").where(~alone, "disk")
+    return sums.assign(waited_ns=sums["waited_ns"].fillna(0).astype("int64"))
 
 
 def _whole(value: Any) -> int | None:
