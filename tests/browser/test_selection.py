@@ -84,7 +84,9 @@ def test_the_answer_is_a_sentence(page: Any, root: Path, ops: pd.DataFrame) -> N
 def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, root: Path) -> None:
     open_(page, root)
     assert page.locator("[data-tg=word]").inner_text() == ("Takes in “·was” (id 42); gives “·a” (id 7).")
-    assert page.locator("[data-tg=words] [aria-current]").inner_text() == "·a"
+    words = page.locator("[data-tg=words]")
+    assert words.locator("[aria-current]").inner_text() == "·a"
+    assert words.evaluate("e => getComputedStyle(e).columnWidth") == "auto"  # read line by line
     page.locator("[data-tg=words] a", has_text="·small").click()
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 4 (')")
     assert chosen(page)[0].startswith("token 4 (pass ")

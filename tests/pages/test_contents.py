@@ -22,7 +22,7 @@ def test_each_entry_leads_to_its_title(name: str) -> None:
     for page in told(CASES[name], run).pages:
         lists = re.findall(r"<ol>\s*<li class=\"tg-of.*?</ol>", page.body, re.DOTALL)
         figures = re.findall(r'<figure id="([^"]+)"[^>]*>\s*<p class="tg-title">', page.body)
-        headings = len(re.findall(r"<h2", page.body.partition('<div class="tg-words">')[0]))
+        headings = len(re.findall(r"<h2", page.body.partition('<div class="tg-glossary">')[0]))
         if not lists:
             assert len(figures) + headings < 8, page.key
             continue

@@ -21,6 +21,7 @@ LEAST_ROW, TALL = 4.0, 260  # px: a pass has this height at least; where TALL ha
 LEAST_BAR, BARS_TALL, BAR = 2.0, 100, 10  # px: the same for the bytes of buffers of a pass
 NARROW = 600  # px: a narrower drawing has less room for names
 NAME_HIGH = 13.5  # px: a name of a row, with its distance from the next
+SHORT = " → token "  # of the name of a prompt's pass; a narrow drawing writes ` → `
 GLYPH = 7.0  # px: upper estimate of a character's width in a text of theme.SMALL
 
 
@@ -57,6 +58,8 @@ def chart(
     room = names_room(width)
     track = track_px(width)
     names = rows.drop_duplicates("row").sort_values("row")
+    if width < NARROW:
+        names = names.assign(label=names["label"].str.replace(SHORT, " → ", regex=False))
     label = names.set_index("row")["label"]
     lanes = _Lanes.of(names, max(LEAST_ROW, min(ROW, TALL / max(len(names), 1))))
     disk = _disk(cells.assign(label=cells["row"].map(label)), lanes.y(room), axis, track, lanes.height)
@@ -71,7 +74,7 @@ def chart(
 
 def names_room(width: int) -> int:
     """The room for names at the left of a drawing `width` px wide."""
-    return theme.NAMES if width >= NARROW else 104
+    return theme.NAMES if width >= NARROW else 84
 
 
 def track_px(width: int) -> int:
