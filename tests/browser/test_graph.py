@@ -112,7 +112,7 @@ def test_enter_leads_to_a_node_of_a_layer_that_shares_its_drawing(open_: Any, ro
     page.fill("[data-tg=find]", "attn_out-2")
     page.press("[data-tg=find]", "Enter")
     assert chosen(page) == [f"g0-n{node_of(tables, 'attn_out-0')}"]
-    assert page.url.endswith(f"#g0-n{node}")
+    assert f"#g0-n{node}&pass=2&node={node}" in page.url
     assert "Drawn as layer 0: layer 2 has the same shape." in page.locator("[data-tg=facts]").inner_text()
     box = page.locator(".tg-graph .tg-chosen").bounding_box()
     assert 0 < box["y"] < 900 and 0 < box["x"] < 1280
@@ -177,7 +177,8 @@ def test_a_click_shows_facts_and_keeps_the_layer(open_: Any, root: Path, tables:
     before = page.evaluate("scrollY")
     page.locator(f"#g0-n{node_of(tables, 'ffn_inp-0')} text").first.click()
     assert page.locator("[data-tg=facts] h3").inner_text() == "ffn_inp-1"
-    assert page.url.endswith(f"#g0-n{node_of(tables, 'ffn_inp-1')}") and abs(page.evaluate("scrollY") - before) < 400
+    node = node_of(tables, "ffn_inp-1")
+    assert page.url.endswith(f"#g0-n{node}&pass=2&node={node}") and abs(page.evaluate("scrollY") - before) < 400
     page.select_option("[data-tg=facts] select", label="layer 2")
     assert page.locator("[data-tg=facts] h3").inner_text() == "ffn_inp-2"
     page.click("[data-tg=facts] button[aria-label='close the facts']")

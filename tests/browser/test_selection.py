@@ -115,10 +115,39 @@ def test_what_is_chosen_goes_along_to_another_page_and_back(page: Any, root: Pat
     open_(page, root, f"pass={PASS}&layer=1")
     page.locator(".tg-verdict a.tg-id").click()
     page.wait_for_url("**/index.html#pass=4&layer=1&at=top")
-    assert chosen(page) == ["pass 4", "layer 1"]
+    assert chosen(page) == ["token 2 (pass 4)", "layer 1"]
     page.evaluate("document.querySelector('.tg-verdict a').hash = ''")
     page.go_back()
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 2 (pass 4)'")
+
+
+def to_page(page: Any, key: str) -> None:
+    """Click a link such as the site puts above each page."""
+    page.evaluate(
+        """key => { const link = document.body.appendChild(document.createElement("a"));
+        link.href = `../${key}/index.html`; link.textContent = "to the page"; }""",
+        key,
+    )
+    page.locator("a", has_text="to the page").click()
+
+
+def test_a_chosen_operation_is_chosen_in_the_graph_too_and_back(page: Any, root: Path, ops: pd.DataFrame) -> None:
+    node = int(ops.loc[(ops["layer"] == 1).fillna(False) & (ops["op"] == "MUL_MAT"), "node"].iloc[0])
+    name = str(ops.loc[ops["node"] == node, "name"].iloc[0])
+    open_(page, root, f"pass={PASS}&node={node}")
+    to_page(page, "graph")
+    facts = page.locator("[data-tg=facts]")
+    page.wait_for_function("!document.querySelector('[data-tg=facts]').hidden")
+    assert name in facts.inner_text() and chosen(page) == ["token 2 (pass 4)", f"node {node}"]
+    page.locator("[data-tg=chosen] button", has_text="node").click()
+    assert facts.is_hidden() and chosen(page) == ["token 2 (pass 4)"]
+    box = page.locator(".tg-drawing .tg-node[data-node]").first
+    other = box.get_attribute("data-node")
+    box.click()
+    assert chosen(page) == ["token 2 (pass 4)", f"node {other}"]
+    to_page(page, "operations")
+    page.wait_for_selector("tr.tg-chosen, tr.tg-open")
+    assert chosen(page) == ["token 2 (pass 4)", f"node {other}"]
 
 
 def test_a_link_to_a_place_of_another_page_keeps_the_place(page: Any, root: Path) -> None:

@@ -12,6 +12,7 @@ from tracegen.charts import theme
 from tracegen.charts.graph.svg import BlockDrawing, draw_graph, standalone
 from tracegen.charts.svg import Drawing
 from tracegen.figures.explorers import GRAPH
+from tracegen.pages.chosen import graph_runs
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.graph_facts import IN_PAGE_BYTES, colour_scales, node_facts
 from tracegen.pages.views import FigureView
@@ -38,10 +39,12 @@ def graphs(context: Collector) -> dict[str, Any]:
     several = context.tables["graphs"]["topology"].nunique() > 1
     for topology, part in context.tables["graphs"].groupby("topology", sort=False):
         topologies.append(_topology(context, len(topologies), str(topology), [int(g) for g in part["graph"]], several))
+    evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
     drawn = [t for t in topologies if t.overview.drawing is not None]
     cost_of = [costs(context.tables, context.ops, t.graphs) for t in drawn]
     room = IN_PAGE_BYTES // max(len(drawn), 1)
     state = {
+        "passes": graph_runs(evaluated[["pass_id", "graph"]].astype("int64").itertuples(index=False, name=None)),
         "lead": {str(g): t.graphs[0] for t in topologies for g in t.graphs},
         "topologies": [
             node_facts(context, t.graphs, t.key, cost, room) | {"pass": t.pass_id}

@@ -21,6 +21,7 @@ from tracegen.figures.heatmap import HEATMAP
 from tracegen.model import Check, Run, Version
 from tracegen.pages.anchors import write_anchors
 from tracegen.pages.body import assembled, left_out
+from tracegen.pages.chosen import pass_names
 from tracegen.pages.collector import Collector
 from tracegen.pages.disk import disk
 from tracegen.pages.experts import experts
@@ -87,6 +88,7 @@ def render_report(
     environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
     environment.globals |= {
         "time_note": collector.time_note,
+        "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
     }
     environment.globals |= {"random_weights": collector.flag("model", "random_weights")}

@@ -1,20 +1,20 @@
 /* The graph page: drawings, and the facts of the chosen node. All graphs of a topology share one drawing. */
 function graph(state) {
   var root = document.querySelector("[data-tg=explore]"), panel = root && root.querySelector("[data-tg=facts]");
-  var books = [], chosen = null, paint = null, facts = null;
+  var books = [], chosen = null, paint = null, facts = null, implied = false;
   if (!root || !panel) { return; }
 
-  function mark(book, node) {
-    root.querySelectorAll(".tg-chosen").forEach(function(old) { old.classList.remove("tg-chosen"); });
-    (book ? book.boxes[node] || [] : []).forEach(function(box) { box.element.classList.add("tg-chosen"); });
-  }
+  function mark(book, node) { graphMark(root, book, node); }
   function reveal(book, node) { graphReveal(root, book, node); }
   function choose(book, node, how) {
     chosen = { book: book, node: node };
     mark(book, node);
     root.setAttribute("data-chosen", node);
     var title = facts(book, node);
-    if (how !== "address") { putAddress({}, "g" + book.lead + "-n" + node); }
+    if (how !== "address") {
+      implied = implied || !addressWords().pass;
+      putAddress(graphWords(state, book, node), "g" + book.lead + "-n" + node);
+    }
     if (how === "layer") {
       panel.querySelector("select").focus();
       return;
@@ -24,36 +24,37 @@ function graph(state) {
     if (how === "search") { title.focus({ preventScroll: true }); }
   }
   function go(book, node, how) { choose(book, node, how || "search"); }
-  function close() {
+  function forget() {
     panel.hidden = true;
     chosen = null;
     root.removeAttribute("data-chosen");
     mark();
-    putAddress({});
+  }
+  function close() {
+    forget();
+    putAddress(implied ? { node: null, pass: null } : { node: null }); /* a pass that came with the node goes with it */
+    implied = false;
     root.querySelector("[data-tg=find]").focus({ preventScroll: true });
   }
   function follow() {
-    var match = /^#g(\d+)-n(\d+)(?:&|$)/.exec(location.hash);
-    if (!match) { return; }
-    var lead = state.lead[match[1]], node = parseInt(match[2], 10);
+    var to = graphAddress(state);
+    if (!to) {
+      forget();
+      return;
+    }
+    var lead = state.lead[to.graph], node = to.node;
     var book = books.filter(function(candidate) { return candidate.lead === lead; })[0];
     if (book && book.has(node)) {
       choose(book, node, "address");
-      setTimeout(function() { reveal(book, node); }, 0); /* after the browser has scrolled to the anchor */
-      if (document.readyState !== "complete") {
-        window.addEventListener("load", function() { setTimeout(function() { reveal(book, node); }, 0); });
-      }
+      graphSoon(function() { reveal(book, node); });
     } else if (book) {
       mark();
-      graphSaid(panel, "Graph " + match[1] + " has no node " + match[2] + ".");
+      graphSaid(panel, "Graph " + to.graph + " has no node " + node + ".");
     }
   }
   function listen(book, frame, drawing) {
-    frame.addEventListener("click", function(event) {
-      var element = event.target.closest(".tg-node[data-node]");
-      if (!element || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) { return; }
-      event.preventDefault();
-      var node = parseInt(element.getAttribute("data-node"), 10), same = drawing === "block" && chosen;
+    graphClicked(frame, function(node) {
+      var same = drawing === "block" && chosen;
       choose(book, same && chosen.book === book ? graphMeant(book, node, chosen.node) : node, "click");
     });
   }
@@ -69,12 +70,51 @@ function graph(state) {
         if (chosen) { mark(chosen.book, chosen.node); }
       });
     });
-    window.addEventListener("hashchange", follow);
+    whenSelected(follow);
     window.addEventListener("popstate", follow);
     follow();
   }
   root.querySelectorAll(".tg-drawing").forEach(graphFramed);
   graphLoaded(state.topologies, begin, function() { graphSaid(panel, "The facts of the nodes could not be loaded."); });
+}
+
+function graphMark(root, book, node) {
+  root.querySelectorAll(".tg-chosen").forEach(function(old) { old.classList.remove("tg-chosen"); });
+  (book ? book.boxes[node] || [] : []).forEach(function(box) { box.element.classList.add("tg-chosen"); });
+}
+/* Calls `show` after the browser has scrolled to the anchor, and again when the page has loaded. */
+function graphSoon(show) {
+  setTimeout(show, 0);
+  if (document.readyState !== "complete") {
+    window.addEventListener("load", function() { setTimeout(show, 0); });
+  }
+}
+/* Calls `picked` with the node of a box that is clicked, unless the click asks for a new tab. */
+function graphClicked(frame, picked) {
+  frame.addEventListener("click", function(event) {
+    var element = event.target.closest(".tg-node[data-node]");
+    if (!element || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) { return; }
+    event.preventDefault();
+    picked(parseInt(element.getAttribute("data-node"), 10));
+  });
+}
+/* The graph that a pass ran, or undefined. */
+function graphOf(state, pass) {
+  var before = state.passes.filter(function(run) { return run[0] <= pass; });
+  return before.length ? before[before.length - 1][1] : undefined;
+}
+/* The node that the address names: `g0-n12` is node 12 of graph 0; else the chosen node, of the chosen pass's graph. */
+function graphAddress(state) {
+  var place = /^g(\d+)-n(\d+)$/.exec(addressPlace()), words = addressWords();
+  if (place) { return { graph: place[1], node: parseInt(place[2], 10) }; }
+  if (!/^\d+$/.test(words.node)) { return null; }
+  var ran = graphOf(state, parseInt(words.pass, 10));
+  return ran === undefined ? null : { graph: ran, node: parseInt(words.node, 10) };
+}
+/* The words that choose a node: a node belongs to a pass, which stays the chosen one if that ran this graph. */
+function graphWords(state, book, node) {
+  var pass = parseInt(addressWords().pass, 10), fits = state.lead[graphOf(state, pass)] === book.lead;
+  return { node: node, pass: fits ? pass : book.facts.pass };
 }
 
 /* Listens to clicks in the drawings of the blocks, and in that of the whole graph once it is drawn. */

@@ -56,9 +56,18 @@ function leadTo(element) {
 
 /* A pass by its label and its number: `token 5 (pass 7)`. */
 function passName(id, label) { return /\(pass \d+\)$/.test(label) ? label : label + " (pass " + id + ")"; }
+/* The name of a pass from those that the bar has: [first and last pass, the token of the first or a name]. */
+function passNamed(names, id) {
+  var pass = parseInt(id, 10), known = names.filter(function(one) { return one[0] <= pass && pass <= one[1]; })[0];
+  if (!known || String(pass) !== String(id)) { return "pass " + id; }
+  return passName(pass, typeof known[2] === "string" ? known[2] : "token " + (known[2] + pass - known[0]));
+}
 /* How a page names a pass or a tensor; pages that know more replace it. */
 var selectionNames = {
-  pass: function(id) { return "pass " + id; },
+  pass: function(id) {
+    var bar = document.querySelector("[data-tg=selection]");
+    return passNamed(JSON.parse(bar && bar.getAttribute("data-passes") || "[]"), id);
+  },
   layer: function(layer) { return layer === "none" ? "no layer" : "layer " + layer; },
   tensor: function(number) { return "tensor " + number; }
 };
@@ -101,7 +110,8 @@ function carried(link, root) {
   if (to.origin !== location.origin || to.pathname.indexOf(root) !== 0 || link.hasAttribute("download")) { return; }
   if (!/\/(index\.html)?$/.test(to.pathname) || to.pathname === location.pathname || !words) { return; }
   if (hash.indexOf("=") >= 0) { return; }
-  to.hash = /^g\d/.test(hash) ? hash + "&" + words : words + "&at=" + (hash || "top");
+  var named = /^g\d/.test(hash), others = addressText(Object.assign(selected(addressWords()), { node: null }));
+  to.hash = named ? [hash, others].filter(Boolean).join("&") : words + "&at=" + (hash || "top");
   link.href = to.href;
 }
 /* `at=ID` in an address leads to the element with this id, as `#ID` does where nothing is chosen; no element has the id

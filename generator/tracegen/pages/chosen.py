@@ -1,0 +1,36 @@
+"""What the bar of what is chosen knows on every page: the names of passes, and which graph each pass ran."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_TOKEN = re.compile(r"token (\d+)")
+
+Named = tuple[int, int, int | str]  # first and last pass, and the token of the first, or the name of the only one
+
+
+def pass_names(labels: Mapping[int, str]) -> list[Named]:
+    """The names of passes in few words: neighbours that give one token after another are one entry."""
+    made: list[Named] = []
+    for pass_id, label in sorted(labels.items()):
+        found = _TOKEN.fullmatch(label)
+        if not found:
+            made.append((pass_id, pass_id, label))
+            continue
+        token = int(found[1])
+        first, last, name = made[-1] if made else (0, 0, "")
+        if isinstance(name, int) and last == pass_id - 1 and name + pass_id - first == token:
+            made[-1] = (first, pass_id, name)
+        else:
+            made.append((pass_id, pass_id, token))
+    return made
+
+
+def graph_runs(graphs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """From which pass on which graph ran; `graphs`: pass and graph of each pass that evaluated one, in their order."""
+    made: list[tuple[int, int]] = []
+    for pass_id, graph in graphs:
+        if not made or made[-1][1] != graph:
+            made.append((pass_id, graph))
+    return made
