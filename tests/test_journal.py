@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.builders import a_run, scaled_case
 from tests.stand_in import HOSTILE, NOW, SVG, a_report, a_version
+from tracegen.charts.theme import INK as INKS
 from tracegen.hashes import HashCache
 from tracegen.pages.page import PublishedFigure, Report
 from tracegen.pages.render import render_report
@@ -17,6 +19,7 @@ from tracegen.publishing import versions as publish
 from tracegen.site import journal
 
 TABLES = scaled_case(2, 2)
+INK = INKS["ink"]  # variable, light, dark
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +78,8 @@ def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(kn
     figure = next(f for f in published.bundle.document["figures"] if f["path_svg"] == "figures/memory.svg")
     for width in (360, 690):
         name = f"figures/memory-{width}.svg"
-        (published.bundle.folder / name).write_text(f'<svg width="{width}" height="200" viewBox="0 0 {width} 200"/>')
+        drawing = f'<svg width="{width}" height="200" viewBox="0 0 {width} 200"><path fill="{INK[1]}"/></svg>'
+        (published.bundle.folder / name).write_text(drawing)
         figure.setdefault("layouts", {})[str(width)] = name
     html, problems = shown(known, "![[sample@v2#fig-memory]]", path="journal/entry.html")
     for name in figure.pop("layouts").values():
@@ -84,13 +88,18 @@ def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(kn
     assert not problems and "tracegen:" not in html
     assert f'srcset="{at}/memory-360.svg" width="360"' in html and 'media="(max-width: 600px)"' in html
     assert f'src="{at}/memory-690.svg" width="690"' in html and 'height="200"' in html
+    dark = re.findall(r'(?:src|srcset)="\.\./(assets/tracegen/\w+\.svg)"', html.partition("tracegen-dark")[2])
+    assert sorted(dark) == sorted(known.dark.files) and len(dark) == 2
+    for content in known.dark.files.values():
+        assert INK[2] in content.decode() and INK[1] not in content.decode()
 
 
 def test_a_figure(known: journal.References) -> None:
     html, problems = shown(known, "Before.\n\n![[sample@v2#fig-memory]]\n\nAfter.", path="entry.html")
     assert not problems
     address = "experiments/sample/v2/memory/index.html#fig-memory"
-    assert f'<a href="{address}"><img alt="A drawing of memory." loading="lazy" src="' in html
+    pictures = re.findall(r'<img alt="A drawing of memory." class="tracegen-(\w+)" loading="lazy" src="', html)
+    assert f'<a href="{address}"><img alt=' in html and pictures == ["light", "dark"]
     assert 'src="experiments/sample/v2/figures/memory.svg"' in html
     assert f'The memory. Counted: memory. <a href="{address}">sample@v2</a></figcaption>' in html
 
@@ -99,7 +108,7 @@ def test_hostile_text_is_text(known: journal.References) -> None:
     html, problems = shown(known, "![[sample@v2#fig-evil]]\n\n{{ sample@v2:evil }} [[sample@v2#fig-evil]]")
     assert not problems
     assert "<script" not in html and "<img src=x" not in html
-    assert html.count("<img ") == 1 and html.count("&lt;/script&gt;") >= 3
+    assert html.count("<img ") == 2 and html.count("&lt;/script&gt;") >= 3
 
 
 @pytest.mark.parametrize(

@@ -76,3 +76,23 @@ def test_the_navigation_names_experiments_once(tab: Any, web: str) -> None:
     links = page.locator(".md-nav--primary a[href*='experiments/']")
     assert [" ".join((text or "").split()) for text in links.all_text_contents()] == ["Experiments"]
     assert page.locator(".md-nav--primary .md-nav__item--section, .md-nav--primary .md-nav__item--nested").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_of_the_journal_and_cards_have_the_ground_of_the_page(chrome: Any, web: str, scheme: str) -> None:
+    page = chrome.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    for path in ("notes/entry.html", "index.html"):
+        page.goto(web + path, wait_until="networkidle")
+        pictures = page.locator("figure.tracegen-quote img, .tracegen-card img")
+        shown = [img for img in pictures.all() if img.is_visible()]
+        assert shown, path
+        for img in shown:
+            img.scroll_into_view_if_needed()
+            page.wait_for_function("e => e.complete && e.naturalWidth > 0", arg=img.element_handle())
+            darkness = img.evaluate(
+                """e => { const c = document.createElement("canvas"), pen = c.getContext("2d");
+                c.width = e.naturalWidth; c.height = e.naturalHeight; pen.drawImage(e, 0, 0);
+                return pen.getImageData(2, 2, 1, 1).data[0]; }"""
+            )
+            assert (darkness < 60) == (scheme == "dark"), (path, img.get_attribute("alt"))
+    page.close()

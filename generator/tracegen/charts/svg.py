@@ -225,6 +225,19 @@ def _hatched(svg: str, key: str) -> tuple[str, str]:
     return svg, f"<defs>{pattern}</defs>" if n else ""
 
 
+_COLOUR = re.compile(r'\b(fill|stroke)="([^"]+)"')
+
+
+def on_dark(svg: str) -> str:
+    """The standalone SVG with the colours of dark ground; empty if it has a colour that the theme does not know."""
+    light, dark = theme.variables()
+    values = {value: dark[name] for name, value in light.items()}
+    unknown = {colour for _, colour in _COLOUR.findall(svg) if colour not in values and not colour.startswith("url(#")}
+    if unknown - {"none", "transparent"}:
+        return ""
+    return _COLOUR.sub(lambda m: f'{m.group(1)}="{values.get(m.group(2), m.group(2))}"', svg)
+
+
 def _variables(svg: str) -> str:
     """The SVG with colours of the theme as CSS variables that fall back to the light value."""
     light, _ = theme.variables()

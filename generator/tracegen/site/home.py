@@ -10,6 +10,7 @@ from typing import Any
 
 from tracegen.charts.text import printable
 from tracegen.publishing.bundle import Bundle, shells
+from tracegen.site.dark import DarkPictures
 from tracegen.site.gather import Entry, Site
 
 MARK = "<!-- tracegen:home -->"  # stands in the front page until the drafts are drawn
@@ -42,6 +43,7 @@ class Card:
     created: str
     verdict: str
     picture: str
+    dark: str
     alt: str
     finding: str
 
@@ -56,25 +58,30 @@ def journal_entry(path: str, source: str, title: str, meta: Mapping[str, Any], h
     return JournalEntry(path, title, date, _cut(_text(first[1])) if first else "")
 
 
-def home(site: Site, entries: Iterable[JournalEntry]) -> str:
-    """The HTML of the lower part; waits until all drafts are drawn. Links count from the root of the site."""
+def home(site: Site, entries: Iterable[JournalEntry], dark: DarkPictures) -> str:
+    """The HTML of the lower part; waits until all drafts are drawn. Links count from the root of the site.
+
+    `dark` collects the dark pictures.
+    """
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
-    cards = sorted((_card(entry, site.base) for entry in site.entries), key=lambda card: card.created, reverse=True)
+    cards = sorted(
+        (_card(entry, site.base, dark) for entry in site.entries), key=lambda card: card.created, reverse=True
+    )
     template = shells().get_template("home.html")
     return template.render(entries=newest, cards=cards[:N_EXPERIMENTS], base=site.base, more=len(cards) > N_EXPERIMENTS)
 
 
-def _card(entry: Entry, base: str) -> Card:
+def _card(entry: Entry, base: str, dark: DarkPictures) -> Card:
     current = next((p for p in entry.published if p.version.status == "current"), None)
     if current is not None:
-        return _shown(entry, base, current.version.name, current.version.citation, current.bundle)
+        return _shown(entry, base, current.version.name, current.version.citation, current.bundle, dark)
     if entry.drafts:
         draft = entry.drafts[0]
-        return _shown(entry, base, draft.run.name, f"{entry.name}/{draft.run.name}, a draft", draft.bundle)
-    return Card(entry.name, entry.question, f"{base}/{entry.name}", "", "", "", "", "", "")
+        return _shown(entry, base, draft.run.name, f"{entry.name}/{draft.run.name}, a draft", draft.bundle, dark)
+    return Card(entry.name, entry.question, f"{base}/{entry.name}", "", "", "", "", "", "", "")
 
 
-def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle) -> Card:
+def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle, dark: DarkPictures) -> Card:
     path, document = f"{base}/{entry.name}/{folder}", bundle.document
     heatmap = next((f for f in document["figures"] if f["key"].removeprefix("fig-") == "heatmap"), None)
     found = _FINDING.search(bundle.body("index.html").decode())
@@ -86,6 +93,7 @@ def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle) -> C
         str(document["created"]),
         str(document["verdict"]),
         f"{path}/{heatmap['path_svg']}" if heatmap else "",
+        dark.of(bundle.folder / heatmap["path_svg"]) if heatmap else "",
         heatmap["alt"] if heatmap else "",
         _text(_LINK.sub("", found[1])) if found else "",
     )

@@ -31,6 +31,7 @@ from markdown.util import AtomicString
 from tracegen import address
 from tracegen.publishing import anchors
 from tracegen.publishing.versions import Published
+from tracegen.site.dark import DarkPictures
 
 Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a pattern of Python-Markdown
 
@@ -56,6 +57,7 @@ class References:
 
     published: Mapping[str, Published] = field(default_factory=dict)
     base: str = "experiments"
+    dark: DarkPictures = field(default_factory=DarkPictures)
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,11 @@ class UnknownReferenceError(Exception):
     """A reference is unknown; the message says why."""
 
 
-def references(published: Iterable[Published], base: str = "experiments") -> References:
-    """The references to these versions."""
-    return References({p.version.citation: p for p in published}, base)
+def references(
+    published: Iterable[Published], base: str = "experiments", dark: DarkPictures | None = None
+) -> References:
+    """The references to these versions; `dark` collects the dark pictures of quoted figures."""
+    return References({p.version.citation: p for p in published}, base, dark or DarkPictures())
 
 
 def resolve(known: References, reference: str) -> Target:
@@ -165,20 +169,27 @@ def _anchor(figure: Mapping[str, str]) -> str:
     return key if key.startswith("fig-") else f"fig-{key}"
 
 
-def _drawing(link: Element, target: Target) -> None:
-    """The figure as laid out for a column of text, and for a phone; of an older version its only drawing."""
+def _drawing(known: References, link: Element, target: Target) -> None:
+    """The figure for a column of text and for a phone, on light and on dark ground, as far as the version has them."""
     figure = target.figure
     assert figure is not None
     words = {"alt": figure["alt"], "loading": "lazy"}
     layouts = figure.get("layouts") or {}
-    if not {"360", "690"} <= set(layouts):
-        SubElement(link, "img", {"src": f"{target.root}/{figure['path_svg']}"} | words | _room(target))
-        return
-    phone, text = layouts["360"], layouts["690"]
-    picture = SubElement(link, "picture", {"class": "tracegen-layouts"})
-    source = {"media": "(max-width: 600px)", "srcset": f"{target.root}/{phone}"}
-    SubElement(picture, "source", source | _size(target, phone))
-    SubElement(picture, "img", {"src": f"{target.root}/{text}"} | words | _size(target, text))
+    folder, two = target.published.bundle.folder, {"360", "690"} <= set(layouts)
+    drawn = [layouts["360"], layouts["690"]] if two else [figure["path_svg"]]
+    dark = [known.dark.of(folder / path) for path in drawn]
+    grounds = {"light": [f"{target.root}/{path}" for path in drawn]}
+    if all(dark):
+        grounds["dark"] = [f"{SCHEME}{name}" for name in dark]
+    for ground, (*narrow, wide) in grounds.items():
+        named = f" tracegen-{ground}" if len(grounds) > 1 else ""
+        if not two:
+            SubElement(link, "img", {"src": wide} | words | _room(target) | ({"class": named[1:]} if named else {}))
+            continue
+        picture = SubElement(link, "picture", {"class": f"tracegen-layouts{named}"})
+        source = {"media": "(max-width: 600px)", "srcset": narrow[0]} | _size(target, drawn[0])
+        SubElement(picture, "source", source)
+        SubElement(picture, "img", {"src": wide} | words | _size(target, drawn[1]))
 
 
 def _size(target: Target, drawn: str) -> dict[str, str]:
@@ -287,7 +298,7 @@ class _FigureProcessor(BlockProcessor):
             return
         figure = SubElement(parent, "figure", {"class": "tracegen-quote"})
         link = SubElement(figure, "a", {"href": target.url})
-        _drawing(link, target)
+        _drawing(self.known, link, target)
         caption = SubElement(figure, "figcaption")
         words = match["text"] or f"{target.figure['title']}. {target.figure['caption']}"
         caption.text = AtomicString(f"{words} ")

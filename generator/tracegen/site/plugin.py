@@ -33,6 +33,7 @@ from tracegen.site import files as site_files
 from tracegen.site import gather as site
 from tracegen.site import home, journal
 from tracegen.site import search as site_search
+from tracegen.site.dark import DarkPictures
 
 log = logging.getLogger("mkdocs.plugins.tracegen")
 
@@ -53,6 +54,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     """Shows the experiments beside the journal; the bodies of their pages are never changed."""
 
     site: site.Site
+    dark: DarkPictures
     entries: dict[str, home.JournalEntry]
 
     def on_config(self, config: MkDocsConfig) -> None:
@@ -79,7 +81,9 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         ]
         if "tracegen" not in config.markdown_extensions:
             config.markdown_extensions.append("tracegen")
-        known = journal.references([p for entry in self.site.entries for p in entry.published], self.site.base)
+        self.dark = DarkPictures()
+        published = [p for entry in self.site.entries for p in entry.published]
+        known = journal.references(published, self.site.base, self.dark)
         config.mdx_configs["tracegen"] = {"references": known}
 
     def on_pre_build(self, config: MkDocsConfig) -> None:
@@ -146,8 +150,11 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         front = Path(config.site_dir) / FRONT
         if self.config.home and front.is_file():
             html = front.read_text(encoding="utf-8")
-            front.write_text(html.replace(home.MARK, home.home(self.site, self.entries.values()), 1), encoding="utf-8")
+            front.write_text(
+                html.replace(home.MARK, home.home(self.site, self.entries.values(), self.dark), 1), encoding="utf-8"
+            )
         site.write_files(self.site, Path(config.site_dir))
+        self.dark.write(Path(config.site_dir))
         self.site.drawing.close()
 
     def on_build_error(self, error: Exception) -> None:
