@@ -84,6 +84,7 @@ def _card(entry: Entry, base: str, dark: DarkPictures) -> Card:
 def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle, dark: DarkPictures) -> Card:
     path, document = f"{base}/{entry.name}/{folder}", bundle.document
     heatmap = next((f for f in document["figures"] if f["key"].removeprefix("fig-") == "heatmap"), None)
+    drawn = (heatmap.get("layouts") or {}).get("690", heatmap["path_svg"]) if heatmap else ""
     found = _FINDING.search(bundle.body("index.html").decode())
     return Card(
         entry.name,
@@ -92,8 +93,8 @@ def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle, dark
         name,
         str(document["created"]),
         str(document["verdict"]),
-        f"{path}/{heatmap['path_svg']}" if heatmap else "",
-        dark.of(bundle.folder / heatmap["path_svg"]) if heatmap else "",
+        f"{path}/{drawn}" if drawn else "",
+        dark.of(bundle.folder / drawn) if drawn else "",
         heatmap["alt"] if heatmap else "",
         _text(_LINK.sub("", found[1])) if found else "",
     )
