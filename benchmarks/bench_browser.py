@@ -101,7 +101,7 @@ def _view(browser: Any, address: str, name: str, folder: Path, repeats: int) -> 
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.on("request", lambda request: asked.add(request.url.removeprefix(address)))
         page.goto(address + name, wait_until="load")
-        page.wait_for_selector(".tg-figure svg, tr.tg-op", state="visible")
+        page.wait_for_selector(".tg-figure svg:visible, tr.tg-op", state="visible")
         took.append(page.evaluate(f"async () => {{ {DRAWN} return performance.now(); }}"))
         page.wait_for_function(TOLD)
         page.close()

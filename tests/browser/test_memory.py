@@ -10,6 +10,7 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.report_files import written_report
+from tracegen.analysis import passes
 from tracegen.analysis.accesses import accesses, ranges
 from tracegen.analysis.heatmap import MOST_ROWS, display_rows
 from tracegen.analysis.pieces import piece_bytes, piece_use, pieces
@@ -191,6 +192,44 @@ def test_tokens_begin_with_what_was_measured_and_the_log_follows(page: Any, root
     page.select_option("[data-tg=which]", "mean")
     assert page.is_visible("[data-tg=first]")
     page.wait_for_function(f"document.querySelector('[data-tg=at]').textContent.endsWith('{len(measured)} passes')")
+
+
+def test_the_passes_of_a_long_run_can_be_seen_one_by_one(page: Any, root: Path) -> None:
+    open_(page, root, "output.weight")
+    measured = ROWS[~ROWS["outside"]].sort_values("pass_id")
+    assert int(measured["n_passes"].max()) > 1
+    names = page.locator("[data-tg=rows] option").all_inner_texts()
+    labels = passes.labels(TABLES)
+    assert names[0] == f"all, up to {int(measured['n_passes'].max())} passes in a row" and len(names) == 4
+    page.select_option("[data-tg=rows]", "2")
+    page.wait_for_selector(f"canvas[data-rows='{names[2]}']", timeout=60_000)
+    shown = measured["pass_id"].tolist()[200:400]
+    assert names[2] == f"{labels[shown[0]]} to {labels[shown[-1]]}"
+    page.fill("[data-tg=find]", "blk.1.attn_q.weight")
+    page.keyboard.press("Enter")
+    page.locator("[data-tg=picture]").focus()
+    for pass_id in shown[:3]:
+        told = facts(page)
+        assert labels[pass_id] in told
+        use = used_of("blk.1.attn_q.weight", [pass_id])
+        assert told["Bytes touched"] == size(use["touched_bytes"])
+        assert float(told["Times touched"]) == use["n_uses"]
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"document.querySelector('[data-tg=log] a').href.includes('pass={shown[3]}&')")
+    page.select_option("[data-tg=rows]", "0")
+    page.fill("[data-tg=find]", "output.weight")
+    page.keyboard.press("Enter")
+    page.locator("[data-tg=picture]").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    assert any("mean of" in name for name in facts(page))
+
+
+def test_a_short_run_has_no_choice_of_rows(page: Any, tmp_path: Path) -> None:
+    page.goto((written_report(tmp_path, scaled_case(4, 2)) / "memory/index.html").as_uri() + "#explorer")
+    page.wait_for_selector("#explorer:not([hidden]) [data-tg=names] option", state="attached")
+    assert page.locator("[data-tg=rows]").is_hidden()
 
 
 def test_the_time_of_layers_is_known_where_one_of_their_tensors_has_some(page: Any, root: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 from tracegen.charts.text import printable
@@ -34,7 +35,10 @@ class JournalEntry:
 
 @dataclass(frozen=True)
 class Card:
-    """An experiment on the front page: its newest version, else its newest draft; `name` is empty without either."""
+    """An experiment on the front page: its newest version, else its newest draft; `name` is empty without either.
+
+    `picture` and `dark` are the addresses of its heatmap on light and on dark ground, `drawing` is the file.
+    """
 
     experiment: str
     question: str
@@ -43,9 +47,10 @@ class Card:
     created: str
     verdict: str
     picture: str
-    dark: str
     alt: str
     finding: str
+    drawing: Path | None = None
+    dark: str = ""
 
 
 def journal_entry(path: str, source: str, title: str, meta: Mapping[str, Any], html: str) -> JournalEntry | None:
@@ -64,24 +69,23 @@ def home(site: Site, entries: Iterable[JournalEntry], dark: DarkPictures) -> str
     `dark` collects the dark pictures.
     """
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
-    cards = sorted(
-        (_card(entry, site.base, dark) for entry in site.entries), key=lambda card: card.created, reverse=True
-    )
+    cards = sorted((_card(entry, site.base) for entry in site.entries), key=lambda card: card.created, reverse=True)
+    shown = [replace(c, dark=dark.of(c.drawing)) if c.drawing else c for c in cards[:N_EXPERIMENTS]]
     template = shells().get_template("home.html")
-    return template.render(entries=newest, cards=cards[:N_EXPERIMENTS], base=site.base, more=len(cards) > N_EXPERIMENTS)
+    return template.render(entries=newest, cards=shown, base=site.base, more=len(cards) > N_EXPERIMENTS)
 
 
-def _card(entry: Entry, base: str, dark: DarkPictures) -> Card:
+def _card(entry: Entry, base: str) -> Card:
     current = next((p for p in entry.published if p.version.status == "current"), None)
     if current is not None:
-        return _shown(entry, base, current.version.name, current.version.citation, current.bundle, dark)
+        return _shown(entry, base, current.version.name, current.version.citation, current.bundle)
     if entry.drafts:
         draft = entry.drafts[0]
-        return _shown(entry, base, draft.run.name, f"{entry.name}/{draft.run.name}, a draft", draft.bundle, dark)
-    return Card(entry.name, entry.question, f"{base}/{entry.name}", "", "", "", "", "", "", "")
+        return _shown(entry, base, draft.run.name, f"{entry.name}/{draft.run.name}, a draft", draft.bundle)
+    return Card(entry.name, entry.question, f"{base}/{entry.name}", "", "", "", "", "", "")
 
 
-def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle, dark: DarkPictures) -> Card:
+def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle) -> Card:
     path, document = f"{base}/{entry.name}/{folder}", bundle.document
     heatmap = next((f for f in document["figures"] if f["key"].removeprefix("fig-") == "heatmap"), None)
     drawn = (heatmap.get("layouts") or {}).get("690", heatmap["path_svg"]) if heatmap else ""
@@ -94,9 +98,9 @@ def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle, dark
         str(document["created"]),
         str(document["verdict"]),
         f"{path}/{drawn}" if drawn else "",
-        dark.of(bundle.folder / drawn) if drawn else "",
         heatmap["alt"] if heatmap else "",
         _text(_LINK.sub("", found[1])) if found else "",
+        bundle.folder / drawn if drawn else None,
     )
 
 

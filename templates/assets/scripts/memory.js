@@ -10,6 +10,7 @@ function memoryExplorer(root, state, book) {
     view: "tokens",
     quantity: "share",
     order: "file",
+    pages: memoryPages(book),
     look: { from: 0, to: 1 },
     mark: null
   };
@@ -42,6 +43,7 @@ function memoryExplorer(root, state, book) {
     memoryLens(part("lens"), now.mark && now.layout.lanes[now.mark.lane], now.mark, now.look, book);
   }
 
+  acts.rows = function(page) { memoryRows(now, acts, page, state.data + "ops/"); };
   memoryMoves(now, acts);
   memoryChoice(now, acts, state);
   memoryPlay(now, acts);
@@ -68,11 +70,10 @@ function memoryChoice(now, acts, state) {
   /* Lists the operations of the chosen pass if the row has it, else of the first pass of the row, or of the pass that
      represents the shown passes. */
   function log() {
-    var piece = now.mark.piece, row = now.view === "tokens" ? now.layout.lanes[now.mark.lane].row : null,
+    var piece = now.mark.piece, ofRow = now.view === "tokens" ? now.layout.lanes[now.mark.lane].row.passes : null,
         wanted = address().pass;
-    var ofRow = book.data.passes.filter(function(p) { return p[4] === row; });
-    var pass = row === null ? book.data.passes[now.passes.user(piece.i)] :
-                              ofRow.filter(function(p) { return p[0] === wanted; })[0] || ofRow[0];
+    var pass = ofRow === null ? book.data.passes[now.passes.user(piece.i)] :
+                                ofRow.filter(function(p) { return p[0] === wanted; })[0] || ofRow[0];
     memoryLog(part("log"), part("status"), state.data, pass, piece, book.firstOf(piece.tensor).offset,
       book.data.graphs);
     part("split").hidden = false;

@@ -85,7 +85,7 @@ function memoryBook(data) {
       offset: begin[i] - data.files[about[4]][1]
     };
   });
-  var rows = data.rows.map(function(row) {
+  var rows = data.rows.map(function(row, number) {
     var sums = memorySums(), at = 0, copied = unpack(row.copied), columns = {};
     MEMORY_SUMS.forEach(function(name) { columns[name] = row[name] === undefined ? null : unpack(row[name]); });
     unpack(row.piece).forEach(function(gap, k) {
@@ -99,6 +99,7 @@ function memoryBook(data) {
     sums.outside = row.outside;
     sums.first = row.first;
     sums.buffers = row.buffers;
+    sums.passes = data.passes.filter(function(entry) { return entry[4] === number; });
     return sums;
   });
 
@@ -122,5 +123,14 @@ function memoryBook(data) {
   function firstOf(number) {
     return pieces.filter(function(piece) { return piece.tensor === number; })[0];
   }
-  return { data: data, pieces: pieces, rows: rows, together: together, ofPass: ofPass, firstOf: firstOf, lies: lies };
+  return {
+    data: data,
+    pieces: pieces,
+    rows: rows,
+    lanes: rows,
+    together: together,
+    ofPass: ofPass,
+    firstOf: firstOf,
+    lies: lies
+  };
 }

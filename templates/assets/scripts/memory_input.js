@@ -123,6 +123,8 @@ function memoryForm(now, acts) {
     }
     acts.move({ mode: event.target.value });
   });
+  now.pages.forEach(function(page, i) { part("rows").appendChild(make("option", "", page.name)).value = String(i); });
+  on("rows", "change", function(event) { acts.rows(now.pages[number(event)]); });
   on("first", "input", function(event) { acts.move({ from: number(event) }); });
   on("slider", "input", function(event) { acts.move({ to: number(event) }); });
   ["play", "closer", "farther", "fit", "whole"].forEach(

@@ -130,3 +130,58 @@ function memoryPasses(book, folder, changed, failed) {
     }
   };
 }
+
+/* What the rows of the picture may be: the rows of the run, which hold several passes each in a long run, or then its
+   measured passes one by one, MEMORY_PAGE at a time. */
+var MEMORY_PAGE = 200;
+function memoryPages(book) {
+  var most = book.rows.reduce(function(n, row) { return Math.max(n, row.n); }, 1), each = [], at;
+  var pages = [{ name: "all, up to " + most + " passes in a row", entries: null }];
+  if (most === 1) { return pages; }
+  each = book.data.passes.filter(function(entry) { return !book.rows[entry[4]].outside; });
+  for (at = 0; at < each.length; at += MEMORY_PAGE) {
+    var entries = each.slice(at, at + MEMORY_PAGE);
+    pages.push({ name: entries[0][1] + " to " + entries[entries.length - 1][1], entries: entries });
+  }
+  return pages;
+}
+/* One row for each pass of `entries`, from its operations; `told(n)` is called after each. */
+function memorySingleRows(book, folder, entries, told, done, failed) {
+  var rows = [];
+  function next() {
+    var entry = entries[rows.length];
+    if (!entry) {
+      done(rows);
+      return;
+    }
+    loadPass({ id: entry[0], chunk: entry[2], static: entry[3] }, folder, function() {
+      var sums = book.ofPass(passOf(entry[0], entry[3]));
+      delete unpackedPasses[entry[0]]; /* a page of passes is too many to keep */
+      rows.push(Object.assign(sums, { label: entry[1], outside: false, first: entry[0], passes: [entry] }));
+      told(rows.length);
+      setTimeout(next, 0);
+    }, failed);
+  }
+  next();
+}
+/* Shows a page of passes; the choice made last counts. */
+function memoryRows(now, acts, page, folder) {
+  now.page = page;
+  function put(rows) {
+    if (now.page !== page) { return; }
+    acts.say("");
+    now.book.lanes = rows;
+    now.mark = null;
+    now.canvas.setAttribute("data-rows", page.name);
+    acts.build(true);
+  }
+  if (!page.entries) {
+    put(now.book.rows);
+    return;
+  }
+  memorySingleRows(now.book, folder, page.entries,
+    function(n) {
+      if (now.page === page) { acts.say(n + " of " + page.entries.length + " passes are loaded."); }
+    },
+    put, function() { acts.say("The passes could not be loaded."); });
+}

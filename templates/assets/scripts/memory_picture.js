@@ -53,17 +53,17 @@ function memoryPlaces(book, order) {
   return { at: at, total: sum, sorted: sorted };
 }
 
-/* The lanes of a view, each with a name, its number of passes `n`, and its blocks; a block has its piece (or null),
-   place and size on the axis from 0 to `total`, and its sums. */
+/* The lanes of a view (`book.lanes` are the rows of passes that are shown), each with a name, its number of passes `n`,
+   and its blocks; a block has its piece (or null), place and size on the axis from 0 to `total`, and its sums. */
 function memoryLanes(book, view, places, chosen) {
   function layerName(layer) { return layer === null ? "no layer" : "layer " + layer; }
   var lanes = [], total = places.total, byLayer = new Map();
   if (view === "tokens") {
-    book.rows.forEach(function(row, k) {
+    book.lanes.forEach(function(row) {
       var blocks = [];
       row.use.forEach(function(sums,
         i) { blocks.push({ piece: book.pieces[i], from: places.at[i], size: book.pieces[i].size, sums: sums }); });
-      lanes.push({ name: row.label, n: row.n, row: k, blocks: blocks, outside: row.outside });
+      lanes.push({ name: row.label, n: row.n, row: row, blocks: blocks, outside: row.outside });
     });
     return { lanes: lanes, total: total, all: places };
   }

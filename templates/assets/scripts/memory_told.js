@@ -1,6 +1,8 @@
 /* The words of the memory explorer: its legend, the ends of its axis, the facts of the marked block. */
 function memoryValue(name, value, n) {
-  if (value === null || value === undefined) { return "not recorded"; }
+  if (value === null || value === undefined) {
+    return name === "waited_ns" ? "not counted for single passes" : "not recorded";
+  }
   if (name === "share") { return three(100 * value) + " %"; }
   return name.endsWith("_ns") ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
 }
@@ -38,6 +40,7 @@ function memoryControls(now) {
   part("slide").hidden = now.view !== "layers" || chosen.mode === "all";
   part("from").hidden = chosen.mode !== "mean" && chosen.mode !== "sum";
   part("order").disabled = now.view !== "tokens";
+  part("rows-of").hidden = now.view !== "tokens" || now.pages.length < 2;
   part("first").max = part("slider").max = now.book.data.passes.length - 1;
   part("first").value = chosen.from;
   part("slider").value = chosen.to;
@@ -75,8 +78,8 @@ function memoryFacts(now) {
     }
     facts.push([title + (n > 1 ? ", mean of " + n : ""), sums ? memoryValue(name, sums[name], n) : "0"]);
   });
-  if (tokens) {
-    var held = book.rows[lane.row].buffers;
+  if (tokens && lane.row.buffers) {
+    var held = lane.row.buffers;
     facts.push([
       "Touched in buffers in this row (a byte touched twice counts twice)",
       Object.keys(held).map(function(k) { return k + " " + bytesOf((held[k] || 0) / n); }).join(", ") || "none"
