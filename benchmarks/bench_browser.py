@@ -30,7 +30,7 @@ PICTURE_MS, TOKEN_MS, ROWS_MS, TAB_BYTES = 1500, 300, 100, 500e6
 PAGES = ("index.html", *(f"{key}/index.html" for key in ("memory", "operations", "graph", "timeline", "experts")))
 # A moment ends when the browser has drawn what followed from it.
 DRAWN = "await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));"
-LABEL = "document.querySelector('#tab-operations [data-tg=label]')"
+LABEL = "document.querySelector('.tg-operations [data-tg=label]')"
 
 
 def run(quick: bool) -> list[Result]:
@@ -155,7 +155,7 @@ def _table(browser: Any, address: str, repeats: int) -> list[Result]:
     for i in range(repeats):
         number = passes[(i * 7919 + 11) % len(passes)]
         script = (
-            f"const was = {LABEL}.textContent, list = document.querySelector('#tab-operations [data-tg=choose]');"
+            f"const was = {LABEL}.textContent, list = document.querySelector('.tg-operations [data-tg=choose]');"
             f" list.value = '{number}'; list.dispatchEvent(new Event('change'));"
         )
         times["choose"].append(_timed(page, script + _until(f"{LABEL}.textContent !== was")))

@@ -135,3 +135,10 @@ def test_steps_are_eighths_of_all_bytes() -> None:
     touched = [1, 1000, 1001, 7000, 7001, 8000]
     cells = pd.DataFrame({"touched_bytes": touched, "size_bytes": 8000, "copied_bytes": 0, "n_passes": 1})
     assert heatmap.joined_shares(cells, 8, 99)["step"].tolist() == [0, 0, 1, 6, 7, 7]
+
+
+@pytest.mark.parametrize(("per_pass", "n_rows"), [(1, 240), (100, 240), (101, 237), (200, 120), (400, 60), (5000, 60)])
+def test_a_pass_that_uses_many_ranges_leaves_room_for_fewer_rows(per_pass: int, n_rows: int) -> None:
+    used = pd.DataFrame({"pass_id": np.repeat(np.arange(7), per_pass)})
+    assert heatmap.rows_that_fit(used) == n_rows
+    assert heatmap.rows_that_fit(used[:0]) == heatmap.MOST_ROWS

@@ -85,7 +85,7 @@ def test_many_threads_have_more_spans_than_altair_takes_by_itself() -> None:
             "component": ["attention_q"] * n,
         }
     )
-    document = theme.themed(timeline.chart(rows))
+    document = svg.themed(timeline.chart(rows))
     assert [len(data) for data in document["datasets"].values()] == [n]
 
 

@@ -11,7 +11,8 @@ from tracegen.analysis.accesses import Tables, ranges
 from tracegen.analysis.passes import OUTSIDE, labels
 from tracegen.analysis.pieces import bytes_in, pieces, union
 
-MOST_ROWS = 240  # of the heatmap of shares: more passes share rows
+MOST_ROWS, LEAST_ROWS = 240, 60  # of the heatmap of shares: more passes share rows
+MOST_RANGES = 24_000  # of the file, in all rows of a drawing: above it, rows are fewer
 
 
 def file_cells(
@@ -52,14 +53,15 @@ def file_cells(
     return cells[names]
 
 
-def places(tables: Tables, n_columns: int) -> pd.DataFrame:
+def places(tables: Tables, n_columns: int, cut: pd.DataFrame | None = None) -> pd.DataFrame:
     """The cells of a row of the heatmap that is `n_columns` pixels wide: the disk axis without gaps or overlaps.
 
     Columns: begin, end (bytes on the axis), first_tensor, last_tensor (numbers of the tensors there, null without
     any), n_tensors, expert (null unless the cell lies in one expert). A tensor, or an expert of one, that is wider
     than two pixels is a cell of its own; what lies between such cells is cut at the edges of pixels and of files.
+    `cut`: the result of `pieces`, if the caller has it already.
     """
-    files, cut = tables["files"], pieces(tables)
+    files, cut = tables["files"], pieces(tables) if cut is None else cut
     total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
     begin, end = cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64")
     wide = (end - begin) * n_columns > 2 * total
@@ -89,18 +91,23 @@ def places(tables: Tables, n_columns: int) -> pd.DataFrame:
 
 
 def shares(
-    tables: Tables, n_columns: int, max_rows: int = MOST_ROWS, *, used: pd.DataFrame | None = None
+    tables: Tables,
+    n_columns: int,
+    max_rows: int = MOST_ROWS,
+    *,
+    used: pd.DataFrame | None = None,
+    cut: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """How much of the bytes of each cell the passes of a row used, each byte once in a pass.
 
     Columns: row, pass_id (the first of the row), n_passes, those of `places`, size_bytes (of the cell), touched_bytes
     and copied_bytes (different bytes, sums over the passes of the row; copied: of those, in copied memory), share
     (touched_bytes of size_bytes, mean of the passes, 0 to 1). A cell that no pass of its row touched has no line.
-    `max_rows` as in `display_rows`. `used`: the result of `ranges`, if the caller has it already.
+    `max_rows` as in `display_rows`. `used`: the result of `ranges`, `cut`: that of `pieces`, if the caller has them.
     """
     files, rows = tables["files"].set_index("file")["axis_begin"], display_rows(tables, max_rows)
     used = ranges(tables) if used is None else used
-    cells = places(tables, n_columns)
+    cells = places(tables, n_columns, cut)
     begin, end = cells["begin"].to_numpy("int64"), cells["end"].to_numpy("int64")
     start = used["file"].map(files).fillna(0).astype("int64")
     flat = used[["pass_id", "memory"]].assign(begin=used["begin"] + start, end=used["end"] + start)
@@ -170,6 +177,16 @@ def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     table["label"] = [a if a == b else f"{a}–{b.removeprefix('token ')}" for a, b in zip(first, last, strict=True)]
     table["n_passes"] = table.groupby("row")["pass_id"].transform("size")
     return table
+
+
+def rows_that_fit(used: pd.DataFrame) -> int:
+    """At most how many rows a heatmap of shares has, so that its drawing stays small: LEAST_ROWS to MOST_ROWS.
+
+    `used` is the result of `ranges`. Rows times the ranges of the file that a pass uses, in the median, stay below
+    MOST_RANGES.
+    """
+    each = used.groupby("pass_id").size()
+    return MOST_ROWS if each.empty else int(min(max(MOST_RANGES // each.median(), LEAST_ROWS), MOST_ROWS))
 
 
 def row_means(cells: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import altair as alt
 import vl_convert
 from markupsafe import escape
 
@@ -95,7 +96,7 @@ def draw_layouts(chart: Callable[[int], Any], key: str, alt: str, executor: Exec
 
 def draw(chart: Any, key: str, alt: str, executor: Executor | None = None, width: int = 0) -> Drawing:
     """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative; `width`: see Drawing."""
-    document = theme.themed(chart)
+    document = themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     pointable = pointing.is_pointable(document, width)
     if executor is None:
@@ -104,6 +105,17 @@ def draw(chart: Any, key: str, alt: str, executor: Executor | None = None, width
     raw = executor.submit(vl_convert.vegalite_to_svg, document)
     overlay = executor.submit(pointing.targets, document).result if pointable else None
     return Drawing(lambda: finish(raw.result(), key, alt, width), spec, overlay, width)
+
+
+def themed(chart: Any) -> dict[str, Any]:
+    """The chart as a Vega-Lite document that carries the theme and its data.
+
+    Tests compare it with the Vega-Lite schema; here that would take half as long as drawing.
+    """
+    with alt.data_transformers.disable_max_rows():  # altair's limit is 5,000 rows; runs of many threads have more
+        document: dict[str, Any] = chart.to_dict(validate=False)
+    document["config"] = theme.config()
+    return document
 
 
 def finish(raw: str, key: str, alt: str, width: int = 0) -> tuple[str, str]:
@@ -223,19 +235,6 @@ def _hatched(svg: str, key: str) -> tuple[str, str]:
         f'patternTransform="rotate(45)"><rect width="1.2" height="4" fill="{ground}" fill-opacity="0.6"/></pattern>'
     )
     return svg, f"<defs>{pattern}</defs>" if n else ""
-
-
-_COLOUR = re.compile(r'\b(fill|stroke)="([^"]+)"')
-
-
-def on_dark(svg: str) -> str:
-    """The standalone SVG with the colours of dark ground; empty if it has a colour that the theme does not know."""
-    light, dark = theme.variables()
-    values = {value: dark[name] for name, value in light.items()}
-    unknown = {colour for _, colour in _COLOUR.findall(svg) if colour not in values and not colour.startswith("url(#")}
-    if unknown - {"none", "transparent"}:
-        return ""
-    return _COLOUR.sub(lambda m: f'{m.group(1)}="{values.get(m.group(2), m.group(2))}"', svg)
 
 
 def _variables(svg: str) -> str:

@@ -20,6 +20,7 @@ from tracegen.analysis import (
     operations,
     pass_parts,
     passes,
+    pieces,
     requests,
     routing,
     summary,
@@ -94,7 +95,17 @@ class Context:
     @cached_property
     def heatmap_rows(self) -> pd.DataFrame:
         """The row of the memory heatmap for each pass; finer than `display_rows`, for it may be taller."""
-        return heatmap.display_rows(self.tables, heatmap.MOST_ROWS)
+        return heatmap.display_rows(self.tables, self.heatmap_height)
+
+    @cached_property
+    def heatmap_height(self) -> int:
+        """At most how many rows the memory heatmap has."""
+        return heatmap.rows_that_fit(self.used)
+
+    @cached_property
+    def pieces(self) -> pd.DataFrame:
+        """The pieces of the model files: tensors, and experts of tensors."""
+        return pieces.pieces(self.tables)
 
     @cached_property
     def buffer_use(self) -> pd.DataFrame:

@@ -40,27 +40,26 @@ def _grid(context: Context) -> _Grid:
 
 def _told(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
     """`cells` with the texts of their tooltips: tensor (with its expert, or how many there are), layer, dtype."""
-    about = tensors.set_index("tensor")
-    order = about.assign(file=about["file"]).sort_values(["file", "offset"]).index
-    rank = {int(t): i for i, t in enumerate(order)}
+    about = tensors.sort_values(["file", "offset"])
+    rank = {int(t): i for i, t in enumerate(about["tensor"])}
+    names, layers, dtypes = (about[column].tolist() for column in ("name", "layer", "dtype"))
     keys = ["first_tensor", "last_tensor", "n_tensors", "expert"]
     texts = []
     for first, last, n, expert in cells[keys].drop_duplicates().itertuples(index=False):
         if pd.isna(first):
             texts.append((first, last, n, expert, "none: header or padding", "none", "none"))
             continue
-        there = about.loc[order[rank[int(first)] : rank[int(last)] + 1]]
-        name = q.printable(there["name"].iloc[0])
+        begin, end = rank[int(first)], rank[int(last)] + 1
+        name = q.printable(names[begin])
         if int(n) > 1:
-            name += f" to {q.printable(there['name'].iloc[-1])}: {q.counted(int(n), 'tensor')}"
+            name += f" to {q.printable(names[end - 1])}: {q.counted(int(n), 'tensor')}"
         elif not pd.isna(expert):
             name += f", expert {int(expert)}"
-        layers = ["none" if pd.isna(v) else str(int(v)) for v in there["layer"].drop_duplicates()]
-        dtypes = [str(v) for v in there["dtype"].drop_duplicates()]
-        texts.append((first, last, n, expert, name, _few(layers, " to "), ", ".join(dtypes)))
-    names = pd.DataFrame(texts, columns=[*keys, "tensor", "layer", "dtype"])
-    names = names.astype({key: cells[key].dtype for key in keys})
-    return cells.merge(names, on=keys, how="left")
+        there = ["none" if pd.isna(v) else str(int(v)) for v in dict.fromkeys(layers[begin:end])]
+        of = ", ".join(dict.fromkeys(map(str, dtypes[begin:end])))
+        texts.append((first, last, n, expert, name, _few(there, " to "), of))
+    told = pd.DataFrame(texts, columns=[*keys, "tensor", "layer", "dtype"])
+    return cells.merge(told.astype({key: cells[key].dtype for key in keys}), on=keys, how="left")
 
 
 def _few(texts: list[str], between: str) -> str:
@@ -106,18 +105,19 @@ def _content(context: Context) -> Content:
     """How much of each place of the file each pass used, and how many bytes of each kind of buffer."""
     tables, grid = context.tables, _grid(context)
     n_columns = heatmap_chart.track_px(theme.WIDTH)
-    cells = heatmap.shares(tables, n_columns, used=context.used)
+    known = {"used": context.used, "cut": context.pieces}
+    cells = heatmap.shares(tables, n_columns, context.heatmap_height, **known)
     buffer_use, axis = _buffer_use(context), Axis(grid.total, grid.boundaries, 0)
+    bands = heatmap.bands(tables, "layer"), heatmap.bands(tables, "component")
 
     def drawn(width: int = theme.WIDTH) -> Any:
         columns = heatmap_chart.track_px(width)
-        shares = cells if columns == n_columns else heatmap.shares(tables, columns, used=context.used)
+        shares = cells if columns == n_columns else heatmap.shares(tables, columns, context.heatmap_height, **known)
         joined = heatmap.joined_shares(shares, theme.N_STEPS, MOST_CELLS)
         return heatmap_chart.chart(
             _told(joined, tables["tensors"]),
             grid.rows,
-            heatmap.bands(tables, "layer"),
-            heatmap.bands(tables, "component"),
+            *bands,
             buffer_use,
             axis,
             width=width,
@@ -132,7 +132,7 @@ def _content(context: Context) -> Content:
         chart=drawn,
         data=cells,
         empty=_empty(grid, cells),
-        numbers={"n_columns": n_columns},
+        numbers={"n_columns": n_columns, "n_rows": context.heatmap_height},
     )
 
 
@@ -154,7 +154,7 @@ HEATMAP = Figure(
         "not touched. Solid is mapped; hatched is a copy in memory.",
         code="""
 from tracegen.analysis import heatmap
-data = heatmap.shares(run.tables, n_columns=$n_columns)
+data = heatmap.shares(run.tables, n_columns=$n_columns, max_rows=$n_rows)
 """,
     ),
 )

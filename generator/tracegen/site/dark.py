@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracegen.charts.svg import on_dark
+from tracegen.charts.theme import on_dark
 from tracegen.site.files import ASSETS
 
 

@@ -85,6 +85,24 @@ class Entry:
         runs = [self.drawing.runs[path] for path in self.runs if path in self.drawing.runs]
         return versions + [Sibling(r.name, "draft", r.created, r.verdict, _paths(_announced(r))) for r in runs]
 
+    @cached_property
+    def _switches(self) -> dict[tuple[str, str], str]:
+        return {}
+
+    def switch(self, page: str, to_experiment: str, folder: str) -> Markup:
+        """The list of all versions and drafts on the page with this key of the one in `folder`; empty with only one.
+
+        The list without its mark is rendered once for all versions: with 100 of them it takes longer than their pages.
+        """
+        if len(self.siblings) < 2:
+            return Markup()
+        if (page, to_experiment) not in self._switches:
+            template = shells().get_template("switch.html")
+            text = template.render(siblings=self.siblings, current=page, to_experiment=to_experiment)
+            self._switches[page, to_experiment] = text
+        item = f'<li data-folder="{escape(folder)}"><a '
+        return Markup(self._switches[page, to_experiment].replace(item, f'{item}aria-current="true" ', 1))
+
     @property
     def not_drawn(self) -> list[str]:
         """The names of the drafts that the switch lists and that could not be drawn; waits until all are drawn."""
@@ -311,13 +329,13 @@ def _pages(entries: list[Entry], base: str, cache: Path, journal: bool) -> Itera
         for published in entry.published:
             version, bundle = published.version, published.bundle
             facts: dict[str, Any] = {"status": version.status, "reason": published.reason}
-            facts |= {"successor": published.successor, "siblings": entry.siblings, "journal": journal}
+            facts |= {"successor": published.successor, "entry": entry, "journal": journal}
             address = f"{entry.name}/{version.name}"
             yield from _report_pages(bundle.pages, partial(_itself, bundle), base, address, version.citation, facts)
     for entry in entries:  # last, because the first of these pages waits for all drafts
         path = f"{base}/{entry.name}/index.html"
         yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
-        facts = {"status": "draft", "reason": "", "successor": None, "siblings": entry.siblings, "journal": journal}
+        facts = {"status": "draft", "reason": "", "successor": None, "entry": entry, "journal": journal}
         for folder in entry.runs:
             if folder in entry.drawing.runs:
                 run = entry.drawing.runs[folder]
@@ -372,7 +390,7 @@ def _report_pages(
             to_base="../" * (up + 2),
             root="../" * (up + 3 + base.count("/")),
             experiment=experiment,
-            folder=address.partition("/")[2],
+            switch=facts["entry"].switch(page["key"], "../" * (up + 1), address.partition("/")[2]),
             name=name,
             verdict=current.document["verdict"],
             generator=printable(current.document.get("generator") or "An unknown tracegen"),

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis import disk_waits
-from tracegen.analysis.pieces import piece_bytes, piece_use, pieces
+from tracegen.analysis.pieces import piece_bytes, piece_use
 from tracegen.figures.explorers import GRAPH
 from tracegen.figures.heatmap import HEATMAP
 from tracegen.pages.collector import Collector
@@ -26,7 +26,7 @@ QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
 
 def write_memory(context: Collector) -> bool:
     """Write the data of the explorer; returns False and writes nothing if there is nothing to explore."""
-    tables, cut = context.tables, pieces(context.tables)
+    tables, cut = context.tables, context.pieces
     rows = context.heatmap_rows
     use = piece_use(tables, context.used, cut)
     if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
