@@ -10,9 +10,10 @@ import xml.etree.ElementTree as ElementTree
 import altair as alt
 import pandas as pd
 import pytest
+import vl_convert
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.charts import buffers, experts, layers, svg, theme, timeline
+from tracegen.charts import buffers, experts, heatmap, layers, svg, theme, timeline
 from tracegen.charts.text import three, whole_percent
 from tracegen.figures.catalogue import CHARTS
 from tracegen.figures.heatmap import HEATMAP
@@ -185,3 +186,24 @@ def test_steps_of_the_experts_scale_are_whole_numbers_that_reach_the_top(top: in
 def test_numbers_in_charts() -> None:
     assert [three(v) for v in (39.0, 0.0648, 1234.6, 0)] == ["39.0", "0.0648", "1\u202f235", "0"]
     assert [whole_percent(v) for v in (0, 0.004, 0.284)] == ["0 %", "< 1 %", "28 %"]
+
+
+@pytest.mark.parametrize("n_rows", [3, 10, 97, 225, 240])
+def test_every_row_of_the_heatmap_that_is_to_be_named_has_its_name(n_rows: int) -> None:
+    """Vega drops the first name of an axis at some heights, where its row begins at the very edge."""
+    labels = ["warm-up", "prompt → token 0", *(f"token {i}" for i in range(1, n_rows - 1))]
+    rows = pd.DataFrame({"row": range(n_rows), "label": labels, "outside": [True] + [False] * (n_rows - 1)})
+    cells = pd.DataFrame(
+        {
+            "row": range(n_rows), "begin": 0, "end": 500, "n_passes": 1, "touched_bytes": 100, "size_bytes": 500,
+            "memory": "disk", "step": 1, "tensor": "t", "layer": "0", "dtype": "F32",
+        }
+    )  # fmt: skip
+    bands = pd.DataFrame({"begin": [0], "end": [1000], "layer": [0], "component": ["norm"]})
+    axis = heatmap.Axis(1000, (), 0)
+    chart = heatmap.chart(cells, rows, bands, bands, pd.DataFrame({"row": []}), axis, width=690)
+    drawn = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(svg.themed(chart)))
+    named = [label for label in labels if label in drawn]
+    assert named[:2] == labels[:2]
+    apart = labels.index(named[2]) - 1
+    assert named[1:] == labels[1::apart]

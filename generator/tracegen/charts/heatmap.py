@@ -106,7 +106,7 @@ class _Lanes:
     def y(self, room: int) -> Any:
         axis = theme.y_axis(room, values=self.named, ticks=False, domain=False, labelFontSize=theme.SMALL)
         axis |= {"labelLimit": room - 8, "labelOverlap": False}
-        scale = dict(domain=self.order, paddingInner=0.12, paddingOuter=0)
+        scale = dict(domain=self.order, paddingInner=0.12, paddingOuter=0.06)  # at 0 Vega may drop the first name
         return alt.Y("label:N", sort=self.order, title=None, scale=scale, axis=axis)
 
 

@@ -27,7 +27,7 @@ def chart(
     order, label = list(names["label"]), names.set_index("row")["label"]
     step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))
     keep = max(1, int(13.5 / step + 0.99))
-    place = dict(sort=order, title=None, scale=dict(domain=order, paddingInner=0.12, paddingOuter=0))
+    place = dict(sort=order, title=None, scale=dict(domain=order, paddingInner=0.12, paddingOuter=0.06))
     height = int(step * len(order))
     stacked = theme.narrow(width)
     room = theme.names(width, max(map(len, order), default=1))
