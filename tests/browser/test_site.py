@@ -346,13 +346,13 @@ def test_the_journal_quotes_figures_and_values(tab: Any, web: str, project: Proj
     expected = " ".join(values["bytes_touched_per_token"]["text"].split())
     assert words(page, "a.tracegen-value") == expected
     assert "demo@v3 (withdrawn)" in words(page, "article")
-    pictures = page.locator("figure.tracegen-quote img")
+    pictures = page.locator("figure.tracegen-quote img:visible")  # each stands there for light and for dark ground
     assert pictures.count() == 3
-    for i in range(3):
-        pictures.nth(i).scroll_into_view_if_needed()
-        page.wait_for_function("i => document.querySelectorAll('figure.tracegen-quote img')[i].complete", arg=i)
-        assert pictures.nth(i).evaluate("image => image.naturalWidth") > 100
-        assert len(pictures.nth(i).get_attribute("alt")) > 10
+    for picture in pictures.all():
+        picture.scroll_into_view_if_needed()
+        page.wait_for_function("image => image.complete", arg=picture.element_handle())
+        assert picture.evaluate("image => image.naturalWidth") > 100
+        assert len(picture.get_attribute("alt")) > 10
     page.locator("figure.tracegen-quote > a").first.click()
     page.wait_for_url("**/demo/v2/memory/index.html#fig-heatmap")
     assert page.locator("#fig-heatmap").is_visible()
