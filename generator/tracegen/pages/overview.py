@@ -20,6 +20,7 @@ def overview(collector: Collector) -> dict[str, Any]:
         "ranked": ranked(findings(collector, collector.phase), text_of(question) if question else ""),
         "ran": what_ran(collector),
         "care": sentences.care_in_brief(collector.care),
+        "not_drawn": f"{collector.gaps} They are not drawn." if collector.gaps else "",
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
     }

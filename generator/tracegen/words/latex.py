@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from tracegen.charts.text import printable
+from tracegen.charts.text import ended, printable
 
 _SIGNS = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
@@ -55,7 +55,7 @@ def figure(label: str, source: str, title: str, caption: str, alt: str, files: S
         f"% Needs \\usepackage{{graphicx}}; the PDF lies beside this file.\n{others}"
         "\\begin{figure}\n  \\centering\n"
         f"  \\includegraphics[width={width},alt={{{text(alt)}}}]{{{file}}}\n"
-        f"  \\caption[{{{text(title)}}}]{{\\textbf{{{text(title)}}} {text(caption)} ({text(source)})}}\n"
+        f"  \\caption[{{{text(title)}}}]{{{_said(title, caption, source)}}}\n"
         f"  \\label{{{label}}}\n\\end{{figure}}\n"
     )
 
@@ -70,11 +70,16 @@ def table(
     body = "".join(f"    {_row(row)}\n" for row in lines[:MOST])
     return (
         f"% Needs \\usepackage{{booktabs}}.\n{more}\\begin{{table}}\n  \\centering\n  \\small\n"
-        f"  \\caption[{{{text(title)}}}]{{\\textbf{{{text(title)}}} {text(caption)} ({text(source)})}}\n"
+        f"  \\caption[{{{text(title)}}}]{{{_said(title, caption, source)}}}\n"
         f"  \\label{{{label}}}\n  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n"
         f"    {_row([column for column, _ in head])}\n    \\midrule\n{body}    \\bottomrule\n"
         "  \\end{tabular}\n\\end{table}\n"
     )
+
+
+def _said(title: str, caption: str, source: str) -> str:
+    """The words below a figure or above a table: the title ends with a full stop, unless it asks."""
+    return f"\\textbf{{{text(ended(title))}}} {text(caption)} ({text(source)})"
 
 
 def _row(cells: Iterable[str]) -> str:
