@@ -12,8 +12,9 @@ import pytest
 from tests.test_cli import command_of, with_verbs_below
 from tracegen import docs
 from tracegen.commands import VERBS
+from tracegen.matrix import matrix_from
 from tracegen.model import Experiment
-from tracegen.setting_keys import KEYS, LIMITS, REQUIRED
+from tracegen.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED
 from tracegen.settings import experiment_from
 
 ROOT = Path(__file__).parents[1]
@@ -56,9 +57,10 @@ def test_every_command_and_option_has_its_place() -> None:
 
 def test_every_setting_has_its_place() -> None:
     grouped = [key for keys in docs.GROUPS.values() for key in keys]
-    assert sorted(grouped) == sorted(set(KEYS) - {"limits"})
+    assert sorted(grouped) == sorted(set(KEYS) - {"limits", "matrix"})
     headings = re.findall(r"^### (.+)$", docs.pages()["settings.md"], re.MULTILINE)
-    assert headings == [*grouped, *LIMITS]
+    assert headings == [*grouped, *docs.OF_A_MATRIX, *LIMITS]
+    assert set(docs.OF_A_MATRIX) == set(MATRIX) - set(KEYS) | {"repeat"}
 
 
 @pytest.mark.parametrize("key", [*KEYS, *LIMITS])
@@ -75,7 +77,7 @@ def test_an_example_is_allowed_and_a_meaning_is_a_sentence(key: str, tmp_path: P
 
 
 def test_defaults_are_those_of_an_experiment() -> None:
-    for key in {*KEYS, *LIMITS} - {*REQUIRED, "prompt", "prompt_file", "faults", "limits"}:
+    for key in {*KEYS, *LIMITS} - {*REQUIRED, "prompt", "prompt_file", "faults", "limits", "matrix"}:
         output = docs.default_of(key)
         default = Experiment.__dataclass_fields__[key].default
         if output == "none":
@@ -85,5 +87,13 @@ def test_defaults_are_those_of_an_experiment() -> None:
 
 
 def test_the_least_experiment_of_the_page_is_one(tmp_path: Path) -> None:
-    (toml,) = re.findall(r"```toml\n(.*?)```", docs.pages()["settings.md"], re.DOTALL)
-    assert experiment_from("a", tomllib.loads(toml), tmp_path).tokens == 16
+    least, matrix = re.findall(r"```toml\n(.*?)```", docs.pages()["settings.md"], re.DOTALL)
+    assert experiment_from("a", tomllib.loads(least), tmp_path).tokens == 16
+    assert len(matrix_from("a", tomllib.loads(matrix), tmp_path).plan) == 20
+
+
+@pytest.mark.parametrize("key", docs.OF_A_MATRIX)
+def test_an_example_of_a_matrix_is_allowed(key: str) -> None:
+    written = tomllib.loads(MATRIX[key].example)
+    assert list(written) == [key] and MATRIX[key].holds(written[key])
+    assert MATRIX[key].meaning[0].isupper() and MATRIX[key].meaning.endswith(".")

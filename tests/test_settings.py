@@ -79,7 +79,7 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
 
 def test_every_field_of_an_experiment_has_a_key() -> None:
     fields = set(Experiment.__dataclass_fields__) - {"name"}
-    assert fields == (set(KEYS) - {"prompt_file", "limits"}) | set(LIMITS)
+    assert fields == (set(KEYS) - {"prompt_file", "limits", "matrix"}) | set(LIMITS)
 
 
 def test_defaults_are_those_of_the_model(tmp_path: Path) -> None:

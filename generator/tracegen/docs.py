@@ -16,7 +16,7 @@ from tracegen.arguments import CONTEXT, paragraphs
 from tracegen.cli import DESCRIPTION, EXIT_CODES, tracegen
 from tracegen.errors import CheckError, SettingsError
 from tracegen.model import Experiment
-from tracegen.setting_keys import KEYS, LIMITS, REQUIRED, Setting
+from tracegen.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED, Setting
 from tracegen.store import write_text
 
 GENERATED = "<!-- Made by `python -m tracegen.docs` from the code; change it there. -->"
@@ -43,6 +43,27 @@ tokens = 16
 ```
 
 These four settings are needed; the others have defaults.
+"""
+OF_A_MATRIX = ("prompts", "llama_cpp", "exclude", "repeat", "order")
+MATRIX_INTRO = """\
+The table `[matrix]` gives settings several values. `tracegen run NAME` then makes runs of every combination (a cell),
+in rounds of all cells, in an order that is drawn once.
+
+```toml
+question = "Does a token wait less if the model is read ahead?"
+model = "demo"
+prompt = "The first book says"
+tokens = 16
+
+[matrix]
+prefault = [true, false]
+repack = [true, false]
+repeat = 5
+```
+
+Every setting can have several values there, `question`, `private`, `repeat` and `[limits]` aside. `--plan` prints the
+cells and runs nothing. After Ctrl-C, or when a run failed, the same command goes on with the runs that are missing. The
+table has these settings of its own:
 """
 
 
@@ -106,6 +127,9 @@ def _settings() -> Iterator[str]:
         yield from ("", f"## {title}")
         for key in keys:
             yield from _setting(key, KEYS[key])
+    yield from ("", "## Matrix", "", MATRIX_INTRO.rstrip())
+    for key in OF_A_MATRIX:
+        yield from _setting(key, MATRIX[key])
     yield from ("", "## Limits", "", f"The table `[limits]`. {KEYS['limits'].meaning}")
     for key, setting in LIMITS.items():
         yield from _setting(key, setting)
@@ -113,7 +137,8 @@ def _settings() -> Iterator[str]:
 
 def _setting(key: str, setting: Setting) -> Iterator[str]:
     yield from ("", f"### {key}", "", setting.meaning, "", "| | |", "|---|---|", f"| type | {setting.kind} |")
-    yield from (f"| allowed | {setting.allowed} |", f"| default | {default_of(key)} |")
+    yield f"| allowed | {setting.allowed} |"
+    yield from [f"| default | {default_of(key)} |"] if setting is not MATRIX.get(key) else []
     yield f"| example | `{_cell(setting.example)}` |"
 
 

@@ -66,6 +66,20 @@ class Repetition:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """The place of a run in a matrix: the values of its factors, its round, and its number of `of` runs in their order.
+
+    `matrix` identifies the matrix: runs of the same matrix, with the same settings, have the same.
+    """
+
+    matrix: str
+    factors: Mapping[str, str]
+    round: int
+    number: int
+    of: int
+
+
+@dataclass(frozen=True)
 class Check:
     """The result of one check: its finding, its limit, and in `detail` what follows."""
 

@@ -190,6 +190,13 @@ KEYS: Mapping[str, Setting] = {
         "How many runs `tracegen run` makes with these settings. Each run is stored, and median and range are printed.",
         "repeat = 5",
     ),
+    "matrix": Setting(
+        "table",
+        "a table",
+        lambda value: isinstance(value, dict),
+        "Several values for settings: `tracegen run` makes runs of every combination.",
+        "[matrix]",
+    ),
     "limits": Setting(
         "table",
         "a table",
@@ -212,3 +219,45 @@ LIMITS: Mapping[str, Setting] = {
     ),
 }  # fmt: skip
 REQUIRED = ("question", "model", "tokens")
+
+# A setting that has several values in a matrix is a factor.
+MOST_CELLS, MOST_RUNS = 1000, 10_000
+_NO_FACTORS = ("question", "private", "repeat", "limits", "matrix", "tags")
+FACTORS = (*(key for key in KEYS if key not in _NO_FACTORS), "llama_cpp")
+
+
+def _are_values(value: object) -> bool:
+    return isinstance(value, list) and 0 < len(value) <= MOST_CELLS
+
+
+def _values(meaning: str, example: str) -> Setting:
+    return Setting("list", f"a list of 1 to {MOST_CELLS} values", _are_values, meaning, example)
+
+
+MATRIX: Mapping[str, Setting] = {
+    "prompts": _text(
+        "A JSON file of prompts by name, each a value of the factor `prompt`. A relative path counts from the folder "
+        "of the experiment.toml.",
+        'prompts = "prompts.json"',
+    ),
+    "llama_cpp": _values(
+        "Folders with the programs of hooked llama.cpps, to compare builds. Relative paths count from the folder of "
+        "the experiment.toml.",
+        'llama_cpp = ["../../before/bin", "../../after/bin"]',
+    ),
+    "exclude": Setting(
+        "list of tables",
+        "a list of tables that are not empty",
+        lambda value: isinstance(value, list) and all(isinstance(entry, dict) and entry for entry in value),
+        "Combinations that are not run: all cells with these values.",
+        "exclude = [{ prefault = true, repack = true }]",
+    ),
+    "repeat": _whole(
+        1, 1000,
+        "How many runs each cell has; it replaces `repeat` outside of the table. Times can be told apart with five "
+        "runs or more.",
+        "repeat = 5",
+    ),
+    "order": _whole(0, _MAX_INT32, "The seed with which the order of the runs is drawn.", "order = 1"),
+    **{key: _values(f"Values of `{key}`.", "") for key in FACTORS if key != "llama_cpp"},
+}  # fmt: skip

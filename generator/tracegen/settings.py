@@ -11,7 +11,7 @@ timeout_s = 600
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -57,19 +57,29 @@ OWN_FLAGS: Mapping[str, str] = {
 
 def read_experiment(path: Path) -> Experiment:
     """Read `experiments/NAME/experiment.toml`; the experiment has the name of its folder. Raises SettingsError."""
+    mapping, folder = read_settings(path), path.absolute().parent
     try:
-        mapping = tomllib.loads(path.read_text(encoding="utf-8"))
+        return experiment_from(folder.name, mapping, folder)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def read_settings(path: Path) -> dict[str, object]:
+    """What an experiment.toml holds, not yet checked. Raises SettingsError for a file that is not TOML in UTF-8."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: is not TOML: {error}") from error
-    folder = path.absolute().parent
-    try:
-        return experiment_from(folder.name, mapping, folder)
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}") from error
+
+
+def raise_problems(problems: Sequence[str]) -> None:
+    """Raise SettingsError with the number of problems and one line for each; return if there is none."""
+    if problems:
+        raise SettingsError("\n  ".join([f"{len(problems)} problem{'s' * (len(problems) > 1)}:", *problems]))
 
 
 def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> Experiment:
@@ -77,18 +87,17 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
 
     Raises SettingsError listing every problem, one a line.
     """
-    problems = [*_name_problems(name), *_key_problems(mapping, KEYS, "")]
+    problems = [*_name_problems(name), *key_problems(mapping, KEYS, "")]
     limits = mapping.get("limits", {})
     if isinstance(limits, dict):
-        problems += _key_problems(limits, LIMITS, "limits.")
+        problems += key_problems(limits, LIMITS, "limits.")
     problems += [f"{key}: is missing; set {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
     problems += _flag_problems(mapping.get("flags"))
     problems += _contradictions(mapping)
     prompt, prompt_problems = _prompt(mapping, folder)
     problems += prompt_problems
-    if problems:
-        raise SettingsError("\n  ".join([f"{len(problems)} problem{'s' * (len(problems) > 1)}:", *problems]))
-    values = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits")}
+    raise_problems(problems)
+    values = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits", "matrix")}
     model = str(mapping["model"])
     values |= {
         "model": model if model in DEMO_MODELS else str(folder / model),
@@ -121,7 +130,8 @@ def _name_problems(name: str) -> list[str]:
     return [f"name: {problem}"] if problem else []
 
 
-def _key_problems(mapping: Mapping[str, object], keys: Mapping[str, Setting], prefix: str) -> list[str]:
+def key_problems(mapping: Mapping[str, object], keys: Mapping[str, Setting], prefix: str) -> list[str]:
+    """What is wrong with the keys of a table and their values, one line each."""
     problems = []
     for key, value in mapping.items():
         if key not in keys:
@@ -129,11 +139,12 @@ def _key_problems(mapping: Mapping[str, object], keys: Mapping[str, Setting], pr
             advice = f"did you mean `{prefix}{near[0]}`?" if near else f"the settings are {', '.join(keys)}"
             problems.append(f"{prefix}{key!s}: is no setting; {advice}")
         elif not keys[key].holds(value):
-            problems.append(f"{prefix}{key}: is {_shown(value)}; must be {keys[key].allowed}")
+            problems.append(f"{prefix}{key}: is {shown(value)}; must be {keys[key].allowed}")
     return problems
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as a message shows it: at most 80 characters."""
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
@@ -142,7 +153,7 @@ def _flag_problems(flags: object) -> list[str]:
     if not isinstance(flags, list):
         return []
     named = [(flag, str(flag).split("=", 1)[0].strip()) for flag in flags]
-    return [f"flags: {_shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in named if name in OWN_FLAGS]
+    return [f"flags: {shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in named if name in OWN_FLAGS]
 
 
 def _contradictions(mapping: Mapping[str, object]) -> list[str]:

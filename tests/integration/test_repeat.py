@@ -63,3 +63,53 @@ def test_ctrl_c_in_the_second_leaves_the_first(
     assert "interrupted; what was captured is kept in experiments/case/failed/" in captured.err
     assert sorted(path.name for path in (experiment / "runs").iterdir()) == ["001"] and len(reads) == 2
     store.verify_run(experiment / "runs" / "001")
+
+
+def with_a_matrix(experiment: Path, factors: str) -> None:
+    path = experiment / "experiment.toml"
+    path.write_text(f"{path.read_text()}[matrix]\n{factors}\n")
+
+
+def test_a_matrix_goes_on_after_ctrl_c(
+    experiment: Path, hooked: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_a_matrix(experiment, 'repack = [true, false]\nprompt = ["The page", "And then"]')
+    read, reads = recording.read_trace, []
+
+    def interrupted(*arguments: object) -> object:
+        reads.append(arguments)
+        if len(reads) == 3:
+            raise KeyboardInterrupt
+        return read(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(recording, "read_trace", interrupted)
+    command = ["run", "case", "--llama-cpp", str(hooked.programs)]
+    assert main([*command, "--plan"]) == 0
+    assert not (experiment / "runs").exists() and "4 runs to make" in capsys.readouterr().out
+    assert main(command) == 130
+    assert "2 of 4 runs stored and usable" in capsys.readouterr().out
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert "2 runs to make: about" in captured.out and "4 of 4 runs stored and usable" in captured.out
+    assert next(line for line in captured.err.splitlines() if line.startswith("run ")).startswith("run 3 of 4: ")
+    runs = [store.read_run(folder) for folder in store.run_folders(experiment)]
+    assert [run.facts["slot"]["number"] for run in runs] == [1, 2, 3, 4] and len(reads) == 5
+    for run in runs:
+        factors, settings = run.facts["slot"]["factors"], run.facts["settings"]
+        assert factors == {"repack": str(settings["repack"]).lower(), "prompt": run.facts["text"]["prompt"]}
+    assert len({str(run.facts["slot"]["factors"]) for run in runs}) == 4
+    assert main(command) == 0
+    assert "every run is stored" in capsys.readouterr().out and len(reads) == 5
+
+
+def test_options_that_do_not_go_with_a_matrix(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in (["--plan"], ["--yes"], ["--anew"]):
+        assert main(["run", "case", *option]) == 2
+        assert "need an experiment with a matrix" in capsys.readouterr().err
+    with_a_matrix(experiment, f"threads = {list(range(1, 102))}")
+    for option in (["--repeat", "2"], ["--publish", "-m", "x"], ["--name", "x"]):
+        assert main(["run", "case", *option]) == 2
+        assert "has a matrix; only --plan" in capsys.readouterr().err
+    assert main(["run", "case"]) == 2
+    captured = capsys.readouterr()
+    assert "the matrix has 101 runs to make; add --yes" in captured.err and "101 cells" in captured.out

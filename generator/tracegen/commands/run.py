@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from tracegen.commands import VERBS
 from tracegen.errors import CheckError, SettingsError
 
 if TYPE_CHECKING:
+    from tracegen.matrix import Matrix
     from tracegen.model import Experiment, Run
 
 EXAMPLES = (
@@ -23,6 +25,7 @@ EXAMPLES = (
 )
 EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
+ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
 @click.command("run", cls=Command, help=VERBS["run"], examples=EXAMPLES)
@@ -43,6 +46,9 @@ TOKENS, QUICK = 5, "quick"
 )
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
 @click.option("--repeat", type=WHOLE, metavar="N", help="Make N runs with the same settings, and print their range.")
+@click.option("--plan", is_flag=True, help="Print the plan of a matrix, and run nothing.")
+@click.option("--yes", is_flag=True, help=f"Make the runs of a matrix without asking, if they are over {ASKED}.")
+@click.option("--anew", is_flag=True, help="Make all runs of a matrix again, beside those that are stored.")
 @click.option("--publish", is_flag=True, help="Publish the run too.")
 @click.option("-m", "--message", metavar="WHY", help="With --publish: why this version exists.")
 def command(
@@ -53,6 +59,9 @@ def command(
     name: str | None,
     llama_cpp: str | None,
     repeat: int | None,
+    plan: bool,
+    yes: bool,
+    anew: bool,
     publish: bool,
     message: str | None,
 ) -> int:
@@ -63,6 +72,12 @@ def command(
         raise SettingsError("-m: states why a run is published; add --publish")
     from tracegen.settings import with_repeat
 
+    if experiment is not None and (matrix := _matrix(experiment)) is not None:
+        if publish or repeat is not None or model or prompt is not None or tokens is not None or name is not None:
+            raise SettingsError(f"{experiment}: has a matrix; only --plan, --yes, --anew and --llama-cpp go with it")
+        return _make(matrix, experiment_file(experiment).parent, llama_cpp, plan=plan, yes=yes, anew=anew)
+    if plan or yes or anew:
+        raise SettingsError("--plan, --yes, --anew: need an experiment with a matrix; add the table [matrix] to it")
     if experiment is None:
         chosen, folder = _from_options(model, prompt, tokens, name)
     else:
@@ -83,6 +98,47 @@ def command(
 
         print_published(folder, runs[0], message or "")
     return _status(runs)
+
+
+def _matrix(place: str) -> Matrix | None:
+    """The matrix of the experiment with this name or path; None without one. Raises SettingsError."""
+    from tracegen.matrix import read_matrix
+
+    return read_matrix(experiment_file(place))
+
+
+def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool) -> int:
+    """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
+    from tracegen.progress import Progress
+    from tracegen.runs.matrix_report import matrix_text, outcome_text, plan_text
+    from tracegen.runs.matrix_runs import carry_out, todo
+
+    needed = todo(matrix, folder, anew=anew)
+    print(plan_text(matrix, needed), flush=True)
+    if plan:
+        return 0
+    if len(needed.missing) > ASKED and not yes:
+        _ask(len(needed.missing))
+    runs, failed = list(needed.stored), []
+    try:
+        for outcome in carry_out(needed, folder, Progress(), llama_cpp):
+            print(outcome_text(outcome), flush=True)
+            runs += [outcome.run] if outcome.run and outcome.usable else []
+            failed += [] if outcome.usable else [outcome]
+    finally:  # also after Ctrl-C: stored runs count, and the same command goes on with the others
+        if runs or failed:
+            print(matrix_text(matrix, runs, failed), flush=True)
+    if failed:
+        raise CheckError(f"{len(failed)} of {len(needed.missing)} runs failed; the same command tries them again")
+    return 0
+
+
+def _ask(n: int) -> None:
+    """Ask whether to make `n` runs. Raises SettingsError if the answer is no, or nobody can answer."""
+    if not sys.stdin.isatty():
+        raise SettingsError(f"the matrix has {n} runs to make; add --yes to make more than {ASKED}")
+    if not click.confirm(f"Make {n} runs?"):
+        raise SettingsError("no run was made")
 
 
 def _newest_model(folder: Path) -> str | None:

@@ -29,7 +29,11 @@ def provenance(context: Collector) -> dict[str, Any]:
                 settings,
                 "What was asked for; llama.cpp may round it: see llama.cpp’s contexts.",
             ),
-            *_when_asked(context, ("repetition", "Repetition", ("repetition",), "Which run of a series this is.")),
+            *_when_asked(
+                context,
+                ("repetition", "Repetition", ("repetition",), "Which run of a series this is."),
+                ("slot", "Place in the matrix", ("slot",), "The cell of this run, and when it was its turn."),
+            ),
             _contexts(context),
             _model(context),
             group_of("host", "Host", _sized(context.fact("host"))),

@@ -14,7 +14,7 @@ import pandas as pd
 from tracegen import store
 from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import output_of
-from tracegen.model import Repetition
+from tracegen.model import Repetition, Slot
 from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
 from tracegen.readers.native.trace import NativeTrace
@@ -28,8 +28,8 @@ class Captured:
     `models` are those that the program loaded; `loads` maps the number of a load to an index into `models`. `status`
     is the exit status, negative for a signal; `stopped`: tracegen ended the program, after its trace was closed.
     `conditions` is what `conditions_of` returned. `prompt` and `generated` are None when unknown; `counted`: the log
-    holds llama.cpp's counters; `repetition`: which run of a series this is; `device`: what the device of the model can
-    read, None if it was not measured.
+    holds llama.cpp's counters; `repetition`, `slot`: the place of this run in a series or in a matrix; `device`: what
+    the device of the model can read, None if it was not measured.
     """
 
     settings: Mapping[str, Any]
@@ -44,6 +44,7 @@ class Captured:
     generated: str | None = None
     counted: bool = True
     repetition: Repetition | None = None
+    slot: Slot | None = None
     device: Mapping[str, Any] | None = None
 
 
@@ -92,6 +93,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
     return {
         "settings": dict(captured.settings),
         **({"repetition": asdict(captured.repetition)} if captured.repetition else {}),
+        **({"slot": asdict(captured.slot)} if captured.slot else {}),
         "command": list(captured.command),
         "exit_status": captured.status,
         "stopped": captured.stopped,

@@ -24,7 +24,7 @@ from tracegen.capture.pressure import Pressure, under_pressure
 from tracegen.capture.requests import Requests, recorded_requests
 from tracegen.demo.models import KINDS, recipe_hash, write_demo_model
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
-from tracegen.model import Experiment, Repetition, Run
+from tracegen.model import Experiment, Repetition, Run, Slot
 from tracegen.progress import BYTES, Progress
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.resources import cache_folder
@@ -61,8 +61,12 @@ def measure(
     progress: Progress,
     program: str | None = None,
     repetition: Repetition | None = None,
+    slot: Slot | None = None,
 ) -> Run:
-    """Run an experiment once, and store the run below `folder`. Raises TracegenError as `record` does."""
+    """Run an experiment once, and store the run below `folder`. Raises TracegenError as `record` does.
+
+    `repetition`, `slot`: the place of the run in a series or in a matrix.
+    """
     stages = Stages(progress)
     stages.begin("verify")
     path = model_path(experiment.model, progress)
@@ -99,6 +103,7 @@ def measure(
             conditions=conditions,
             prompt=experiment.prompt,
             repetition=repetition,
+            slot=slot,
             device=device,
             generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
         )

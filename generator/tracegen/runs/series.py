@@ -21,7 +21,7 @@ def series_report(runs: Sequence[Run], n_wanted: int) -> str:
     if not usable:
         return lines[0]
     lines[0] += "; median of the usable (least to most):"
-    speeds = [_speed(run) for run in usable]
+    speeds = [speed_of_run(run) for run in usable]
     figures = [
         _line("prompt", [s.prompt_rate for s in speeds], "tokens/s", 1),
         _line("generation", [s.generate_rate for s in speeds], "tokens/s", 1),
@@ -33,7 +33,8 @@ def series_report(runs: Sequence[Run], n_wanted: int) -> str:
     return "\n".join([*lines, *(f"{label:{width}}  {text}" for label, text in figures)])
 
 
-def _speed(run: Run) -> Speed:
+def speed_of_run(run: Run) -> Speed:
+    """The speed of a stored run. Raises StoreError when it cannot be read."""
     assert run.folder is not None  # it is stored
     return speed_of(measured(store.read_tables(run.folder / "tables", ("passes",))))
 

@@ -1,0 +1,1 @@
+"""Comparing runs: what differs between them, by how much, and how sure that is."""

@@ -1,0 +1,146 @@
+"""The measures of a run: every number that a comparison holds beside that of another run.
+
+A **counted** measure is decided by the program, the model and the settings: operations, bytes touched, allocations,
+choices of experts. Any difference of it is real. A **timed** one differs from run to run: times, and what the page
+cache and other programs decide (bytes read from the disk, page faults).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pandas as pd
+
+from tracegen.analysis import buffers, timing
+from tracegen.charts import theme
+from tracegen.figures import shared_times
+from tracegen.figures.context import Context
+
+Kind = Literal["counted", "timed"]
+KEY = ["phase", "by", "item", "what"]  # what names a measure; `item` is one of the things that `by` names
+COLUMNS = [*KEY, "kind", "unit", "value"]
+
+# by -> what its items are, in the order of pages
+BY = {
+    "run": "Key figures",
+    "op": "Kinds of operation",
+    "component": "Parts of the model",
+    "layer": "Layers",
+    "buffer": "Buffers",
+    "expert": "Experts",
+}
+_Row = tuple[str, str, str, str, Kind, str, float]
+
+
+def measures(context: Context) -> pd.DataFrame:
+    """The measures of a run, in the order of pages; load and warm-up are left out.
+
+    Columns: phase (`prompt`, `generate`, or empty for the whole run), by (a key of BY), item (text; empty for the run),
+    what (text), kind (`counted`, `timed`), unit (`ns`, `bytes`, `tokens/s`, `share`, or empty for a count), value
+    (float64). A measure that the trace does not state has no row. Each (phase, by, item, what) stands once.
+    """
+    rows = [*_key_figures(context), *_times(context), *_layers(context), *_bytes(context), *_buffers(context)]
+    rows += _experts(context)
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    table = table[table["value"].notna()].astype({"value": "float64"})
+    order = pd.Categorical(table["by"], list(BY), ordered=True)
+    return table.assign(order=order).sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
+
+
+def _key_figures(context: Context) -> Iterator[_Row]:
+    s = context.summary
+    times = context.measured.loc[context.measured["kind"] == "generate", "duration_ns"].dropna().astype("float64")
+    timed: tuple[tuple[str, str, str, float | None], ...] = (
+        ("generate", "speed", "tokens/s", s.generate_rate),
+        ("prompt", "speed", "tokens/s", s.prompt_rate),
+        ("generate", "time of a token, median", "ns", float(times.median())),
+        ("generate", "time of a token, 95th percentile", "ns", float(times.quantile(0.95))),
+        ("", "read from the disk", "bytes", s.read_bytes),
+        ("", "page faults that waited for a read", "", s.major_faults),
+    )
+    for phase, what, unit, value in timed:
+        yield phase, "run", "", what, "timed", unit, _number(value)
+    counted: tuple[tuple[str, str, str, float | None], ...] = (
+        ("prompt", "tokens", "", s.prompt_tokens),
+        ("generate", "tokens", "", s.generated_tokens),
+        ("prompt", "passes", "", s.n_prompt_passes),
+        ("generate", "passes", "", s.n_generate_passes),
+        ("generate", "operations of a token", "", s.ops_per_token),
+        ("generate", "weights touched by a token, mapped", "bytes", s.generate_token_bytes["disk"]),
+        ("generate", "weights touched by a token, copied", "bytes", s.generate_token_bytes["copied"]),
+        ("generate", "touched by a token in buffers", "bytes", s.generate_token_bytes["buffer"]),
+        ("", "size of the model file", "bytes", s.file_bytes or None),
+        ("", "touched of the file at least once", "bytes", s.touched_bytes),
+        ("", "tensors never touched", "", s.n_never_touched),
+        ("", "most that buffers held", "bytes", buffers.total_peak(context.tables)),
+    )
+    for phase, what, unit, value in counted:
+        yield phase, "run", "", what, "counted", unit, _number(value)
+
+
+def _times(context: Context) -> Iterator[_Row]:
+    """Time and number of operations by kind and by part of the model, for each token row."""
+    rows = context.timed.assign(component=shared_times.component_groups(context.timed))
+    for by, rest in (("op", context.outside_ops), ("component", None)):
+        sums = timing.by(rows, by, context.tokens, rest).dropna(subset=["ns_per_token"])
+        for phase, item, n_ops, ns in _values(sums, "phase", by, "n_ops", "ns_per_token"):
+            yield phase, by, str(item), "time for a token", "timed", "ns", float(ns)
+            if n_ops:
+                yield phase, by, str(item), "operations", "counted", "", float(n_ops)
+
+
+def _layers(context: Context) -> Iterator[_Row]:
+    for phase in timing.PHASES:
+        if not context.tokens[phase]:
+            continue
+        sums = timing.by_layer(context.timed, phase, context.tokens, theme.GROUP_OF)
+        of_layer = sums.groupby("layer", dropna=False)["ns_per_token"].sum().reset_index()
+        for layer, ns in _values(of_layer, "layer", "ns_per_token"):
+            yield phase, "layer", _layer(layer), "time for a token", "timed", "ns", float(ns)
+
+
+def _bytes(context: Context) -> Iterator[_Row]:
+    """Bytes touched in the mean of a phase's passes, by part of the model and by layer; each operand counts."""
+    passes = context.measured[context.measured["kind"].isin(timing.PHASES)]
+    phases = passes.set_index("pass_id")["kind"].astype("object")
+    ran = context.ops[context.ops["state"].isin(["executed", "fused"]) & context.ops["pass_id"].isin(phases.index)]
+    rows = ran.assign(
+        phase=ran["pass_id"].map(phases),
+        component=shared_times.component_groups(ran),
+        layer=[_layer(number) for number in ran["layer"]],
+    )
+    n_passes = phases.value_counts()
+    for by in ("component", "layer"):
+        for memory, name in (("disk", "mapped"), ("copied", "copied"), ("buffer", "in buffers")):
+            grouped = rows.groupby(["phase", by], observed=True)[f"{memory}_bytes"]
+            sums = grouped.sum().mask(grouped.count().lt(grouped.size()))  # unknown where one operand is
+            known = sums.dropna().rename("size").reset_index()
+            for phase, item, size in _values(known, "phase", by, "size"):
+                mean = float(size) / float(n_passes[phase])
+                yield phase, by, str(item), f"touched in a pass, {name}", "counted", "bytes", mean
+
+
+def _buffers(context: Context) -> Iterator[_Row]:
+    peaks = buffers.peaks(context.tables)
+    for group, size, n in _values(peaks, "group", "peak_bytes", "n_buffers"):
+        yield "", "buffer", str(group), "most held", "counted", "bytes", float(size)
+        yield "", "buffer", str(group), "allocations", "counted", "", float(n)
+
+
+def _experts(context: Context) -> Iterator[_Row]:
+    for layer, expert, n in _values(context.choice.counts, "layer", "expert", "n_tokens"):
+        yield "generate", "expert", f"layer {layer}, expert {expert}", "times chosen", "counted", "", float(n)
+
+
+def _values(table: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns, row by row."""
+    return zip(*(table[column].tolist() for column in columns), strict=True)
+
+
+def _layer(number: Any) -> str:
+    return "in no layer" if pd.isna(number) else f"layer {int(number)}"
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
