@@ -116,7 +116,7 @@ def test_the_architecture_names_every_room_and_no_other() -> None:
     assert named == (rooms - OUTSIDE_THE_ROOMS) | native
 
 
-HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2", "gguf", "rich")
+HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2", "gguf", "rich", "scipy")
 
 
 @pytest.mark.parametrize(
