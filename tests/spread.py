@@ -61,6 +61,7 @@ SECONDS = {
     "tests/browser/test_report.py": 16,
     "tests/browser/test_op_rows.py": 16,
     "tests/pages/test_untrusted.py": 15,
+    "tests/analysis/test_significance.py": 15,
     "tests/native/test_layout.py": 12,
     # of a case
     "measured": 12,

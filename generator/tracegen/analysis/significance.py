@@ -165,6 +165,7 @@ def _verdict(row: Difference, least_p: float) -> Verdict:
     """The verdict of a row; `least_p` is what its p_held would be if its p were the least possible."""
     if _too_few(row):
         return "too few repeats to tell"
-    if row.p_held < LEVEL and abs(row.shift) > (row.threshold or 0.0) * row.median_a:
+    shift = row.shift if row.relative is None else row.relative
+    if row.p_held < LEVEL and abs(shift) > (row.threshold or 0):
         return "different"
     return "too few repeats to tell" if least_p >= LEVEL else "no difference shown"

@@ -1,0 +1,355 @@
+"""Is a timed value different: the rule, its bounds, what it refuses, and how often it errs in a simulation."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracegen.analysis import significance
+from tracegen.analysis.significance import Difference, difference, holm, neighbour_noise
+
+DIFFERENT, NOT_SHOWN, TOO_FEW = "different", "no difference shown", "too few repeats to tell"
+TIMES = st.lists(st.integers(0, 60), min_size=1, max_size=9)
+PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=10)
+
+
+def around(centre: float, n: int, step: float = 0.001) -> list[float]:
+    """n different values near a centre, up and down in turn."""
+    return [centre * (1 + step * (i + 1) * (-1) ** i / n) for i in range(n)]
+
+
+def test_a_row_says_all_that_a_page_shows() -> None:
+    a, b = [100.0, 101, 102, 103, 104, 105, 106], [120.0, 121, 122, 123, 124, 125, 126]
+    row = difference(a, b)
+    assert row == Difference(
+        n_a=7,
+        n_b=7,
+        paired=False,
+        median_a=103,
+        median_b=123,
+        shift=20,
+        low=row.low,
+        high=row.high,
+        relative=20 / 103,
+        p=pytest.approx(2 / 3432, rel=1e-12),
+        least_p=2 / 3432,
+        p_held=row.p,
+        threshold=0.01,  # neighbours differ by 1 / 103
+        verdict=DIFFERENT,
+    )
+    differences = sorted(y - x for x in a for y in b)
+    assert (row.low, row.high) == (differences[4], differences[-5])  # U <= 4 is the critical value of 7 against 7
+
+
+def test_a_shift_must_exceed_the_threshold_and_p_be_below_the_level() -> None:
+    a, b = around(100, 7), around(103, 7)
+    assert difference(a, b).verdict == DIFFERENT
+    assert difference(a, b, noise=0.0).threshold == 0.01 and difference(a, b, noise=0.05).threshold == 0.05
+    assert difference(a, b, noise=0.05).verdict == NOT_SHOWN and difference(a, b, noise=0.025).verdict == DIFFERENT
+    small = difference(a, around(100.9, 7))
+    assert small.p < significance.LEVEL and small.verdict == NOT_SHOWN  # certain, but below 1 %
+    row = difference([100.0] * 7, [101.0] * 7, noise=0.0)
+    assert (row.relative, row.verdict) == (0.01, NOT_SHOWN)  # exactly the threshold does not exceed it
+    mixed = difference([100, 100, 100, 100, 100, 200, 200], [150.0] * 7, noise=0.0)
+    assert mixed.relative == 0.5 and mixed.p >= significance.LEVEL and mixed.verdict == NOT_SHOWN
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (1, 100), (4, 4), (4, 20), (20, 4)])
+def test_too_few_repeats_are_never_called_the_same_or_different(n_a: int, n_b: int) -> None:
+    for centre in (100, 500):
+        assert difference(around(100, n_a), around(centre, n_b), noise=0.0).verdict == TOO_FEW
+
+
+def test_the_least_numbers_of_repeats_are_those_that_can_reach_the_level() -> None:
+    n, pairs = significance.LEAST_VALUES, significance.LEAST_PAIRS
+    assert difference(around(100, n), around(200, n)).verdict == DIFFERENT
+    assert 2 / math.comb(2 * n, n) < significance.LEVEL <= 2 / math.comb(2 * n - 2, n - 1)
+    assert difference(around(100, pairs), around(200, pairs), paired=True).verdict == DIFFERENT
+    assert difference(around(100, pairs - 1), around(200, pairs - 1), paired=True).verdict == TOO_FEW
+    assert 2 * 0.5**pairs < significance.LEVEL <= 2 * 0.5 ** (pairs - 1)
+
+
+def test_pairs_find_what_the_drift_of_independent_runs_hides() -> None:
+    a = [100.0 + 10 * i for i in range(9)]
+    b = [x * 1.04 + i % 2 for i, x in enumerate(a)]
+    assert difference(a, b, noise=0.02).verdict == NOT_SHOWN
+    assert difference(a, b, paired=True, noise=0.02).verdict == DIFFERENT
+
+
+def test_runs_against_themselves_and_values_that_are_all_equal() -> None:
+    for values in (around(100, 7), [5.0] * 7, [0.0] * 7):
+        for paired in (False, True):
+            row = difference(values, values, paired=paired)
+            assert (row.p, row.shift) == (1, 0)
+            assert row.verdict == (TOO_FEW if paired else NOT_SHOWN)
+    assert difference([0.0] * 8, [0.0] * 8, paired=True).verdict == NOT_SHOWN
+
+
+def test_a_base_of_zero_has_no_relative_shift() -> None:
+    row = difference([0.0] * 7, around(5, 7))
+    assert (row.relative, row.threshold, row.verdict) == (None, None, DIFFERENT)
+    fall = difference(around(5, 7), [0.0] * 7)
+    assert (fall.relative, fall.verdict) == (pytest.approx(-1, rel=0.01), DIFFERENT)
+    assert difference([0.0] * 7, [0, 0, 0, 0, 0, 1, 1]).verdict == NOT_SHOWN
+
+
+def test_a_fall_to_almost_nothing_is_found_though_what_is_left_varies() -> None:
+    """Noise is a share of the base: what the small times vary by among themselves would hide any fall."""
+    waits, left = around(1e9, 7, 0.05), [1e6, 3e6, 1e6, 4e6, 1e6, 2e6, 5e6]
+    assert (neighbour_noise([waits, left]) or 0) > 1
+    assert difference(waits, left).verdict == difference(left, waits).verdict == DIFFERENT
+
+
+BAD = (math.nan, math.inf, -math.inf, -1.0, -1, None, "5", pd.NA, 1j, 10**400)
+
+
+@pytest.mark.parametrize("bad", BAD, ids=str)
+def test_what_is_no_time_is_refused_by_its_place(bad: Any) -> None:
+    fine = around(100, 5)
+    with pytest.raises(ValueError, match=r"^a\[2\] is .*: it must be a finite number that is not negative$"):
+        difference([1.0, 2.0, bad, 3.0, 4.0], fine)
+    with pytest.raises(ValueError, match=r"^b\[0\] is "):
+        difference(fine, [bad], paired=False)
+    with pytest.raises(ValueError, match=r"^cell 1\[1\] is "):
+        neighbour_noise([fine, [1.0, bad]])
+    if bad is not None:
+        with pytest.raises(ValueError, match=r"^noise is "):
+            difference(fine, fine, noise=bad)
+
+
+def test_sides_that_cannot_be_compared_are_refused() -> None:
+    fine = around(100, 5)
+    for a, b in (([], fine), (fine, []), ([], [])):
+        with pytest.raises(ValueError, match=r"^[ab] has no values$"):
+            difference(a, b)
+    with pytest.raises(ValueError, match=r"^pairs need as many values in a as in b: 5 and 4$"):
+        difference(fine, fine[:4], paired=True)
+    with pytest.raises(ValueError, match=r"^b has 101 values; at most 100 are compared$"):
+        difference(fine, around(100, 101))
+
+
+def test_numbers_of_any_kind_are_taken() -> None:
+    values = [100, 101, 102, 103, 104, 105, 106]
+    expected = difference(values, around(120, 7))
+    assert difference(pd.Series(values, index=range(5, 12)).tolist(), around(120, 7)) == expected
+    assert difference(np.array(values), np.array(around(120, 7))) == expected  # type: ignore[arg-type]
+
+
+def test_noise_is_that_of_neighbours_in_one_cell() -> None:
+    cells = [[100, 101, 100, 100, 98], [50, 50, 52, 50, 50]]  # 0 0 0 0.01 0.01 0.02 0.04 0.04: Q1 = 0, Q3 = 0.025
+    assert neighbour_noise(cells) == pytest.approx(0.025 + 3 * 0.025)
+    assert neighbour_noise([[100] * 9]) == 0
+    assert neighbour_noise([[100] * 8, [7]]) is None  # 7 differences
+    assert neighbour_noise([[100] * 5, [0] * 5]) is None  # a cell of median 0 has no shares
+    assert neighbour_noise([]) is neighbour_noise([[], []]) is None
+    steps = [100.0, 110] * 5
+    assert neighbour_noise([steps]) == pytest.approx(10 / 105) and neighbour_noise([steps], scale=50) == 0.2
+    assert neighbour_noise([sorted(steps)]) == 0  # the order counts
+
+
+def test_noise_is_not_unknown_where_repeats_suffice() -> None:
+    noisy = [100.0, 140] * 4
+    row = difference(noisy[:5], [x + 60 for x in noisy[:5]])
+    assert row.p < significance.LEVEL and row.threshold == pytest.approx(0.4) and row.verdict == DIFFERENT
+    assert difference(noisy[:4], noisy[:4]).threshold is None  # only with too few
+
+
+@settings(deadline=None)
+@given(TIMES, TIMES)
+def test_swapping_the_sides_negates_the_shift_and_keeps_p(a: list[int], b: list[int]) -> None:
+    there, back = difference(a, b), difference(b, a)
+    assert there.p == pytest.approx(back.p, rel=1e-12) and there.shift == -back.shift
+    assert (there.low, there.high) == (
+        None if back.high is None else -back.high,
+        None if back.low is None else -back.low,
+    )
+
+
+@settings(deadline=None)
+@given(TIMES, TIMES, st.integers(1, 1000), st.integers(0, 1000))
+def test_a_unit_scales_the_shift_and_a_constant_moves_nothing(a: list[int], b: list[int], k: int, c: int) -> None:
+    row, scaled = difference(a, b), difference([k * x for x in a], [k * x for x in b])
+    assert scaled.p == row.p and scaled.shift == k * row.shift and scaled.verdict == row.verdict
+    assert (scaled.relative, scaled.threshold) == (row.relative, row.threshold)
+    moved = difference([x + c for x in a], [x + c for x in b])
+    assert (moved.p, moved.shift, moved.low, moved.high) == (row.p, row.shift, row.low, row.high)
+
+
+@settings(deadline=None)
+@given(PAIRS)
+def test_pairs_swapped_or_moved_as_a_pair_keep_p(pairs: list[tuple[int, int]]) -> None:
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    row = difference(a, b, paired=True)
+    back = difference(b, a, paired=True)
+    assert row.p == pytest.approx(back.p, rel=1e-12) and row.shift == -back.shift
+    drifted = difference([x + 7 * i for i, x in enumerate(a)], [y + 7 * i for i, y in enumerate(b)], paired=True)
+    assert (drifted.p, drifted.shift, drifted.low, drifted.high) == (row.p, row.shift, row.low, row.high)
+
+
+@settings(deadline=None, max_examples=300)
+@given(TIMES, TIMES, st.integers(0, 40), st.booleans())
+def test_the_interval_holds_0_if_and_only_if_p_is_not_below_the_level(
+    a: list[int], b: list[int], more: int, paired: bool
+) -> None:
+    n = min(len(a), len(b)) if paired else 9
+    row = difference(a[:n], [x + more for x in b[:n]], paired=paired)
+    holds_0 = row.low is None or row.high is None or row.low <= 0 <= row.high
+    assert holds_0 == (row.p >= significance.LEVEL)
+    assert (row.low is None) == (row.high is None) == (row.least_p >= significance.LEVEL)
+    assert row.low is None or row.high is None or row.low <= row.shift <= row.high
+    assert (row.verdict == DIFFERENT) <= (row.p < significance.LEVEL)
+
+
+def with_p(p: float, n: int = 30) -> Difference:
+    """A row with this p and a large shift."""
+    return replace(difference(around(100, n), around(200, n)), p=p, p_held=p)
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_is_a_loop_over_ascending_p(ps: list[float]) -> None:
+    expected: dict[int, float] = {}
+    for rank, place in enumerate(sorted(range(len(ps)), key=lambda place: ps[place])):
+        expected[place] = max([min(1.0, (len(ps) - rank) * ps[place]), *expected.values()])
+    rows = holm([with_p(p) for p in ps])
+    assert [row.p_held for row in rows] == [expected[place] for place in range(len(ps))]
+    assert [row.p for row in rows] == ps
+    assert [row.verdict for row in rows] == [DIFFERENT if row.p_held < 0.01 else NOT_SHOWN for row in rows]
+    assert holm(rows) == rows  # and so nothing is held twice
+
+
+def test_holm_of_no_row_and_of_a_single_one() -> None:
+    assert holm([]) == []
+    row = difference(around(100, 7), around(200, 7))
+    assert holm([row]) == [row]
+
+
+def test_rows_with_too_few_repeats_take_nothing_from_others() -> None:
+    few, row = difference([100.0], [200.0]), difference(around(100, 5), around(200, 5))
+    assert holm([few, row, few]) == [few, row, few] and row.verdict == DIFFERENT
+
+
+@pytest.mark.parametrize(("n", "most"), [(5, 1), (6, 4), (7, 17), (8, 64)])
+def test_with_too_many_rows_even_the_least_p_tells_nothing(n: int, most: int) -> None:
+    apart, same = difference(around(100, n), around(200, n)), difference(around(100, n), around(100, n))
+    assert {row.verdict for row in holm([apart] * most)} == {DIFFERENT}
+    assert [row.verdict for row in holm([apart] * (most + 1))] == [TOO_FEW] * (most + 1)
+    assert [row.verdict for row in holm([same] * most)] == [NOT_SHOWN] * most
+    assert [row.verdict for row in holm([same] * (most + 1))] == [TOO_FEW] * (most + 1)
+
+
+def test_the_documented_least_p_and_numbers_of_rows() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
+    rows = [[float(cell) for cell in row.split("|")] for row in re.findall(r"^\| (\d[\d. |]+) \|$", page, re.MULTILINE)]
+    assert [row[0] for row in rows] == [4, 5, 6, 7, 8, 10]
+    for n, *columns in rows:
+        for least_p, most, paired in ((*columns[:2], False), (*columns[2:], True)):
+            row = difference(around(100, int(n)), around(200, int(n)), paired=paired)
+            assert row.least_p == pytest.approx(least_p, rel=0.05)
+            assert row.least_p * most < significance.LEVEL <= row.least_p * (most + 1)
+
+
+def test_a_row_could_have_come_after_surer_ones() -> None:
+    """Of 18 rows with 7 repeats, one with a smaller p of more repeats leaves 17 to hold: their least p suffices."""
+    surer = difference(around(100, 10), around(200, 10))
+    same = difference(around(100, 7), around(100, 7))
+    assert {row.verdict for row in holm([surer, *[same] * 17])} == {DIFFERENT, NOT_SHOWN}
+    assert {row.verdict for row in holm([surer, *[same] * 18])} == {DIFFERENT, TOO_FEW}
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(7, NOT_SHOWN), (8, NOT_SHOWN), (9, DIFFERENT), (10, DIFFERENT)])
+def test_nine_repeats_bear_a_disturbed_run(n: int, verdict: str) -> None:
+    """The side that is faster has a run that is slower than all of the other side."""
+    assert difference([*around(100, n - 1), 300], around(200, n), noise=0.05).verdict == verdict
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Of log times: the standard deviation, the drift over a session, the steps of a random walk; and slow runs."""
+
+    sigma: float = 0.02
+    drift: float = 0.03
+    walk: float = 0.003
+    slow_runs: float = 0.03
+    slowed_by: tuple[float, float] = (0.1, 0.5)
+
+
+CALM, ROUGH = Noise(), Noise(sigma=0.04, drift=0.2, walk=0.02, slow_runs=0.1)
+
+
+def session(
+    rng: np.random.Generator, n: int, slower: float = 0.0, noise: Noise = CALM
+) -> tuple[list[float], list[float]]:
+    """Times of two cells in n rounds, each of which runs both in random order; those of b are longer by `slower`."""
+    times: tuple[list[float], list[float]] = ([], [])
+    walk = 0.0
+    for step, cell in enumerate(np.concatenate([rng.permutation(2) for _ in range(n)])):
+        walk += rng.normal(0, noise.walk)
+        log_time = rng.normal(0, noise.sigma) + walk + noise.drift * step / (2 * n)
+        log_time += np.log1p(rng.uniform(*noise.slowed_by)) if rng.random() < noise.slow_runs else 0
+        times[cell].append(1e9 * math.exp(log_time) * (1 + slower * cell))
+    return times
+
+
+def long_known_noise(rng: np.random.Generator) -> float:
+    noise = neighbour_noise([cell for _ in range(300) for cell in session(rng, 10)])
+    assert noise is not None and noise > significance.LEAST_SHIFT
+    return noise
+
+
+def share_called(rng: np.random.Generator, sessions: int, n: int, slower: float = 0.0, **options: Any) -> float:
+    rows = [difference(*session(rng, n, slower), **options) for _ in range(sessions)]
+    return sum(row.verdict == DIFFERENT for row in rows) / sessions
+
+
+@pytest.mark.parametrize("noise", [CALM, ROUGH], ids=["calm", "rough"])
+@pytest.mark.parametrize(("n", "paired"), [(5, False), (7, False), (10, False), (10, True)])
+def test_of_a_thousand_equal_pairs_at_most_ten_are_called_different(n: int, paired: bool, noise: Noise) -> None:
+    rng = np.random.default_rng(n)
+    rows = [difference(*session(rng, n, noise=noise), paired=paired) for _ in range(1000)]
+    assert sum(row.verdict == DIFFERENT for row in rows) <= 10
+    assert sum(row.p < significance.LEVEL for row in rows) <= 20  # without the threshold: 10 are expected at most
+
+
+def test_p_alone_errs_as_often_as_it_may() -> None:
+    """Equal samples of 7 have p < 0.01 in 7 of 1,000 cases: those in which U <= 4."""
+    rng = np.random.default_rng(15)
+    times = rng.lognormal(0, 0.02, (4000, 2, 7)).tolist()
+    share = np.mean([difference(a, b).p < significance.LEVEL for a, b in times])
+    assert 0.004 < share < 0.010
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_shift_of_twice_the_threshold_is_found_with_seven_repeats(sign: int) -> None:
+    rng = np.random.default_rng(7)
+    slower = sign * 2 * long_known_noise(rng)
+    assert share_called(rng, 500, 7, slower) >= 0.8
+    assert share_called(rng, 500, 7, slower, noise=abs(slower) / 2) >= 0.8
+
+
+def test_four_repeats_are_never_called_in_the_simulation() -> None:
+    rng = np.random.default_rng(4)
+    assert (
+        share_called(rng, 300, 4) == share_called(rng, 300, 4, 2.0) == share_called(rng, 300, 7, 2.0, paired=True) == 0
+    )
+
+
+def test_thousands_of_rows_take_seconds_and_fifty_repeats_less() -> None:
+    values = np.random.default_rng(2).lognormal(0, 0.1, (2000, 2, 7)).tolist()
+    begin = time.process_time()
+    assert len(holm([difference(a, b) for a, b in values])) == 2000
+    assert time.process_time() - begin < 12  # 2 s on the machine on which it was written
+    a, b = np.random.default_rng(3).lognormal(0, 0.1, (2, 50)).tolist()
+    begin = time.process_time()
+    row = difference(a, b)
+    assert time.process_time() - begin < 0.3 and row.median_a == median(a)
