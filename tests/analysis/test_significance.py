@@ -265,6 +265,8 @@ def test_a_row_could_have_come_after_surer_ones() -> None:
     same = difference(around(100, 7), around(100, 7))
     assert {row.verdict for row in holm([surer, *[same] * 17])} == {DIFFERENT, NOT_SHOWN}
     assert {row.verdict for row in holm([surer, *[same] * 18])} == {DIFFERENT, TOO_FEW}
+    before = [with_p(0.0005)] * 5  # held at 21 x 0.0005 >= 0.01, and a later row is never held at less
+    assert [row.verdict for row in holm([*before, *[same] * 16])] == [NOT_SHOWN] * 5 + [TOO_FEW] * 16
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(7, NOT_SHOWN), (8, NOT_SHOWN), (9, DIFFERENT), (10, DIFFERENT)])
