@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +43,6 @@ def mann_whitney(a: Floats, b: Floats, level: float) -> RankTest:
 
     `a` and `b` are finite and have at least one value each.
     """
-    from scipy import stats  # 0.7 s; only comparisons need it
-
     contrasts = b[None, :] - a[:, None]
     ranks_a, ranks_b = _doubled_ranks(_signs(a)), _doubled_ranks(_signs(b))
 
@@ -54,8 +51,10 @@ def mann_whitney(a: Floats, b: Floats, level: float) -> RankTest:
         in_b = ranks_b + len(a) + signs.sum(axis=0)
         return _tails(_subset_sums(tuple(sorted((*in_a.tolist(), *in_b.tolist()))), len(b)), int(in_b.sum()))
 
-    def untied_p() -> Any:
-        return stats.mannwhitneyu(a, b, method="exact").pvalue
+    def untied_p() -> float:
+        from scipy import stats  # takes 0.7 s; only comparisons need it
+
+        return float(stats.mannwhitneyu(a, b, method="exact").pvalue)
 
     tied = len(np.unique(np.concatenate([a, b]))) < len(a) + len(b)
     least_p = min(1.0, 2 / math.comb(len(a) + len(b), len(a)))
@@ -68,8 +67,6 @@ def signed_rank(differences: Floats, level: float) -> RankTest:
     The Walsh averages are the means of each difference with itself and with each later one. Differences of 0 get a
     rank, which counts half on either side (Pratt). `differences` are finite; there is at least one.
     """
-    from scipy import stats
-
     contrasts = (differences[:, None] + differences[None, :]) / 2
     order = _signs(differences)
 
@@ -77,8 +74,10 @@ def signed_rank(differences: Floats, level: float) -> RankTest:
         ranks, side = _doubled_ranks(signs * order), np.diagonal(signs)  # |x| > |y| if (x - y) (x + y) > 0
         return _tails(_sign_sums(tuple(sorted(ranks[side != 0].tolist()))), int(ranks[side > 0].sum()))
 
-    def untied_p() -> Any:
-        return stats.wilcoxon(differences, method="exact").pvalue
+    def untied_p() -> float:
+        from scipy import stats
+
+        return float(stats.wilcoxon(differences, method="exact").pvalue)
 
     sizes = np.abs(differences)
     tied = len(np.unique(sizes)) < len(sizes) or not sizes.all()
@@ -87,9 +86,9 @@ def signed_rank(differences: Floats, level: float) -> RankTest:
 
 
 def _result(
-    contrasts: Floats, values: Floats, tails: Tails, untied_p: Callable[[], Any] | None, least_p: float, level: float
+    contrasts: Floats, values: Floats, tails: Tails, untied_p: Callable[[], float] | None, least_p: float, level: float
 ) -> RankTest:
-    p = float(untied_p()) if untied_p else min(1.0, 2 * min(tails(np.sign(contrasts).astype(np.int64))))
+    p = untied_p() if untied_p else min(1.0, 2 * min(tails(np.sign(contrasts).astype(np.int64))))
     low, high = _interval(contrasts, tails, level)
     if p < level and low is not None and high is not None:  # 0 is rejected, but an end, if a and b share a value
         low, high = (math.nextafter(0, 1) if low == 0 else low), (math.nextafter(0, -1) if high == 0 else high)
