@@ -177,3 +177,14 @@ def test_a_rejected_shift_of_0_is_not_in_the_interval() -> None:
     up, down = mann_whitney(a, b, LEVEL), mann_whitney(b, a, LEVEL)
     assert up.p == down.p == pytest.approx(8 / 924) and up.high == 10 and down.low == -10
     assert up.low == -(down.high or 0) and 0 < (up.low or 0) < 1e-300
+
+
+@pytest.mark.parametrize("n", [5, 7, 12, 20, 50])
+def test_p_without_equal_values_is_that_of_scipy(n: int) -> None:
+    for seed in range(20):
+        a, b = np.random.default_rng([n, seed]).normal(0, 1, (2, n))
+        b = b + seed / 20
+        p = stats.mannwhitneyu(a, b, method="exact").pvalue
+        assert mann_whitney(a, b, LEVEL).p == pytest.approx(p, rel=1e-9, abs=1e-300)
+        p = stats.wilcoxon(b - a, method="exact").pvalue
+        assert signed_rank(b - a, LEVEL).p == pytest.approx(p, rel=1e-9, abs=1e-300)

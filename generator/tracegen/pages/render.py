@@ -19,6 +19,7 @@ from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explained, explained
 from tracegen.figures.heatmap import HEATMAP
 from tracegen.model import Check, Run, Version
+from tracegen.pages import run_file
 from tracegen.pages.anchors import write_anchors
 from tracegen.pages.body import assembled, left_out
 from tracegen.pages.chosen import pass_names
@@ -84,7 +85,7 @@ def render_report(
     sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
     sections["overview"]["heatmap"] = [v for of in sections["memory"].values() for v in of if v.key == HEATMAP.key]
     views = {key: BUILDERS[key](collector) for key in keys}
-    environment = _environment(name)
+    environment = environment_of(name)
     environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
     environment.globals |= {
         "time_note": collector.time_note,
@@ -101,17 +102,18 @@ def render_report(
     values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
     collector.files.add("data/values.json", values + "\n")
     collector.files.add("data/values.tex", latex.values(run.experiment, name, collector.values))
+    collector.files.add(run_file.PATH, run_file.run_file(run))
     return Report(
         title=_title(collector),
         pages=pages,
         files=collector.files.contents,
-        assets=_assets(),
+        assets=assets(),
         values=collector.values,
         figures=tuple(collector.figures),
     )
 
 
-def _environment(name: str) -> Environment:
+def environment_of(name: str) -> Environment:
     """The Jinja environment of the pages; `name` is how `tracegen.load` finds the run."""
 
     def explain(key: str, csv: str, numbers: Mapping[str, object]) -> Explained | None:
@@ -153,8 +155,8 @@ def _shown(value: object) -> object:
     return q.printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _assets() -> dict[str, bytes]:
-    """One CSS file, colours first, and one script, each joined from its parts."""
+def assets() -> dict[str, bytes]:
+    """What every report loads: one CSS file, colours first, and one script, each joined from its parts."""
     folder = resources.folder("templates") / "assets"
     css = theme.stylesheet() + "".join(_text(folder / "styles" / f"{name}.css") for name in STYLES)
     parts = "".join(_text(folder / "scripts" / f"{name}.js") for name in SCRIPTS)

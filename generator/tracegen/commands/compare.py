@@ -1,0 +1,113 @@
+"""`tracegen compare`: says what differs between two sets of runs, and how sure that is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracegen.arguments import Command, run_names
+from tracegen.capture.execute import visible
+from tracegen.commands import VERBS
+from tracegen.errors import CheckError, SettingsError
+
+if TYPE_CHECKING:
+    from tracegen.comparing.comparison import Comparison
+    from tracegen.comparing.side import Side
+    from tracegen.pages.page import Report
+
+EXAMPLES = (
+    "tracegen compare before/run-001..run-005 after/run-001..run-005",
+    "tracegen compare first-look@v1 first-look@v2 --markdown",
+    "tracegen compare mine:prefault=true mine:prefault=false --fail-on 'tokens_per_second_generate<-5%'",
+)
+EPILOG = (
+    "A side is NAME (its newest run, with the others of its series), NAME/run-003, NAME/run-003..run-007, "
+    "NAME:prefault=true,repack=false (a cell of a matrix) or NAME@v2. With A alone, an experiment with a matrix, its "
+    "factors are compared."
+)
+FOLDER = Path(".tracegen") / "comparisons"
+
+
+@click.command("compare", cls=Command, help=VERBS["compare"], examples=EXAMPLES, epilog=EPILOG)
+@click.argument("first", metavar="A", shell_complete=run_names, help="The side that the others are compared with.")
+@click.argument("others", metavar="[B…]", nargs=-1, shell_complete=run_names, help="The other sides, each on its own.")
+@click.option("--json", "as_json", is_flag=True, help="Print all measures as JSON, in numbers.")
+@click.option("--markdown", is_flag=True, help="Print what differs as Markdown, to paste.")
+@click.option(
+    "--fail-on",
+    metavar="RULE",
+    multiple=True,
+    help="End with 1 if this change is found: tokens_per_second_generate<-5%.",
+)
+def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, fail_on: tuple[str, ...]) -> int:
+    """Compare A with each B; print what differs and write a page of each comparison."""
+    from tracegen.comparing import rules
+    from tracegen.comparing.comparison import compare
+    from tracegen.comparing.effects import effects
+    from tracegen.comparing.matrix_page import render_matrix
+    from tracegen.comparing.page import render_comparison
+    from tracegen.sides import side_of
+
+    if as_json and markdown:
+        raise SettingsError("--json, --markdown: choose one")
+    asked = [rules.parsed(text) for text in fail_on]
+    if others:
+        sides = [side_of(text) for text in (first, *others)]
+        comparisons = [compare(sides[0], side) for side in sides[1:]]
+    else:
+        sides = _cells(first)
+        comparisons = [effect.comparison for effect in effects(sides)]
+    broken = [line for c in comparisons for rule in asked if (line := rules.broken(rule, c))]
+    if as_json:
+        print(json.dumps([rules.as_json(c) for c in comparisons], indent=1, allow_nan=False))
+    elif markdown:
+        from tracegen.comparing.markdown import markdown_of
+
+        print("\n".join(markdown_of(c) for c in comparisons))
+    else:
+        for comparison in comparisons:
+            _print(comparison)
+        pages = [render_matrix(first, sides)] if not others else map(render_comparison, comparisons)
+        for page in pages:
+            print(f"page: {_written(page)}")
+    if broken:
+        raise CheckError("; ".join(broken))
+    return 0
+
+
+def _cells(name: str) -> list[Side]:
+    """The cells of the newest matrix of an experiment. Raises SettingsError if there are not two."""
+    from tracegen.sides import cells_of
+
+    cells = cells_of(name) if not set(name) & set("/:@") else []
+    if len(cells) < 2:
+        raise SettingsError(f"{name}: nothing to compare it with; name a second side, or an experiment with a matrix")
+    return cells
+
+
+def _print(comparison: Comparison) -> None:
+    """The findings on the terminal."""
+    from tracegen.comparing import sentences as say
+
+    print(visible(f"{comparison.a.name} → {comparison.b.name}: {say.in_brief(comparison)}"))
+    for answer in say.answers(comparison):
+        print(f"  {visible(answer)}")
+
+
+def _written(report: Report) -> Path:
+    """Write the report below FOLDER, under a name of its own, and return the path of its page."""
+    from tracegen.publishing.bundle import write_bundle
+    from tracegen.store import whole_folder
+
+    place = FOLDER / hashlib.sha256(report.title.encode()).hexdigest()[:12]
+    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": "", "runs": [],
+                "verdict": "complete", "question": report.title}  # fmt: skip
+    shutil.rmtree(place, ignore_errors=True)
+    with whole_folder(place) as beside:
+        write_bundle(beside, report, identity)
+    return place / "index.html"

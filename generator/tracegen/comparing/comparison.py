@@ -1,0 +1,222 @@
+"""What differs between two sides: each measure held beside that of the other side, and how sure a difference is.
+
+Counted measures: any difference is real. Timed ones: see `analysis.significance`. The two are never mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal
+
+from tracegen.analysis.significance import LEAST_PAIRS, Difference, difference, holm, neighbour_noise
+from tracegen.comparing.measures import BY, KEY
+from tracegen.comparing.side import Measured, Side
+
+State = Literal[
+    "different", "varies", "only A", "only B", "equal", "no difference shown", "too few repeats to tell",
+    "not comparable",
+]  # fmt: skip
+TELLING: tuple[State, ...] = ("different", "varies", "only A", "only B")  # what a page shows first
+ROUNDING = 1e-9  # relative; means of equal counts differ by less
+_Key = tuple[str, str, str, str, str, str]  # KEY, kind, unit
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A measure on both sides: the values of their runs in the order of time, empty where no run has it.
+
+    `difference` says how sure it is: timed measures with values on both sides only.
+    """
+
+    phase: str
+    by: str
+    item: str
+    what: str
+    kind: Literal["counted", "timed"]
+    unit: str
+    values_a: tuple[float, ...]
+    values_b: tuple[float, ...]
+    state: State
+    difference: Difference | None = None
+
+    @property
+    def a(self) -> float | None:
+        """The median over the runs of A."""
+        return median(self.values_a) if self.values_a else None
+
+    @property
+    def b(self) -> float | None:
+        """The median over the runs of B."""
+        return median(self.values_b) if self.values_b else None
+
+    @property
+    def change(self) -> float | None:
+        """B less A: the Hodges-Lehmann shift of timed measures, the difference of medians of counted ones."""
+        if self.difference is not None:
+            return self.difference.shift
+        return None if self.a is None or self.b is None else self.b - self.a
+
+    @property
+    def relative(self) -> float | None:
+        """The change as a share of A; None where A is 0 or unknown."""
+        return None if self.change is None or not self.a else self.change / abs(self.a)
+
+    @property
+    def better(self) -> bool | None:
+        """Whether B is what a user wants more; None for counted measures, and where nothing changed."""
+        if self.kind == "counted" or not self.change:
+            return None
+        return (self.change > 0) == (self.unit == "tokens/s")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sides and all their measures; `paired`: runs of one round were held against each other."""
+
+    a: Side
+    b: Side
+    rows: tuple[Compared, ...]
+    paired: bool
+
+    def of(self, kind: str, by: str) -> list[Compared]:
+        """The measures of a kind by one key of BY."""
+        return [row for row in self.rows if (row.kind, row.by) == (kind, by)]
+
+    def named(self, phase: str, by: str, item: str, what: str) -> Compared | None:
+        """The measure with this name, None if no side has it."""
+        return next((r for r in self.rows if (r.phase, r.by, r.item, r.what) == (phase, by, item, what)), None)
+
+
+def compare(a: Side, b: Side) -> Comparison:
+    """Hold every measure of A beside that of B.
+
+    Key figures are questions of their own; rows of a table share the risk of a false finding (Holm).
+    """
+    pairs = _paired(a, b)
+    left, right = pairs or (list(a.runs), list(b.runs))
+    of_a, of_b = _by_key(left), _by_key(right)
+    comparable = a.machines == b.machines
+    rows = []
+    for key in {**of_a, **of_b}:
+        values = _Values(left, of_a.get(key, {})), _Values(right, of_b.get(key, {}))
+        rows.append(_compared(key, *values, paired=pairs is not None, comparable=comparable))
+    rows.sort(key=lambda row: list(BY).index(row.by))
+    return Comparison(a, b, tuple(_held(rows)), pairs is not None)
+
+
+Turn = tuple[object, ...]
+
+
+def _turns(a: Side, b: Side) -> list[list[Turn]]:
+    """What a run shares with its pair on the other side: matrix, round, and the factors that both sides have alike.
+
+    Empty lists outside of a matrix.
+    """
+    runs = [*a.runs, *b.runs]
+    if not all(run.matrix for run in runs):
+        return [[], []]
+    vary = [
+        {name for name in runs[0].factors if len({run.factors.get(name) for run in side.runs}) > 1} for side in (a, b)
+    ]
+    shared = sorted(vary[0] & vary[1])
+    return [
+        [(run.matrix, run.round, *(run.factors.get(name) for name in shared)) for run in side.runs] for side in (a, b)
+    ]
+
+
+def _paired(a: Side, b: Side) -> tuple[list[Measured], list[Measured]] | None:
+    """The runs of both sides in pairs; None unless each has exactly one partner."""
+    of_a, of_b = (dict(zip(turns, side.runs, strict=False)) for turns, side in zip(_turns(a, b), (a, b), strict=True))
+    if not of_a or len(of_a) < len(a.runs) or len(of_b) < len(b.runs) or set(of_a) != set(of_b):
+        return None
+    order = sorted(of_a, key=str)
+    return [of_a[turn] for turn in order], [of_b[turn] for turn in order]
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The values of a measure by the place of the run among those of a side; a run may lack it."""
+
+    runs: Sequence[Measured]
+    of: dict[int, float]
+
+    @property
+    def all(self) -> tuple[float, ...]:
+        return tuple(self.of[place] for place in sorted(self.of))
+
+    @property
+    def series(self) -> Iterator[list[float]]:
+        """The values of each cell on each machine in the order of time: neighbours differ by noise alone."""
+        places = sorted(self.of, key=lambda i: self.runs[i].created)
+        of_cell: dict[str, list[int]] = {}
+        for i in places:
+            of_cell.setdefault(repr((self.runs[i].machine, sorted(self.runs[i].factors.items()))), []).append(i)
+        for places in of_cell.values():
+            yield [self.of[place] for place in places]
+
+
+def _by_key(runs: Sequence[Measured]) -> dict[_Key, dict[int, float]]:
+    """The values of each measure, by the place of the run."""
+    values: dict[_Key, dict[int, float]] = {}
+    for place, run in enumerate(runs):
+        table = run.measures
+        columns = [table[name].tolist() for name in (*KEY, "kind", "unit")]
+        for key, value in zip(zip(*columns, strict=True), table["value"].tolist(), strict=True):
+            values.setdefault(key, {})[place] = value
+    return values
+
+
+def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bool) -> Compared:
+    phase, by, item, what, kind, unit = key
+    row = Compared(phase, by, item, what, kind, unit, a.all, b.all, "equal")  # type: ignore[arg-type]
+    if not row.values_a or not row.values_b:
+        return replace(row, state="only B" if row.values_b else "only A")
+    if kind == "counted":
+        return replace(row, state=_counted_state(row.values_a, row.values_b, paired=_whole(a, b) and paired))
+    if len({*row.values_a, *row.values_b}) == 1:
+        return row
+    if not comparable:
+        return replace(row, state="not comparable")
+    tested = paired and _whole(a, b) and len(a.of) >= LEAST_PAIRS
+    found = difference(row.values_a, row.values_b, paired=tested, noise=_noise(a, b))
+    return replace(row, difference=found, state=found.verdict)
+
+
+def _noise(a: _Values, b: _Values) -> float | None:
+    """What neighbouring runs of one cell differ by, as a share of A where a side is one cell, else of their own cell.
+
+    None if neighbours are too few.
+    """
+    of_a, of_b = list(a.series), list(b.series)
+    return neighbour_noise([*of_a, *of_b], scale=median(a.all) if len(of_a) == len(of_b) == 1 else None)
+
+
+def _whole(a: _Values, b: _Values) -> bool:
+    """Whether every run of both sides has the measure."""
+    return len(a.of) == len(a.runs) and len(b.of) == len(b.runs)
+
+
+def _counted_state(a: Sequence[float], b: Sequence[float], *, paired: bool) -> State:
+    """Whether a counted measure is equal, different, or varies: runs of one side, or some of the pairs, differ."""
+    if (paired and all(map(_same, a, b))) or _same(min(*a, *b), max(*a, *b)):
+        return "equal"
+    if paired:
+        return "varies" if any(map(_same, a, b)) else "different"
+    return "different" if _same(min(a), max(a)) and _same(min(b), max(b)) else "varies"
+
+
+def _same(a: float, b: float) -> bool:
+    return abs(a - b) <= ROUNDING * max(abs(a), abs(b))
+
+
+def _held(rows: Sequence[Compared]) -> list[Compared]:
+    """The rows, each difference held against all others by the same key of BY."""
+    held = list(rows)
+    for by in [key for key in BY if key != "run"]:
+        places = [i for i, row in enumerate(rows) if row.by == by and row.difference is not None]
+        differences = [found for i in places if (found := rows[i].difference) is not None]
+        for i, found in zip(places, holm(differences), strict=True):
+            held[i] = replace(rows[i], difference=found, state=found.verdict)
+    return held

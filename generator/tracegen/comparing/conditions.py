@@ -1,0 +1,87 @@
+"""Under which conditions two sides were made: which settings, models, machines and builds differ between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tracegen.charts.text import printable
+from tracegen.comparing.side import Measured, Side
+
+# Group of facts -> its name, and the keys that are compared; all keys where none is listed.
+GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "settings": ("Setting", ()),
+    "model": ("Model", ("file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers",
+                        "n_experts", "n_experts_used", "random_weights")),
+    "host": ("Machine", ("cpu", "cores", "memory_bytes", "page_bytes", "kernel")),
+    "llama_cpp": ("llama.cpp", ("version", "build")),
+    "conditions": ("Condition", ("storage", "kernel", "mlock", "memory_limit")),
+    "trace": ("Tracer", ("attached", "clock", "environment", "faults_recorded", "requests_recorded")),
+    "versions": ("Version of", ()),
+}  # fmt: skip
+NOT_COMPARED = {"settings.question", "settings.repeat", "settings.private"}
+NOT_HELD = "not held by this version"
+_MOST = 200  # characters of a value
+# Each run measures these anew: they are no conditions.
+_MEASURED = ("peak_bytes", "times_reached", "free_bytes", "available", "pressure", "load_average", "_before", "_after")
+
+
+@dataclass(frozen=True)
+class Differs:
+    """A fact that is not the same on both sides: the values that runs of each side have, each once."""
+
+    group: str
+    key: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+
+
+def differing(a: Side, b: Side) -> list[Differs]:
+    """The facts that differ between the sides, or that only one of them holds."""
+    of_a, of_b = _facts(a), _facts(b)
+    found = []
+    for place in {**of_a, **of_b}:
+        values = tuple(of.get(place, (NOT_HELD if not side.typical.facts else "not recorded",))
+                       for of, side in ((of_a, a), (of_b, b)))  # fmt: skip
+        if values[0] != values[1]:
+            found.append(Differs(*place, *values))
+    return found
+
+
+def _facts(side: Side) -> dict[tuple[str, str], tuple[str, ...]]:
+    values: dict[tuple[str, str], dict[str, None]] = {}
+    for run in side.runs:
+        for place, text in _of_run(run):
+            values.setdefault(place, {})[text] = None
+    return {place: tuple(sorted(texts)) for place, texts in values.items()}
+
+
+def _of_run(run: Measured) -> Iterator[tuple[tuple[str, str], str]]:
+    for group, (name, keys) in GROUPS.items():
+        facts = run.fact(group)
+        if not isinstance(facts, Mapping):
+            continue
+        for key in keys or facts:
+            if key in facts and f"{group}.{key}" not in NOT_COMPARED:
+                yield from (((name, path), text) for path, text in _flat(key, facts[key]))
+
+
+def _flat(key: str, value: object) -> Iterator[tuple[str, str]]:
+    """A fact and those below it: (path, text)."""
+    if any(part in key for part in _MEASURED):
+        return
+    if isinstance(value, Mapping):
+        for name, below in value.items():
+            yield from _flat(f"{key} {name}", below)
+    else:
+        yield key, _text(value)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = printable(text)
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"

@@ -1,0 +1,81 @@
+"""The effects of the factors of a matrix: what changes with one setting, whatever the others are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracegen.comparing.comparison import Comparison, compare
+from tracegen.comparing.side import Side
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What changes from one value of a factor to another; `comparison` has all runs with each value as a side.
+
+    `within`: the same comparison for each value of every other factor, by `FACTOR=VALUE`. If they differ much from each
+    other, the factors interact.
+    """
+
+    factor: str
+    a: str
+    b: str
+    comparison: Comparison
+    within: tuple[tuple[str, Comparison], ...]
+
+    @property
+    def name(self) -> str:
+        """`threads, 1 → 2`."""
+        return f"{self.factor}, {self.a} → {self.b}"
+
+
+def effects(cells: Sequence[Side]) -> list[Effect]:
+    """Every value of every factor compared with the first value of it; only cells that have both are used."""
+    found = []
+    for factor, values in factors_of(cells).items():
+        found += [_effect(cells, factor, values[0], value) for value in values[1:]]
+    return [effect for effect in found if effect is not None]
+
+
+def factors_of(cells: Sequence[Side]) -> dict[str, list[str]]:
+    """The factors that vary, each with its values in order: numbers by size, false before true, else as text."""
+    names = list(dict.fromkeys(name for cell in cells for run in cell.runs for name in run.factors))
+    values = {
+        name: sorted({run.factors.get(name, "") for cell in cells for run in cell.runs}, key=_size) for name in names
+    }
+    return {name: of for name, of in values.items() if len(of) > 1}
+
+
+def _effect(cells: Sequence[Side], factor: str, a: str, b: str) -> Effect | None:
+    """The comparison of the cells that differ in this factor alone; None if there are none."""
+    of = {value: {_others(cell, factor): cell for cell in cells if _value(cell, factor) == value} for value in (a, b)}
+    both = sorted(set(of[a]) & set(of[b]))
+    if not both:
+        return None
+    sides = [_joined(f"{factor}={value}", [of[value][others] for others in both]) for value in (a, b)]
+    within = []
+    if len(both) > 1:
+        for others in both:
+            named = ", ".join(f"{name}={value}" for name, value in others)
+            within.append((named, compare(of[a][others], of[b][others])))
+    return Effect(factor, a, b, compare(*sides), tuple(within))
+
+
+def _joined(name: str, cells: Sequence[Side]) -> Side:
+    runs = sorted((run for cell in cells for run in cell.runs), key=lambda run: run.created)
+    return Side(name, tuple(runs), tuple(line for cell in cells for line in cell.left_out))
+
+
+def _value(cell: Side, factor: str) -> str:
+    return cell.runs[0].factors.get(factor, "")
+
+
+def _others(cell: Side, factor: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in cell.runs[0].factors.items() if name != factor)
+
+
+def _size(text: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(text), text
+    except ValueError:
+        return 1, 0.0, text

@@ -1,0 +1,137 @@
+"""A matrix as a report: its cells on one scale, the effect of each factor, and a page for each effect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+import pandas as pd
+
+from tracegen.charts import compared as charts
+from tracegen.charts import svg
+from tracegen.comparing import sentences as say
+from tracegen.comparing.comparison import Compared
+from tracegen.comparing.effects import Effect, effects, factors_of
+from tracegen.comparing.page import collector_of, comparison_page, rendered, report
+from tracegen.comparing.side import Measured, Side
+from tracegen.figures.cells import Cell, Head, cells, number
+from tracegen.pages.collector import Collector
+from tracegen.pages.page import Page, Report
+from tracegen.pages.views import FigureView, TableView
+from tracegen.words import quantities as q
+
+SUMMARY = "Every cell of the matrix on one scale, and what each factor changes."
+# Measures of the table of cells: phase, what, head, unit
+SHOWN = (
+    ("generate", "speed", "Generation"),
+    ("prompt", "speed", "Prompt"),
+    ("", "read from the disk", "Read from the disk"),
+    ("generate", "weights touched by a token, mapped", "Touched by a token, mapped"),
+    ("", "most that buffers held", "Most in buffers"),
+)
+
+
+def render_matrix(name: str, sides: Sequence[Side]) -> Report:
+    """The pages of a matrix; `sides` are its cells, at least two. The same runs give the same bytes."""
+    collector = collector_of(sides)
+    found = effects(sides)
+    pages = [
+        comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(found, 1)
+    ]
+    factors = factors_of(sides)
+    view = {
+        "effects": [
+            {"name": effect.name, "href": page.path, "brief": say.in_brief(effect.comparison),
+             "answers": say.answers(effect.comparison)}
+            for effect, page in zip(found, pages, strict=True)
+        ],
+        "factors": [f"{factor}: {', '.join(values)}" for factor, values in factors.items()],
+        "n": f"{q.counted(len(sides), 'cell')}, {q.counted(sum(len(s.runs) for s in sides), 'usable run')}",
+        "left_out": [f"{run} is left out: {why}" for side in sides for run, why in side.left_out],
+        "cells": _cells(sides, collector),
+        "figure": _figure(sides, collector),
+        "within": _within(found, collector),
+    }  # fmt: skip
+    overview = rendered(Page("overview", name, SUMMARY, ""), "matrix.html", view)
+    return report(collector, name, (overview, *pages))
+
+
+def _values(runs: Sequence[Measured], phase: str, what: str) -> tuple[list[float], str]:
+    """The values of a key figure in the order of the runs, and its unit; runs without it are left out."""
+    values, unit = [], ""
+    for run in runs:
+        m = run.measures
+        rows = m[(m["by"] == "run") & (m["phase"] == phase) & (m["what"] == what)]
+        if len(rows):
+            values.append(float(rows["value"].iloc[0]))
+            unit = str(rows["unit"].iloc[0])
+    return values, unit
+
+
+def _cells(sides: Sequence[Side], collector: Collector) -> TableView:
+    rows, data = [], []
+    for side in sides:
+        row = [Cell(side.name), number(str(len(side.runs)))]
+        for phase, what, _ in SHOWN:
+            values, unit = _values(side.runs, phase, what)
+            row.append(_range(values, unit))
+            data += [(side.name, phase, what, unit, value) for value in values]
+        rows.append(cells(*row))
+    csv = collector.csv("cells", pd.DataFrame(data, columns=["cell", "phase", "what", "unit", "value"]))
+    head = (Head("Cell"), Head("Runs", number=True), *(Head(label, number=True) for *_, label in SHOWN))
+    caption = (
+        "Median over the runs of a cell, and its range where runs differ. Load and warm-up are left out. The CSV has "
+        "every run."
+    )
+    return TableView("cells", "The cells", caption, head, tuple(rows), "", csv)
+
+
+def _range(values: Sequence[float], unit: str) -> Cell:
+    if not values:
+        return number(q.UNKNOWN)
+    middle = say.value(median(values), unit)
+    if max(values) == min(values):
+        return number(middle)
+    return number(f"{middle} ({say.value(min(values), unit)} to {say.value(max(values), unit)})")
+
+
+def _figure(sides: Sequence[Side], collector: Collector) -> FigureView:
+    phase = "generate" if any(_values(side.runs, "generate", "speed")[0] for side in sides) else "prompt"
+    rows = [(side.name, value) for side in sides for value in _values(side.runs, phase, "speed")[0]]
+    data = pd.DataFrame(rows, columns=["cell", "value"])
+    title = f"Speed of every run, {say.PHASES[phase]}"
+    if data.empty:
+        return FigureView("cells", title, "", title, None, "No run has a time.")
+    caption = "Each dot is a run, the line is the median of a cell; all cells have one scale."
+    drawing = svg.draw_layouts(lambda width: charts.cells(data, "tokens/s", width=width), "cells", title)
+    return collector.drawn("cells", "overview", title, caption, title, drawing, data, file="cells-speed")
+
+
+def _within(found: Sequence[Effect], collector: Collector) -> TableView:
+    """The effect of each factor at each value of the others, on the speed of generation."""
+    rows, data = [], []
+    for effect in found:
+        for others, comparison in (("all together", effect.comparison), *effect.within):
+            row = comparison.named("generate", "run", "", "speed")
+            if row is None:
+                continue
+            values = [number(text) for text in (say.value(row.a, row.unit), say.value(row.b, row.unit))]
+            rows.append(
+                cells(effect.name, others, *values, number(say.share(row.relative)), number(_p(row)), row.state)
+            )
+            data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
+    columns = ["factor", "from", "to", "where", "a", "b", "relative", "state"]
+    csv = collector.csv("effects", pd.DataFrame(data, columns=columns))
+    head = (Head("Factor"), Head("Where the others are"), Head("From", number=True), Head("To", number=True),
+            Head("Shift", number=True), Head("p", number=True), Head("Finding"))  # fmt: skip
+    caption = (
+        "Change of the speed of generation. All together: every pair of runs of one round that differ in this factor "
+        "alone (Wilcoxon), or all runs with each value (Mann-Whitney) if pairs are fewer than eight. If the shift is "
+        "another for other values of the other factors, the factors interact: then the rows below count, not the mean."
+    )
+    reason = "" if rows else "No two cells differ in one factor alone, or no run has a speed."
+    return TableView("effects", "What each factor changes", caption, head, tuple(rows), reason, csv)
+
+
+def _p(row: Compared) -> str:
+    return say.p_value(row.difference.p_held) if row.difference and row.state != "too few repeats to tell" else ""

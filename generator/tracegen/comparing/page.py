@@ -1,0 +1,155 @@
+"""A comparison as a report of one page, with its figures, tables and files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
+from tracegen.charts import compared as charts
+from tracegen.charts import svg
+from tracegen.comparing import sentences as say
+from tracegen.comparing import tables
+from tracegen.comparing.comparison import Comparison
+from tracegen.comparing.conditions import differing
+from tracegen.comparing.side import Side
+from tracegen.model import Run
+from tracegen.pages.body import assembled
+from tracegen.pages.collector import Collector
+from tracegen.pages.page import Page, Report
+from tracegen.pages.render import assets, environment_of
+from tracegen.pages.views import FigureView
+from tracegen.words import quantities as q
+
+SUMMARY = "What differs between two sets of runs, by how much, and how sure that is."
+_DOTS = (
+    ("generate", "speed"),
+    ("prompt", "speed"),
+    ("generate", "time of a token, median"),
+    ("", "read from the disk"),
+)
+
+
+def render_comparison(comparison: Comparison) -> Report:
+    """The page of a comparison. The same comparison gives the same bytes."""
+    collector = collector_of([comparison.a, comparison.b])
+    page = comparison_page(collector, comparison, "overview", f"{comparison.a.name} → {comparison.b.name}")
+    return report(collector, page.title, (page,))
+
+
+def comparison_page(collector: Collector, comparison: Comparison, key: str, title: str) -> Page:
+    """The page `key` of a report, about one comparison; its figures and files go into the collector."""
+    prefix = "" if key == "overview" else f"{key}-"
+
+    def keep(name: str, data: pd.DataFrame) -> str:
+        return collector.csv(f"{prefix}{name}", data)
+
+    nodes = _nodes(comparison)
+    figures = {name: draw(collector, comparison, f"{prefix}{name}", key) for name, draw in _FIGURES.items()}
+    held = [
+        tables.conditions(differing(comparison.a, comparison.b), keep),
+        tables.counted(comparison, keep),
+        tables.timed(comparison, keep),
+        tables.operations(nodes, keep),
+        tables.graph(nodes, keep),
+    ]
+    view = {
+        "answers": say.answers(comparison),
+        "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
+        "tables": {table.key: table for table in held},
+        "figures": figures,
+    }
+    return rendered(Page(key, title, SUMMARY, ""), "comparison.html", view)
+
+
+def rendered(page: Page, template: str, view: dict[str, Any]) -> Page:
+    """The page with the body that its template makes."""
+    environment = environment_of(page.title)
+    environment.globals["explain"] = lambda key, csv, numbers: None  # captions say how these are counted
+    body = environment.get_template(template).render(view=view, page=page, up=page.up)
+    return replace(page, body=assembled(environment, "comparison", body, ""))
+
+
+def report(collector: Collector, title: str, pages: tuple[Page, ...]) -> Report:
+    """The report of these pages."""
+    collector.finish()
+    files, figures = collector.files.contents, tuple(collector.figures)
+    return Report(title=title, pages=pages, files=files, assets=assets(), figures=figures)
+
+
+def collector_of(sides: Sequence[Side]) -> Collector:
+    """A collector of drawings and files for a report about several runs."""
+    newest = max(run.created for side in sides for run in side.runs)
+    return Collector(Run("comparison", 0, newest, (), {}), {}, "", None, None)
+
+
+def _side(letter: str, side: Side) -> dict[str, Any]:
+    names = [run.name for run in side.runs]
+    return {
+        "letter": letter,
+        "name": side.name,
+        "n": q.counted(len(names), "run"),
+        "runs": ", ".join(names),
+        "left_out": [f"{name} is left out: {why}" for name, why in side.left_out],
+        "checks": sorted({check.title for run in side.runs for check in run.checks if check.state == "warning"}),
+    }
+
+
+def _nodes(comparison: Comparison) -> pd.DataFrame:
+    """The operations of a token on both sides; empty where one side has no graph."""
+    of = [side.typical.tables() for side in (comparison.a, comparison.b)]
+    graphs = [typical_graph(tables) for tables in of]
+    if graphs[0] is None or graphs[1] is None:
+        return pd.DataFrame(columns=COLUMNS)
+    return graph_difference(nodes_of(of[0], graphs[0]), nodes_of(of[1], graphs[1]))
+
+
+def _dots(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+    rows = []
+    for phase, what in _DOTS:
+        row = comparison.named(phase, "run", "", what)
+        if row is None or not any((*row.values_a, *row.values_b)):
+            continue
+        size, unit = charts.scaled((*row.values_a, *row.values_b), row.unit)
+        for letter, values in (("A", row.values_a), ("B", row.values_b)):
+            rows += [(say.name(row), unit, letter, value / size) for value in values]
+    data = pd.DataFrame(rows, columns=["measure", "unit", "side", "value"])
+    title = "Every run"
+    caption = (
+        "Each dot is a run, the line is the median of a side. Scales do not begin at zero, so that runs can be told "
+        f"apart. A: {comparison.a.name}, n = {len(comparison.a.runs)}; B: {comparison.b.name}, "
+        f"n = {len(comparison.b.runs)}."
+    )
+    if data.empty:
+        return FigureView(key, title, caption, title, None, "No time was recorded on either side.")
+    alt = f"The runs of both sides: {'; '.join(dict.fromkeys(data['measure']))}"
+    drawing = svg.draw_layouts(lambda width: charts.dots(data, width=width), key, alt)
+    return collector.drawn(key, page, title, caption, alt, drawing, data)
+
+
+def _components(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+    phase = "generate" if comparison.named("generate", "run", "", "speed") else "prompt"
+    of = [row for row in comparison.of("timed", "component") if row.phase == phase]
+    size, unit = charts.scaled([v for row in of for v in (*row.values_a, *row.values_b)], "ns")
+    rows = [
+        (row.item, letter, median / size)
+        for row in of
+        for letter, median in (("A", row.a), ("B", row.b))
+        if median is not None
+    ]
+    data = pd.DataFrame(rows, columns=["item", "side", "value"])
+    title = f"Time of a token by part of the model, {say.PHASES[phase]}"
+    caption = (
+        "Wall time of operations, the median over the runs of a side; time between operations is left out. "
+        f"A: {comparison.a.name}; B: {comparison.b.name}."
+    )
+    if data.empty:
+        return FigureView(key, title, caption, title, None, "No operation with a time was recorded.")
+    drawing = svg.draw_layouts(lambda width: charts.pairs(data, f"{unit} per token row", width=width), key, title)
+    return collector.drawn(key, page, title, caption, title, drawing, data)
+
+
+_FIGURES = {"runs": _dots, "components": _components}

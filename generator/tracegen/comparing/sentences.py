@@ -1,0 +1,146 @@
+"""A comparison in words: what differs, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tracegen.comparing.comparison import TELLING, Compared, Comparison
+from tracegen.words import quantities as q
+
+PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
+LEADING = (("generate", "speed"), ("prompt", "speed"), ("", "read from the disk"))  # timed key figures said first
+
+
+def value(number: float | None, unit: str) -> str:
+    """A value with its unit: `4.32 tokens/s`, `12.3 ms`, `8.00 MiB`, `109`."""
+    if number is None:
+        return q.NONE
+    if unit == "ns":
+        return q.duration(number)
+    if unit == "bytes":
+        return q.size(number)
+    if unit == "tokens/s":
+        return q.rate(number)
+    return q.count(number) if float(number).is_integer() else q.three(number)
+
+
+def signed(number: float | None, unit: str) -> str:
+    """A change with its sign: `+4.32 tokens/s`, `−12 ms`, `0`."""
+    if number is None:
+        return ""
+    return f"{'+' if number > 0 else '−' if number < 0 else '±'}{value(abs(number), unit)}"
+
+
+def share(part: float | None) -> str:
+    """A relative change: `+12.3 %`, `−0.4 %`; from twice the value on as a factor: `× 3.1`."""
+    if part is None:
+        return ""
+    if part >= 1:
+        return f"× {q.three(1 + part)}"
+    return f"{'+' if part > 0 else '−' if part < 0 else '±'}{q.percent(abs(part))}"
+
+
+def name(row: Compared) -> str:
+    """What a measure is, as the subject of a sentence: `generation, time for a token, experts`."""
+    words = row.what if row.by == "run" else f"{row.what}, {row.item}"
+    return f"{PHASES[row.phase]}, {words}" if row.phase else words
+
+
+def how_sure(row: Compared) -> str:
+    """Shift, interval, p, n and threshold of a timed measure; or why there are none."""
+    found = row.difference
+    if found is None:
+        return "measured on other machines" if row.state == "not comparable" else ""
+    n = f"n = {found.n_a} and {found.n_b}"
+    if row.state == "too few repeats to tell":
+        return n
+    shift = share(found.relative) or signed(found.shift, row.unit)
+    ends = ""
+    if found.low is not None and found.high is not None:
+        ends = f" (99 % interval {signed(found.low, row.unit)} to {signed(found.high, row.unit)})"
+    parts = [f"shift {shift}{ends}", f"p = {p_value(found.p_held)}", n]
+    parts += [f"noise up to {threshold(found.threshold)}"] if found.threshold is not None else []
+    return ", ".join(parts)
+
+
+def threshold(part: float | None) -> str:
+    """The relative change below which runs of one side differ anyway."""
+    if part is None:
+        return ""
+    return q.percent(part) if part < 1 else f"a factor of {q.three(1 + part)}"
+
+
+def p_value(p: float) -> str:
+    """`0.0079`, `< 0.0001`."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
+def answers(comparison: Comparison) -> list[str]:
+    """The findings of a comparison, the counted ones first."""
+    return [_counted(comparison), *_timed(comparison)]
+
+
+def in_brief(comparison: Comparison) -> str:
+    """One line: `no counted difference; timed: 2 of 52 measures differ`."""
+    n = sum(row.kind == "counted" and row.state in TELLING for row in comparison.rows)
+    counted = f"{q.counted(n, 'counted difference')}" if n else "no counted difference"
+    return f"{counted}; timed: {timed_in_brief(comparison.rows)}"
+
+
+def timed_in_brief(rows: Sequence[Compared]) -> str:
+    """How many timed measures differ, show no difference, or cannot be told."""
+    states: Counter[str] = Counter(row.state for row in rows if row.kind == "timed")
+    n = sum(states.values())
+    parts = [
+        f"{states['different']} of {q.counted(n, 'measure')} {'differs' if states['different'] == 1 else 'differ'}"
+    ]
+    parts += [f"{states[s]} {words}" for s, words in _STATES.items() if states[s]]
+    return ", ".join(parts)
+
+
+_STATES = {
+    "only A": "only in A", "only B": "only in B", "equal": "equal in every run",
+    "no difference shown": "show no difference", "too few repeats to tell": "have too few repeats to tell",
+    "not comparable": "are not comparable",
+}  # fmt: skip
+
+
+def _counted(comparison: Comparison) -> str:
+    rows = [row for row in comparison.rows if row.kind == "counted"]
+    telling = [row for row in rows if row.state in TELLING]
+    if not telling:
+        return (
+            f"No counted difference: all {len(rows)} counted measures (operations, bytes touched, buffers, choices of "
+            "experts) are equal."
+        )
+    first = "; ".join(f"{name(row)}: {_values(row)}" for row in telling[:2])
+    more = f"; and {len(telling) - 2} more" if len(telling) > 2 else ""
+    return f"{len(telling)} of {len(rows)} counted measures differ: {first}{more}."
+
+
+def _values(row: Compared) -> str:
+    a, b = (value(number, row.unit) for number in (row.a, row.b))
+    if row.state == "varies":
+        return f"{a} and {b} in the median, not the same in all runs of a side"
+    return f"{a} → {b}"
+
+
+def _timed(comparison: Comparison) -> list[str]:
+    said = []
+    for phase, what in LEADING:
+        row = comparison.named(phase, "run", "", what)
+        if row is None or not (row.values_a and row.values_b) or not (any(row.values_a) or any(row.values_b)):
+            continue
+        subject, values = name(row), f"{value(row.a, row.unit)} → {value(row.b, row.unit)}"
+        sure = how_sure(row)
+        said.append(f"{subject[0].upper()}{subject[1:]}: {_verdict(row)}. {values}{f'; {sure}' if sure else ''}.")
+    return said
+
+
+def _verdict(row: Compared) -> str:
+    if row.state == "different":
+        return (
+            f"{'better' if row.better else 'worse'} by {share(abs(row.relative)).lstrip('+') if row.relative else ''}"
+        )
+    return "equal in every run" if row.state == "equal" else row.state

@@ -1,0 +1,92 @@
+"""One side of a comparison: runs of the same settings, with their facts and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median_low
+from typing import Any
+
+import pandas as pd
+
+from tracegen.model import Check
+
+Machine = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A usable run: its name (`demo/run-003`), when it was made, its public facts, its checks and its measures.
+
+    `measures`: the result of `measures.measures`. `tables` reads all its tables.
+    """
+
+    name: str
+    created: str
+    facts: Mapping[str, Any]
+    checks: tuple[Check, ...]
+    measures: pd.DataFrame
+    tables: Callable[[], Mapping[str, pd.DataFrame]]
+
+    def fact(self, *path: str) -> Any:
+        """The fact at a path of keys, or None when a key is absent."""
+        value: Any = self.facts
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        return value
+
+    @property
+    def machine(self) -> Machine:
+        """What tells machines apart without their names: processor, cores, memory."""
+        return tuple(self.fact("host", key) for key in ("cpu", "cores", "memory_bytes"))
+
+    @property
+    def matrix(self) -> str:
+        """The matrix that the run belongs to; empty outside of one."""
+        slot = self.fact("slot")
+        return str(slot["matrix"]) if slot else ""
+
+    @property
+    def round(self) -> int:
+        """The round of the matrix in which the run was made; 0 outside of one."""
+        slot = self.fact("slot")
+        return int(slot["round"]) if slot else 0
+
+    @property
+    def factors(self) -> Mapping[str, str]:
+        """The values of the factors of a matrix; empty outside of one."""
+        slot = self.fact("slot")
+        return dict(slot["factors"]) if slot else {}
+
+
+@dataclass(frozen=True)
+class Side:
+    """Runs that are compared with those of another side, oldest first; at least one.
+
+    `name`: how the page calls them (`demo@v2`, `prefault=true`). `left_out`: (name, why) of runs that cannot be used.
+    """
+
+    name: str
+    runs: tuple[Measured, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def typical(self) -> Measured:
+        """The run of median speed of generation, the slower of two; the first if no run has one."""
+        speeds = {run.name: speed for run in self.runs if (speed := _speed(run)) is not None}
+        if not speeds:
+            return self.runs[0]
+        middle = median_low(speeds.values())
+        return next(run for run in self.runs if speeds.get(run.name) == middle)
+
+    @property
+    def machines(self) -> set[Machine]:
+        """The machines on which the runs were made."""
+        return {run.machine for run in self.runs}
+
+
+def _speed(run: Measured) -> float | None:
+    m = run.measures
+    rows = m[(m["by"] == "run") & (m["phase"] == "generate") & (m["what"] == "speed")]
+    return float(rows["value"].iloc[0]) if len(rows) else None

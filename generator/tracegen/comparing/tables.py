@@ -1,0 +1,190 @@
+"""The tables of a comparison: which conditions and measures differ, and what became of each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tracegen.comparing import sentences as say
+from tracegen.comparing.comparison import TELLING, Compared, Comparison
+from tracegen.comparing.conditions import Differs
+from tracegen.figures.cells import Cell, Head, cells, number
+from tracegen.pages.views import TableView
+from tracegen.words import quantities as q
+
+MOST = 40  # rows of a table on the page; the CSV has all
+MOST_OPS = 15
+NAMED = (Head("Of"), Head("Phase"), Head("Measure"))
+Keep = Callable[[str, pd.DataFrame], str]  # keeps a CSV and returns its path
+
+
+def conditions(differing: Sequence[Differs], keep: Keep) -> TableView:
+    """The settings and facts that are not the same on both sides."""
+    rows = tuple(cells(d.group, Cell(d.key, code=True), ", ".join(d.a), ", ".join(d.b)) for d in differing)
+    data = pd.DataFrame(
+        [(d.group, d.key, "; ".join(d.a), "; ".join(d.b)) for d in differing], columns=["group", "key", "a", "b"]
+    )
+    return TableView(
+        "conditions",
+        "What was set or built differently",
+        "Settings, model, machine, llama.cpp and tracegen of the runs of both sides; what is equal is left out.",
+        tuple(Head(label) for label in ("", "Fact", "A", "B")),
+        rows,
+        "" if rows else "Nothing that is known of the runs differs: same settings, model, machine and builds.",
+        keep("conditions", data),
+    )
+
+
+def counted(comparison: Comparison, keep: Keep) -> TableView:
+    """The counted measures that differ."""
+    rows = [row for row in comparison.rows if row.kind == "counted"]
+    telling = [row for row in rows if row.state in TELLING]
+    head = (*NAMED, Head("A", number=True), Head("B", number=True), Head("Change", number=True),
+            Head("", number=True))  # fmt: skip
+    shown = [
+        cells(*_named(row), _value(row.a, row), _value(row.b, row), number(say.signed(row.change, row.unit)),
+              number(say.share(row.relative)))
+        for row in telling[:MOST]
+    ]  # fmt: skip
+    hidden = f"{q.counted(len(rows) - len(telling), 'measure')} of {len(rows)} are equal on both sides"
+    more = f"; the first {MOST} of {len(telling)} that differ are shown" if len(telling) > MOST else ""
+    varies = sum(row.state == "varies" for row in telling)
+    note = f" {q.counted(varies, 'measure')} differ between runs of one side too: medians." if varies else ""
+    return TableView(
+        "counted",
+        "What was counted and differs",
+        "Program, model and settings decide these numbers, so any difference is real. Medians over the runs of a side. "
+        f"{hidden}{more}; the CSV has all.{note}",
+        head,
+        tuple(shown),
+        "" if shown else f"No counted difference: all {len(rows)} counted measures are equal.",
+        keep("counted", measures_table(rows)),
+    )
+
+
+def timed(comparison: Comparison, keep: Keep) -> TableView:
+    """The timed measures: those that differ first, then key figures."""
+    rows = [row for row in comparison.rows if row.kind == "timed"]
+    telling = [row for row in rows if row.state in TELLING]
+    also = [row for row in rows if row.by == "run" and row not in telling]
+    head = (*NAMED, Head("A", number=True), Head("B", number=True), Head("Change", number=True),
+            Head("99 % interval", number=True), Head("p", number=True), Head("Noise", number=True),
+            Head("Finding"))  # fmt: skip
+    shown = tuple(_timed_row(row) for row in [*telling, *also][:MOST])
+    how = "Pairs of runs of one round were compared (Wilcoxon). " if comparison.paired else ""
+    return TableView(
+        "timed",
+        "What was timed",
+        "Times, and whatever else differs from run to run. A measure differs if the exact p is below 0.01 and the "
+        "change is larger than what neighbouring runs of one side differ by anyway (its noise, at least 1 %). "
+        f"{how}The change is the Hodges-Lehmann shift. Below five runs a side nothing can be told. Rows other than key "
+        f"figures share the risk of a false finding (Holm). Shown are key figures and what differs; of all, "
+        f"{say.timed_in_brief(rows)}.",
+        head,
+        shown,
+        "" if shown else "No time was recorded on either side.",
+        keep("timed", measures_table(rows)),
+    )
+
+
+def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
+    """The operations whose time in the typical runs changed most."""
+    known = nodes.dropna(subset=["ns_a", "ns_b"])
+    known = known.assign(change=known["ns_b"].astype(float) - known["ns_a"].astype(float))
+    largest = known.reindex(known["change"].abs().sort_values(ascending=False, kind="stable").index).head(MOST_OPS)
+    rows = tuple(
+        cells(Cell(name, code=True), str(op), _known(layer), number(q.duration(a)), number(q.duration(b)),
+              number(say.signed(change, "ns")), number(say.share(change / a if a else None)))
+        for name, op, layer, a, b, change in _rows(largest, "name", "op", "layer", "ns_a", "ns_b", "change")
+    )  # fmt: skip
+    return TableView(
+        "operations",
+        "Which operations changed most?",
+        "Mean wall time of an operation in a token, in the typical run of each side (that of median speed). One run a "
+        "side says nothing about noise: the largest changes are where to look, not findings. Operations are matched by "
+        "name, layer and order.",
+        (Head("Operation"), Head("Kind"), Head("Layer"), Head("A", number=True), Head("B", number=True),
+         Head("Change", number=True), Head("", number=True)),
+        rows,
+        "" if rows else "No operation with a time runs on both sides.",
+        keep("operations", nodes),
+    )  # fmt: skip
+
+
+def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
+    """The nodes of the graph that are new, gone, changed or moved."""
+    differ = nodes[(nodes["change"] != "same").to_numpy(bool)]
+    rows = tuple(
+        cells(change, Cell(name, code=True), str(op), _known(layer), what)
+        for change, name, op, layer, what in _rows(differ.head(MOST), "change", "name", "op", "layer", "what")
+    )
+    counts = ", ".join(f"{n} {change}" for change, n in differ["change"].value_counts().items())
+    of = f"{len(nodes) - len(differ)} of {len(nodes)} operations are the same"
+    return TableView(
+        "graph",
+        "What differs in the graph",
+        f"The graph that most tokens ran: {of}{f'; {counts}' if counts else ''}. Changed: another shape, type, "
+        "parameter or operand. Moved: the same operation elsewhere in the order.",
+        (Head("Change"), Head("Operation"), Head("Kind"), Head("Layer"), Head("What")),
+        rows,
+        "" if rows else f"Nothing: all {len(nodes)} operations of a token are the same, in the same order.",
+        keep("graph", differ),
+    )
+
+
+def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
+    """Every measure as a row of a CSV: exact numbers, empty where there is none."""
+    table = []
+    for row in rows:
+        d = row.difference
+        sure = (d.low, d.high, d.p, d.p_held, d.threshold) if d else (None,) * 5
+        n = (len(row.values_a), len(row.values_b))
+        table.append(
+            (
+                row.phase,
+                row.by,
+                row.item,
+                row.what,
+                row.unit,
+                row.a,
+                row.b,
+                row.change,
+                row.relative,
+                *sure,
+                *n,
+                row.state,
+            )
+        )
+    return pd.DataFrame(table, columns=["phase", "by", "item", "what", "unit", "a", "b", "change", "relative", "low",
+                                        "high", "p", "p_held", "threshold", "n_a", "n_b", "state"])  # fmt: skip
+
+
+def _timed_row(row: Compared) -> tuple[Cell, ...]:
+    d = row.difference
+    ends = f"{say.signed(d.low, row.unit)} to {say.signed(d.high, row.unit)}" if d and d.low is not None else ""
+    told = d is not None and row.state != "too few repeats to tell"
+    return cells(
+        *_named(row), _value(row.a, row), _value(row.b, row), number(say.share(row.relative)), number(ends),
+        number(say.p_value(d.p_held) if d and told else ""),
+        number(say.threshold(d.threshold) if d and told else ""),
+        f"{row.state}{', better' if row.better else ', worse'}" if row.state == "different" else str(row.state),
+    )  # fmt: skip
+
+
+def _named(row: Compared) -> tuple[Cell, Cell, Cell]:
+    return Cell("all" if row.by == "run" else row.item), Cell(say.PHASES[row.phase]), Cell(row.what)
+
+
+def _value(known: float | None, row: Compared) -> Cell:
+    exact = "" if known is None else f"{known:,.10g} {row.unit}".strip()
+    return Cell(say.value(known, row.unit), number=True, exact=exact)
+
+
+def _known(layer: Any) -> str:
+    return "" if pd.isna(layer) else str(int(layer))
+
+
+def _rows(table: pd.DataFrame, *columns: str) -> Iterable[tuple[Any, ...]]:
+    return zip(*(table[column].tolist() for column in columns), strict=True)

@@ -1,0 +1,157 @@
+"""The sides of a comparison, by their addresses.
+
+NAME                        the newest run; with the others of its series, if it belongs to one
+NAME/run-003                a run
+NAME/run-003..run-007       runs
+NAME:prefault=true,repack=false    the newest runs of a cell of a matrix
+NAME@v2                     a published version
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tracegen import store
+from tracegen.address import run_number
+from tracegen.comparing.measures import COLUMNS, measures
+from tracegen.comparing.side import Measured, Side
+from tracegen.errors import SettingsError
+from tracegen.figures.context import Context
+from tracegen.folders import EXPERIMENTS, run_folder, version_folder
+from tracegen.model import Check, Run
+from tracegen.notebook.loaded import load_version
+from tracegen.pages import run_file
+from tracegen.publishing import privacy
+from tracegen.remembered import remembered
+
+_SEVERAL = re.compile(r"(?P<experiment>.+)/(?:run-)?(?P<first>[0-9]{1,9})\.\.(?:run-)?(?P<last>[0-9]{1,9})")
+_CELL = re.compile(r"(?P<experiment>[^:]+):(?P<factors>[^=]+=.*)")
+
+
+def side_of(text: str, experiments: Path = EXPERIMENTS) -> Side:
+    """The side that an address names. Raises SettingsError when there is no such run, or none is usable."""
+    folder = version_folder(text, experiments)
+    if folder is not None:
+        return _published(folder)
+    if match := _SEVERAL.fullmatch(text):
+        folders = _runs(match["experiment"], experiments)
+        wanted = range(int(match["first"]), int(match["last"]) + 1)
+        return side(text, [path for path in folders if int(path.name) in wanted])
+    if match := _CELL.fullmatch(text):
+        return _cell(text, match["experiment"], match["factors"], experiments)
+    newest = run_folder(text, experiments)
+    return side(text, [newest] if _names_a_run(text) else _series(newest))
+
+
+def cells_of(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
+    """A side for each cell of the newest matrix of an experiment, in the order of their names; empty without one."""
+    slots = _slots(name, experiments)
+    cells: dict[str, list[Path]] = {}
+    for path, slot in slots:
+        cells.setdefault(_factors(slot["factors"]), []).append(path)
+    return [side(factors, folders) for factors, folders in sorted(cells.items())]
+
+
+def side(name: str, folders: Sequence[Path]) -> Side:
+    """The side of the runs in these folders. Raises SettingsError if none of them is usable."""
+    runs, left_out = [], []
+    for folder in folders:
+        run = store.read_run(folder)
+        if run.verdict == "not usable":
+            failed = "; ".join(check.title for check in run.checks if check.state == "failed")
+            left_out.append((f"{run.experiment}/{run.name}", f"not usable: {failed}"))
+        else:
+            runs.append(measured(folder, run))
+    if not runs:
+        why = "; ".join(f"{run}: {reason}" for run, reason in left_out) or "it names no run"
+        raise SettingsError(f"{name}: has no usable run to compare ({why})")
+    return Side(name, tuple(sorted(runs, key=lambda run: run.created)), tuple(left_out))
+
+
+def measured(folder: Path, run: Run) -> Measured:
+    """A stored run with its measures, which are computed when they are asked for the first time."""
+    public = privacy.public_run(run, privacy.this_machine())
+    tables = partial(store.read_tables, folder / "tables")
+
+    def compute() -> dict[str, Any]:
+        table = measures(Context(run, tables()))
+        return {column: table[column].tolist() for column in COLUMNS}
+
+    files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
+    table = pd.DataFrame(remembered(folder / "measures", files, compute), columns=COLUMNS)
+    return Measured(f"{run.experiment}/{run.name}", run.created, public.facts, public.checks, table, tables)
+
+
+def _published(folder: Path) -> Side:
+    """The side of a version: its run, with the facts that the version holds (none, if it is older than these)."""
+    version = load_version(folder)
+    document, facts, checks = version.document, {}, version.run_checks
+    if run_file.PATH in document["manifest"]:
+        held = store.read_json(folder / run_file.PATH, run_file.SCHEMA)
+        facts, checks = held["facts"], tuple(Check(**check) for check in held["checks"])
+    if document.get("verdict") == "not usable":
+        raise SettingsError(f"{version.citation}: is not usable, so there is nothing to compare")
+    run = Run(document["experiment"], document["runs"][0], document["created"], checks, facts)
+    if not len(version.tables):
+        raise SettingsError(f"{version.citation}: was published without its tables; compare its run instead")
+    table = measures(Context(run, version.tables))
+    found = Measured(version.citation, run.created, facts, checks, table, lambda: version.tables)
+    return Side(version.citation, (found,))
+
+
+def _names_a_run(text: str) -> bool:
+    return (Path(text) / store.RUN_FILE).is_file() or "/" in text
+
+
+def _series(newest: Path) -> list[Path]:
+    """The folders of the series that the newest run belongs to; of it alone if it belongs to none."""
+    first = (store.read_run(newest).facts.get("repetition") or {}).get("first_run")
+    number = run_number(str(first)) if first else None
+    if number is None:
+        return [newest]
+    folders = [path for path in store.run_folders(newest.parents[1]) if int(path.name) >= number]
+    of = [(store.read_run(path).facts.get("repetition") or {}).get("first_run") for path in folders]
+    return [path for path, named in zip(folders, of, strict=True) if named == first]
+
+
+def _runs(name: str, experiments: Path) -> list[Path]:
+    """The folders of all runs of an experiment; raises SettingsError, listing those there are, if it has none."""
+    folder = Path(name) if (Path(name) / "runs").is_dir() else experiments / name
+    return store.run_folders(folder) or [run_folder(name, experiments)]
+
+
+def _slots(name: str, experiments: Path) -> list[tuple[Path, Mapping[str, Any]]]:
+    """The runs of the newest matrix of an experiment, with their places in it."""
+    folders = _runs(name, experiments)
+    slots = [(path, store.read_run(path).facts.get("slot")) for path in folders]
+    newest = next((slot["matrix"] for _, slot in reversed(slots) if slot), None)
+    return [(path, slot) for path, slot in slots if slot and slot["matrix"] == newest]
+
+
+def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
+    """The runs of the cell with these factors, in any order; each of them must be named."""
+    cells: dict[str, list[Path]] = {}
+    for path, slot in _slots(name, experiments):
+        cells.setdefault(_factors(slot["factors"]), []).append(path)
+    wanted = {part.strip() for part in factors.split(",")}
+    matching = [known for known in cells if set(known.split(", ")) >= wanted]
+    if len(matching) != 1:
+        problem = "names several cells" if matching else "there is no such cell"
+        listed = "; ".join(_short(matching or cells)) or "none: it has no runs of a matrix"
+        raise SettingsError(f"{text}: {problem}; cells of {name}: {listed}")
+    return side(matching[0], cells[matching[0]])
+
+
+def _factors(factors: Mapping[str, str]) -> str:
+    return ", ".join(f"{factor}={value}" for factor, value in factors.items())
+
+
+def _short(names: Iterable[str], most: int = 20) -> list[str]:
+    listed = list(names)
+    return listed[:most] + ([f"… and {len(listed) - most} more"] if len(listed) > most else [])

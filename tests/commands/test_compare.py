@@ -1,0 +1,137 @@
+"""`tracegen compare`: addresses, output, exit codes, and the page that it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.builders import a_run, scaled_case
+from tests.comparing.made import slot
+from tests.stand_in import NOW
+from tracegen import store
+from tracegen.cli import main
+from tracegen.model import Check
+from tracegen.pages.render import render_report
+from tracegen.publishing import privacy
+from tracegen.publishing import versions as publish
+
+BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
+TABLES = scaled_case(2, 2)
+
+
+def stored(name: str, number: int, checks: tuple[Check, ...] = (), layers: int = 2, **facts: object) -> Path:
+    run = replace(a_run(checks=checks, **facts), experiment=name, number=number)
+    folder = Path("experiments") / name / "runs" / f"{number:03d}"
+    with store.whole_folder(folder) as beside:
+        store.write_tables(beside / "tables", TABLES if layers == 2 else scaled_case(2, layers), "stand-in 1")
+        store.write_run_file(beside, run)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_two_runs_are_compared_and_the_page_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    stored("a", 1)
+    stored("b", 1, layers=3)
+    assert main(["compare", "a/run-001", "b"]) == 0
+    out = capsys.readouterr().out
+    assert "a/run-001 → b: " in out and "too few repeats to tell" in out
+    (page,) = re.findall(r"^page: (.+)$", out, re.MULTILINE)
+    text = Path(page).read_text(encoding="utf-8")
+    assert "What differs?" in text and "countess" not in text
+    assert main(["compare", "a/run-001", "b"]) == 0  # the page is written anew
+
+
+def test_a_run_beside_itself_differs_in_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    stored("a", 1)
+    assert main(["compare", "a", "a"]) == 0
+    assert "no counted difference; timed: 0 of " in capsys.readouterr().out
+
+
+def test_ranges_series_and_runs_that_are_not_usable(capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(1, 5):
+        series = {"number": number, "of": 4, "first_run": "run-001"}
+        stored("a", number, BAD if number == 2 else (), repetition=series)
+    stored("a", 5)
+    stored("b", 1, repetition={"number": 1, "of": 1, "first_run": "run-001"})
+    assert main(["compare", "a/run-001..run-004", "a/3..9", "--json"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["a"]["runs"] == ["a/run-001", "a/run-003", "a/run-004"]
+    assert document["b"]["runs"] == ["a/run-003", "a/run-004", "a/run-005"]
+    assert main(["compare", "b", "a/run-004", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "a/run-002", "b"]) == 2
+    assert (
+        "a/run-002: has no usable run to compare (a/run-002: not usable: No event was dropped)"
+        in capsys.readouterr().err
+    )
+    assert main(["compare", "a/run-007..run-009", "b"]) == 2
+    assert "has no usable run to compare (it names no run)" in capsys.readouterr().err
+
+
+def test_the_newest_run_stands_for_its_series(capsys: pytest.CaptureFixture[str]) -> None:
+    stored("a", 1)
+    for number in (2, 3):
+        stored("a", number, repetition={"number": number - 1, "of": 2, "first_run": "run-002"})
+    assert main(["compare", "a/run-001", "a", "--json"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["b"]["runs"] == ["a/run-002", "a/run-003"]
+
+
+def test_cells_of_a_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, (threads, repack) in enumerate([("1", "true"), ("2", "true"), ("1", "false"), ("2", "false")], 1):
+        stored("m", number, slot=slot(1, threads=threads, repack=repack), layers=1 + int(threads))
+    assert main(["compare", "m"]) == 0
+    out = capsys.readouterr().out
+    assert "threads=1 → threads=2: " in out and "repack=false → repack=true: no counted difference" in out
+    assert len(re.findall(r"^page: ", out, re.MULTILINE)) == 1
+    assert main(["compare", "m:threads=1,repack=true", "m:repack=true, threads=2", "--json"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    assert (document["a"]["runs"], document["b"]["runs"]) == (["m/run-001"], ["m/run-002"])
+    assert main(["compare", "m:threads=1", "m"]) == 2
+    assert "names several cells; cells of m: threads=1, repack=true; threads=1, repack=false" in capsys.readouterr().err
+    assert main(["compare", "m:threads=7", "m"]) == 2
+    assert "there is no such cell; cells of m: " in capsys.readouterr().err
+
+
+def test_versions_are_compared_with_the_facts_that_they_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, threads in ((1, 1), (2, 2)):
+        settings = {**a_run().facts["settings"], "threads": threads}
+        run = store.read_run(stored("a", number, settings=settings))
+        public = privacy.public_run(run)
+        version = publish.plan_version(Path("experiments/a"), public, "why", NOW)
+        report = render_report(public, TABLES, address=f"a/v{number}", citable=version)
+        publish.publish(Path("experiments/a"), public, report, "why", NOW)
+    assert main(["compare", "a@v1", "a@v2", "--markdown"]) == 0
+    out = capsys.readouterr().out
+    assert "| threads | 1 | 2 |" in out and "no counted difference" in out
+    assert main(["compare", "a@v1", "a@v3"]) == 2
+    assert "there is no such version" in capsys.readouterr().err
+
+
+def test_fail_on(capsys: pytest.CaptureFixture[str]) -> None:
+    stored("a", 1)
+    stored("b", 1, layers=4)
+    assert main(["compare", "a", "b", "--json", "--fail-on", "ops_per_token>5%"]) == 1
+    assert "ops_per_token>5%: generation, operations of a token changed by" in capsys.readouterr().err
+    assert main(["compare", "b", "a", "--json", "--fail-on", "ops_per_token>5%"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "a", "b", "--json", "--fail-on", "tokens_per_second_generate<-1%"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "a", "b", "--fail-on", "speed"]) == 2
+
+
+def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    stored("a", 1)
+    assert main(["compare", "a"]) == 2
+    assert "nothing to compare it with; name a second side, or an experiment with a matrix" in capsys.readouterr().err
+    assert main(["compare", "a", "nobody"]) == 2
+    assert "there is no such run; experiments with runs: a" in capsys.readouterr().err
+    assert main(["compare", "a", "a", "--json", "--markdown"]) == 2

@@ -1,0 +1,51 @@
+"""Runs and sides for tests of comparing: measures written by hand, or of the tables of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tests.builders import a_run
+from tracegen.comparing.measures import COLUMNS, measures
+from tracegen.comparing.side import Measured, Side
+from tracegen.figures.context import Context
+
+HOST = dict(cpu="Example CPU", cores=2, memory_bytes=8 << 30)
+
+
+def run_with(number: int, rows: Sequence[tuple[Any, ...]], **facts: Any) -> Measured:
+    """A run with these measures: (phase, by, item, what, kind, unit, value)."""
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    created = f"2026-11-20T12:{number // 60:02d}:{number % 60:02d}Z"
+    return Measured(f"made/run-{number:03d}", created, {"host": HOST, **facts}, (), table, dict)
+
+
+def timed(
+    value: float, what: str = "speed", by: str = "run", item: str = "", unit: str = "tokens/s"
+) -> tuple[Any, ...]:
+    return ("generate", by, item, what, "timed", unit, value)
+
+
+def counted(value: float, what: str = "tokens", by: str = "run", item: str = "") -> tuple[Any, ...]:
+    return ("generate", by, item, what, "counted", "", value)
+
+
+def side(name: str, runs: Sequence[Sequence[tuple[Any, ...]]], first: int = 1, **facts: Any) -> Side:
+    return Side(name, tuple(run_with(first + i, rows, **facts) for i, rows in enumerate(runs)))
+
+
+def of_tables(name: str, tables: Mapping[str, pd.DataFrame], n: int = 1, **facts: Any) -> Side:
+    """A side of `n` equal runs of a case."""
+    run = a_run(**facts)
+    table = measures(Context(run, tables))
+    made = [
+        Measured(f"{name}/run-{i:03d}", f"2026-11-20T12:00:{i:02d}Z", run.facts, run.checks, table, lambda: tables)
+        for i in range(1, n + 1)
+    ]
+    return Side(name, tuple(made))
+
+
+def slot(round_: int, **factors: str) -> dict[str, Any]:
+    return {"matrix": "abc/1", "factors": factors, "round": round_, "number": round_, "of": 99}

@@ -1,0 +1,139 @@
+"""Which state a measure has: rules of counted and timed measures, pairs, machines."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.builders import scaled_case
+from tests.comparing.made import HOST, counted, of_tables, run_with, side, slot, timed
+from tracegen.comparing import sentences as say
+from tracegen.comparing.comparison import Compared, compare
+from tracegen.comparing.side import Side
+
+
+def only(a: Side, b: Side) -> Compared:
+    (row,) = compare(a, b).rows
+    return row
+
+
+def test_a_counted_difference_is_real_with_one_run_each() -> None:
+    row = only(side("a", [[counted(3)]]), side("b", [[counted(4)]]))
+    assert row.state == "different" and row.change == 1 and row.relative == pytest.approx(1 / 3) and row.better is None
+
+
+def test_means_of_equal_counts_are_equal() -> None:
+    row = only(side("a", [[counted(0.1 + 0.2)]]), side("b", [[counted(0.3)]]))
+    assert row.state == "equal"
+    assert only(side("a", [[counted(10**9)]]), side("b", [[counted(10**9 + 2)]])).state == "different"
+
+
+def test_a_counted_measure_that_runs_of_one_side_do_not_share_varies() -> None:
+    a, b = [[counted(n)] for n in (3, 3, 4)], [[counted(5)], [counted(5)]]
+    assert only(side("a", a), side("b", b)).state == "varies"
+    assert only(side("a", a), side("b", a)).state == "varies"
+
+
+def test_a_measure_that_one_side_lacks() -> None:
+    a, b = side("a", [[counted(1)]]), side("b", [[counted(1), timed(5)]])
+    assert {row.kind: row.state for row in compare(a, b).rows} == {"counted": "equal", "timed": "only B"}
+    assert {row.kind: row.state for row in compare(b, a).rows} == {"counted": "equal", "timed": "only A"}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_few_repeats_tell_nothing_however_large_the_change(n: int) -> None:
+    a, b = [[timed(10 + i / 99)] for i in range(n)], [[timed(99 + i / 99)] for i in range(n)]
+    row = only(side("a", a), side("b", b))
+    assert row.state == "too few repeats to tell" and row.better
+
+
+def test_seven_repeats_find_a_large_change_and_not_a_small_one() -> None:
+    noise = random.Random(1)
+    a = [[timed(100 + noise.uniform(-1, 1))] for _ in range(7)]
+    fast = [[timed(120 + noise.uniform(-1, 1))] for _ in range(7)]
+    like = [[timed(100 + noise.uniform(-1, 1))] for _ in range(7)]
+    row = only(side("a", a), side("b", fast))
+    assert row.state == "different" and row.better is True and row.relative == pytest.approx(0.2, abs=0.02)
+    assert only(side("a", fast), side("b", a)).better is False
+    assert only(side("a", a), side("b", like)).state == "no difference shown"
+
+
+def test_a_sure_change_below_the_noise_of_neighbours_is_none() -> None:
+    a = [[timed(v)] for v in (100, 101, 102, 103, 104, 105, 106)]
+    b = [[timed(v)] for v in (110, 160, 111, 161, 112, 162, 113)]
+    row = only(side("a", a), side("b", b))
+    assert row.difference is not None and row.difference.p < 0.01 and row.state == "no difference shown"
+
+
+def test_less_time_is_better() -> None:
+    a = [[timed(100 + i / 9, "time", unit="ns")] for i in range(7)]
+    b = [[timed(50 + i / 9, "time", unit="ns")] for i in range(7)]
+    assert only(side("a", a), side("b", b)).better is True
+
+
+def test_times_of_other_machines_are_not_compared_but_counts_are() -> None:
+    rows = [[timed(100 + i), counted(3)] for i in range(7)]
+    a, b = side("a", rows), side("b", [[timed(10), counted(3)]] * 7, host={**HOST, "cpu": "Another"})
+    assert {row.kind: row.state for row in compare(a, b).rows} == {"timed": "not comparable", "counted": "equal"}
+    both = Side("c", (*a.runs, *b.runs))
+    assert {row.kind: row.state for row in compare(both, both).rows}["timed"] != "not comparable"
+
+
+def test_a_value_that_never_changes_is_equal() -> None:
+    row = only(side("a", [[timed(0, "read", unit="bytes")]] * 3), side("b", [[timed(0, "read", unit="bytes")]] * 5))
+    assert row.state == "equal" and row.difference is None
+
+
+def test_rows_of_a_table_share_the_risk_and_key_figures_do_not() -> None:
+    a = [[timed(100 + i), *(timed(100 + i, "time", "op", f"op {k}", "ns") for k in range(30))] for i in range(6)]
+    b = [[timed(200 + i), *(timed(200 + i, "time", "op", f"op {k}", "ns") for k in range(30))] for i in range(6)]
+    rows = compare(side("a", a), side("b", b)).rows
+    assert [row.state for row in rows if row.by == "run"] == ["different"]
+    assert {row.state for row in rows if row.by == "op"} == {"too few repeats to tell"}
+
+
+def in_matrix(name: str, values: dict[tuple[str, int], float], count: float, **factors: str) -> Side:
+    """Runs of a cell or of several: (value of the factor `other`, round) -> speed."""
+    runs = [
+        run_with(i, [timed(value), counted(count + (other == "big"))], slot=slot(round_, other=other, **factors))
+        for i, ((other, round_), value) in enumerate(values.items(), 1)
+    ]
+    return Side(name, tuple(runs))
+
+
+def test_pairs_of_rounds_find_what_other_factors_hide() -> None:
+    base = {("big", n): 1000 + n for n in range(1, 6)} | {("small", n): 10 + n / 100 for n in range(1, 6)}
+    a = in_matrix("a", base, 5, factor="1")
+    b = in_matrix("b", {key: 1.2 * value for key, value in base.items()}, 5, factor="2")
+    comparison = compare(a, b)
+    assert comparison.paired and {row.kind: row.state for row in comparison.rows} == {
+        "timed": "different", "counted": "equal",
+    }  # fmt: skip
+    apart = compare(Side("a", tuple(run_with(i, [timed(v)]) for i, v in enumerate(base.values()))),
+                    Side("b", tuple(run_with(i, [timed(1.2 * v)]) for i, v in enumerate(base.values()))))  # fmt: skip
+    assert not apart.paired and apart.rows[0].state == "no difference shown"
+
+
+def test_a_run_without_its_pair_ends_pairing() -> None:
+    base = {("big", n): 1000.0 + n for n in range(1, 10)}
+    a, b = in_matrix("a", base, 5, factor="1"), in_matrix("b", dict(list(base.items())[:-1]), 5, factor="2")
+    assert not compare(a, b).paired and compare(a, in_matrix("b", base, 5, factor="2")).paired
+
+
+def test_the_same_runs_again_have_no_counted_difference() -> None:
+    tables = scaled_case(3, 2, moe=True)
+    a, b = of_tables("a", tables), of_tables("b", tables)
+    comparison = compare(a, b)
+    assert {row.state for row in comparison.rows if row.kind == "counted"} == {"equal"}
+    assert say.in_brief(comparison).startswith("no counted difference; timed: 0 of ")
+    (first, *_) = say.answers(comparison)
+    assert first.startswith("No counted difference: all ")
+
+
+def test_another_number_of_layers_is_a_counted_difference() -> None:
+    comparison = compare(of_tables("a", scaled_case(3, 2)), of_tables("b", scaled_case(3, 4)))
+    row = comparison.named("generate", "run", "", "operations of a token")
+    assert row is not None and row.state == "different" and (row.b or 0) > (row.a or 0)
+    states = {row.item: row.state for row in comparison.of("timed", "layer") if row.phase == "generate"}
+    assert states["layer 3"] == "only B" and states["layer 1"] == "equal"

@@ -1,0 +1,138 @@
+"""The page of a comparison and of a matrix: what stands on it, and what hostile names do to it."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from tests.builders import scaled_case
+from tests.comparing.made import HOST, of_tables, slot
+from tests.pages.rendered import Tags, words
+from tracegen.comparing import sentences as say
+from tracegen.comparing.comparison import compare
+from tracegen.comparing.conditions import differing
+from tracegen.comparing.effects import effects, factors_of
+from tracegen.comparing.markdown import markdown_of
+from tracegen.comparing.matrix_page import render_matrix
+from tracegen.comparing.page import render_comparison
+from tracegen.comparing.side import Measured, Side
+from tracegen.tables import empty
+
+
+def well_formed(html: str) -> Tags:
+    """Nesting is right, each id stands once, and each link within the page leads somewhere."""
+    tags = Tags(html)
+    assert len(set(tags.ids)) == len(tags.ids) and not tags.handlers and "script" not in tags.tags
+    assert {link[1:] for link in tags.links if link.startswith("#")} <= set(tags.ids)
+    return tags
+
+
+DENSE, MOE = scaled_case(2, 2), scaled_case(2, 2, moe=True)
+HOSTILE = "</title><script>alert(1)</script>|`@you`#1 {{7*7}}"
+
+
+def test_a_page_has_every_part_and_its_files() -> None:
+    report = render_comparison(compare(of_tables("a", DENSE), of_tables("b", MOE)))
+    (page,) = report.pages
+    well_formed(page.body)
+    text = words(page.body)
+    for title in (
+        "What differs?", "What was set or built differently", "Every run", "What was timed",
+        "What was counted and differs", "Time of a token by part of the model", "Which operations changed most?",
+        "What differs in the graph",
+    ):  # fmt: skip
+        assert title in text, title
+    for name in ("timed", "counted", "operations", "graph", "conditions", "runs", "components"):
+        rows = list(csv.reader(io.StringIO(report.files[f"data/{name}.csv"].decode())))
+        assert len(rows) > 1 or name == "conditions", name
+    assert {figure.key for figure in report.figures} == {"runs", "components"}
+
+
+def test_the_same_run_again_differs_in_nothing() -> None:
+    report = render_comparison(compare(of_tables("a", MOE), of_tables("b", MOE)))
+    text = words(report.pages[0].body)
+    assert "No counted difference: all " in text
+    assert "Nothing that is known of the runs differs" in text and "Nothing: all " in text
+    assert "only in" not in text and " better" not in text
+
+
+def test_runs_without_anything_have_a_page() -> None:
+    report = render_comparison(compare(of_tables("a", empty()), of_tables("b", empty())))
+    text = words(report.pages[0].body)
+    assert "No time was recorded on either side." in text and "No operation with a time runs on both sides." in text
+
+
+def test_hostile_names_stay_text() -> None:
+    tables = dict(DENSE)
+    nodes = tables["graph_nodes"]
+    tables["graph_nodes"] = nodes.assign(name=nodes["name"] + HOSTILE)
+    a, b = of_tables(HOSTILE, tables), of_tables("b", DENSE, model={"file": HOSTILE})
+    comparison = compare(a, b)
+    report = render_comparison(comparison)
+    well_formed(report.pages[0].body)
+    assert "<script>alert" not in report.pages[0].body and HOSTILE[:20] not in report.pages[0].body
+    text = markdown_of(comparison)
+    assert "<script>" not in text and "@you" not in text and len(text.splitlines()) <= 40
+    for line in text.splitlines():
+        assert line.replace(r"\|", "").count("|") in (0, 4, 6), line
+
+
+def test_what_is_set_differently_is_listed_and_nothing_else() -> None:
+    a = of_tables("a", DENSE, 2, settings=dict(threads=1, question="x", repeat=2), host=HOST)
+    b = of_tables("b", DENSE, 1, settings=dict(threads=2, question="y", repeat=1), host=HOST)
+    assert [(d.group, d.key, d.a, d.b) for d in differing(a, b)] == [("Setting", "threads", ("1",), ("2",))]
+    older = Side("v1", (Measured("v1", "2026", {}, (), a.runs[0].measures, lambda: DENSE),))
+    found = {(d.group, d.key): (d.a, d.b) for d in differing(older, a)}
+    assert found["Setting", "threads"] == (("not held by this version",), ("1",))
+
+
+def cell(name: str, threads: str, repack: str, tables: dict[str, object]) -> Side:
+    side = of_tables(name, tables, 3)  # type: ignore[arg-type]
+    runs = [
+        Measured(
+            f"{name}/{n}",
+            r.created,
+            {**r.facts, "slot": slot(n, threads=threads, repack=repack)},
+            (),
+            r.measures,
+            r.tables,
+        )
+        for n, r in enumerate(side.runs, 1)
+    ]
+    return Side(name, tuple(runs))
+
+
+CELLS = [
+    cell(f"threads={t}, repack={r}", t, r, MOE if t == "10" else DENSE) for t in ("2", "10") for r in ("true", "false")
+]
+
+
+def test_an_effect_is_that_of_one_factor_whatever_the_others() -> None:
+    assert factors_of(CELLS) == {"threads": ["2", "10"], "repack": ["false", "true"]}
+    found = {effect.name: effect for effect in effects(CELLS)}
+    assert list(found) == ["threads, 2 → 10", "repack, false → true"]
+    threads, repack = found.values()
+    assert threads.comparison.paired and len(threads.comparison.a.runs) == 6
+    assert {run.factors["threads"] for run in threads.comparison.b.runs} == {"10"}
+    assert [name for name, _ in threads.within] == ["repack=false", "repack=true"]
+    counted = [row for row in repack.comparison.rows if row.kind == "counted"]
+    assert {row.state for row in counted} <= {"equal", "varies", "only A", "only B"}
+    assert all(row.state == "equal" for row in counted if len(row.values_a) == 6)
+    assert say.in_brief(threads.comparison).split(";")[0] != "no counted difference"
+
+
+def test_a_cell_without_its_neighbour_has_no_effect() -> None:
+    assert effects([CELLS[0], CELLS[3]]) == []
+    report = render_matrix("m", [CELLS[0], CELLS[3]])
+    assert "No two cells differ in one factor alone." in words(report.pages[0].body)
+
+
+def test_the_report_of_a_matrix_has_a_page_for_each_effect() -> None:
+    report = render_matrix("My matrix", CELLS)
+    assert [page.path for page in report.pages] == ["index.html", "effect-1/index.html", "effect-2/index.html"]
+    for page in report.pages:
+        well_formed(page.body)
+    text = words(report.pages[0].body)
+    assert "4 cells, 12 usable runs" in text and "threads: 2, 10" in text
+    assert 'href="effect-2/index.html"' in report.pages[0].body
+    assert "../data/effect-2-timed.csv" in report.pages[2].body and "data/effect-2-timed.csv" in report.files

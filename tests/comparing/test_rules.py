@@ -1,0 +1,53 @@
+"""Rules of --fail-on: what is one, and what breaks it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.comparing.made import counted, side, timed
+from tracegen.comparing.comparison import compare
+from tracegen.comparing.rules import as_json, broken, parsed
+from tracegen.errors import SettingsError
+
+SLOW, FAST = ([[timed(v + i / 9)] for i in range(7)] for v in (100, 130))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x<-5%", "tokens_per_second_generate", "tokens_per_second_generate<-5", "ops_per_token=3%",
+             "ops_per_token<5%%", "ops_per_token<--5%", "tokens_per_second_generate<-99999999%", "ops_per_token<nan%"]
+)  # fmt: skip
+def test_what_is_no_rule_is_refused_with_the_names(text: str) -> None:
+    with pytest.raises(SettingsError, match="NAME<-5% or NAME>5%, where NAME is one of tokens_per_second_generate"):
+        parsed(text)
+
+
+def test_a_slower_side_breaks_the_rule_only_if_it_is_sure() -> None:
+    rule = parsed(" tokens_per_second_generate < -5% ")
+    worse = compare(side("a", FAST), side("b", SLOW))
+    assert "a → b: tokens_per_second_generate < -5%" in broken(rule, worse) and "−23" in broken(rule, worse)
+    assert broken(rule, compare(side("a", SLOW), side("b", FAST))) == ""
+    assert broken(parsed("tokens_per_second_generate<-50%"), worse) == ""
+    assert broken(rule, compare(side("a", FAST[:4]), side("b", SLOW[:4]))) == ""
+    assert broken(parsed("tokens_per_second_generate>5%"), compare(side("a", SLOW), side("b", FAST)))
+
+
+def test_counted_measures_need_one_run() -> None:
+    a, b = side("a", [[counted(0, "operations of a token")]]), side("b", [[counted(7, "operations of a token")]])
+    assert "more than nothing" in broken(parsed("ops_per_token>5%"), compare(a, b))
+    assert broken(parsed("ops_per_token>5%"), compare(a, a)) == ""
+
+
+def test_an_unknown_measure_is_no_pass() -> None:
+    with pytest.raises(SettingsError, match="ops_per_token is not known on both sides of a → b"):
+        broken(parsed("ops_per_token>5%"), compare(side("a", SLOW), side("b", FAST)))
+
+
+def test_json_has_every_measure_as_numbers() -> None:
+    a, b = side("a", [[*rows, counted(3)] for rows in SLOW]), side("b", [[*rows, counted(3)] for rows in FAST])
+    document = json.loads(json.dumps(as_json(compare(a, b)), allow_nan=False))
+    speed, tokens = document["measures"]
+    assert speed["values_a"] == [rows[0][6] for rows in SLOW] and speed["state"] == "different" and speed["p"] < 0.01
+    assert tokens["a"] == tokens["b"] == 3 and tokens["state"] == "equal" and "p" not in tokens
+    assert document["a"]["runs"] == [f"made/run-00{n}" for n in range(1, 8)]
