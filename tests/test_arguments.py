@@ -34,7 +34,7 @@ def sample_of(param: click.Parameter) -> tuple[str, Any]:
     text, value = SAMPLES[param.type.name]
     if param.name == "llama_cpp":
         text = value = "./programs"  # not `programs`, which would be looked for elsewhere
-    return (text, (value,)) if param.nargs == -1 else (text, value)
+    return (text, (value,)) if param.nargs == -1 or getattr(param, "multiple", False) else (text, value)
 
 
 def pieces_of(command: Command, seed: int) -> tuple[list[list[str]], dict[str, Any]]:

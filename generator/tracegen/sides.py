@@ -9,9 +9,10 @@ NAME@v2                     a published version
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,7 @@ def side_of(text: str, experiments: Path = EXPERIMENTS) -> Side:
 
 def cells_of(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
     """A side for each cell of the newest matrix of an experiment, in the order of their names; empty without one."""
-    slots = _slots(name, experiments)
-    cells: dict[str, list[Path]] = {}
-    for path, slot in slots:
-        cells.setdefault(_factors(slot["factors"]), []).append(path)
-    return [side(factors, folders) for factors, folders in sorted(cells.items())]
+    return [side(factors, folders) for factors, folders in sorted(_cells(name, experiments).items())]
 
 
 def side(name: str, folders: Sequence[Path]) -> Side:
@@ -75,16 +72,25 @@ def side(name: str, folders: Sequence[Path]) -> Side:
 
 
 def measured(folder: Path, run: Run) -> Measured:
-    """A stored run with its measures, which are computed when they are asked for the first time."""
+    """A stored run in its public form, with its measures, which are computed when they are first asked for."""
+    if privacy.asked_for(folder.parents[1]):
+        run = privacy.made_private(run)
     public = privacy.public_run(run, privacy.this_machine())
-    tables = partial(store.read_tables, folder / "tables")
+    if slot := run.facts.get("slot"):
+        factors = _shown(slot, private=privacy.is_private(run.facts))
+        public = replace(public, facts={**public.facts, "slot": {**slot, "factors": factors}})
+
+    def tables() -> Mapping[str, pd.DataFrame]:
+        return privacy.public_tables(run, store.read_tables(folder / "tables"))
 
     def compute() -> dict[str, Any]:
-        table = measures(Context(run, tables()))
+        table = measures(Context(public, tables()))
         return {column: table[column].tolist() for column in COLUMNS}
 
     files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
-    table = pd.DataFrame(remembered(folder / "measures", files, compute), columns=COLUMNS)
+    table = pd.DataFrame(
+        remembered(folder / f"measures-{privacy.is_private(run.facts)}", files, compute), columns=COLUMNS
+    )
     return Measured(f"{run.experiment}/{run.name}", run.created, public.facts, public.checks, table, tables)
 
 
@@ -136,9 +142,7 @@ def _slots(name: str, experiments: Path) -> list[tuple[Path, Mapping[str, Any]]]
 
 def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
     """The runs of the cell with these factors, in any order; each of them must be named."""
-    cells: dict[str, list[Path]] = {}
-    for path, slot in _slots(name, experiments):
-        cells.setdefault(_factors(slot["factors"]), []).append(path)
+    cells = _cells(name, experiments)
     wanted = {part.strip() for part in factors.split(",")}
     matching = [known for known in cells if set(known.split(", ")) >= wanted]
     if len(matching) != 1:
@@ -146,6 +150,28 @@ def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
         listed = "; ".join(_short(matching or cells)) or "none: it has no runs of a matrix"
         raise SettingsError(f"{text}: {problem}; cells of {name}: {listed}")
     return side(matching[0], cells[matching[0]])
+
+
+def _cells(name: str, experiments: Path) -> dict[str, list[Path]]:
+    """The runs of each cell of the newest matrix, by the name of the cell."""
+    cells: dict[str, list[Path]] = {}
+    for path, slot in _slots(name, experiments):
+        private = privacy.asked_for(path.parents[1]) or privacy.is_private(store.read_run(path).facts)
+        cells.setdefault(_factors(_shown(slot, private=private)), []).append(path)
+    return cells
+
+
+def _shown(slot: Mapping[str, Any], *, private: bool) -> dict[str, str]:
+    """The factors of a run. In a private experiment a text is named by a few digits of a hash.
+
+    Nobody can guess the text by them: the hash is that of the matrix too, which is not public there.
+    """
+    hidden = (*privacy.TEXT_KEYS, "flags") if private else ()
+
+    def name_of(value: str) -> str:
+        return f"({hashlib.sha256((slot['matrix'] + value).encode('utf-8', 'surrogatepass')).hexdigest()[:4]})"
+
+    return {name: name_of(value) if name in hidden else value for name, value in slot["factors"].items()}
 
 
 def _factors(factors: Mapping[str, str]) -> str:

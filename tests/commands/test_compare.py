@@ -135,3 +135,21 @@ def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "a", "nobody"]) == 2
     assert "there is no such run; experiments with runs: a" in capsys.readouterr().err
     assert main(["compare", "a", "a", "--json", "--markdown"]) == 2
+
+
+def test_a_private_matrix_tells_neither_prompts_nor_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    secret = ("Meet me at the old mill", "Bring the blue folder")
+    for number, prompt in enumerate(secret, 1):
+        stored("m", number, slot=slot(1, prompt=prompt), settings={**a_run().facts["settings"], "prompt": prompt})
+    (Path("experiments/m") / "experiment.toml").write_text("private = true\n")
+    assert main(["compare", "m"]) == 0
+    out = capsys.readouterr().out
+    (page,) = re.findall(r"^page: (.+)$", out, re.MULTILINE)
+    assert re.search(r"prompt=\([0-9a-f]{4}\) → prompt=\([0-9a-f]{4}\)", out)
+    for path in [p for p in Path(page).parent.rglob("*") if p.is_file()]:
+        assert all(word.encode() not in path.read_bytes() for word in secret), path
+    assert all(word not in out for word in secret)
+    assert main(["compare", "m", "--json"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    known = {measure["what"] for measure in document["measures"] if measure["by"] == "run"}
+    assert "touched of the file at least once" not in known and "operations of a token" in known

@@ -33,7 +33,14 @@ EPILOG = (
 FOLDER = Path(".tracegen") / "comparisons"
 
 
-@click.command("compare", cls=Command, help=VERBS["compare"], examples=EXAMPLES, epilog=EPILOG)
+@click.command(
+    "compare",
+    cls=Command,
+    help=VERBS["compare"],
+    examples=EXAMPLES,
+    epilog=EPILOG,
+    exclusive=(("as_json", "markdown"),),
+)
 @click.argument("first", metavar="A", shell_complete=run_names, help="The side that the others are compared with.")
 @click.argument("others", metavar="[B…]", nargs=-1, shell_complete=run_names, help="The other sides, each on its own.")
 @click.option("--json", "as_json", is_flag=True, help="Print all measures as JSON, in numbers.")
@@ -53,8 +60,6 @@ def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, 
     from tracegen.comparing.page import render_comparison
     from tracegen.sides import side_of
 
-    if as_json and markdown:
-        raise SettingsError("--json, --markdown: choose one")
     asked = [rules.parsed(text) for text in fail_on]
     if others:
         sides = [side_of(text) for text in (first, *others)]

@@ -87,7 +87,7 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
         return replaced(value)
 
     def clean(value: Any, key: str = "") -> Any:
-        if private and key in {*TEXT_KEYS, "flags"} and isinstance(value, str):
+        if private and key in {*TEXT_KEYS, "flags", "matrix"} and isinstance(value, str):  # a matrix: hash of prompts
             return PRIVATE
         if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
             return []
