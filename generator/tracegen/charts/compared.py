@@ -62,6 +62,22 @@ def cells(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
     return (points + middle).properties(width=theme.plot(room, width), height=26 * len(order))
 
 
+def curves(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """The distribution of times on both sides. `rows`: side (A or B), duration_ns, share of its side up to it."""
+    size, unit = scaled(rows["duration_ns"].tolist(), "ns")
+    data = rows.assign(time=rows["duration_ns"] / size)
+    wide = rows["duration_ns"].max() > 20 * rows["duration_ns"].min() > 0
+    scale = dict(type="log", nice=True) if wide else dict(zero=True)
+    x, y = dict(tickCount=theme.ticks(8, width)), theme.y_axis(52, format=".0%", tickCount=5)
+    legend = theme.legend(list(SIDES), width, title=None, symbolType="stroke", symbolStrokeWidth=2)
+    line = alt.Chart(data).mark_line(interpolate="step-after", strokeWidth=2).encode(
+        x=alt.X("time:Q", title=f"time of a token, {unit}", scale=scale, axis=x),
+        y=alt.Y("share:Q", title=None, scale=dict(domain=[0, 1]), axis=y),
+        color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=legend),
+    )  # fmt: skip
+    return line.properties(width=theme.plot(52, width), height=190)
+
+
 def pairs(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Two bars for each item, the longest first. `rows`: item, side (A or B), value (in `unit`)."""
     longest = rows.groupby("item")["value"].max().sort_values(ascending=False)

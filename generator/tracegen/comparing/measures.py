@@ -50,7 +50,8 @@ def measures(context: Context) -> pd.DataFrame:
 
 def _key_figures(context: Context) -> Iterator[_Row]:
     s = context.summary
-    times = context.measured.loc[context.measured["kind"] == "generate", "duration_ns"].dropna().astype("float64")
+    generate = (context.measured["kind"] == "generate").fillna(False).to_numpy(bool)
+    times = context.measured.loc[generate, "duration_ns"].dropna().astype("float64")
     timed: tuple[tuple[str, str, str, float | None], ...] = (
         ("generate", "speed", "tokens/s", s.generate_rate),
         ("prompt", "speed", "tokens/s", s.prompt_rate),
@@ -61,6 +62,26 @@ def _key_figures(context: Context) -> Iterator[_Row]:
     )
     for phase, what, unit, value in timed:
         yield phase, "run", "", what, "timed", unit, _number(value)
+    if context.run.has_faults:
+        split = context.disk_split[context.disk_split["pass_id"].isin(context.measured["pass_id"][generate])]
+        yield (
+            "generate",
+            "run",
+            "",
+            "waiting for the disk in operations, of a token",
+            "timed",
+            "ns",
+            _number(split["disk_ns"].mean()),
+        )
+        yield (
+            "generate",
+            "run",
+            "",
+            "waiting behind other threads’ page faults, of a token",
+            "timed",
+            "ns",
+            _number(split["behind_ns"].mean()),
+        )
     counted: tuple[tuple[str, str, str, float | None], ...] = (
         ("prompt", "tokens", "", s.prompt_tokens),
         ("generate", "tokens", "", s.generated_tokens),

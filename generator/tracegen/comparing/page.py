@@ -9,10 +9,12 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
+from tracegen.analysis.passes import measured
 from tracegen.charts import compared as charts
-from tracegen.charts import svg
+from tracegen.charts import compared_maps as maps
+from tracegen.charts import svg, theme
+from tracegen.comparing import places, tables
 from tracegen.comparing import sentences as say
-from tracegen.comparing import tables
 from tracegen.comparing.comparison import Comparison
 from tracegen.comparing.conditions import differing
 from tracegen.comparing.side import Side
@@ -55,12 +57,14 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         tables.timed(comparison, keep),
         tables.operations(nodes, keep),
         tables.graph(nodes, keep),
+        tables.experts(comparison, keep),
     ]
     view = {
         "answers": say.answers(comparison),
         "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
         "tables": {table.key: table for table in held},
         "figures": figures,
+        "experts": bool(comparison.of("counted", "expert")),
     }
     return rendered(Page(key, title, SUMMARY, ""), "comparison.html", view)
 
@@ -152,4 +156,44 @@ def _components(collector: Collector, comparison: Comparison, key: str, page: st
     return collector.drawn(key, page, title, caption, title, drawing, data)
 
 
-_FIGURES = {"runs": _dots, "components": _components}
+def _map(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+    title = "Which bytes of the model file does a token use?"
+    a, b = (side.typical.tables() for side in (comparison.a, comparison.b))
+    if not places.same_files(a, b):
+        return FigureView(key, title, "", title, None, "The model files differ: their places cannot be compared.")
+    total = int((a["files"]["axis_begin"] + a["files"]["size_bytes"]).max())
+    data = places.used_shares(a, b, maps.track_px(theme.WIDTH))
+    if data.empty:
+        return FigureView(key, title, "", title, None, "No generate pass used a byte of the file on either side.")
+    differs = float(((data["b"] - data["a"]).abs() * (data["end"] - data["begin"])).sum())
+    caption = (
+        "The model file from first to last byte. Colour: how much of the bytes at that place a token used, in the mean "
+        "over the generate passes of the typical run of each side. Below, where B used more or less than A: in all "
+        f"{q.size(differs)} a token. A: {comparison.a.name}; B: {comparison.b.name}."
+    )
+    drawing = svg.draw_layouts(
+        lambda width: maps.chart(places.used_shares(a, b, maps.track_px(width)), total, width=width), key, title
+    )
+    return collector.drawn(key, page, title, caption, title, drawing, data)
+
+
+def _tokens(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+    title = "How long did the tokens take?"
+    rows = []
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
+        passes = measured(side.typical.tables())
+        times = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "duration_ns"].dropna()
+        ordered = sorted(times.astype("float64"))
+        rows += [(letter, ns, (i + 1) / len(ordered)) for i, ns in enumerate(ordered)]
+    data = pd.DataFrame(rows, columns=["side", "duration_ns", "share"])
+    if data.empty:
+        return FigureView(key, title, "", title, None, "No run has a generate pass with a time.")
+    caption = (
+        "The share of generated tokens that took at most so long, in the typical run of each side: the further to the "
+        f"left, the faster. A: {comparison.a.name}; B: {comparison.b.name}."
+    )
+    drawing = svg.draw_layouts(lambda width: charts.curves(data, width=width), key, title)
+    return collector.drawn(key, page, title, caption, title, drawing, data)
+
+
+_FIGURES = {"runs": _dots, "components": _components, "map": _map, "tokens": _tokens}

@@ -10,12 +10,14 @@ import pandas as pd
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs
+from tracegen.comparing.places import expert_distances
 from tracegen.figures.cells import Cell, Head, cells, number
 from tracegen.pages.views import TableView
 from tracegen.words import quantities as q
 
 MOST = 40  # rows of a table on the page; the CSV has all
 MOST_OPS = 15
+MANY = {"layer": "layers", "expert": "experts"}  # keys of BY with too many measures for a page
 NAMED = (Head("Of"), Head("Phase"), Head("Measure"))
 Keep = Callable[[str, pd.DataFrame], str]  # keeps a CSV and returns its path
 
@@ -46,10 +48,13 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     shown = [
         cells(*_named(row), _value(row.a, row), _value(row.b, row), number(say.signed(row.change, row.unit)),
               number(say.share(row.relative)))
-        for row in telling[:MOST]
+        for row in [row for row in telling if row.by not in MANY][:MOST]
     ]  # fmt: skip
     hidden = f"{q.counted(len(rows) - len(telling), 'measure')} of {len(rows)} are equal on both sides"
-    more = f"; the first {MOST} of {len(telling)} that differ are shown" if len(telling) > MOST else ""
+    many = {by: sum(row.by == by for row in telling) for by in MANY}
+    left = [f"{q.counted(n, 'measure')} of {MANY[by]}" for by, n in many.items() if n]
+    left += [f"more than {MOST} others"] if len(telling) - sum(many.values()) > MOST else []
+    more = f"; {' and '.join(left)} differ too and are not shown here" if left else ""
     varies = sum(row.state == "varies" for row in telling)
     note = f" {q.counted(varies, 'measure')} differ between runs of one side too: medians." if varies else ""
     return TableView(
@@ -59,8 +64,18 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
         f"{hidden}{more}; the CSV has all.{note}",
         head,
         tuple(shown),
-        "" if shown else f"No counted difference: all {len(rows)} counted measures are equal.",
+        _why_none(shown, telling, len(rows)),
         keep("counted", measures_table(rows)),
+    )
+
+
+def _why_none(shown: Sequence[object], telling: Sequence[object], n: int) -> str:
+    if shown:
+        return ""
+    return (
+        "Only measures of layers or experts differ."
+        if telling
+        else f"No counted difference: all {n} counted measures are equal."
     )
 
 
@@ -132,6 +147,31 @@ def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
         "" if rows else f"Nothing: all {len(nodes)} operations of a token are the same, in the same order.",
         keep("graph", differ),
     )
+
+
+def experts(comparison: Comparison, keep: Keep) -> TableView:
+    """How far apart the choices of experts are, by layer."""
+    rows = comparison.of("counted", "expert")
+    distances = expert_distances(rows)
+    same = bool(rows) and all(row.state == "equal" for row in rows)
+    shown = tuple(
+        cells(f"{layer}", number(q.count(a)), number(q.count(b)), Cell(q.percent(part), number=True, bar=part),
+              number(str(most_a)), number(str(most_b)))
+        for layer, a, b, part, most_a, most_b in _rows(distances, *distances.columns)
+    )  # fmt: skip
+    reason = "Both sides chose each expert equally often in every layer." if same else ""
+    reason = reason or ("" if shown else "At least one side chose no expert in a generate pass.")
+    return TableView(
+        "experts",
+        "Did tokens choose other experts?",
+        "Generate passes. The distance is the share of a layer's choices that would have to go to another expert for "
+        "both sides to choose alike (total variation); short texts differ by chance too.",
+        (Head("Layer"), Head("Choices A", number=True), Head("Choices B", number=True), Head("Distance", number=True),
+         Head("Most chosen A", number=True), Head("Most chosen B", number=True)),
+        () if reason else shown,
+        reason,
+        keep("experts", distances),
+    )  # fmt: skip
 
 
 def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:

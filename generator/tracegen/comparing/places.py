@@ -1,0 +1,63 @@
+"""Where the tokens of two sides used other bytes of the model file, and chose other experts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from tracegen.analysis import heatmap, pieces
+from tracegen.analysis.accesses import ranges
+from tracegen.analysis.passes import measured
+from tracegen.comparing.comparison import Compared
+
+Tables = Mapping[str, pd.DataFrame]
+
+
+def same_files(a: Tables, b: Tables) -> bool:
+    """Whether the model files of both runs have the same tensors at the same places."""
+    columns = ["name", "offset", "size_bytes"]
+    left, right = (tables["tensors"][columns].reset_index(drop=True) for tables in (a, b))
+    return len(left) > 0 and left.astype(str).equals(right.astype(str))
+
+
+def used_shares(a: Tables, b: Tables, n_columns: int) -> pd.DataFrame:
+    """How much of the bytes of each place of the file a token used: the mean over the generate passes of each run.
+
+    Columns: begin, end (bytes on the axis), a, b (shares, 0 to 1). Both must have the same files (`same_files`). A
+    place that neither used has no row.
+    """
+    shares = [_shares(tables, n_columns) for tables in (a, b)]
+    both = shares[0].rename("a").to_frame().join(shares[1].rename("b"), how="outer").fillna(0.0)
+    return both.rename_axis(["begin", "end"]).reset_index()
+
+
+def _shares(tables: Tables, n_columns: int) -> pd.Series:
+    passes = measured(tables)
+    generate = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "pass_id"]
+    used = ranges(tables)
+    used = used[used["pass_id"].isin(generate)]
+    cells = heatmap.shares(tables, n_columns, used=used, cut=pieces.pieces(tables))
+    sums = cells.groupby(["begin", "end"])["touched_bytes"].sum().astype("float64")
+    sizes = cells.groupby(["begin", "end"])["size_bytes"].first()
+    return sums / (sizes * max(len(generate), 1))
+
+
+def expert_distances(rows: list[Compared]) -> pd.DataFrame:
+    """How far apart the choices of experts are in each layer; `rows`: the measures by expert.
+
+    Columns: layer, n_a, n_b (choices), distance (total variation: the share of choices that would have to go to another
+    expert, 0 to 1), most_a, most_b (the most chosen expert).
+    """
+    chosen: dict[int, dict[int, tuple[float, float]]] = {}
+    for row in rows:
+        layer, expert = (int(part.rsplit(" ", 1)[1]) for part in row.item.split(", "))
+        chosen.setdefault(layer, {})[expert] = (row.a or 0.0, row.b or 0.0)
+    table = []
+    for layer, experts in sorted(chosen.items()):
+        n_a, n_b = (sum(pair[side] for pair in experts.values()) for side in (0, 1))
+        if n_a and n_b:
+            distance = sum(abs(x / n_a - y / n_b) for x, y in experts.values()) / 2
+            most = [max(experts, key=lambda e, side=side: experts[e][side]) for side in (0, 1)]  # type: ignore[misc]
+            table.append((layer, n_a, n_b, distance, *most))
+    return pd.DataFrame(table, columns=["layer", "n_a", "n_b", "distance", "most_a", "most_b"])

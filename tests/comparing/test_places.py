@@ -1,0 +1,65 @@
+"""Where two runs used other bytes and chose other experts, against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import scaled_case
+from tests.comparing.made import counted, of_tables, side
+from tracegen.analysis.accesses import ranges
+from tracegen.comparing.comparison import compare
+from tracegen.comparing.places import expert_distances, same_files, used_shares
+
+MOE = scaled_case(4, 2, moe=True)
+
+
+def used_bytes(tables: dict[str, pd.DataFrame], begin: int, end: int) -> float:
+    """The different bytes of a stretch of the file that generate passes used, in their mean, byte by byte."""
+    passes = tables["passes"]
+    generate = passes[(passes["kind"] == "generate").fillna(False)]["pass_id"].tolist()
+    total = 0
+    for number in generate:
+        seen = np.zeros(end - begin, dtype=bool)
+        for row in ranges(tables).itertuples():
+            if row.pass_id == number:
+                seen[max(int(row.begin) - begin, 0) : max(int(row.end) - begin, 0)] = True
+        total += int(seen.sum())
+    return total / len(generate)
+
+
+def test_shares_are_those_of_bytes() -> None:
+    table = used_shares(MOE, MOE, 40)
+    assert (table["a"] == table["b"]).all() and table["a"].between(0, 1).all() and (table["end"] > table["begin"]).all()
+    for row in table.sample(6, random_state=1).itertuples():
+        share = used_bytes(MOE, int(row.begin), int(row.end)) / (row.end - row.begin)
+        assert row.a == pytest.approx(share)
+
+
+def test_a_place_that_one_side_does_not_use_is_0() -> None:
+    nothing = {**MOE, "touches": MOE["touches"].head(0), "placements": MOE["placements"].head(0)}
+    table = used_shares(MOE, nothing, 40)
+    assert len(table) and (table["b"] == 0).all() and (table["a"] > 0).any()
+
+
+def test_files_are_the_same_if_their_tensors_are() -> None:
+    assert same_files(MOE, MOE) and not same_files(MOE, scaled_case(4, 3, moe=True))
+    moved = {**MOE, "tensors": MOE["tensors"].assign(offset=MOE["tensors"]["offset"] + 32)}
+    assert not same_files(MOE, moved)
+
+
+def test_the_distance_is_the_share_that_would_have_to_move() -> None:
+    a = side("a", [[counted(n, "times chosen", "expert", f"layer 0, expert {e}") for e, n in enumerate((6, 2, 2))]])
+    b = side("b", [[counted(n, "times chosen", "expert", f"layer 0, expert {e}") for e, n in enumerate((3, 1, 16))]])
+    (row,) = expert_distances(compare(a, b).of("counted", "expert")).to_dict("records")
+    assert row["distance"] == pytest.approx(0.6) and (row["most_a"], row["most_b"]) == (0, 2)
+    assert (row["n_a"], row["n_b"]) == (10, 20)
+
+
+def test_equal_choices_have_no_distance_and_a_layer_without_choices_no_row() -> None:
+    sides = of_tables("a", MOE), of_tables("b", MOE)
+    table = expert_distances(compare(*sides).of("counted", "expert"))
+    assert (table["distance"] == 0).all() and len(table) == 2
+    dense = of_tables("c", scaled_case(4, 2))
+    assert expert_distances(compare(sides[0], dense).of("counted", "expert")).empty
