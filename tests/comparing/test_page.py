@@ -38,20 +38,22 @@ def test_a_page_has_every_part_and_its_files() -> None:
     text = words(page.body)
     for title in (
         "What differs?", "What was set or built differently", "Every run", "What was timed",
-        "What was counted and differs", "Time of a token by part of the model", "Which operations changed most?",
+        "What was counted and differs", "Time of a token by part of the model", "How long did the tokens take?",
+        "Which operations changed most?",
         "What differs in the graph",
     ):  # fmt: skip
         assert title in text, title
     for name in ("timed", "counted", "operations", "graph", "conditions", "runs", "components"):
         rows = list(csv.reader(io.StringIO(report.files[f"data/{name}.csv"].decode())))
         assert len(rows) > 1 or name == "conditions", name
-    assert {figure.key for figure in report.figures} == {"runs", "components"}
+    assert {figure.key for figure in report.figures} == {"runs", "tokens", "components"}
+    assert "The model files differ: their places cannot be compared." in text
 
 
 def test_the_same_run_again_differs_in_nothing() -> None:
     report = render_comparison(compare(of_tables("a", MOE), of_tables("b", MOE)))
     text = words(report.pages[0].body)
-    assert "No counted difference: all " in text
+    assert "No counted difference: all " in text and "map" in {figure.key for figure in report.figures}
     assert "Nothing that is known of the runs differs" in text and "Nothing: all " in text
     assert "only in" not in text and " better" not in text
 
