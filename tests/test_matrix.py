@@ -153,6 +153,7 @@ def test_builds_of_llama_cpp_are_a_factor(tmp_path: Path) -> None:
 def test_the_identity_is_that_of_settings_not_of_words(tmp_path: Path) -> None:
     one = made(tmp_path, {"threads": [1, 2], "repeat": 5})
     assert one.identity == made(tmp_path, {"threads": [1, 2], "repeat": 5}, question="Other words?").identity
+    assert one.identity == made(tmp_path, {"threads": [1, 2], "repeat": 5}, tags=["disk"]).identity
     others = [
         made(tmp_path, {"threads": [1, 3], "repeat": 5}),
         made(tmp_path, {"threads": [1, 2], "repeat": 6}),

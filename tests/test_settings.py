@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tracegen.capture.plan import settings_of
 from tracegen.errors import SettingsError
 from tracegen.model import Experiment
 from tracegen.setting_keys import KEYS, LIMITS
@@ -43,6 +44,7 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         memory_limit_gb = 4.5
         flash_attention = "off"
         private = true
+        tags = ["disk", "q4.k-m", "2"]
         repeat = 5
         [limits]
         timeout_s = 60
@@ -71,6 +73,7 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
         memory_limit_gb=4.5,
         flash_attention="off",
         private=True,
+        tags=("disk", "q4.k-m", "2"),
         repeat=5,
         timeout_s=60,
         max_trace_bytes=2_000_000,
@@ -145,6 +148,28 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"flags": ["--temp", 1]}, "flags: is ['--temp', 1]; must be a list of texts"),
         ({"flags": ["-t", "4"]}, "flags: '-t' is not allowed: the key `threads` sets it"),
         ({"flags": ["--seed=4"]}, "flags: '--seed=4' is not allowed: the key `seed` sets it"),
+        *(
+            ({"tags": value}, f"tags: is {shown}")
+            for value, shown in (
+                ("disk", "'disk'"),
+                ({"disk": True}, "{'disk': True}"),
+                ([1], "[1]"),
+                ([["disk"]], "[['disk']]"),
+                ([True], "[True]"),
+                ([""], "['']"),
+                (["Disk"], "['Disk']"),
+                (["di sk"], "['di sk']"),
+                (["disk,moe"], "['disk,moe']"),
+                (["-disk"], "['-disk']"),
+                (["disk."], "['disk.']"),
+                (["disk\n"], "['disk\\n']"),
+                (["<b>"], "['<b>']"),
+                (["é"], "['é']"),
+                (["disk", "moe", "disk"], "['disk', 'moe', 'disk']"),
+                (["a" * 25], f"['{'a' * 25}']"),
+                ([f"t{i}" for i in range(13)], "['t0', 't1'"),
+            )
+        ),
         ({"prompt": "  "}, "prompt: is '  '; must be a text that is not empty"),
         ({"prompt": "a\0b"}, "prompt: is 'a\\x00b'; must be a text that is not empty and has no NUL"),
         ({"prompt_file": "p"}, "prompt, prompt_file: both are set; keep one"),
@@ -163,6 +188,16 @@ def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path: Path, change: d
 def test_a_missing_setting_is_named(tmp_path: Path, key: str) -> None:
     with pytest.raises(SettingsError, match=rf"{key}.*missing"):
         experiment_from("a", {k: v for k, v in LEAST.items() if k != key}, tmp_path)
+
+
+def test_tags_are_refused_with_what_is_allowed(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"must be a list of at most 12 different tags of 1 to 24 small letters"):
+        experiment_from("a", LEAST | {"tags": ["x", "x"]}, tmp_path)
+
+
+def test_tags_stand_in_the_run_only_if_there_are_any(tmp_path: Path) -> None:
+    assert "tags" not in settings_of(experiment_from("a", LEAST, tmp_path))
+    assert settings_of(experiment_from("a", LEAST | {"tags": ["moe", "disk"]}, tmp_path))["tags"] == ["moe", "disk"]
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Conditions of the measurement": (
         "prefault", "page_cache", "residency", "faults", "disk", "processors", "nice", "mlock_gb", "memory_limit_gb",
     ),
-    "Storing and publishing": ("private", "repeat"),
+    "Storing and publishing": ("private", "tags", "repeat"),
 }  # fmt: skip
 SETTINGS_INTRO = """\
 An experiment is a folder `experiments/NAME` with a file `experiment.toml`; `tracegen run NAME` runs it. The name has 1
@@ -61,9 +61,9 @@ repack = [true, false]
 repeat = 5
 ```
 
-Every setting can have several values there, `question`, `private`, `repeat` and `[limits]` aside. `--plan` prints the
-cells and runs nothing. After Ctrl-C, or when a run failed, the same command goes on with the runs that are missing. The
-table has these settings of its own:
+Every setting can have several values there, `question`, `private`, `tags`, `repeat` and `[limits]` aside. `--plan`
+prints the cells and runs nothing. After Ctrl-C, or when a run failed, the same command goes on with the runs that are
+missing. The table has these settings of its own:
 """
 
 

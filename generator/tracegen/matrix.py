@@ -58,7 +58,7 @@ class Matrix:
     @property
     def identity(self) -> str:
         """Changes when a cell, the number of runs or the order does: runs of one identity belong together."""
-        settings = [replace(cell.experiment, question="") for cell in self.cells]
+        settings = [replace(cell.experiment, question="", tags=()) for cell in self.cells]
         cells = [[cell.program, asdict(of)] for cell, of in zip(self.cells, settings, strict=True)]
         text = json.dumps([cells, self.repeat, self.order], sort_keys=True, default=str)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

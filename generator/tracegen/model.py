@@ -43,6 +43,7 @@ class Experiment:
     mlock_gb: float | None = None
     memory_limit_gb: float | None = None
     private: bool = False
+    tags: tuple[str, ...] = ()
     repeat: int = 1
     timeout_s: int = 3600
     max_trace_bytes: int = 8 << 30

@@ -74,6 +74,20 @@ def _are_processors(value: object) -> bool:
     )
 
 
+MOST_TAGS = 12
+_TAG = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,22}[a-z0-9])?")
+
+
+def are_tags(value: object) -> bool:
+    """Whether this is a list of tags: short words, each once."""
+    return (
+        isinstance(value, list)
+        and len(value) <= MOST_TAGS
+        and all(isinstance(tag, str) and bool(_TAG.fullmatch(tag)) for tag in value)
+        and len(set(value)) == len(value)
+    )
+
+
 KEYS: Mapping[str, Setting] = {
     "question": _text(
         "The question that the experiment answers. It is the title of its pages.",
@@ -184,6 +198,14 @@ KEYS: Mapping[str, Setting] = {
     ),
     "private": _switch(
         "Whether prompt, generated text and tokens are left out of published versions.", "private = true"
+    ),
+    "tags": Setting(
+        "list of texts",
+        f"a list of at most {MOST_TAGS} different tags of 1 to 24 small letters, digits, '.' and '-', which begin and "
+        "end with a letter or digit",
+        are_tags,
+        "Words by which the list of experiments can be filtered. They change nothing in a run.",
+        'tags = ["disk", "moe"]',
     ),
     "repeat": _whole(
         1, 1000,

@@ -104,6 +104,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
         "prompt": prompt,
         "flags": tuple(mapping.get("flags", ())),  # type: ignore[arg-type]
         "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]
+        "tags": tuple(mapping.get("tags", ())),  # type: ignore[arg-type]
     }
     return Experiment(name=name, **values, **limits)  # type: ignore[arg-type]
 

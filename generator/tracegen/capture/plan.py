@@ -91,5 +91,6 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
         "faults": experiment.records_faults,
         "disk": experiment.disk,
+        **({"tags": list(experiment.tags)} if experiment.tags else {}),
         "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
     }
