@@ -28,9 +28,12 @@ from tracegen.pages.page import Page, outline
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.publishing.errata import errata_of
 from tracegen.publishing.versions import LEDGER_FILE, Published, question_of, read_published
+from tracegen.setting_keys import are_tags
 from tracegen.site import files as site_files
-from tracegen.site import reference, vega
+from tracegen.site import index, reference, vega
 from tracegen.site import search as site_search
+from tracegen.site.about import About
+from tracegen.site.cards import card
 from tracegen.site.drafts import Draft, Drawing, Render
 from tracegen.site.files import ASSETS
 
@@ -55,11 +58,13 @@ class Sibling:
 class Entry:
     """One experiment of the site; versions and drafts are newest first.
 
-    `runs` are the folders of the runs shown as drafts; `older` is the number of other unpublished runs.
+    `runs` are the folders of the runs shown as drafts; `older` is the number of other unpublished runs. `tags` are
+    those of the settings, None if these have none or cannot be read.
     """
 
     name: str
     question: str
+    tags: list[str] | None
     published: list[Published]
     runs: list[Path]
     older: int
@@ -74,6 +79,12 @@ class Entry:
         """The draft of the run in this folder, None if it could not be drawn; waits until it is."""
         draft = self.drawing.drawn[run]
         return draft.bundle if isinstance(draft, Draft) else None
+
+    @cached_property
+    def abouts(self) -> dict[str, About]:
+        """What versions that are not withdrawn and drafts say of their runs, by folder; waits until all are drawn."""
+        versions = {p.version.name: About(p.bundle) for p in self.published if p.version.status != "withdrawn"}
+        return versions | {draft.run.name: About(draft.bundle) for draft in self.drafts}
 
     @cached_property
     def siblings(self) -> list[Sibling]:
@@ -146,13 +157,17 @@ class SitePage:
 
 @dataclass(frozen=True)
 class Site:
-    """Everything that tracegen adds to a site: pages by their source, and the files of bundles."""
+    """Everything that tracegen adds to a site: pages by their source, and the files of bundles.
+
+    `pictures` are those of the index, by their address below `base`; they are there once it is written.
+    """
 
     base: str
     entries: list[Entry]
     pages: Mapping[str, SitePage]
     drawing: Drawing
     vega: bytes
+    pictures: Mapping[str, bytes]
 
     @property
     def bundles(self) -> dict[str, Bundle]:
@@ -178,9 +193,17 @@ class Site:
     @cached_property
     def assets(self) -> Mapping[str, tuple[str, bytes]]:
         """(address, content) of the site's own CSS and JS, by name."""
-        folder = resources.folder("templates") / "site"
-        contents = {name: (folder / name).read_bytes() for name in (CHROME, OFFLINE_SEARCH)} | {vega.NAME: self.vega}
-        return {name: (f"{ASSETS}/{hashed_name(name, content)}", content) for name, content in contents.items()}
+        names = (CHROME, OFFLINE_SEARCH, index.STYLE, index.SCRIPT)
+        contents = {name: _own(name) for name in names} | {vega.NAME: self.vega}
+        return {name: (_address(name, content), content) for name, content in contents.items()}
+
+
+def _own(name: str) -> bytes:
+    return (resources.folder("templates") / "site" / name).read_bytes()
+
+
+def _address(name: str, content: bytes) -> str:
+    return f"{ASSETS}/{hashed_name(name, content)}"
 
 
 def gather(
@@ -215,14 +238,14 @@ def gather(
     except BaseException:
         drawing.close()
         raise
+    settings = [_settings(folder) for folder in folders]
     entries = [
-        Entry(
-            folder.name, _question(folder, versions, paths, drawing), versions, paths, len(runs) - len(paths), drawing
-        )
-        for folder, versions, paths, runs in zip(folders, published, newest, waiting, strict=True)
+        Entry(folder.name, _question(of, versions, paths, drawing), _tags(of), versions, paths, n - len(paths), drawing)
+        for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
     ]
-    pages = {page.source: page for page in _pages(entries, base, cache, journal)}
-    return Site(base, entries, pages, drawing, engine)
+    pictures: dict[str, bytes] = {}
+    pages = {page.source: page for page in _pages(entries, base, cache, journal, pictures)}
+    return Site(base, entries, pages, drawing, engine, pictures)
 
 
 def placeholder(page: SitePage) -> str:
@@ -251,7 +274,8 @@ def write_files(site: Site, target: Path) -> None:
     The pages of drafts that could not be drawn are removed from the search index.
     """
     site_files.write_files(target, site.base, site.bundles)
-    for name, content in site.assets.values():
+    pictures = {f"{site.base}/{name}": content for name, content in site.pictures.items()}
+    for name, content in [*site.assets.values(), *pictures.items()]:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -299,26 +323,40 @@ def _unpublished(folder: Path, published: Sequence[Published]) -> list[Path]:
     return [path for path in reversed(store.run_folders(folder)) if int(path.name) not in frozen]
 
 
-def _question(folder: Path, published: Sequence[Published], runs: Sequence[Path], drawing: Drawing) -> str:
-    """The question of the settings, else that of the newest version or run."""
+def _settings(folder: Path) -> Mapping[str, object]:
+    """What experiment.toml holds; nothing if it cannot be read: `tracegen run` reports what is wrong with it."""
     try:
-        question = tomllib.loads((folder / "experiment.toml").read_text(encoding="utf-8")).get("question")
-    except (OSError, ValueError):  # `tracegen run` reports what is wrong with the file
-        question = None
-    candidates = [question, *(version.bundle.document.get("question") for version in published[:1])]
+        return tomllib.loads((folder / "experiment.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _tags(settings: Mapping[str, object]) -> list[str] | None:
+    tags = settings.get("tags")
+    return tags if are_tags(tags) else None  # type: ignore[return-value]
+
+
+def _question(
+    settings: Mapping[str, object], published: Sequence[Published], runs: Sequence[Path], drawing: Drawing
+) -> str:
+    """The question of the settings, else that of the newest version or run."""
+    candidates = [settings.get("question"), *(version.bundle.document.get("question") for version in published[:1])]
     candidates += [question_of(drawing.runs[path]) for path in runs if path in drawing.runs][:1]
     chosen = next((text for text in candidates if isinstance(text, str) and text.strip()), None)
     return printable(chosen or "No question is written down.")
 
 
-def _pages(entries: list[Entry], base: str, cache: Path, journal: bool) -> Iterator[SitePage]:
+def _pages(
+    entries: list[Entry], base: str, cache: Path, journal: bool, pictures: dict[str, bytes]
+) -> Iterator[SitePage]:
     templates = shells()
 
-    def own_page(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str]) -> SitePage:
+    def own_page(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str], *loads: str) -> SitePage:
         def content() -> str:
             return f'<div class="tracegen tracegen-site" id="{CONTENT}">\n{inner()}</div>'
 
-        return SitePage(path, title, summary, listed, True, lambda root: "", content)
+        assets = {name: _address(name, _own(name)) for name in loads}
+        return SitePage(path, title, summary, listed, True, lambda root: _head(loading(assets, root)), content)
 
     def listing(path: str, title: str, summary: str, template: str, listed: bool, **values: Any) -> SitePage:
         return own_page(path, title, summary, listed, lambda: templates.get_template(template).render(**values))
@@ -342,7 +380,10 @@ def _pages(entries: list[Entry], base: str, cache: Path, journal: bool) -> Itera
                 name = f"{entry.name}/{run.name}"
                 yield from _report_pages(_announced(run), partial(entry.bundle, folder), base, name, name, facts)
     summary = "Every experiment with its question, its published versions and its newest drafts."
-    yield listing(f"{base}/index.html", "Experiments", summary, "experiments.html", True, experiments=entries)
+    yield own_page(
+        f"{base}/index.html", "Experiments", summary, True,
+        lambda: index.index([card(entry) for entry in entries], cache, pictures), index.STYLE, index.SCRIPT,
+    )  # fmt: skip
 
 
 def _announced(run: Run) -> list[dict[str, str]]:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from html import unescape
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from tracegen.charts.text import printable
-from tracegen.publishing.bundle import Bundle, shells
+from tracegen.publishing.bundle import shells
+from tracegen.site.about import cut, plain
+from tracegen.site.cards import Card, card, newest_first
 from tracegen.site.dark import DarkPictures
-from tracegen.site.gather import Entry, Site
+from tracegen.site.gather import Site
 
 MARK = "<!-- tracegen:home -->"  # stands in the front page until the drafts are drawn
 N_ENTRIES, N_EXPERIMENTS = 3, 4
 LONGEST = 240  # characters of a summary
 _DATE = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})[^/]*$")
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
-_FINDING = re.compile(r'<[ou]l class="tg-(?:answers|findings)">\s*<li>(.*?)</li>', re.DOTALL)
-_LINK = re.compile(r'<a class="tg-figure-of".*?</a>', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -34,22 +31,13 @@ class JournalEntry:
 
 
 @dataclass(frozen=True)
-class Card:
-    """An experiment on the front page: its newest version, else its newest draft; `name` is empty without either.
+class Pictured:
+    """An experiment on the front page; `picture` and `dark` are its heatmap's addresses on light and on dark ground."""
 
-    `picture` and `dark` are the addresses of its heatmap on light and on dark ground, `drawing` is the file.
-    """
-
-    experiment: str
-    question: str
+    card: Card
     path: str
-    name: str
-    created: str
-    verdict: str
-    picture: str
-    alt: str
-    finding: str
-    drawing: Path | None = None
+    picture: str = ""
+    alt: str = ""
     dark: str = ""
 
 
@@ -60,7 +48,7 @@ def journal_entry(path: str, source: str, title: str, meta: Mapping[str, Any], h
     if not date:
         return None
     first = _PARAGRAPH.search(html)
-    return JournalEntry(path, title, date, _cut(_text(first[1])) if first else "")
+    return JournalEntry(path, title, date, cut(plain(first[1]), LONGEST) if first else "")
 
 
 def home(site: Site, entries: Iterable[JournalEntry], dark: DarkPictures) -> str:
@@ -69,44 +57,17 @@ def home(site: Site, entries: Iterable[JournalEntry], dark: DarkPictures) -> str
     `dark` collects the dark pictures.
     """
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
-    cards = sorted((_card(entry, site.base) for entry in site.entries), key=lambda card: card.created, reverse=True)
-    shown = [replace(c, dark=dark.of(c.drawing)) if c.drawing else c for c in cards[:N_EXPERIMENTS]]
+    cards = newest_first([card(entry) for entry in site.entries])
+    shown = [_pictured(of, site.base, dark) for of in cards[:N_EXPERIMENTS]]
     template = shells().get_template("home.html")
     return template.render(entries=newest, cards=shown, base=site.base, more=len(cards) > N_EXPERIMENTS)
 
 
-def _card(entry: Entry, base: str) -> Card:
-    current = next((p for p in entry.published if p.version.status == "current"), None)
-    if current is not None:
-        return _shown(entry, base, current.version.name, current.version.citation, current.bundle)
-    if entry.drafts:
-        draft = entry.drafts[0]
-        return _shown(entry, base, draft.run.name, f"{entry.name}/{draft.run.name}, a draft", draft.bundle)
-    return Card(entry.name, entry.question, f"{base}/{entry.name}", "", "", "", "", "", "")
-
-
-def _shown(entry: Entry, base: str, folder: str, name: str, bundle: Bundle) -> Card:
-    path, document = f"{base}/{entry.name}/{folder}", bundle.document
-    heatmap = next((f for f in document["figures"] if f["key"].removeprefix("fig-") == "heatmap"), None)
+def _pictured(of: Card, base: str, dark: DarkPictures) -> Pictured:
+    path = f"{base}/{of.experiment}/{of.folder}".rstrip("/")
+    figures = of.bundle.document["figures"] if of.bundle else []
+    heatmap = next((f for f in figures if f["key"].removeprefix("fig-") == "heatmap"), None)
     drawn = (heatmap.get("layouts") or {}).get("690", heatmap["path_svg"]) if heatmap else ""
-    found = _FINDING.search(bundle.body("index.html").decode())
-    return Card(
-        entry.name,
-        entry.question,
-        path,
-        name,
-        str(document["created"]),
-        str(document["verdict"]),
-        f"{path}/{drawn}" if drawn else "",
-        heatmap["alt"] if heatmap else "",
-        _text(_LINK.sub("", found[1])) if found else "",
-        bundle.folder / drawn if drawn else None,
-    )
-
-
-def _text(html: str) -> str:
-    return printable(" ".join(unescape(re.sub(r"<[^>]+>", "", html)).split()))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0]} …"
+    if of.bundle is None or heatmap is None or not drawn:
+        return Pictured(of, path)
+    return Pictured(of, path, f"{path}/{drawn}", heatmap["alt"], dark.of(of.bundle.folder / drawn))

@@ -1,0 +1,139 @@
+"""What a bundle says of its run in short: facts, key figures, a finding. Nothing is counted anew.
+
+The facts are those of the provenance page, which every bundle has had since the first: they are text, as printed there.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import unescape
+
+from tracegen.charts.text import printable
+from tracegen.publishing.bundle import Bundle
+
+UNKNOWN = "not recorded"
+RATE, PROMPT_RATE, SHARE = "tokens_per_second_generate", "tokens_per_second_prompt", "touched_share"
+LONGEST = 80  # characters of a fact in a list
+_FINDING = re.compile(r'<[ou]l class="tg-(?:answers|findings)">\s*<li>(.*?)</li>', re.DOTALL)
+_LINK = re.compile(r'<a class="tg-figure-of".*?</a>', re.DOTALL)
+_GROUP = re.compile(r'<section id="([^"]+)" class="tg-group">(.*?)</section>', re.DOTALL)
+_FACT = re.compile(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", re.DOTALL)
+_BYTES = re.compile(r" \(([\d\u202f]+) bytes\)$")  # an exact size behind a rounded one
+
+
+@dataclass(frozen=True)
+class About:
+    """A version or a draft, read when a property is asked for; what the bundle does not hold is empty, or None."""
+
+    bundle: Bundle
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """The numbers of its runs."""
+        return tuple(n for n in self.bundle.document.get("runs") or () if isinstance(n, int))
+
+    def number(self, key: str) -> float | None:
+        """A published value; None if it is not known."""
+        value = self._value(key).get("value")
+        known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return float(value) if known else None  # type: ignore[arg-type]
+
+    def text(self, key: str) -> str:
+        """The text of a published value; `not recorded` if it is not known."""
+        text = self._value(key).get("text")
+        return printable(text) if isinstance(text, str) and self.number(key) is not None else UNKNOWN
+
+    def _value(self, key: str) -> Mapping[str, object]:
+        value = self.bundle.document["values"].get(key)
+        return value if isinstance(value, Mapping) else {}
+
+    @cached_property
+    def facts(self) -> dict[str, dict[str, str]]:
+        """The facts of the provenance page by group (settings, model, host, llama-cpp, …): name -> text."""
+        path = next((page["path"] for page in self.bundle.pages if page["key"] == "provenance"), None)
+        if path is None:
+            return {}
+        before_metadata = self.bundle.body(path).decode().partition('<section id="metadata"')[0]
+        return {
+            group: {plain(name): plain(text) for name, text in _FACT.findall(body)}
+            for group, body in _GROUP.findall(before_metadata)
+        }
+
+    def fact(self, group: str, name: str) -> str:
+        """One fact, without the exact size behind a rounded one; empty if it was not recorded."""
+        text = self.facts.get(group, {}).get(name, "")
+        return "" if text == UNKNOWN else rounded(text)
+
+    @property
+    def model(self) -> str:
+        """The name of the model, else of its file."""
+        return self.fact("model", "name") or self.fact("model", "file")
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The size of the model's files."""
+        exact = _BYTES.search(self.facts.get("model", {}).get("size_bytes", ""))
+        return int(exact[1].replace("\u202f", "")) if exact else None
+
+    @cached_property
+    def dtype(self) -> str:
+        """The type that holds most bytes of the model's tensors; the first by name of several."""
+        path = self.bundle.folder / "data" / "tensors-use.csv"
+        sums: Counter[str] = Counter()
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                for row in csv.DictReader(file):
+                    sums[row["dtype"]] += int(row["size_bytes"])
+        except (OSError, KeyError, TypeError, ValueError):  # an older version has other data
+            return ""
+        return printable(min(sums, key=lambda dtype: (-sums[dtype], dtype))) if sums else ""
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Which of page faults, disk requests and experts the run recorded."""
+        known = {
+            "page faults": self.fact("trace", "faults_recorded") == "yes",
+            "disk requests": self.fact("trace", "requests_recorded") == "yes",
+            "experts": any(page["key"] == "experts" for page in self.bundle.pages)
+            or self.fact("model", "n_experts").isdigit(),
+        }
+        return tuple(name for name, holds in known.items() if holds)
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags that the experiment had when this was run."""
+        return self.fact("settings", "tags").split(", ") if self.fact("settings", "tags") else []
+
+    @cached_property
+    def finding(self) -> str:
+        """The first finding of the overview."""
+        found = _FINDING.search(self.bundle.body("index.html").decode())
+        return plain(_LINK.sub("", found[1])) if found else ""
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """What names the runs with the same settings that were made together; empty for a run by itself."""
+        slot = self.fact("slot", "matrix"), self.fact("slot", "factors")
+        first = self.fact("repetition", "first_run")
+        return ("slot", *slot) if all(slot) else ("repetition", first) if first else ()
+
+
+def plain(html: str) -> str:
+    """The text of a piece of HTML on one line."""
+    return printable(re.sub(r"[ \t\r\n\f]+", " ", unescape(re.sub(r"<[^>]+>", "", html))).strip())
+
+
+def rounded(text: str) -> str:
+    """A fact without the exact size behind a rounded one: `26.3 MiB`."""
+    return _BYTES.sub("", text)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A text of at most so many characters, cut between words where it has any."""
+    return text if len(text) <= longest else f"{text[:longest].rsplit(' ', 1)[0]} …"

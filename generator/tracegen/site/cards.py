@@ -1,0 +1,134 @@
+"""An experiment in short, as the front page and the index of experiments show it: its newest version or draft.
+
+What is not in the bundle of that version or draft is `not recorded`; nothing is measured or counted anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tracegen.charts.text import three
+from tracegen.publishing.bundle import Bundle
+from tracegen.site.about import RATE, SHARE, UNKNOWN, About, cut
+
+if TYPE_CHECKING:
+    from tracegen.site.gather import Entry
+
+_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+LONG = 240  # characters of a question or a finding
+
+
+@dataclass(frozen=True)
+class Card:
+    """An experiment with its newest version, else its newest draft; `about` is None without either.
+
+    `folder` is that of the version or draft below the experiment (`v3`, `run-004`), `name` how it is called.
+    """
+
+    experiment: str
+    question: str
+    tags: tuple[str, ...]
+    n_versions: int
+    n_drafts: int
+    about: About | None = None
+    folder: str = ""
+    name: str = ""
+    of_series: tuple[float, ...] = field(default=())
+
+    @property
+    def bundle(self) -> Bundle | None:
+        """The bundle of the version or draft."""
+        return self.about.bundle if self.about else None
+
+    @property
+    def created(self) -> str:
+        """When it was published or recorded, in UTC; empty without a version or draft."""
+        return str(self.about.bundle.document.get("created", "")) if self.about else ""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on it; empty without a version or draft."""
+        return str(self.about.bundle.document.get("verdict", "")) if self.about else ""
+
+    @property
+    def finding(self) -> str:
+        """The first sentence of its first finding."""
+        return cut(_SENTENCE.split(self.about.finding, 1)[0], LONG) if self.about else ""
+
+    @property
+    def model(self) -> str:
+        """The name of its model."""
+        return cut((self.about and self.about.model) or f"model {UNKNOWN}")
+
+    @property
+    def architecture(self) -> str:
+        """The architecture of its model."""
+        return cut((self.about and self.about.fact("model", "architecture")) or f"architecture {UNKNOWN}")
+
+    @property
+    def make(self) -> str:
+        """Architecture, type of most bytes and size of the model: `llama, Q4_K, 4.37 GiB`."""
+        if self.about is None:
+            return self.architecture
+        dtype = cut(self.about.dtype) or f"type {UNKNOWN}"
+        return f"{self.architecture}, {dtype}, {self.about.fact('model', 'size_bytes') or f'size {UNKNOWN}'}"
+
+    @property
+    def speed(self) -> str:
+        """The tokens it generated in a second; of a series, with the range of the runs that are known."""
+        text = self.about.text(RATE) if self.about else UNKNOWN
+        if text == UNKNOWN:
+            return f"tokens/s {UNKNOWN}"
+        if len(self.of_series) > 1:
+            low, high = three(min(self.of_series)), three(max(self.of_series))
+            return f"{text} ({low} to {high} in {len(self.of_series)} runs)"
+        n = len(self.about.runs) if self.about else 0
+        return f"{text}, {n} run{'s' * (n != 1)}"
+
+    @property
+    def share(self) -> str:
+        """How much of the model's files it touched."""
+        text = self.about.text(SHARE) if self.about else UNKNOWN
+        return f"touched share {UNKNOWN}" if text == UNKNOWN else f"{text} of the file touched"
+
+    @property
+    def counts(self) -> str:
+        """`2 versions, 1 draft`."""
+        known = ((self.n_versions, "version"), (self.n_drafts, "draft"))
+        return ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in known if n) or "no version yet"
+
+
+def card(entry: Entry) -> Card:
+    """The experiment in short; waits until its drafts are drawn."""
+    abouts = entry.abouts
+    current = next((p for p in entry.published if p.version.status == "current"), None)
+    folder, name = "", ""
+    if current is not None:
+        folder, name = current.version.name, current.version.citation
+    elif entry.drafts:
+        folder = entry.drafts[0].run.name
+        name = f"{entry.name}/{folder}, a draft"
+    about = abouts.get(folder)
+    tags = entry.tags if entry.tags is not None else about.tags if about else []
+    counts = len(entry.published), len(entry.drafts) + entry.older
+    return Card(
+        entry.name, cut(entry.question, LONG), tuple(cut(tag) for tag in tags), *counts, about, folder, name,
+        _of_series(about, list(abouts.values())) if about else (),
+    )  # fmt: skip
+
+
+def _of_series(about: About, known: Sequence[About]) -> tuple[float, ...]:
+    """The speeds of the series' runs that the site shows, each run once; empty for a run by itself."""
+    if not about.series:
+        return ()
+    rates = {other.runs: other.number(RATE) for other in known if other.series == about.series}
+    return tuple(rate for rate in rates.values() if rate is not None)
+
+
+def newest_first(cards: Sequence[Card]) -> list[Card]:
+    """The cards by date, newest first; those without a version or draft last, by name."""
+    by_name = sorted(cards, key=lambda c: c.experiment)
+    return sorted(by_name, key=lambda c: c.created, reverse=True)

@@ -1,0 +1,114 @@
+"""Heatmaps as small pictures for lists of experiments: no names, no axes, one colour scale for all.
+
+A picture is made from the data of the bundle's heatmap, and holds two: the upper half for light ground, the lower half
+for dark. CSS shows one of them. It is a PNG of a kilobyte, because a list has hundreds.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tracegen.charts.theme import N_STEPS, SEQUENTIAL_DARK, SEQUENTIAL_LIGHT
+from tracegen.publishing.bundle import Bundle
+
+WIDTH, HEIGHT = 160, 64  # px of each half
+MOST_ROWS = 32  # of passes: at least two pixels each
+DATA = "data/heatmap.csv"
+_FORM = "1"  # of a picture; a change of it makes all anew
+
+
+def picture(bundle: Bundle, total: int | None, cache: Path) -> bytes:
+    """The small heatmap of a bundle as PNG, kept in `cache`; empty if the bundle has no data of one.
+
+    `total`: the size of the model's files; without it the last touched byte ends the picture.
+    """
+    entry = bundle.document["manifest"].get(DATA)
+    if not entry:
+        return b""
+    key = hashlib.sha256(f"{_FORM} {entry['sha256']} {total}".encode()).hexdigest()[:16]
+    path = cache / f"{key}.png"
+    kept = path.read_bytes() if path.is_file() else b""
+    if not kept.endswith(_END):  # a build that was killed may have left a part of it
+        kept = drawn(bundle.folder / DATA, total, _warm_ups(bundle.folder / "data" / "tables" / "passes.csv"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(kept)
+    return kept
+
+
+def drawn(path: Path, total: int | None, outside: frozenset[str] = frozenset()) -> bytes:
+    """The picture of a heatmap's data, without the rows that begin with a pass of `outside`; empty without a cell."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            cells = [_cell(row) for row in csv.DictReader(file) if row["pass_id"] not in outside]
+    except (OSError, KeyError, TypeError, ValueError):  # other data than any version of tracegen wrote
+        return b""
+    end = max([total or 0, *(cell[2] for cell in cells)])
+    if not cells or not end:
+        return b""
+    return png(_levels(cells, end))
+
+
+def _cell(row: Mapping[str, str]) -> tuple[str, int, int, float]:
+    """Row of the heatmap, begin and end in the file, share of the bytes there that a pass touched."""
+    begin, end = int(row["begin"]), int(row["end"])
+    passes = int(row.get("n_passes") or 1)
+    share = int(row["touched_bytes"]) / (max(end - begin, 1) * passes)
+    return row.get("row") or row["pass_id"], begin, end, min(max(share, 0.0), 1.0)
+
+
+def _warm_ups(path: Path) -> frozenset[str]:
+    """The passes that are no part of the measurement; none if the bundle does not list its passes."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return frozenset(row["pass_id"] for row in csv.DictReader(file) if row["kind"] in ("load", "warmup"))
+    except (OSError, KeyError, ValueError):
+        return frozenset()
+
+
+def _levels(cells: Iterable[tuple[str, int, int, float]], end: int) -> list[list[int]]:
+    """The step of the colour of each place, 1 to N_STEPS, 0 where nothing was touched; means over rows and places."""
+    cells = list(cells)
+    rows = list(dict.fromkeys(cell[0] for cell in cells))
+    n_rows = min(len(rows), MOST_ROWS)
+    row_of = {row: i * n_rows // len(rows) for i, row in enumerate(rows)}
+    members = [0] * n_rows
+    for row in row_of.values():
+        members[row] += 1
+    sums = [[0.0] * WIDTH for _ in range(n_rows)]
+    step = end / WIDTH
+    for name, begin, stop, share in cells:
+        of = sums[row_of[name]]
+        for x in range(int(begin / step), min(WIDTH, math.ceil(stop / step))):
+            of[x] += share * max(0.0, min(stop, (x + 1) * step) - max(begin, x * step)) / step
+    return [
+        [min(N_STEPS, math.ceil(N_STEPS * value / members[row] - 1e-9)) for value in sums[row]] for row in range(n_rows)
+    ]
+
+
+def png(levels: list[list[int]]) -> bytes:
+    """The PNG of rows of steps, HEIGHT px high on light ground and again below on dark; step 0 is transparent."""
+    scales = (*("#000000", *SEQUENTIAL_LIGHT), *("#000000", *SEQUENTIAL_DARK))
+    colours = b"".join(bytes.fromhex(colour[1:]) for colour in scales)
+    alpha = bytes(0 if i % (N_STEPS + 1) == 0 else 255 for i in range(len(scales)))
+    lines = []
+    for shift in (0, N_STEPS + 1):
+        for y in range(HEIGHT):
+            row = levels[y * len(levels) // HEIGHT]
+            lines.append(b"\0" + bytes(level + shift for level in row))
+    header = struct.pack(">IIBBBBB", WIDTH, 2 * HEIGHT, 8, 3, 0, 0, 0)
+    pixels = zlib.compress(b"".join(lines), 9)
+    parts = ((b"IHDR", header), (b"PLTE", colours), (b"tRNS", alpha), (b"IDAT", pixels))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts) + _END
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+_END = _chunk(b"IEND", b"")
