@@ -24,6 +24,7 @@ _FINDING = re.compile(r'<[ou]l class="tg-(?:answers|findings)">\s*<li>(.*?)</li>
 _LINK = re.compile(r'<a class="tg-figure-of".*?</a>', re.DOTALL)
 _GROUP = re.compile(r'<section id="([^"]+)" class="tg-group">(.*?)</section>', re.DOTALL)
 _FACT = re.compile(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", re.DOTALL)
+_COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTALL)
 _BYTES = re.compile(r" \(([\d\u202f]+) bytes\)$")  # an exact size behind a rounded one
 
 
@@ -45,25 +46,33 @@ class About:
         return float(value) if known else None  # type: ignore[arg-type]
 
     def text(self, key: str) -> str:
-        """The text of a published value; `not recorded` if it is not known."""
+        """The text of a published value: also why there is none; `not recorded` if it says nothing."""
         text = self._value(key).get("text")
-        return printable(text) if isinstance(text, str) and self.number(key) is not None else UNKNOWN
+        return cut(printable(text)) if isinstance(text, str) and text else UNKNOWN
 
     def _value(self, key: str) -> Mapping[str, object]:
         value = self.bundle.document["values"].get(key)
         return value if isinstance(value, Mapping) else {}
 
     @cached_property
+    def _provenance(self) -> str:
+        """The provenance page up to the metadata of the model."""
+        path = next((page["path"] for page in self.bundle.pages if page["key"] == "provenance"), None)
+        return self.bundle.body(path).decode().partition('<section id="metadata"')[0] if path else ""
+
+    @cached_property
     def facts(self) -> dict[str, dict[str, str]]:
         """The facts of the provenance page by group (settings, model, host, llama-cpp, …): name -> text."""
-        path = next((page["path"] for page in self.bundle.pages if page["key"] == "provenance"), None)
-        if path is None:
-            return {}
-        before_metadata = self.bundle.body(path).decode().partition('<section id="metadata"')[0]
         return {
             group: {plain(name): plain(text) for name, text in _FACT.findall(body)}
-            for group, body in _GROUP.findall(before_metadata)
+            for group, body in _GROUP.findall(self._provenance)
         }
+
+    @property
+    def command(self) -> str:
+        """The command line of the run, quoted for a shell; empty if it is not on the page."""
+        found = _COMMAND.search(self._provenance)
+        return unescape(found[1]) if found else ""
 
     def fact(self, group: str, name: str) -> str:
         """One fact, without the exact size behind a rounded one; empty if it was not recorded."""

@@ -80,19 +80,20 @@ class Card:
     def speed(self) -> str:
         """The tokens it generated in a second; of a series, with the range of the runs that are known."""
         text = self.about.text(RATE) if self.about else UNKNOWN
-        if text == UNKNOWN:
-            return f"tokens/s {UNKNOWN}"
+        if self.about is None or self.about.number(RATE) is None:
+            return f"tokens/s {text}"
         if len(self.of_series) > 1:
             low, high = three(min(self.of_series)), three(max(self.of_series))
             return f"{text} ({low} to {high} in {len(self.of_series)} runs)"
-        n = len(self.about.runs) if self.about else 0
+        n = len(self.about.runs)
         return f"{text}, {n} run{'s' * (n != 1)}"
 
     @property
     def share(self) -> str:
         """How much of the model's files it touched."""
         text = self.about.text(SHARE) if self.about else UNKNOWN
-        return f"touched share {UNKNOWN}" if text == UNKNOWN else f"{text} of the file touched"
+        known = self.about is not None and self.about.number(SHARE) is not None
+        return f"{text} of the file touched" if known else f"touched share {text}"
 
     @property
     def counts(self) -> str:

@@ -36,6 +36,7 @@ from tracegen.site.about import About
 from tracegen.site.cards import card
 from tracegen.site.drafts import Draft, Drawing, Render
 from tracegen.site.files import ASSETS
+from tracegen.site.trend import trend
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 OFFLINE_SEARCH = "offline_search.js"
@@ -349,17 +350,12 @@ def _question(
 def _pages(
     entries: list[Entry], base: str, cache: Path, journal: bool, pictures: dict[str, bytes]
 ) -> Iterator[SitePage]:
-    templates = shells()
-
     def own_page(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str], *loads: str) -> SitePage:
         def content() -> str:
             return f'<div class="tracegen tracegen-site" id="{CONTENT}">\n{inner()}</div>'
 
         assets = {name: _address(name, _own(name)) for name in loads}
         return SitePage(path, title, summary, listed, True, lambda root: _head(loading(assets, root)), content)
-
-    def listing(path: str, title: str, summary: str, template: str, listed: bool, **values: Any) -> SitePage:
-        return own_page(path, title, summary, listed, lambda: templates.get_template(template).render(**values))
 
     yield own_page(reference.PATH, reference.TITLE, reference.SUMMARY, True, partial(reference.content, cache))
 
@@ -372,7 +368,7 @@ def _pages(
             yield from _report_pages(bundle.pages, partial(_itself, bundle), base, address, version.citation, facts)
     for entry in entries:  # last, because the first of these pages waits for all drafts
         path = f"{base}/{entry.name}/index.html"
-        yield listing(path, entry.name, entry.question, "experiment.html", False, experiment=entry)
+        yield own_page(path, entry.name, entry.question, False, partial(_experiment, entry), index.STYLE)
         facts = {"status": "draft", "reason": "", "successor": None, "entry": entry, "journal": journal}
         for folder in entry.runs:
             if folder in entry.drawing.runs:
@@ -384,6 +380,10 @@ def _pages(
         f"{base}/index.html", "Experiments", summary, True,
         lambda: index.index([card(entry) for entry in entries], cache, pictures), index.STYLE, index.SCRIPT,
     )  # fmt: skip
+
+
+def _experiment(entry: Entry) -> str:
+    return shells().get_template("experiment.html").render(experiment=entry, trend=trend(entry))
 
 
 def _announced(run: Run) -> list[dict[str, str]]:

@@ -1,0 +1,203 @@
+"""Key figures of an experiment over its versions, and what was different at each step; all of it from the bundles."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from tracegen.charts.text import three
+from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, rounded
+
+if TYPE_CHECKING:
+    from tracegen.site.gather import Entry
+
+FIGURES = (  # key of the value, head of its column
+    (RATE, "Generation"),
+    (PROMPT_RATE, "Prompt"),
+    (SHARE, "Touched of the file"),
+    ("bytes_touched_per_token", "Touched per token"),
+    ("peak_buffer_bytes", "Buffers at their peak"),
+)
+WIDTH, HEIGHT, EDGE = 96, 24, 3  # px of a line
+_HOOKS = re.compile(r"hooks = ([0-9a-f]{6,})")
+_OWN_HOOKS = re.compile(r",? ?build\.hooked = hooks = .*?(?=, ggml|$)")
+_SHORT = 40  # characters of a value
+_FACTS = (  # group, fact, how a step names it
+    ("model", "name", "model"),
+    ("model", "file", "model file"),
+    ("model", "sha256", "sha256 of the model"),
+    ("model", "architecture", "architecture"),
+    ("model", "size_bytes", "size of the model"),
+    ("llama-cpp", "version", "llama.cpp"),
+    ("versions", "tracegen", "tracegen"),
+    ("trace", "reader", "form of the trace"),
+    ("trace", "attached", "attached"),
+    ("host", "cpu", "CPU"),
+    ("host", "cores", "cores"),
+    ("host", "memory_bytes", "memory"),
+    ("host", "kernel", "kernel"),
+)
+_NO_CONDITIONS = ("question", "tags", "prompt", "private")  # settings that say nothing of how a run is measured
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a version as text, and its change against the version before; empty where one is not known."""
+
+    text: str
+    change: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of a version, in the order of FIGURES."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is different in the version `name` from the one `before`."""
+
+    name: str
+    before: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Rows and steps, newest first, and a line for each figure, oldest version at the left; `single`: one run each."""
+
+    rows: tuple[Row, ...]
+    steps: tuple[Step, ...]
+    lines: tuple[Markup, ...]
+    single: bool
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The heads of the columns."""
+        return tuple(head for _, head in FIGURES)
+
+
+def trend(entry: Entry) -> Trend | None:
+    """The versions of an experiment that are not withdrawn; None if there are fewer than two."""
+    published = [p for p in reversed(entry.published) if p.version.status != "withdrawn"]
+    if len(published) < 2:
+        return None
+    named = [(p.version.name, About(p.bundle)) for p in published]
+    rows = [Row(named[0][0], tuple(Cell(named[0][1].text(key)) for key, _ in FIGURES))]
+    steps = []
+    for (before, old), (name, new) in pairwise(named):
+        rows.append(Row(name, tuple(Cell(new.text(key), _change(key, old, new)) for key, _ in FIGURES)))
+        steps.append(Step(name, before, "; ".join(differences(old, new))))
+    abouts = [about for _, about in named]
+    lines = tuple(_line([about.number(key) for about in abouts]) for key, _ in FIGURES)
+    single = all(len(about.runs) == 1 for about in abouts)
+    return Trend(tuple(reversed(rows)), tuple(reversed(steps)), lines, single)
+
+
+def _change(key: str, old: About, new: About) -> str:
+    before, after = old.number(key), new.number(key)
+    return "" if before is None or after is None else change(before, after, points=key == SHARE)
+
+
+def change(before: float, after: float, *, points: bool = False) -> str:
+    """`+12.3 %`, `same`, `nearly the same` below 0.05; of shares with `points`, `+1.2 points`: they are per cent."""
+    if before == after:
+        return "same"
+    if points:
+        amount, unit = abs(after - before) * 100, "points"
+    elif before <= 0:
+        return ""
+    else:
+        amount, unit = abs(after / before - 1) * 100, "%"
+    if amount < 0.05:
+        return "nearly the same"
+    shown = three(amount) if amount >= 100 else f"{amount:.1f}"
+    return f"{'+' if after > before else '−'}{shown}\u202f{unit}"
+
+
+def differences(old: About, new: About) -> Iterator[str]:
+    """What differs between the settings, models, programs and hosts of two versions, in words."""
+    if not old.facts or not new.facts:
+        yield "the settings of one of them are not recorded"
+        return
+    settings = [_settings(about) for about in (old, new)]
+    told = [*_both(*settings), *_named_facts(old, new)]
+    if _build(old) != _build(new):
+        told.append("build of llama.cpp")
+    if (hooks := [_hooks(about) for about in (old, new)])[0] != hooks[1]:
+        told.append("hooks " + _step(*(name or "not recorded" for name in hooks)))
+    if (prompts := [_prompt(about) for about in (old, new)])[0] != prompts[1] and all(prompts):
+        told.append("prompt")
+    yield from told or ["no difference in settings, model, llama.cpp, tracegen or host that both record"]
+    for n, words in (
+        (len(settings[1].keys() - settings[0].keys()), "recorded for the first time"),
+        (len(settings[0].keys() - settings[1].keys()), "no longer recorded"),
+    ):
+        if n:
+            yield f"{n} setting{'s' * (n > 1)} {'is' if n == 1 else 'are'} {words}"
+
+
+def _settings(about: About) -> dict[str, str]:
+    known = about.facts.get("settings", {}).items()
+    return {name: rounded(text) for name, text in known if name not in _NO_CONDITIONS}
+
+
+def _both(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    return [f"{name} {_step(old[name], text)}" for name, text in new.items() if name in old and old[name] != text]
+
+
+def _named_facts(old: About, new: About) -> Iterator[str]:
+    for group, name, words in _FACTS:
+        before, after = old.fact(group, name), new.fact(group, name)
+        if before and after and before != after:
+            yield f"{words} {_step(*(text[:8] if name == 'sha256' else text for text in (before, after)))}"
+
+
+def _step(before: str, after: str) -> str:
+    return f"{cut(before, _SHORT)} → {cut(after, _SHORT)}"
+
+
+def _build(about: About) -> str:
+    """How llama.cpp was built, without the hooks in it."""
+    return _OWN_HOOKS.sub("", about.fact("llama-cpp", "build"))
+
+
+def _hooks(about: About) -> str:
+    found = _HOOKS.search(about.fact("llama-cpp", "build"))
+    return found[1] if found else ""
+
+
+def _prompt(about: About) -> str:
+    """The prompt on the command line; empty if it is not there, or private."""
+    try:
+        words = shlex.split(about.command)
+    except ValueError:  # a command line that was cut
+        return ""
+    return next((word for option, word in pairwise(words) if option in ("-p", "--prompt")), "")
+
+
+def _line(values: Sequence[float | None]) -> Markup:
+    """The values as a small drawing, from 0 to the largest; empty if fewer than two are known."""
+    known = [(i, value) for i, value in enumerate(values) if value is not None and value >= 0]
+    if len(known) < 2:
+        return Markup()
+    most = max(value for _, value in known) or 1.0
+    wide, high = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
+    points = [
+        (round(EDGE + wide * i / (len(values) - 1), 1), round(EDGE + high * (1 - value / most), 1))
+        for i, value in known
+    ]
+    path = " ".join(f"{x:g},{y:g}" for x, y in points)
+    return Markup(
+        '<svg class="tracegen-line" width="{w}" height="{h}" viewBox="0 0 {w} {h}" aria-hidden="true">'
+        '<path d="M0 {base}H{w}"/><polyline points="{path}"/><circle cx="{x:g}" cy="{y:g}" r="2.5"/></svg>'
+    ).format(w=WIDTH, h=HEIGHT, base=HEIGHT - EDGE, path=path, x=points[-1][0], y=points[-1][1])

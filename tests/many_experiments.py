@@ -1,0 +1,139 @@
+"""A site of many small experiments with all that the index shows of one: facts, figures, a heatmap, tags.
+
+`python -m tests.many_experiments FOLDER [N]` builds one to look at.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from tests.stand_in import a_project, a_report
+from tracegen import store
+from tracegen.commands.build import build_site
+from tracegen.model import Verdict, Version
+from tracegen.pages.page import Page, Report
+from tracegen.publishing.bundle import VERSION_FILE, write_bundle
+from tracegen.publishing.versions import LEDGER_FILE, identity_of
+
+MODELS = {
+    "Qwen3 30B A3B Instruct": ("qwen3moe", "Q4_K", 17_310_785_536),
+    "gpt-oss 20B": ("gpt-oss", "MXFP4", 12_101_501_952),
+    "Llama 3.2 3B Instruct": ("llama", "Q8_0", 3_421_899_296),
+    "tracegen moe (random weights)": ("llama", "F16", 27_587_648),
+}
+TAGS = ("disk", "moe", "prefault", "repack", "threads")
+VERDICTS: tuple[Verdict, ...] = ("complete", "complete with warnings", "not usable")
+HEATMAP = "data/heatmap.csv"
+FINDING = "The 24 measured passes left {share} % of the file untouched."
+
+
+def facts_html(groups: Mapping[str, Mapping[str, object]]) -> str:
+    """Facts as the provenance page prints them."""
+    parts = []
+    for key, facts in groups.items():
+        rows = "\n".join(f"<div><dt>{escape(k)}</dt><dd>{escape(str(v))}</dd></div>" for k, v in facts.items())
+        parts.append(f'<section id="{key}" class="tg-group">\n<h2>{key}</h2>\n<dl class="tg-facts">\n{rows}\n</dl>\n')
+    return "".join(f"{part}</section>\n" for part in parts)
+
+
+def sized(size: int) -> str:
+    """A size as the provenance page prints it."""
+    exact = f"{size:,}".replace(",", "\u202f")
+    return f"{size / 2**30:.3g} GiB ({exact} bytes)"
+
+
+def a_full_report(
+    groups: Mapping[str, Mapping[str, object]],
+    *,
+    title: str = "What is read?",
+    finding: str = "",
+    values: Mapping[str, tuple[float | None, str]] | None = None,
+    dtypes: Mapping[str, int] | None = None,
+    heatmap: str = "",
+    experts: bool = False,
+) -> Report:
+    """A small report that holds what the index reads; each part is left out where it is empty."""
+    report = a_report(title)
+    said = f'<ol class="tg-answers">\n<li>{escape(finding)}</li>\n</ol>\n' if finding else ""
+    bodies = {"overview": said, "provenance": facts_html(groups)}
+    pages = [replace(page, body=page.body + bodies.get(page.key, "")) for page in report.pages]
+    pages += [Page("experts", "Experts", "Experts.", "<h1>Experts</h1>\n")] if experts else []
+    files = dict(report.files)
+    if dtypes:
+        rows = [f"{i},t{i},{dtype},{size}" for i, (dtype, size) in enumerate(dtypes.items())]
+        files["data/tensors-use.csv"] = "\n".join(["tensor,name,dtype,size_bytes", *rows, ""]).encode()
+    if heatmap:
+        files[HEATMAP] = heatmap.encode()
+    known = {key: {"value": value, "unit": "1", "text": text} for key, (value, text) in (values or {}).items()}
+    return replace(report, pages=tuple(pages), files=files, values=known)
+
+
+def an_experiment(experiments: Path, number: int) -> str:
+    """Publish a version of the experiment with this number; every seventh lacks figures, as an old version may."""
+    dice = random.Random(number)
+    name = f"{dice.choice(('cold', 'warm', 'disk', 'experts'))}-{number:03d}"
+    model = list(MODELS)[number % len(MODELS)]
+    architecture, dtype, size = MODELS[model]
+    old = number % 7 == 0
+    rate, share = round(10 ** dice.uniform(0, 3), 3), round(dice.uniform(0.05, 1), 4)
+    tags = dice.sample(TAGS, number % 3)
+    groups = {
+        "settings": {"threads": 2} | ({"tags": ", ".join(tags)} if tags else {}),
+        "model": {"name": model, "architecture": architecture, "size_bytes": sized(size)},
+        "trace": {"faults_recorded": "yes" if number % 2 else "no", "requests_recorded": "not recorded"},
+    }  # fmt: skip
+    step = size // 64
+    cells = [
+        f"{p},disk,{i},{i * step},{(i + 1) * step},{step if dice.random() < share else 0}"
+        for p in range(8)
+        for i in range(64)
+    ]
+    report = a_full_report(
+        {} if old else groups,
+        finding="" if old else FINDING.format(share=round(100 - share * 100, 1)),
+        values=None
+        if old
+        else {
+            "tokens_per_second_generate": (rate, f"{rate:.3g} tokens/s"),
+            "touched_share": (share, f"{share:.1%}".replace("%", " %")),
+        },
+        dtypes={dtype: size * 3 // 4, "F32": size // 4},
+        heatmap="\n".join(["pass_id,memory,bin,begin,end,touched_bytes", *cells, ""]),
+        experts=model.startswith(("Qwen3", "gpt")) and not old,
+    )
+    keys = ("overview", "memory", "provenance", "experts")
+    report = replace(report, pages=tuple(page for page in report.pages if page.key in keys))
+    _published(experiments / name, report, VERDICTS[number % 3], f"2026-{1 + number % 12:02d}-{1 + number % 28:02d}")
+    question = f"How much of the file does a token of experiment {number} read when nothing is in memory?"
+    written = f"question = {json.dumps(question)}\n" + (f"tags = {json.dumps(tags)}\n" if tags else "")
+    (experiments / name / "experiment.toml").write_text(written, encoding="utf-8")
+    return name
+
+
+def _published(folder: Path, report: Report, verdict: Verdict, day: str) -> None:
+    """Publish as `publish` does, without its care for power that fails: hundreds take seconds so."""
+    place = folder / "versions" / "1"
+    place.mkdir(parents=True)
+    version = Version(folder.name, 1, f"{day}T12:00:00Z", "why", (1,), verdict, report.title, folder=place)
+    write_bundle(place, report, identity_of(version, report.title))
+    entry = {"version": 1, "created": version.created, "sha256": store.sha256_of(place / VERSION_FILE)}
+    document = {"schema": 1, "experiment": folder.name, "versions": [entry]}
+    (folder / LEDGER_FILE).write_text(json.dumps(document), encoding="utf-8")
+
+
+def many(folder: Path, n: int) -> Path:
+    """The config of a project of `n` experiments; the site is not built."""
+    config = a_project(folder)
+    for number in range(1, n + 1):
+        an_experiment(folder / "experiments", number)
+    return config
+
+
+if __name__ == "__main__":
+    print(build_site(many(Path(sys.argv[1]), int((*sys.argv, "500")[2]))))
