@@ -1,4 +1,4 @@
-"""The index of experiments and the trend of one: what they say of bundles, of old ones, and of bundles without facts."""
+"""The index of experiments and the trend of one: what they say of bundles, old ones and bare ones too."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ FACTS: dict[str, dict[str, object]] = {
         "size_bytes": "1.00 KiB (1\u202f024 bytes)",
     },
     "host": {"cpu": "A CPU", "memory_bytes": "23.5 GiB (25\u202f276\u202f514\u202f304 bytes)"},
-    "llama-cpp": {"version": "1", "build": "build.compiler = 12, build.hooked = hooks = ef7b4fcefd0c, commit = x, ggml.commit = y"},
+    "llama-cpp": {
+        "version": "1",
+        "build": "build.compiler = 12, build.hooked = hooks = ef7b4fcefd0c, commit = x, ggml.commit = y",
+    },
     "trace": {"faults_recorded": "yes", "requests_recorded": "not recorded"},
     "versions": {"tracegen": "0.3.0"},
 }  # fmt: skip

@@ -22,7 +22,9 @@ function stateOf(hash, words) {
     try { value = decodeURIComponent(part.slice(at + 1).replace(/\+/g, " ")); } catch (_) { return; }
     if (key === "q") { state.q = value; }
     if (key === "sort" && SORTS.some(function(sort) { return sort[0] === value; })) { state.sort = value; }
-    if (COLUMN[key] !== undefined && words[key].indexOf(value) >= 0) { state[key] = value; }
+    if (FILTERS.some(function(filter) { return filter[0] === key; }) && words[key].indexOf(value) >= 0) {
+      state[key] = value;
+    }
   });
   return state;
 }
