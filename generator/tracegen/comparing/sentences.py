@@ -51,7 +51,7 @@ def how_sure(row: Compared) -> str:
     """Shift, interval, p, n and threshold of a timed measure; or why there are none."""
     found = row.difference
     if found is None:
-        return "measured on other machines" if row.state == "not comparable" else ""
+        return "not known to be of the same machine" if row.state == "not comparable" else ""
     n = f"n = {found.n_a} and {found.n_b}"
     if row.state == "too few repeats to tell":
         return n

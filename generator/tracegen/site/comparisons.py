@@ -13,11 +13,9 @@ import shutil
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 from tracegen import address, folders, resources, store
 from tracegen.capture.execute import ending, started
@@ -47,7 +45,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Compared:
     """A comparison that was drawn: its bundle, or why there is none."""
 
     asked: Asked
@@ -83,31 +81,19 @@ def asked_for(
     return [Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides)) for name, slug, sides in found]
 
 
-class Comparisons:
-    """Comparisons that are being drawn; `drawn` waits for them."""
-
-    def __init__(self, asked: Sequence[Asked], experiments: Path) -> None:
-        """Begin to draw those that are not in the cache."""
-        self._asked = asked
-        missing = [of for of in asked if not _held(of.place)]
-        self._child: AbstractContextManager[Any] | None = None
-        self._missing = missing
-        if missing:
-            jobs = [[str(experiments), list(of.sides), str(of.place)] for of in missing]
-            self._child = started([sys.executable, "-c", _START, *sys.path], json.dumps(jobs).encode())
-
-    def drawn(self) -> list[Drawn]:
-        """Every comparison, or why it is missing; waits until all are drawn."""
-        problems: dict[Path, str] = {}
-        if self._child is not None:
-            with self._child as child:
-                answers = [json.loads(line) for line in child.stdout or ()][: len(self._missing)]
-                status = child.wait()
-            for of, problem in zip(self._missing, answers, strict=False):
-                problems[of.place] = problem
-            for of in self._missing[len(answers) :]:
-                problems[of.place] = f"could not be drawn: {ending(status)}"
-        return [_drawn(of, problems.get(of.place, "")) for of in self._asked]
+def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
+    """Every comparison, or why it is missing; those that the cache lacks are drawn in another process."""
+    missing = [of for of in asked if not _held(of.place)]
+    problems: dict[Path, str] = {}
+    if missing:
+        jobs = [[str(experiments), list(of.sides), str(of.place)] for of in missing]
+        with started([sys.executable, "-c", _START, *sys.path], json.dumps(jobs).encode()) as child:
+            answers = [json.loads(line) for line in child.stdout or ()][: len(missing)]
+            status = child.wait()
+        problems = {of.place: problem for of, problem in zip(missing, answers, strict=False)}
+        problems |= {of.place: f"could not be drawn: {ending(status)}" for of in missing[len(answers) :]}
+    # without the part of a path that only this machine has
+    return [_compared(of, problems.get(of.place, "").replace(f"{experiments}/", "")) for of in asked]
 
 
 def main() -> int:
@@ -153,13 +139,13 @@ def draw(experiments: Path, sides: Sequence[str], place: Path) -> None:
         write_bundle(beside, report, identity)
 
 
-def _drawn(asked: Asked, problem: str) -> Drawn:
+def _compared(asked: Asked, problem: str) -> Compared:
     if problem:
-        return Drawn(asked, None, printable(problem))
+        return Compared(asked, None, printable(problem))
     try:
-        return Drawn(asked, read_bundle(asked.place))
+        return Compared(asked, read_bundle(asked.place))
     except TracegenError as error:
-        return Drawn(asked, None, printable(str(error)))
+        return Compared(asked, None, printable(str(error)))
 
 
 def _held(place: Path) -> bool:

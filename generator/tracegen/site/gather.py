@@ -29,11 +29,12 @@ from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, she
 from tracegen.publishing.errata import errata_of
 from tracegen.publishing.versions import LEDGER_FILE, Published, question_of, read_published
 from tracegen.setting_keys import are_tags
+from tracegen.site import comparisons, index, reference, vega
 from tracegen.site import files as site_files
-from tracegen.site import index, reference, vega
 from tracegen.site import search as site_search
 from tracegen.site.about import About
 from tracegen.site.cards import card
+from tracegen.site.comparisons import Compared
 from tracegen.site.drafts import Draft, Drawing, Render
 from tracegen.site.files import ASSETS
 from tracegen.site.trend import trend
@@ -70,6 +71,7 @@ class Entry:
     runs: list[Path]
     older: int
     drawing: Drawing
+    comparisons: list[Compared]
 
     @property
     def drafts(self) -> list[Draft]:
@@ -174,6 +176,7 @@ class Site:
     def bundles(self) -> dict[str, Bundle]:
         """Every bundle by its address below `base`: `sample/v3`, `sample/run-004`."""
         versions = {f"{e.name}/{p.version.name}": p.bundle for e in self.entries for p in e.published}
+        versions |= {f"{e.name}/{c.asked.slug}": c.bundle for e in self.entries for c in e.comparisons if c.bundle}
         return versions | {f"{e.name}/{draft.run.name}": draft.bundle for e in self.entries for draft in e.drafts}
 
     @property
@@ -217,18 +220,22 @@ def gather(
     known: tuple[str, ...] = (),
     render: Render | None = None,
     journal: bool = True,
+    compare: Sequence[object] = (),
 ) -> Site:
     """Read and check every version, begin to draw the newest drafts, and list the pages below `base`.
 
-    `verify` hashes every published file again; `journal`: the site has a front page. Raises StoreError when a
-    published version is missing or changed; a draft that cannot be shown becomes a problem of its entry. The caller
-    must close `site.drawing`.
+    `verify` hashes every published file again; `journal`: the site has a front page; `compare`: lists of addresses
+    whose runs are compared. Raises SettingsError if one of them is no such list, and StoreError when a published
+    version is missing or changed; a draft that cannot be shown becomes a problem of its entry. The caller must close
+    `site.drawing`.
     """
     hashes = HashCache(cache / "hashes.json", trust=not verify)
     folders = _folders(experiments)
     published = [read_published(folder, None) for folder in folders]
     waiting = [_unpublished(folder, versions) for folder, versions in zip(folders, published, strict=True)]
     newest = [paths[: max(drafts, 0)] for paths in waiting]
+    by_name = {folder.name: versions for folder, versions in zip(folders, published, strict=True)}
+    asked = comparisons.asked_for(experiments, by_name, compare, cache)
     drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render)
     try:
         for versions in published:
@@ -236,14 +243,16 @@ def gather(
                 verify_bundle(version.bundle, hashes)
         hashes.save()
         engine = vega.script(cache)
+        compared = comparisons.drawn(asked, experiments)
     except BaseException:
         drawing.close()
         raise
     settings = [_settings(folder) for folder in folders]
     entries = [
-        Entry(folder.name, _question(of, versions, paths, drawing), _tags(of), versions, paths, n - len(paths), drawing)
+        Entry(folder.name, _question(of, versions, paths, drawing), _tags(of), versions, paths, n - len(paths), drawing,
+              [of for of in compared if of.asked.experiment == folder.name])
         for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
-    ]
+    ]  # fmt: skip
     pictures: dict[str, bytes] = {}
     pages = {page.source: page for page in _pages(entries, base, cache, journal, pictures)}
     return Site(base, entries, pages, drawing, engine, pictures)
@@ -366,6 +375,12 @@ def _pages(
             facts |= {"successor": published.successor, "entry": entry, "journal": journal}
             address = f"{entry.name}/{version.name}"
             yield from _report_pages(bundle.pages, partial(_itself, bundle), base, address, version.citation, facts)
+        for compared in entry.comparisons:
+            facts = {"status": "comparison", "reason": "", "successor": None, "entry": entry, "journal": journal}
+            address = f"{entry.name}/{compared.asked.slug}"
+            if compared.bundle:
+                whole = partial(_itself, compared.bundle)
+                yield from _report_pages(compared.bundle.pages, whole, base, address, compared.title, facts)
     for entry in entries:  # last, because the first of these pages waits for all drafts
         path = f"{base}/{entry.name}/index.html"
         yield own_page(path, entry.name, entry.question, False, partial(_experiment, entry), index.STYLE)

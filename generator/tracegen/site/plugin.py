@@ -48,6 +48,7 @@ class TracegenConfig(Config):  # type: ignore[no-untyped-call]  # MkDocs left it
     drafts = Type(int, default=5)
     verify = Type(bool, default=False)
     home = Type(bool, default=True)
+    compare = Type(list, default=[])
 
 
 class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-call]
@@ -67,6 +68,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
                 drafts=self.config.drafts,
                 verify=self.config.verify,
                 known=privacy.this_machine(),
+                compare=self.config.compare,
                 journal=any((Path(config.docs_dir) / name).is_file() for name in FRONT_PAGES),
             )
             _refuse_collisions(self.site, Path(config.docs_dir))

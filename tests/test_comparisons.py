@@ -1,0 +1,132 @@
+"""The comparisons of a site: which there are, their pages, the cache, and what mkdocs.yml may name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.builders import a_run, scaled_case
+from tests.comparing.made import slot
+from tests.stand_in import NOW, a_report, a_version
+from tracegen import store
+from tracegen.errors import SettingsError
+from tracegen.model import Check, Run
+from tracegen.pages.render import render_report
+from tracegen.publishing import privacy
+from tracegen.publishing import versions as publish
+from tracegen.site import comparisons, gather
+
+BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
+TABLES = scaled_case(1, 2)
+
+
+def stored(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> Run:
+    run = replace(a_run(checks=checks, **facts), experiment=name, number=number)
+    with store.whole_folder(experiments / name / "runs" / f"{number:03d}") as beside:
+        store.write_tables(beside / "tables", TABLES, "stand-in 1")
+        store.write_run_file(beside, run)
+    return store.read_run(experiments / name / "runs" / f"{number:03d}")
+
+
+def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> None:
+    public = privacy.public_run(stored(experiments, name, number, checks, **facts))
+    when = NOW + timedelta(days=number)
+    planned = publish.plan_version(experiments / name, public, "why", when)
+    report = render_report(public, TABLES, address=f"{name}/{planned.name}", citable=planned)
+    publish.publish(experiments / name, public, report, "why", when)
+
+
+@pytest.fixture(scope="module")
+def experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "experiments"
+    version(folder, "a", 1)
+    version(folder, "a", 2, settings={**a_run().facts["settings"], "threads": 7})
+    version(folder, "b", 1)
+    for number, threads in enumerate(("1", "2", "1", "2"), 1):
+        stored(folder, "m", number, slot=slot(1 + number // 3, threads=threads))
+    return folder
+
+
+def gathered(experiments: Path, cache: Path, *compare: object) -> gather.Site:
+    site = gather.gather(experiments, cache, drafts=0, compare=compare)
+    site.drawing.close()
+    return site
+
+
+def test_versions_and_matrices_are_compared_and_listed(experiments: Path, tmp_path: Path) -> None:
+    site = gathered(experiments, tmp_path, ["a@v1", "b@v1"], ["b@v1", "a@v2", "m:threads=1"])
+    pages = [path for path in site.pages if "from" in path or "matrix" in path or "with" in path]
+    assert sorted(pages) == [
+        "experiments/a/v2-from-v1/index.md",
+        "experiments/a/with-a-v1-b-v1/index.md",
+        "experiments/b/with-b-v1-a-v2/index.md",
+        "experiments/b/with-b-v1-m-threads-1/index.md",
+        "experiments/m/matrix/effect-1/index.md",
+        "experiments/m/matrix/index.md",
+    ]
+    page = site.pages["experiments/a/v2-from-v1/index.md"].content()
+    assert "a@v1 → a@v2" in page and "threads" in page and "No counted difference" in page
+    assert "threads, 1 → 2" in site.pages["experiments/m/matrix/index.md"].content()
+    listed = site.pages["experiments/a/index.md"].content()
+    assert 'href="v2-from-v1/index.html"' in listed and "no counted difference; timed: 0 of" in listed
+    assert "a/v2-from-v1" in site.bundles
+    target = tmp_path / "built"
+    gather.write_files(site, target)
+    assert (target / "experiments/a/v2-from-v1/data/timed.csv").is_file()
+
+
+def test_what_is_in_the_cache_is_not_drawn_again(
+    experiments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = gathered(experiments, tmp_path)
+
+    def started(*arguments: object) -> object:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(comparisons, "started", started)
+    again = gathered(experiments, tmp_path)
+    assert [e.comparisons for e in again.entries] == [e.comparisons for e in first.entries]
+    place = again.entries[0].comparisons[0].asked.place
+    (place / "version.json").write_text("{")
+    with pytest.raises(AssertionError, match="a process was started"):
+        gathered(experiments, tmp_path)
+
+
+def test_versions_that_cannot_be_compared_are_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "experiments"
+    a_version(folder, "old", 1)
+    a_version(folder, "old", 2, a_report())  # without tables
+    version(folder, "bad", 1)
+    version(folder, "bad", 2, BAD)
+    version(folder, "gone", 1)
+    version(folder, "gone", 2)
+    publish.withdraw(folder / "gone", 2, "wrong", None, NOW)
+    site = gathered(folder, tmp_path / "cache")
+    assert [entry.comparisons for entry in site.entries] == [[], [], []]
+
+
+def test_one_cell_is_no_matrix(tmp_path: Path) -> None:
+    folder = tmp_path / "experiments"
+    stored(folder, "m", 1, slot=slot(1, threads="1"))
+    stored(folder, "m", 2, BAD, slot=slot(1, threads="2"))
+    assert gathered(folder, tmp_path / "cache").entries[0].comparisons == []
+
+
+def test_a_comparison_that_fails_says_so_and_the_others_stay(experiments: Path, tmp_path: Path) -> None:
+    site = gathered(experiments, tmp_path, ["a@v1", "a@v9"], ["a@v1", "m:threads=3"])
+    found = {of.title: of for of in site.entries[0].comparisons}
+    assert found["a@v1 → a@v2"].bundle is not None
+    assert found["a@v1 → a@v9"].bundle is None and "there is no such version" in found["a@v1 → a@v9"].brief
+    listed = site.pages["experiments/a/index.md"].content()
+    assert "there is no such cell" in listed and str(tmp_path) not in listed and str(experiments) not in listed
+
+
+@pytest.mark.parametrize(
+    "compare", ["a@v1", ["a@v1"], [], ["a@v1", 3], {"a": "b"}, [["a@v1"], "b"], ["nobody@v1", "a@v1"], ["../a@v1", "a"]]
+)
+def test_what_names_no_sides_is_refused(experiments: Path, tmp_path: Path, compare: object) -> None:
+    with pytest.raises(SettingsError, match=r"mkdocs.yml: tracegen: compare: "):
+        gathered(experiments, tmp_path, compare)
