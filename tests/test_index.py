@@ -157,7 +157,7 @@ def test_what_a_bundle_holds_stands_in_the_index(tmp_path: Path) -> None:
     ]
     assert data_of(html)["rows"] == [[1024, 2030.97, 0.8143, 0, 0, 0, [1, 0], [0, 2]]]
     made = gathered(tmp_path)
-    assert "<img src=_/" in made.pages["experiments/index.md"].content() and len(made.pictures) == 1
+    assert "<img src=_/" in made.pages["experiments/index.md"].content() and len(made.pictures.files) == 1
 
 
 def test_tags_are_those_of_the_settings_else_of_the_newest_bundle(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracegen.charts.text import three
-from tracegen.publishing.bundle import Bundle
 from tracegen.site.about import RATE, SHARE, UNKNOWN, About, cut
 
 if TYPE_CHECKING:
@@ -37,11 +36,6 @@ class Card:
     folder: str = ""
     name: str = ""
     of_series: tuple[float, ...] = field(default=())
-
-    @property
-    def bundle(self) -> Bundle | None:
-        """The bundle of the version or draft."""
-        return self.about.bundle if self.about else None
 
     @property
     def created(self) -> str:

@@ -1,4 +1,4 @@
-"""Figures on dark ground, for pages that show them as pictures: the journal and the front page.
+"""Figures on dark ground, for pages that show them as pictures: the journal.
 
 A report draws its figures with the colours of the page. A picture has colours of its own, so each one is written
 twice into the site, and the page's scheme chooses. Bundles stay as they are: the dark ones are made at every build.

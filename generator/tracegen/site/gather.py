@@ -37,6 +37,7 @@ from tracegen.site.cards import card
 from tracegen.site.comparisons import Compared
 from tracegen.site.drafts import Draft, Drawing, Render
 from tracegen.site.files import ASSETS
+from tracegen.site.pictures import Pictures
 from tracegen.site.trend import trend
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
@@ -162,7 +163,7 @@ class SitePage:
 class Site:
     """Everything that tracegen adds to a site: pages by their source, and the files of bundles.
 
-    `pictures` are those of the index, by their address below `base`; they are there once it is written.
+    `pictures` has those of a page once it is written.
     """
 
     base: str
@@ -170,7 +171,7 @@ class Site:
     pages: Mapping[str, SitePage]
     drawing: Drawing
     vega: bytes
-    pictures: Mapping[str, bytes]
+    pictures: Pictures
 
     @property
     def bundles(self) -> dict[str, Bundle]:
@@ -253,7 +254,7 @@ def gather(
               [of for of in compared if of.asked.experiment == folder.name])
         for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
     ]  # fmt: skip
-    pictures: dict[str, bytes] = {}
+    pictures = Pictures(cache / "pictures")
     pages = {page.source: page for page in _pages(entries, base, cache, journal, pictures)}
     return Site(base, entries, pages, drawing, engine, pictures)
 
@@ -284,7 +285,7 @@ def write_files(site: Site, target: Path) -> None:
     The pages of drafts that could not be drawn are removed from the search index.
     """
     site_files.write_files(target, site.base, site.bundles)
-    pictures = {f"{site.base}/{name}": content for name, content in site.pictures.items()}
+    pictures = {f"{site.base}/{name}": content for name, content in site.pictures.files.items()}
     for name, content in [*site.assets.values(), *pictures.items()]:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -356,9 +357,7 @@ def _question(
     return printable(chosen or "No question is written down.")
 
 
-def _pages(
-    entries: list[Entry], base: str, cache: Path, journal: bool, pictures: dict[str, bytes]
-) -> Iterator[SitePage]:
+def _pages(entries: list[Entry], base: str, cache: Path, journal: bool, pictures: Pictures) -> Iterator[SitePage]:
     def own_page(path: str, title: str, summary: str, listed: bool, inner: Callable[[], str], *loads: str) -> SitePage:
         def content() -> str:
             return f'<div class="tracegen tracegen-site" id="{CONTENT}">\n{inner()}</div>'
@@ -393,7 +392,7 @@ def _pages(
     summary = "Every experiment with its question, its published versions and its newest drafts."
     yield own_page(
         f"{base}/index.html", "Experiments", summary, True,
-        lambda: index.index([card(entry) for entry in entries], cache, pictures), index.STYLE, index.SCRIPT,
+        lambda: index.index([card(entry) for entry in entries], pictures), index.STYLE, index.SCRIPT,
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from tracegen.publishing.bundle import shells
 from tracegen.site.about import cut, plain
 from tracegen.site.cards import Card, card, newest_first
-from tracegen.site.dark import DarkPictures
 from tracegen.site.gather import Site
 
 MARK = "<!-- tracegen:home -->"  # stands in the front page until the drafts are drawn
@@ -30,17 +29,6 @@ class JournalEntry:
     summary: str
 
 
-@dataclass(frozen=True)
-class Pictured:
-    """An experiment on the front page; `picture` and `dark` are its heatmap's addresses on light and on dark ground."""
-
-    card: Card
-    path: str
-    picture: str = ""
-    alt: str = ""
-    dark: str = ""
-
-
 def journal_entry(path: str, source: str, title: str, meta: Mapping[str, Any], html: str) -> JournalEntry | None:
     """The entry of a page of the journal: its date is that of its settings or of its file's name; None without one."""
     named = _DATE.search(source)
@@ -51,23 +39,16 @@ def journal_entry(path: str, source: str, title: str, meta: Mapping[str, Any], h
     return JournalEntry(path, title, date, cut(plain(first[1]), LONGEST) if first else "")
 
 
-def home(site: Site, entries: Iterable[JournalEntry], dark: DarkPictures) -> str:
-    """The HTML of the lower part; waits until all drafts are drawn. Links count from the root of the site.
-
-    `dark` collects the dark pictures.
-    """
+def home(site: Site, entries: Iterable[JournalEntry]) -> str:
+    """The HTML of the lower part; waits until all drafts are drawn. Links count from the root of the site."""
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
     cards = newest_first([card(entry) for entry in site.entries])
-    shown = [_pictured(of, site.base, dark) for of in cards[:N_EXPERIMENTS]]
+    shown = [(c, site.pictures.of(c.about) if c.about else "", _heatmap(c)) for c in cards[:N_EXPERIMENTS]]
     template = shells().get_template("home.html")
     return template.render(entries=newest, cards=shown, base=site.base, more=len(cards) > N_EXPERIMENTS)
 
 
-def _pictured(of: Card, base: str, dark: DarkPictures) -> Pictured:
-    path = f"{base}/{of.experiment}/{of.folder}".rstrip("/")
-    figures = of.bundle.document["figures"] if of.bundle else []
-    heatmap = next((f for f in figures if f["key"].removeprefix("fig-") == "heatmap"), None)
-    drawn = (heatmap.get("layouts") or {}).get("690", heatmap["path_svg"]) if heatmap else ""
-    if of.bundle is None or heatmap is None or not drawn:
-        return Pictured(of, path)
-    return Pictured(of, path, f"{path}/{drawn}", heatmap["alt"], dark.of(of.bundle.folder / drawn))
+def _heatmap(of: Card) -> str:
+    """What the heatmap of a version or draft shows, in words."""
+    figures = of.about.bundle.document["figures"] if of.about else []
+    return next((str(f["alt"]) for f in figures if f["key"].removeprefix("fig-") == "heatmap"), "")

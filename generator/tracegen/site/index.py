@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -13,34 +11,18 @@ from markupsafe import Markup
 from tracegen.publishing.bundle import shells
 from tracegen.site.about import RATE, SHARE
 from tracegen.site.cards import Card, newest_first
-from tracegen.site.pictures import HEIGHT, WIDTH, picture
+from tracegen.site.pictures import Pictures
 
-PICTURES = "_"  # below the folder of experiments; no experiment can have this name
 RECORDED = ("page faults", "disk requests", "experts")
 STYLE, SCRIPT = "index.css", "index.js"
 
 
-def index(cards: Sequence[Card], cache: Path, pictures: dict[str, bytes]) -> str:
-    """The HTML of the index; `pictures` gets the pictures that it shows, by their address from its folder."""
+def index(cards: Sequence[Card], pictures: Pictures) -> str:
+    """The HTML of the index; `pictures` collects the pictures that it shows."""
     shown = newest_first(cards)
-    addresses = [_picture(card, cache, pictures) for card in shown]
-    return (
-        shells()
-        .get_template("experiments.html")
-        .render(
-            cards=list(zip(shown, addresses, strict=True)), width=WIDTH, height=HEIGHT, data=Markup(_script_data(shown))
-        )
-    )
-
-
-def _picture(card: Card, cache: Path, pictures: dict[str, bytes]) -> str:
-    """The address of its small heatmap; empty without one."""
-    content = picture(card.about.bundle, card.about.size_bytes, cache / "pictures") if card.about else b""
-    if not content:
-        return ""
-    address = f"{PICTURES}/{hashlib.sha256(content).hexdigest()[:12]}.png"
-    pictures[address] = content
-    return address
+    addresses = [pictures.of(card.about) if card.about else "" for card in shown]
+    template = shells().get_template("experiments.html")
+    return template.render(cards=list(zip(shown, addresses, strict=True)), data=Markup(_script_data(shown)))
 
 
 def _script_data(cards: Sequence[Card]) -> str:

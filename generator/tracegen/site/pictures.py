@@ -12,15 +12,35 @@ import math
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracegen.charts.theme import N_STEPS, SEQUENTIAL_DARK, SEQUENTIAL_LIGHT
 from tracegen.publishing.bundle import Bundle
+from tracegen.site.about import About
 
 WIDTH, HEIGHT = 160, 64  # px of each half
 MOST_ROWS = 32  # of passes: at least two pixels each
 DATA = "data/heatmap.csv"
+FOLDER = "_"  # of the pictures, below that of experiments; no experiment can have this name
 _FORM = "1"  # of a picture; a change of it makes all anew
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures that a site shows, by their address below the folder of experiments; `cache` keeps them."""
+
+    cache: Path
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def of(self, about: About) -> str:
+        """The address of the picture of a version or draft; empty without one."""
+        content = picture(about.bundle, about.size_bytes, self.cache)
+        if not content:
+            return ""
+        address = f"{FOLDER}/{hashlib.sha256(content).hexdigest()[:12]}.png"
+        self.files[address] = content
+        return address
 
 
 def picture(bundle: Bundle, total: int | None, cache: Path) -> bytes:

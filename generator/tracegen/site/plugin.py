@@ -152,9 +152,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         front = Path(config.site_dir) / FRONT
         if self.config.home and front.is_file():
             html = front.read_text(encoding="utf-8")
-            front.write_text(
-                html.replace(home.MARK, home.home(self.site, self.entries.values(), self.dark), 1), encoding="utf-8"
-            )
+            front.write_text(html.replace(home.MARK, home.home(self.site, self.entries.values()), 1), encoding="utf-8")
         site.write_files(self.site, Path(config.site_dir))
         self.dark.write(Path(config.site_dir))
         self.site.drawing.close()
