@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.site_project import Project
+from tracegen.charts import theme
 
 pytestmark = pytest.mark.browser
 
@@ -79,12 +80,11 @@ def test_the_navigation_names_experiments_once(tab: Any, web: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_figures_of_the_journal_and_cards_have_the_ground_of_the_page(chrome: Any, web: str, scheme: str) -> None:
+def test_figures_of_the_journal_have_the_ground_of_the_page(chrome: Any, web: str, scheme: str) -> None:
     page = chrome.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
-    for path in ("notes/entry.html", "index.html"):
+    for path in ("notes/entry.html",):
         page.goto(web + path, wait_until="networkidle")
-        pictures = page.locator("figure.tracegen-quote img, .tracegen-card img")
-        shown = [img for img in pictures.all() if img.is_visible()]
+        shown = [img for img in page.locator("figure.tracegen-quote img").all() if img.is_visible()]
         assert shown, path
         for img in shown:
             img.scroll_into_view_if_needed()
@@ -95,4 +95,37 @@ def test_figures_of_the_journal_and_cards_have_the_ground_of_the_page(chrome: An
                 return pen.getImageData(2, 2, 1, 1).data[0]; }"""
             )
             assert (darkness < 60) == (scheme == "dark"), (path, img.get_attribute("alt"))
+    page.close()
+
+
+# Every colour of the half of a picture that the page shows, but for what is transparent.
+OPAQUE = """
+e => {
+  const c = document.createElement("canvas"), pen = c.getContext("2d"), half = e.naturalHeight / 2;
+  c.width = e.naturalWidth; c.height = half;
+  pen.drawImage(e, 0, getComputedStyle(e).objectPosition === "50% 100%" ? -half : 0);
+  const data = pen.getImageData(0, 0, c.width, half).data, found = new Set();
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3])
+    found.add("#" + [0, 1, 2].map(k => data[i + k].toString(16).padStart(2, "0")).join(""));
+  return Array.from(found);
+}
+"""
+
+
+@pytest.mark.parametrize(("scheme", "colours"), [("light", theme.SEQUENTIAL_LIGHT), ("dark", theme.SEQUENTIAL_DARK)])
+@pytest.mark.parametrize("path", ["index.html", "experiments/index.html"])
+def test_small_heatmaps_have_the_colours_of_the_ground(
+    chrome: Any, web: str, path: str, scheme: str, colours: tuple[str, ...]
+) -> None:
+    page = chrome.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    page.goto(web + path, wait_until="networkidle")
+    pictures = page.locator(".tracegen-card img, .tracegen-index img").all()
+    assert len(pictures) >= 3
+    for picture in pictures:
+        picture.scroll_into_view_if_needed()
+        page.wait_for_function("e => e.complete && e.naturalWidth > 0", arg=picture.element_handle())
+        found = set(picture.evaluate(OPAQUE))
+        assert found and found <= set(colours)
+        box = picture.bounding_box()
+        assert abs(box["width"] / box["height"] - 160 / 64) < 0.05  # neither rows nor columns are cut off
     page.close()
