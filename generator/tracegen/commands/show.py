@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracegen.arguments import WHOLE, Command, Converted, run_names
+from tracegen.arguments import WHOLE, Choice, Command, Converted, run_names
 from tracegen.capture.execute import visible
 from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
@@ -27,13 +27,28 @@ EPILOG = (
     "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. The finding and the "
     "limit of a check are text. repetition, mlock and memory_limit are absent when they were not set."
 )
-EXAMPLES = ("tracegen show first-look", "tracegen show first-look/run-003 --ops --pass 4", "tracegen show quick --json")
+ISSUE = ("hot", "cache", "load", "ops", "disk")
+EXAMPLES = (
+    "tracegen show first-look",
+    "tracegen show first-look/run-003 --ops --pass 4",
+    "tracegen show quick --json",
+    "tracegen show first-look@v1 --issue cache",
+)
 LIMIT = 50
 PER_TOKEN = "_bytes_per_token"  # after the name of a kind of memory
 # The tables that key figures and ops need. Reading all would take twice as long.
 OVERVIEW = (
     "files", "passes", "graph_nodes", "graph_edges", "ops", "spans", "placements", "touches", "tensors", "buffers",
 )  # fmt: skip
+
+
+class _Part(Choice):
+    """A part of the lines for an issue."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """The message that also says how to write a run beside the option, as its value may be left out."""
+        known = ", ".join(self.choices)
+        return f"{value!r} is none of its parts: {known}; a RUN stands before it: tracegen show RUN --issue"
 
 
 def _at_least_one(text: str) -> int:
@@ -48,10 +63,13 @@ def _at_least_one(text: str) -> int:
     help=VERBS["show"],
     examples=EXAMPLES,
     epilog=EPILOG,
-    exclusive=(("stats", "verify", "ops", "buffers"),),
+    exclusive=(("stats", "verify", "ops", "buffers", "issue"), ("as_json", "issue")),
 )
 @click.argument(
-    "run", metavar="RUN", shell_complete=run_names, help="Folder of a run, or NAME/run-003, or NAME for its newest run."
+    "run",
+    metavar="RUN",
+    shell_complete=run_names,
+    help="Folder of a run, or NAME/run-003, or NAME for its newest run; with --issue, a version too: NAME@v1.",
 )
 @click.option("--stats", is_flag=True, help="Print the number of rows of every table, and the facts of the trace.")
 @click.option("--verify", is_flag=True, help="Hash every file of the run, and list all checks.")
@@ -64,14 +82,34 @@ def _at_least_one(text: str) -> int:
     help=f"With --ops: print at most N rows (default {LIMIT}).",
 )
 @click.option("--pass", "pass_id", type=WHOLE, metavar="K", help="With --ops: only pass K.")
+@click.option(
+    "--issue",
+    type=_Part(ISSUE),
+    is_flag=False,
+    flag_value=ISSUE[0],
+    metavar="[PART]",
+    help="Print at most 40 lines of Markdown to paste into an issue, in the public form of the run. PART: hot (what "
+    "tokens touch most; the default), cache (the page cache and reads), load (loading, copies, buffers), ops (time by "
+    "operation), disk (requests and waits).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON, in numbers.")
 def command(
-    run: str, stats: bool, verify: bool, ops: bool, buffers: bool, limit: int | None, pass_id: int | None, as_json: bool
+    run: str,
+    stats: bool,
+    verify: bool,
+    ops: bool,
+    buffers: bool,
+    limit: int | None,
+    pass_id: int | None,
+    issue: str | None,
+    as_json: bool,
 ) -> int:
     """Print the part of the run that the options choose."""
     for option, value in (("--limit", limit), ("--pass", pass_id)):
         if value is not None and not ops:
             raise SettingsError(f"{option}: is allowed only with --ops; add it")
+    if issue is not None:
+        return _print_issue(run, issue)
     from tracegen import store
     from tracegen.folders import run_folder
 
@@ -88,6 +126,18 @@ def command(
     else:
         figures = _figures_of(folder, stored)
         _print_pairs(_overview(figures), figures, as_json)
+    return 0
+
+
+def _print_issue(named: str, part: str) -> int:
+    """Print a part of a run or version as Markdown."""
+    from tracegen.charts.text import printable
+    from tracegen.folders import run_folder, version_folder
+    from tracegen.publishing import pasted
+
+    folder = version_folder(named)
+    text = pasted.of_run(run_folder(named), part) if folder is None else pasted.of_version(folder, part)
+    print(printable(text), end="")
     return 0
 
 

@@ -77,6 +77,9 @@ class Collector(Context):
 
     def table(self, table: Table) -> TableView:
         """Keep a table with its CSV, or say why it is not shown."""
+        return self.once(f"table {table.key}", lambda: self._table(table))
+
+    def _table(self, table: Table) -> TableView:
         refused = self.refusal(table.needs)
         if refused:
             return TableView(table.key, table.title, table.explanation.counts, (), (), refused)

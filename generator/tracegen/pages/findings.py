@@ -79,10 +79,14 @@ def _shape(context: Collector) -> str:
     return f"{named}{' with ' if parts else ''}{' and '.join(parts)}"
 
 
-def findings(context: Collector, phase: str) -> list[Finding]:
+def findings(context: Collector) -> list[Finding]:
     """One-sentence findings, each with its number and its figure; only what the trace supports."""
-    found = [*_of_bytes(context), *_of_times(context, phase), *_of_experts(context), *_of_storage(context)]
-    return [finding for finding in found if finding.text]
+
+    def found() -> list[Finding]:
+        times = _of_times(context, context.phase)
+        return [f for f in [*_of_bytes(context), *times, *_of_experts(context), *_of_storage(context)] if f.text]
+
+    return context.once("findings", found)
 
 
 def _of_bytes(context: Collector) -> list[Finding]:

@@ -38,6 +38,10 @@ class Value:
 
 def key_figures(collector: Collector) -> list[KeyFigure]:
     """The key figures that the overview shows; these and some more are published."""
+    return collector.once("key figures", lambda: _key_figures(collector))
+
+
+def _key_figures(collector: Collector) -> list[KeyFigure]:
     shown = [*_speeds(collector), *_bytes_per_token(collector), *_of_the_file(collector), *_others(collector)]
     figures = []
     for value in shown:

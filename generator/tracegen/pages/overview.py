@@ -8,6 +8,7 @@ from tracegen.pages.collector import Collector
 from tracegen.pages.facts import text_by_token, text_of
 from tracegen.pages.findings import findings, what_ran
 from tracegen.pages.key_figures import key_figures
+from tracegen.pages.pasted import paste
 from tracegen.pages.ranking import ranked
 from tracegen.words import sentences
 
@@ -17,10 +18,11 @@ def overview(collector: Collector) -> dict[str, Any]:
     question = collector.fact("settings", "question")
     return {
         "question": text_of(question) if question else "",
-        "ranked": ranked(findings(collector, collector.phase), text_of(question) if question else ""),
+        "ranked": ranked(findings(collector), text_of(question) if question else ""),
         "ran": what_ran(collector),
         "care": sentences.care_in_brief(collector.care),
         "not_drawn": f"{collector.gaps} They are not drawn." if collector.gaps else "",
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
+        "pasted": paste(collector),
     }

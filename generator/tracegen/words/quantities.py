@@ -15,6 +15,7 @@ __all__ = [
     "duration",
     "ended",
     "known",
+    "parameters",
     "percent",
     "printable",
     "rate",
@@ -76,6 +77,16 @@ def duration(value_ns: Any) -> str:
 def rate(value: Any, unit: str = "tokens/s") -> str:
     """`12.3 tokens/s`."""
     return f"{three(float(value))} {unit}" if known(value) else UNKNOWN
+
+
+def parameters(number: Any) -> str:
+    """`7.24 B`, `27.1 M`: how many numbers the weights of a model are, as llama-bench writes it."""
+    if not known(number):
+        return UNKNOWN
+    for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
+        if number >= size:
+            return f"{number / size:.2f} {unit}"
+    return str(int(number))
 
 
 def percent(value: Any) -> str:

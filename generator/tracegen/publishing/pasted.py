@@ -1,0 +1,105 @@
+"""The lines that `tracegen show --issue` prints: of a run in its public form, or of a version as it was published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tracegen import store
+from tracegen.errors import SettingsError, StoreError
+from tracegen.model import Run, Version
+from tracegen.notebook.loaded import load_version
+from tracegen.pages.collector import Collector
+from tracegen.pages.page import Report
+from tracegen.pages.pasted import pasted, path_of
+from tracegen.publishing import errata, privacy, versions
+from tracegen.publishing.bundle import Bundle, read_bundle
+from tracegen.publishing.stated import stated_facts
+from tracegen.resources import package_version
+from tracegen.words import markdown as md
+
+
+def of_run(folder: Path, part: str) -> str:
+    """The lines about a part of a stored run, as its draft has them.
+
+    Raises StoreError when a table is missing or damaged, or when the lines hold what must not become public.
+    """
+    run, known = store.read_run(folder), privacy.this_machine()
+    if privacy.asked_for(folder.resolve().parent.parent):
+        run = privacy.made_private(run)
+    tables = privacy.public_tables(run, store.read_tables(folder / "tables"))
+    context = Collector(privacy.public_run(run, known), tables)
+    text = pasted(context, part)
+    privacy.refuse_leaks(run, Report("", (), {path_of(part): text.encode()}), known)
+    return text
+
+
+def of_version(folder: Path, part: str) -> str:
+    """The lines about a part of a version, and whether it was withdrawn.
+
+    A version keeps them as a file; for an older one they are worked out from its tables and its provenance
+    page. Raises StoreError when a file of the version is missing or has changed, and SettingsError for a draft.
+    """
+    experiment, number = folder.resolve().parent.parent, folder.resolve().name
+    ledger = versions.read_ledger(experiment) if (experiment / versions.LEDGER_FILE).is_file() else {}
+    entry = ledger.get(int(number)) if number.isdecimal() else None
+    bundle = read_bundle(folder, entry["sha256"] if entry else None)
+    if not bundle.document.get("citation"):
+        raise SettingsError(f"{folder}: is the draft of a run, not a version; name the run as NAME/run-003")
+    kept = _kept(bundle, path_of(part))
+    text = _worked_out(bundle, part) if kept is None else kept
+    notes = [*([] if kept is not None else _counted_anew(bundle)), *(_withdrawn(experiment, number) if entry else [])]
+    return text.rstrip("\n") + "".join(f". {note}" for note in notes) + "\n"
+
+
+def _kept(bundle: Bundle, path: str) -> str | None:
+    """The text of a file of the bundle; None if the bundle has no such file."""
+    entry = bundle.document["manifest"].get(path)
+    if entry is None:
+        return None
+    file = bundle.folder / path
+    if not file.is_file() or store.sha256_of(file) != entry["sha256"]:
+        raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
+    return file.read_text(encoding="utf-8")
+
+
+def _worked_out(bundle: Bundle, part: str) -> str:
+    """The lines about a part of a version that keeps none."""
+    loaded, document = load_version(bundle.folder), bundle.document
+    pages = {page["key"]: page["path"] for page in bundle.pages}
+    if not loaded.tables or "provenance" not in pages:
+        raise SettingsError(f"{document['citation']}: holds no tables of its run; its pages say what was found")
+    page = bundle.folder / pages["provenance"]
+    if not page.is_file() or store.sha256_of(page) != document["manifest"][pages["provenance"]]["sha256"]:
+        raise StoreError(f"{page}: is missing or has changed since it was published; restore it from a copy")
+    facts: Mapping[str, Any] = stated_facts(bundle.body(pages["provenance"]).decode("utf-8"))
+    run = Run(document["experiment"], document["runs"][0], document["created"], loaded.run_checks, facts)
+    citable = Version(
+        run.experiment, int(document["version"]), run.created, "", tuple(document["runs"]), run.verdict, ""
+    )
+    return pasted(Collector(run, loaded.tables, citable=citable), part)
+
+
+def _counted_anew(bundle: Bundle) -> list[str]:
+    """That the numbers are not those of the version's own pages, if its tracegen had faults since mended."""
+    generator = str(bundle.document.get("generator"))
+    faults = errata.errata_of(generator)
+    if not faults:
+        return []
+    titles = "; ".join(fault.title for fault in faults[:3])
+    more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
+    return [
+        f"Counted by tracegen {package_version()} from the version’s tables: its pages, by {md.prose(generator, 40)}, "
+        f"differ where that had faults ({titles}{more})"
+    ]
+
+
+def _withdrawn(experiment: Path, number: str) -> list[str]:
+    """That the version was withdrawn, why, and what replaces it; empty if it was not."""
+    entry = versions.read_withdrawn(experiment).get(int(number))
+    if entry is None:
+        return []
+    successor = entry.get("successor")
+    instead = f" Use {md.code(f'{experiment.name}@v{successor}', 100)}." if successor else ""
+    return [f"**This version is withdrawn**: {md.prose(entry['reason'], 200)}{instead}"]
