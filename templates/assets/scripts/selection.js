@@ -121,8 +121,16 @@ function toPlace() {
   if (element) { element.scrollIntoView({ block: "start" }); }
 }
 
-function copied(text, status) {
-  function failed() { status.textContent = "The browser did not allow copying: " + text; }
+/* Copies a text, and says so in `status`. Where the browser does not allow it, the text is there to be copied by hand: in
+   `field`, a text field that holds it, or else in `status`. */
+function copied(text, status, field) {
+  function failed() {
+    status.textContent = "The browser did not allow copying: " + (field ? "copy the text below." : text);
+    if (field) {
+      field.hidden = false;
+      field.select();
+    }
+  }
   if (!navigator.clipboard) {
     failed();
     return;
@@ -140,6 +148,10 @@ starts.push(function() {
     var words = selectionWords(selected(addressWords()));
     copied(bar.getAttribute("data-cited") + (words && ", " + words) + ". " + location.href, part("said"));
   });
+  if (part("copy-markdown")) {
+    part("copy-markdown")
+      .addEventListener("click", function() { copied(part("markdown").value, part("said"), part("markdown")); });
+  }
   part("clear-all").addEventListener("click", function() {
     var none = {};
     SELECTION.forEach(function(key) { none[key] = null; });
