@@ -92,7 +92,7 @@ def disk(context: Collector) -> list[str]:
     told = _findings(context, DISK, DISK_SPLIT, DISK_REQUESTS)
     if not context.run.has_faults:
         told.append("waits for the disk: not recorded (`faults = true` records them)")
-    elif context.refusal(DISK_SPLIT.needs):
+    elif context.refusal((*DISK_SPLIT.needs, *needs.STORAGE)):
         told.append(f"waits for the disk: {REFUSED}")
     titles = [context.table(part).title for part in (DISK_DEVICE, DISK_SIZES) if _shown(context, part)]
     told += [md.prose(q.ended(title)) for title in titles if not title.endswith("?")]
@@ -277,6 +277,8 @@ def _phases(context: Collector) -> str:
     rows = passes.with_duration(context.tables)
     kinds = rows["kind"].astype("object")
     untimed, uncounted = bool(context.refusal(needs.TIMES)), bool(context.refusal(needs.STORAGE))
+    if untimed and uncounted:
+        return f"Load, warm-up and passes: {REFUSED}."
 
     def summed(part: pd.DataFrame, column: str) -> int | None:
         return None if part.empty or part[column].isna().any() else int(part[column].sum())

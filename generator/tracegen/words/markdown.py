@@ -21,7 +21,12 @@ _LINKED = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)|(?<=\w:)(?=//)
 
 def prose(text: str, longest: int = 400) -> str:
     """One line of plain text: no markup, no link, no mention and no reference; longer than `longest`, it is cut."""
-    return _LINKED.sub(APART, _MARKUP.sub(lambda sign: f"\\{sign.group()}", _line(text, longest)))
+    return _LINKED.sub(APART, _MARKUP.sub(_escaped, _line(text, longest)))
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    """A sign of markup as text; the two of HTML as entities, because not every renderer reads backslashes there."""
+    return {"<": "&lt;", "&": "&amp;"}.get(sign.group(), f"\\{sign.group()}")
 
 
 def code(text: str, longest: int = LONGEST) -> str:
