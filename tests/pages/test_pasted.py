@@ -402,7 +402,7 @@ def test_no_path_no_host_no_user_no_prompt(part: str) -> None:
 def test_what_a_private_run_withholds_is_called_so() -> None:
     text = public(private_run(), private_tables(), "hot")
     embedding = next(row for row in table(text, "touched per token") if row[0] == "embedding")
-    assert embedding[1] == "withheld" and "withheld of weights touched per token" in text
+    assert embedding[1] == "withheld" and "- weights touched per token: withheld (" in text
     assert "copied weights: withheld" in public(private_run(), private_tables(), "load")
 
 

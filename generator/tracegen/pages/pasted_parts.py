@@ -132,9 +132,10 @@ def _key_figures(context: Collector, *keys: str) -> list[str]:
     told = []
     for figure in (by_key[key] for key in keys):
         refused = context.refusal(needed.get(figure.key, needs.BYTES))
-        label = md.prose(figure.label)
-        known = f"{md.prose(figure.text)} {label} ({md.prose(figure.note)})"
-        told.append(f"{label}: {REFUSED}" if refused else known)
+        label, text, note = (md.prose(words) for words in (figure.label, figure.text, figure.note))
+        counted = figure.text[:1].isdigit() or figure.text[:1] in ("<", ">")
+        said = f"{text} {label}" if counted else f"{label.removeprefix('of ')}: {text}"
+        told.append(f"{label.removeprefix('of ')}: {REFUSED}" if refused else f"{said} ({note})")
     return told
 
 

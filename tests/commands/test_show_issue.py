@@ -1,0 +1,211 @@
+"""`tracegen show --issue`: of runs and of versions, old ones and withdrawn ones too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tests.commands.test_show import on_a_terminal
+from tests.pages.rendered import body, rendered
+from tests.site_project import NOW, SECRETS, plain_run, private_run, private_tables, stored
+from tracegen.cli import main
+from tracegen.model import Run, Version
+from tracegen.pages.collector import Collector
+from tracegen.pages.page import Report
+from tracegen.pages.pasted import PARTS, pasted, path_of
+from tracegen.publishing import privacy, versions
+from tracegen.publishing.stated import stated_facts
+
+ROOT = Path(__file__).parents[2]
+TABLES = scaled_case(3, 2, moe=True)
+DEMO = replace(
+    plain_run(), facts={**plain_run().facts, "model": {**a_moe_run().facts["model"], "file": "/srv/x/moe.gguf"}}
+)
+
+
+@pytest.fixture(autouse=True)
+def in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["show", *words]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["show", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+def published(run: Run, *, kept: bool = True) -> Report:
+    """Publish the run as `demo@v1`; not `kept`: without the lines for an issue, as versions had none."""
+    public = privacy.public_run(run, privacy.this_machine())
+    version = Version("demo", 1, run.created, "why", (run.number,), run.verdict, "title")
+    report = rendered(privacy.public_tables(run, TABLES), public, version, drawn=False)
+    files = {name: content for name, content in report.files.items() if kept or not name.startswith("data/issue-")}
+    Path("experiments/demo").mkdir(parents=True)
+    versions.publish(Path("experiments/demo"), public, replace(report, files=files), "why", NOW)
+    return report
+
+
+# A run
+
+
+def test_every_part_of_a_run_is_what_its_page_keeps(capsys: pytest.CaptureFixture[str]) -> None:
+    stored(Path("experiments"), DEMO, TABLES)
+    draft = rendered(TABLES, privacy.public_run(DEMO, privacy.this_machine()), drawn=False)
+    for part in PARTS:
+        text = printed(capsys, "demo", "--issue", part)
+        assert text == draft.files[path_of(part)].decode() and text.endswith("recorded by 0.1.0\n")
+    assert printed(capsys, "demo/run-001", "--issue") == printed(capsys, "--issue=hot", "demo")
+    assert printed(capsys, "--issue", "ops", "demo") == printed(capsys, "demo", "--issue", "ops")
+
+
+def test_a_terminal_gets_the_same_lines() -> None:
+    stored(Path("experiments"), DEMO, TABLES)
+    shown = on_a_terminal(Path.cwd(), "show", "demo", "--issue", columns=80)
+    context = Collector(privacy.public_run(DEMO, privacy.this_machine()), TABLES)
+    assert shown.replace("\r\n", "\n") == pasted(context, "hot")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("demo", "--issue", "--json"), "argument --issue: not allowed with argument --json"),
+        (("demo", "--json", "--issue", "ops"), "argument --issue: not allowed with argument --json"),
+        (("demo", "--issue", "--ops"), "not allowed with argument --ops"),
+        (("demo", "--issue", "speed"), "'speed' is none of its parts: hot, cache, load, ops, disk"),
+        (("--issue", "demo"), "'demo' is none of its parts: hot, cache, load, ops, disk; a RUN stands before it"),
+        (("demo", "--issue", "--limit", "3"), "--limit: is allowed only with --ops"),
+        (("nothing", "--issue"), "nothing: there is no such run"),
+        (("demo@v9", "--issue"), "demo@v9: there is no such version"),
+    ],
+)
+def test_refusals(words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    stored(Path("experiments"), DEMO, TABLES)
+    assert message in refused(capsys, *words)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_must_not_become_public_is_not_printed(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    stored(Path("experiments"), DEMO, TABLES)
+    stored(Path("experiments"), private_run(), private_tables())
+    for name in ("demo", "private"):
+        text = printed(capsys, name, "--issue", part)
+        assert not [secret for secret in (*SECRETS, "Once upon", "umbrella", str(Path.home())) if secret in text]
+
+
+def test_an_experiment_that_became_private_later_is_private(capsys: pytest.CaptureFixture[str]) -> None:
+    stored(Path("experiments"), DEMO, TABLES)
+    assert "withheld" not in printed(capsys, "demo", "--issue")
+    Path("experiments/demo/experiment.toml").write_text("private = true\n")
+    assert "weights touched per token: withheld" in printed(capsys, "demo", "--issue")
+    Path("experiments/demo/experiment.toml").write_text("private = \n")
+    assert "experiment.toml: cannot be read, and may ask for privacy" in refused(capsys, "demo", "--issue")
+
+
+# A version
+
+
+def test_a_version_prints_what_its_page_offers(capsys: pytest.CaptureFixture[str]) -> None:
+    report = published(DEMO)
+    for part in PARTS:
+        assert printed(capsys, "demo@v1", "--issue", part) == report.files[path_of(part)].decode()
+    text = printed(capsys, "experiments/demo/versions/1", "--issue")
+    assert text.splitlines()[-1] == "`demo@v1`; tracegen 0.2.0, recorded by 0.1.0"
+    assert f">{text}</textarea>" in body(report, "overview").replace("&lt;", "<").replace("&#39;", "'")
+
+
+def test_a_version_without_lines_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """From its tables, and from the facts that its provenance page states."""
+    report = published(DEMO, kept=False)
+    for part in PARTS:
+        assert printed(capsys, "demo@v1", "--issue", part) == report.files[path_of(part)].decode()
+
+
+def test_a_withdrawn_version_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    published(DEMO)
+    shutil.copytree("experiments/demo/versions/1", "elsewhere/versions/1")
+    versions.withdraw(Path("experiments/demo"), 1, "measured | on @battery #1", None, NOW)
+    lines = printed(capsys, "demo@v1", "--issue").splitlines()
+    assert lines[-1].endswith(". **This version is withdrawn**: measured \\| on @\u2060battery #\u20601")
+    assert "withdrawn" not in printed(capsys, "elsewhere/versions/1", "--issue")  # an archived copy: nobody knows
+
+
+@pytest.mark.parametrize("name", ["data/issue-hot.md", "version.json"])
+def test_a_version_that_was_changed_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    published(DEMO)
+    path = Path("experiments/demo/versions/1") / name
+    path.write_text(path.read_text().replace("tracegen", "Tracegen"))
+    assert "has changed since it was published" in refused(capsys, "demo@v1", "--issue")
+    path.unlink()
+    assert str(path) in refused(capsys, str(path.parents[name.count("/")]), "--issue") or name == "version.json"
+
+
+@pytest.mark.parametrize("name", ["provenance/index.html", "data/tables/ops.parquet"])
+def test_a_version_without_lines_that_was_changed_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    published(DEMO, kept=False)
+    path = Path("experiments/demo/versions/1") / name
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert f"{path.name}: is missing or has changed" in refused(capsys, "demo@v1", "--issue")
+
+
+@pytest.mark.parametrize("named", ["sample@v1", "sample@v2", "disk-small@v1"])
+def test_versions_that_are_committed(
+    named: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    folder = ROOT / "experiments" / named.replace("@v", "/versions/")
+    values = json.loads((folder / "data" / "values.json").read_text())
+    for part in PARTS:
+        text = printed(capsys, named, "--issue", part)
+        assert len(text.splitlines()) <= 40 and f"`{named}`; tracegen 0." in text and "AMD EPYC, 2 threads" in text
+        for key in ("tokens_per_second_generate", "tokens_per_second_prompt"):
+            assert f"| {values[key]['text'].removesuffix(' tokens/s')} |" in text
+    faults = "differ where that had faults (Bytes of the KV cache and of views;"
+    assert (faults in text) == (named == "sample@v1")  # as the errata say
+    hot = printed(capsys, named, "--issue")
+    assert f"- {values['touched_share']['text']} of the file touched at least once (" in hot
+    assert f"- {values['weight_bytes_per_token']['text']} of weights touched per token (" in hot
+
+
+def test_the_facts_of_a_page_are_those_of_its_run() -> None:
+    run = privacy.public_run(DEMO, privacy.this_machine())
+    facts = stated_facts(body(rendered(TABLES, run, drawn=False), "provenance"))
+    assert facts["settings"] == {k: v for k, v in run.facts["settings"].items() if k != "prompt"} | {
+        "prompt": run.facts["settings"]["prompt"]
+    }
+    for name in ("architecture", "size_bytes", "random_weights", "n_experts", "file", "metadata"):
+        assert facts["model"][name] == run.facts["model"][name], name
+    assert facts["host"]["memory_bytes"] == run.facts["host"]["memory_bytes"]
+    assert facts["llama_cpp"]["version"] == "0.3.36" and facts["llama_cpp"]["timings"]["load_ms"] == 1.9
+    assert facts["trace"]["overhead_share"] == pytest.approx(0.004)
+
+
+def test_words_that_a_page_wrote_for_values_are_values_again() -> None:
+    page = "<section id='host'><dl><dt>{}</dt><dd>{}</dd></dl></section><section id='x'><dt>a</dt><dd>b</dd></section>"
+    for text, value in (
+        ("yes", True), ("no", False), ("not recorded", None), ("4.00 KiB (4\u202f096 bytes)", 4096),
+        ("12\u202f345", 12345),
+        ("&lt; 0.1 %", 0.001), ("0.4 %", 0.004), ("AMD &amp; co", "AMD & co"), ("0.3.36", "0.3.36"), ("", ""),
+    ):  # fmt: skip
+        assert stated_facts(page.format("name", text))["host"]["name"] == value
+    assert stated_facts("") == {"llama_cpp": {"build": {}, "timings": {}}}
+    assert stated_facts("<dl><dt>x</dt><dd>1</dd></dl></section></dd>") == stated_facts("")
+
+
+def test_nothing_is_left_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    published(DEMO)
+    before = sorted(Path("experiments").rglob("*"))
+    printed(capsys, "demo@v1", "--issue")
+    assert sorted(Path("experiments").rglob("*")) == before
