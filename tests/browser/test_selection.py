@@ -174,6 +174,29 @@ def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, root: Path) -
     assert page.evaluate("navigator.clipboard.readText()") == f"demo/run-003. {page.url}"
 
 
+def test_the_main_figures_are_copied_as_markdown(page: Any, root: Path) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto((root / "index.html").as_uri())
+    assert page.locator("[data-tg=markdown]").is_hidden()
+    page.click("[data-tg=copy-markdown]")
+    page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
+    text = (root / "data" / "issue-hot.md").read_text(encoding="utf-8")
+    assert page.evaluate("navigator.clipboard.readText()") == text and text.startswith("`model.gguf`, llama, ")
+    assert page.locator("[data-tg=markdown]").is_hidden()
+
+
+def test_where_copying_is_not_allowed_the_lines_can_be_copied_by_hand(page: Any, root: Path) -> None:
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.goto((root / "index.html").as_uri())
+    page.click("[data-tg=copy-markdown]")
+    assert page.inner_text("[data-tg=said]") == "The browser did not allow copying: copy the text below."
+    text = (root / "data" / "issue-hot.md").read_text(encoding="utf-8")
+    assert page.locator("[data-tg=markdown]").is_visible()
+    assert page.evaluate("document.activeElement.value.slice(0, document.activeElement.selectionEnd)") == text
+    page.click("[data-tg=copy-link]")
+    assert page.inner_text("[data-tg=said]") == f"The browser did not allow copying: {page.url}"
+
+
 def test_junk_in_the_address_is_shown_as_text(page: Any, root: Path) -> None:
     open_(page, root, f"pass={PASS}&layer=%3Cimg%20src%3Dx%20onerror%3Dtripped()%3E&group=constructor")
     assert chosen(page)[1:] == ["layer <img src=x onerror=tripped()>", "constructor"]

@@ -357,6 +357,7 @@ def failing(check: str) -> tuple[Run, dict[str, pd.DataFrame]]:
     return replace(run, checks=checks), tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", ["", *(check.key for check in all_checks())])
 def test_a_failed_check_leaves_out_exactly_what_it_makes_false(check: str) -> None:
     run, tables = failing(check)
