@@ -46,9 +46,9 @@ def test_bytes_of_a_group_are_a_mean_over_passes() -> None:
         ]
     ).astype(dict.fromkeys(("disk_bytes", "copied_bytes", "buffer_bytes"), "Int64"))  # fmt: skip
     found = weights.touched_by_group(ops, pd.Series([1, 2]), {"a": "A", "b": "A", "c": "C"})
-    assert found["group"].tolist() == ["A", "other", "C"]
-    assert found["weight_bytes"].astype(object).where(found["weight_bytes"].notna(), None).tolist() == [19.0, 0.0, None]
-    assert found["buffer_bytes"].tolist() == [2.5, 4.0, 3.0]
+    assert found["group"].tolist() == ["A", "C", "other"]
+    assert found["weight_bytes"].astype(object).where(found["weight_bytes"].notna(), None).tolist() == [19.0, None, 0.0]
+    assert found["buffer_bytes"].tolist() == [2.5, 3.0, 4.0]
 
 
 def test_tensors_of_all_layers_are_one_row() -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -14,12 +15,13 @@ from tests.commands.test_show import on_a_terminal
 from tests.pages.rendered import body, rendered
 from tests.site_project import NOW, SECRETS, plain_run, private_run, private_tables, stored
 from tracegen.cli import main
-from tracegen.model import Run, Version
+from tracegen.model import Check, Run, Version
 from tracegen.pages.collector import Collector
 from tracegen.pages.page import Report
 from tracegen.pages.pasted import PARTS, pasted, path_of
 from tracegen.publishing import privacy, versions
 from tracegen.publishing.stated import stated_facts
+from tracegen.words import quantities as q
 
 ROOT = Path(__file__).parents[2]
 TABLES = scaled_case(3, 2, moe=True)
@@ -112,6 +114,42 @@ def test_an_experiment_that_became_private_later_is_private(capsys: pytest.Captu
     assert "weights touched per token: withheld" in printed(capsys, "demo", "--issue")
     Path("experiments/demo/experiment.toml").write_text("private = \n")
     assert "experiment.toml: cannot be read, and may ask for privacy" in refused(capsys, "demo", "--issue")
+
+
+def repeated(number: int, **place: object) -> Run:
+    """A stored run whose generate passes each took 1,000 ns times its number longer than those of run 0."""
+    run = replace(DEMO, number=number, facts={**DEMO.facts, **place})
+    passes = TABLES["passes"]
+    longer = (passes["kind"] == "generate").astype("int64") * 1000 * number
+    return stored(Path("experiments"), run, {**TABLES, "passes": passes.assign(end_ns=passes["end_ns"] + longer)})
+
+
+SERIES = {"repetition": {"number": 1, "of": 3, "first_run": "run-001"}}
+CELL = {"slot": {"matrix": "ab/1", "factors": {"threads": "2"}, "round": 1, "number": 1, "of": 4}}
+OTHER_CELL = {"slot": {**CELL["slot"], "factors": {"threads": "4"}}}
+
+
+@pytest.mark.parametrize(("place", "other"), [(SERIES, {}), (CELL, OTHER_CELL)])
+def test_a_run_that_was_repeated_has_means(
+    place: dict[str, object], other: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 2, 3):
+        repeated(number, **place)
+    repeated(4, **other)
+    failed = Check("one_run_id", "One", "failed", "2", "1")
+    stored(Path("experiments"), replace(DEMO, number=5, checks=(failed,), facts={**DEMO.facts, **place}), TABLES)
+    (Path("experiments/demo/runs/006")).mkdir()
+    generate = TABLES["passes"][(TABLES["passes"]["kind"] == "generate").to_numpy(bool)]
+    whole = [float((generate["end_ns"] - generate["begin_ns"] + 1000 * n).sum()) for n in (1, 2, 3)]
+    rates = [len(generate) / ns * 1e9 for ns in whole]
+    text = printed(capsys, "demo/run-002", "--issue")
+    mean, deviation = fmean(rates), (sum((rate - fmean(rates)) ** 2 for rate in rates) / 2) ** 0.5
+    assert f" tg3 | {q.three(mean)} ± {q.three(deviation)} |" in text
+    assert "Mean ± standard deviation of 3 runs with these settings. This run alone: pp " in text
+    assert f", tg {q.three(rates[1])} t/s." in text and len(text.splitlines()) <= 40
+    assert "±" not in printed(capsys, "demo/run-004", "--issue")
+    unusable = printed(capsys, "demo/run-005", "--issue")
+    assert "±" not in unusable and "not shown" in unusable
 
 
 # A version

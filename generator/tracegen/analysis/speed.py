@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median, stdev
 
 import pandas as pd
 
@@ -53,6 +53,12 @@ def spread_of(values: Sequence[float | None]) -> Spread | None:
     if not known or len(known) < len(values):
         return None
     return Spread(median(known), min(known), max(known))
+
+
+def mean_of(values: Sequence[float | None]) -> tuple[float, float] | None:
+    """Mean and sample standard deviation (n - 1) over several runs; None for fewer than two, or if one is not known."""
+    known = [value for value in values if value is not None]
+    return (fmean(known), stdev(known)) if len(known) == len(values) > 1 else None
 
 
 def total(values: pd.Series) -> int | None:

@@ -28,17 +28,18 @@ def touched_by_group(ops: pd.DataFrame, pass_ids: pd.Series, group_of: Mapping[s
     """Bytes that operations of each component group touch in one pass, in the mean over `pass_ids`.
 
     `ops` is the result of `operations.op_rows`, `group_of` maps components to groups. Columns: group, weight_bytes
-    (mapped and copied together), buffer_bytes; Float64, null where one value is not recorded. Most weights first.
+    (mapped and copied together), buffer_bytes; Float64, null where one value is not recorded. Most weights
+    first, unknown before none.
     """
     ran = ops[ops["pass_id"].isin(pass_ids) & ops["state"].isin(["executed", "fused"])]
     columns = ["disk_bytes", "copied_bytes", "buffer_bytes"]
     grouped = ran.groupby(ran["component"].astype("object").map(group_of).fillna("other").rename("group"))[columns]
     sums = grouped.sum().mask(grouped.count().lt(grouped.size(), axis=0)).astype("Float64") / max(len(pass_ids), 1)
-    table = pd.DataFrame(
-        {"weight_bytes": sums["disk_bytes"] + sums["copied_bytes"], "buffer_bytes": sums["buffer_bytes"]}
-    )
-    ordered = table.reset_index().sort_values(["weight_bytes", "buffer_bytes"], ascending=False, ignore_index=True)
-    return ordered
+    weights = sums["disk_bytes"] + sums["copied_bytes"]
+    table = pd.DataFrame({"weight_bytes": weights, "buffer_bytes": sums["buffer_bytes"]}).reset_index()
+    unknown_before_none = table["weight_bytes"].fillna(0.5)
+    order = table.assign(order=unknown_before_none).sort_values(["order", "buffer_bytes"], ascending=False)
+    return order.drop(columns="order").reset_index(drop=True)
 
 
 def touched_by_name(accessed: pd.DataFrame, tensors: pd.DataFrame, pass_ids: pd.Series) -> pd.DataFrame:

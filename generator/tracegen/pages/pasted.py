@@ -7,10 +7,11 @@ user and no path, and quote no prompt, if the run is in its public form.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tracegen import resources
 from tracegen.analysis import weights
+from tracegen.analysis.speed import Speed, mean_of
 from tracegen.figures import needs
 from tracegen.ggml_types import FILE_TYPES
 from tracegen.model import Check
@@ -43,11 +44,14 @@ def paste(context: Collector) -> str:
     return texts[_FIRST]
 
 
-def pasted(context: Collector, part: str) -> str:
-    """At most MOST_LINES lines about a run: model and machine, speeds, what `part` asks for, and the verdict."""
+def pasted(context: Collector, part: str, repeats: Sequence[Speed] = ()) -> str:
+    """At most MOST_LINES lines about a run: model and machine, speeds, what `part` asks for, and the verdict.
+
+    `repeats` are the speeds of several runs with the same settings, this one among them; then the speeds are means.
+    """
     blocks = [
         "\n".join(filter(None, (_ran(context), _settings(context)))),
-        _speeds(context),
+        _speeds(context, repeats),
         *PARTS[part](context),
         _verdict(context),
         _last(context),
@@ -135,7 +139,7 @@ def _settings(context: Collector) -> str:
     return ", ".join(said)
 
 
-def _speeds(context: Collector) -> str:
+def _speeds(context: Collector, repeats: Sequence[Speed]) -> str:
     """The speeds in the form of llama-bench, and how they were counted."""
     s = context.summary
     refused = bool(context.refusal(needs.RATES))
@@ -150,30 +154,41 @@ def _speeds(context: Collector) -> str:
         md.prose(", ".join(backends), 40) or q.UNKNOWN,
         str(threads) if threads else q.UNKNOWN,
     )
-    tests = [("pp", s.prompt_tokens, s.prompt_rate)] if s.n_prompt_passes else []
-    tests += [("tg", s.n_generate_passes, s.generate_rate)] if s.n_generate_passes else []
+    tests = [("pp", s.prompt_tokens, s.prompt_rate, [r.prompt_rate for r in repeats])] if s.n_prompt_passes else []
+    generated = [r.generate_rate for r in repeats]
+    tests += [("tg", s.n_generate_passes, s.generate_rate, generated)] if s.n_generate_passes else []
     rows = [
-        (*what, test, "not shown")
-        if refused
-        else (*what, f"{test}{n or ''}", q.UNKNOWN if rate is None else q.three(rate))
-        for test, n, rate in tests
+        (*what, test, "not shown") if refused else (*what, f"{test}{n or ''}", _rate(rate, several))
+        for test, n, rate, several in tests
     ]
     if not rows:
         return "No prompt and no token was evaluated in a measured pass: there are no speeds."
     head = (("model", False), ("size", True), ("params", True), ("backend", False), ("threads", True), ("test", True),
             ("t/s", True))  # fmt: skip
-    return md.table(head, rows) + ("" if refused else f"\n\n{_how_fast(context)}")
+    return md.table(head, rows) + ("" if refused else f"\n\n{_how_fast(context, len(repeats))}")
 
 
-def _how_fast(context: Collector) -> str:
+def _rate(rate: float | None, several: Sequence[float | None]) -> str:
+    """A speed in tokens per second: `12.3`, or `12.3 ± 0.210` over several runs."""
+    if found := mean_of(several):
+        return " ± ".join(map(q.three, found))
+    return q.UNKNOWN if rate is None else q.three(rate)
+
+
+def _how_fast(context: Collector, n_runs: int) -> str:
     """How the speeds were counted, and what tracing cost."""
+    s = context.summary
     notes = {figure.key: figure.note for figure in key_figures(context)}
     tested = {"pp": notes["tokens_per_second_prompt"], "tg": notes["tokens_per_second_generate"]}
-    n_passes = {"pp": context.summary.n_prompt_passes, "tg": context.summary.n_generate_passes}
+    n_passes = {"pp": s.n_prompt_passes, "tg": s.n_generate_passes}
     said = [f"{test}: {md.prose(note)}." for test, note in tested.items() if n_passes[test]]
     cost = context.fact("trace", "overhead_share")
     cost = f" (tracing cost {q.percent(cost)} of the passes’ time)" if isinstance(cost, float) else ""
-    return " ".join([f"Speeds are those of a traced run{cost}.", *said])
+    alone = [
+        f"{test} {_rate(rate, ())}" for test, rate in (("pp", s.prompt_rate), ("tg", s.generate_rate)) if n_passes[test]
+    ]
+    series = f"Mean ± standard deviation of {n_runs} runs with these settings. This run alone: {', '.join(alone)} t/s."
+    return " ".join([f"Speeds are those of a traced run{cost}.", *([series] if n_runs > 1 else []), *said])
 
 
 def _verdict(context: Collector) -> str:

@@ -38,7 +38,7 @@ from tracegen.words import quantities as q
 from tracegen.words import sentences
 
 # Rows of tables: with them, no text has more than 40 lines.
-MOST_GROUPS, MOST_NAMES, MOST_EXPERTS, MOST_KINDS, MOST_OPS, MOST_MEASURED, MOST_WAITS = 7, 3, 3, 8, 10, 4, 5
+MOST_GROUPS, MOST_NAMES, MOST_EXPERTS, MOST_KINDS, MOST_OPS, MOST_MEASURED, MOST_WAITS = 6, 4, 3, 8, 10, 4, 5
 REFUSED = "not shown, because a check failed (see the verdict)"
 PHASES = {"load": "load", "warmup": "warm-up", "prompt": "prompt", "generate": "generation"}
 # Rows of the table of the disk whose third column has the bytes to the share in the second.

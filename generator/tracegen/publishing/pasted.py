@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tracegen import store
+from tracegen.analysis.passes import measured
+from tracegen.analysis.speed import Speed, speed_of
 from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Run, Version
 from tracegen.notebook.loaded import load_version
@@ -21,7 +24,7 @@ from tracegen.words import markdown as md
 
 
 def of_run(folder: Path, part: str) -> str:
-    """The lines about a part of a stored run, as its draft has them.
+    """The lines about a part of a stored run, as its draft has them; with mean speeds, if it was repeated.
 
     Raises StoreError when a table is missing or damaged, or when the lines hold what must not become public.
     """
@@ -30,9 +33,39 @@ def of_run(folder: Path, part: str) -> str:
         run = privacy.made_private(run)
     tables = privacy.public_tables(run, store.read_tables(folder / "tables"))
     context = Collector(privacy.public_run(run, known), tables)
-    text = pasted(context, part)
+    text = pasted(context, part, _repeats(folder, run))
     privacy.refuse_leaks(run, Report("", (), {path_of(part): text.encode()}), known)
     return text
+
+
+def _repeats(folder: Path, run: Run) -> list[Speed]:
+    """The speeds of the usable runs that repeat this one, itself among them; empty if there are not several.
+
+    They are the runs of its series, or of its cell of a matrix, that read as many tokens. Runs that cannot be read do
+    not count.
+    """
+    place = _place(run)
+    if place is None or run.verdict == "not usable":
+        return []
+    speeds = {}
+    for path in store.run_folders(folder.resolve().parent.parent):
+        with suppress(StoreError):
+            other = store.read_run(path)
+            if _place(other) == place and other.verdict != "not usable":
+                speeds[path] = speed_of(measured(store.read_tables(path / "tables", ("passes",))))
+    own = speeds.get(folder.resolve())
+    kept = [speed for speed in speeds.values() if own and speed.prompt_tokens == own.prompt_tokens]
+    return kept if len(kept) > 1 else []
+
+
+def _place(run: Run) -> tuple[object, ...] | None:
+    """What runs that repeat each other have in common: their series, or their matrix and its factors."""
+    series, slot = run.facts.get("repetition"), run.facts.get("slot")
+    if isinstance(slot, Mapping):
+        return ("matrix", slot.get("matrix"), tuple(sorted((slot.get("factors") or {}).items())))
+    if isinstance(series, Mapping) and series.get("first_run"):
+        return ("series", series["first_run"])
+    return None
 
 
 def of_version(folder: Path, part: str) -> str:
