@@ -6,6 +6,8 @@ import json
 import re
 import struct
 import zlib
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,10 +16,11 @@ from typing import Any
 import pytest
 
 from tests.many_experiments import a_full_report, many
-from tests.stand_in import HOSTILE, a_report, a_run, a_run_folder, a_version, render
+from tests.stand_in import HOSTILE, NOW, a_report, a_run, a_run_folder, a_version, render
 from tests.test_site import gathered
 from tracegen.charts.theme import SEQUENTIAL_DARK, SEQUENTIAL_LIGHT
 from tracegen.commands.build import build_site
+from tracegen.model import Check
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
 from tracegen.site import gather as site
@@ -180,14 +183,21 @@ def test_the_newest_stand_first_and_withdrawn_versions_are_passed_over(tmp_path:
     experiments = tmp_path / "experiments"
     for name, number in (("b", 3), ("a", 3), ("c", 9), ("gone", 1), ("back", 4), ("back", 5)):
         a_version(experiments, name, number)
-    publish.withdraw(experiments / "gone", 1, "wrong", None, publish.datetime.now(publish.UTC))
-    publish.withdraw(experiments / "back", 2, "wrong", None, publish.datetime.now(publish.UTC))
+    publish.withdraw(experiments / "gone", 1, "wrong", None, NOW)
+    publish.withdraw(experiments / "back", 2, "wrong", None, NOW)
     (experiments / "waiting").mkdir()
     (experiments / "waiting" / "experiment.toml").write_text('question = "When?"')
     html = index_of(tmp_path)
     assert re.findall(r"<h2><a href=\"(.*?)/index.html", html) == ["c", "back", "a", "b", "gone", "waiting"]
     assert ">back@v1</a>" in html and ">back@v2</a>" not in html
     assert "1 version, none to read: withdrawn." in html and "<code>tracegen run waiting</code>" in html
+
+
+def test_a_version_that_is_not_usable_is_marked(tmp_path: Path) -> None:
+    run = replace(a_run(), checks=(Check("drops", "Dropped events", "failed", "3", "0"),))
+    (tmp_path / "experiments" / "sample").mkdir(parents=True)
+    publish.publish(tmp_path / "experiments" / "sample", run, a_report(), "why", NOW)
+    assert "2026-11-20, ✕ not usable" in text_of(index_of(tmp_path))
 
 
 def test_a_draft_says_that_it_is_one(tmp_path: Path) -> None:
@@ -205,7 +215,7 @@ def test_runs_of_one_series_give_a_range(tmp_path: Path) -> None:
         report = a_full_report(facts() | groups, values=values)
         folder = experiments / "sample"
         folder.mkdir(parents=True, exist_ok=True)
-        publish.publish(folder, a_run(number=number), report, "why", publish.datetime(2026, 11, 20 + number))
+        publish.publish(folder, a_run(number=number), report, "why", NOW + timedelta(days=number))
     (entry,) = gathered(tmp_path).entries
     assert card(entry).speed == "12 tokens/s (10.0 to 14.0 in 3 runs)"
 
@@ -319,7 +329,7 @@ def test_figures_over_versions(tmp_path: Path) -> None:
         if number == 2:
             values["touched_share"] = (0.9143, "91.4 %")
         a_version(tmp_path / "experiments", number=number, report=a_full_report(facts(), values=values))
-    publish.withdraw(tmp_path / "experiments" / "sample", 3, "wrong", None, publish.datetime.now(publish.UTC))
+    publish.withdraw(tmp_path / "experiments" / "sample", 3, "wrong", None, NOW)
     (entry,) = gathered(tmp_path).entries
     shown = trend(entry)
     assert shown is not None and shown.single
