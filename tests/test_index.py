@@ -207,10 +207,21 @@ def test_a_draft_says_that_it_is_one(tmp_path: Path) -> None:
     assert "sample/run-007, a draft" in text and "7 drafts" in text
 
 
-def test_runs_of_one_series_give_a_range(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("series", "other"),
+    [
+        ({"repetition": {"number": 1, "of": 3, "first_run": "run-001"}}, {}),
+        (
+            {"slot": {"matrix": "ab12", "factors": "repack = true", "round": 1}},
+            {"slot": {"matrix": "ab12", "factors": "repack = false", "round": 1}},
+        ),
+    ],
+)
+def test_runs_of_one_series_give_a_range(
+    tmp_path: Path, series: dict[str, dict[str, object]], other: dict[str, dict[str, object]]
+) -> None:
     experiments = tmp_path / "experiments"
-    series: dict[str, dict[str, object]] = {"repetition": {"number": 1, "of": 3, "first_run": "run-001"}}
-    for number, (rate, groups) in enumerate(((10.0, series), (14.0, series), (99.0, {}), (12.0, series)), 1):
+    for number, (rate, groups) in enumerate(((10.0, series), (14.0, series), (99.0, other), (12.0, series)), 1):
         values = {"tokens_per_second_generate": (rate, f"{rate:g} tokens/s")}
         report = a_full_report(facts() | groups, values=values)
         folder = experiments / "sample"
@@ -344,6 +355,15 @@ def test_figures_over_versions(tmp_path: Path) -> None:
     html = gathered(tmp_path).pages["experiments/sample/index.md"].content()
     assert "a single run, which cannot tell a difference from noise" in html
     assert "significant" not in html
+
+
+def test_many_steps_are_folded(tmp_path: Path) -> None:
+    for number in range(1, 16):
+        a_version(tmp_path / "experiments", number=number, report=a_full_report(facts()))
+    html = gathered(tmp_path).pages["experiments/sample/index.md"].content()
+    before, _, folded = html.partition("<details><summary>2 earlier steps</summary>")
+    assert before.count(", after v") == 12 and folded.count(", after v") == 2
+    assert html.count("<ul") == html.count("</ul>") and html.count("<details") == html.count("</details>")
 
 
 @pytest.mark.parametrize(
