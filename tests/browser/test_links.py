@@ -47,12 +47,17 @@ def test_an_operand_leads_to_its_tensor_in_memory(page: Any, root: Path) -> None
     ops = TABLES["ops"].merge(TABLES["graph_nodes"][TABLES["graph_nodes"]["graph"] == 1], on="node")
     name, of_pass = "blk.0.attn_q.weight", ops[ops["pass_id"] == PASS]
     operation(page, root, int(of_pass.loc[of_pass["name"] == "Qcur-0", "node"].min()))
+    before, steps = page.url, page.evaluate("history.length")
     page.get_by_role("link", name=name).first.click()
-    page.wait_for_url(re.compile(r"memory/index\.html#tensor=\d+$"))
+    page.wait_for_url(re.compile(r"memory/index\.html#pass=\d+&tensor=\d+$"))
     number = int(TABLES["tensors"].set_index("name")["tensor"][name])
-    assert page.url.endswith(f"#tensor={number}")
+    assert page.url.endswith(f"#pass={PASS}&tensor={number}"), "the pass stays, and no expert is chosen"
     page.wait_for_selector("[data-tg=log] table")
     assert name in page.locator("#tg-memory-about").inner_text()
+    assert "token 2" in page.locator("#tg-memory-about").inner_text(), "the block in the row of the chosen pass"
+    assert page.evaluate("history.length") == steps + 1
+    page.go_back()
+    assert page.url == before
     page.goto((root / "memory/index.html").as_uri() + "#file=0&offset=99999999999")
     page.wait_for_function(
         "document.querySelector('#explorer [data-tg=status]').textContent === 'There is no tensor at this place.'"

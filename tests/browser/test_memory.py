@@ -89,6 +89,19 @@ def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> 
     assert told == f"{100 * used / whole:#.3g} % ({used} of {whole} bytes)" and 0 < used < whole
 
 
+def test_a_block_chooses_the_pass_of_its_row(page: Any, tmp_path: Path) -> None:
+    short = written_report(tmp_path, scaled_case(4, 2, moe=True), a_moe_run())
+    page.goto((short / "memory/index.html").as_uri() + f"#tensor={number('blk.1.ffn_gate_exps.weight')}")
+    page.wait_for_selector("[data-tg=log] table")
+    assert "pass=" not in page.url, "an address without a pass chooses none"
+    page.locator("[data-tg=picture]").focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    chosen = page.locator("[data-tg=chosen] button").all_inner_texts()
+    assert chosen[0].split(" (")[0] in facts(page), "the row of the block, by its name"
+    assert "pass=" in page.url
+
+
 def test_the_operations_behind_a_block(page: Any, root: Path) -> None:
     open_(page, root, "blk.0.ffn_gate_exps.weight")
     first = int(ROWS["pass_id"].iloc[0])

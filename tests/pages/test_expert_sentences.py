@@ -15,7 +15,9 @@ FOUR = (0, 1, 2, 3)
 
 def test_a_row_is_named_by_the_token_that_it_holds() -> None:
     assert say.line_name((0, 0), (3, 3)) == "token 0"
-    assert say.line_name((0, 4), (3, 7)) == "tokens 0–4"
+    assert say.line_name((0, 0), (3, 3), 1) == "token 0 → 1"
+    assert say.line_name((0, 4), (3, 7)) == "tokens 0–4" == say.line_name((0, 4), (3, 7), 1)
+    assert say.line_name((None, None), (3, 3), 1) == "pass 3"
     assert say.line_name((None, None), (3, 3)) == "pass 3"
     assert say.line_name((None, 4), (3, 7)) == "passes 3–7", "half known would name two things at once"
 

@@ -114,7 +114,8 @@ def test_waiting() -> None:
     assert s.waiting_title(0.0, "ADD", 0, 2) == "No thread waits at a barrier"
     assert s.waiting_title(0.002, "SET_ROWS", 0.5, 1) == "One thread computes: it waits for no other"
     said = plain(s.waiting_title(0.25, "MUL_MAT of ffn_up", 0.1, 2))
-    assert said == "Threads wait 25.0 % of their time at barriers; 10.0 % of it is at MUL_MAT of ffn_up"
+    whole = "In all measured passes together, threads wait 25.0 % of their time at barriers"
+    assert said == f"{whole}; 10.0 % of it is at MUL_MAT of ffn_up"
 
 
 @pytest.mark.parametrize(

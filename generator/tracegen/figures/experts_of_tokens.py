@@ -27,13 +27,14 @@ def _content(context: Context) -> Rows:
     layer, chosen = routing.most_uneven(context.expert_layers), context.chosen
     rows = routing.by_strength(chosen[chosen["layer"] == layer])
     tokens = [part for _, part in rows.groupby(["pass_id", "row"])]
-    cells_of = []
+    cells_of, given = [], shared_experts.given(context)
     for part in tokens[:SHOWN]:
         weights = ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in part["weight"])
         token, pass_id = shared_experts.token(part["generated_token"].iloc[0]), int(part["pass_id"].iloc[0])
         cells_of.append(
             cells(
                 Cell(q.UNKNOWN if token is None else str(token), number=True),
+                Cell(str(given.get(pass_id, q.UNKNOWN)), number=True),
                 Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}"),
                 ", ".join(str(e) for e in part["expert"]),
                 weights,
@@ -47,7 +48,13 @@ def _content(context: Context) -> Rows:
             n_shown=len(cells_of),
             last=shared_experts.last_token(context),
         ),
-        head=(Head("Token", number=True), Head("Pass", number=True), Head("Experts"), Head("Weights")),
+        head=(
+            Head("Takes in token", number=True),
+            Head("Gives token", number=True),
+            Head("Pass", number=True),
+            Head("Experts"),
+            Head("Weights"),
+        ),
         rows=cells_of,
         data=rows,
         empty=shared_experts.no_choice(context),

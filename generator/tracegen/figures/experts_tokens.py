@@ -21,11 +21,13 @@ data = chosen[chosen["layer"] == $layer]
 LINES = 48  # at most; with more tokens, neighbouring tokens share a line
 
 
-def _labels(rows: pd.DataFrame) -> list[str]:
+def _labels(context: Context, rows: pd.DataFrame) -> list[str]:
     """The name of each line; all are different."""
+    given = shared_experts.given(context)
     lines = rows.drop_duplicates("line").sort_values("line")
     ends = lines[["first_token", "last_token", "first_pass", "last_pass"]].itertuples(index=False)
-    return [say.line_name((shared_experts.token(a), shared_experts.token(b)), (int(c), int(d))) for a, b, c, d in ends]
+    held = [((shared_experts.token(a), shared_experts.token(b)), (int(c), int(d))) for a, b, c, d in ends]
+    return [say.line_name(tokens, passes, given.get(passes[0])) for tokens, passes in held]
 
 
 def _content(context: Context) -> Content:
@@ -50,7 +52,7 @@ def _content(context: Context) -> Content:
         ),
         alt=f"Tokens by experts of one layer. {title}",
         chart=lambda width: expert_tokens_chart.chart(
-            rows, _labels(rows), int(sizes[layer or 0]), several, width=width
+            rows, _labels(context, rows), int(sizes[layer or 0]), several, width=width
         ),
         data=chosen,
         empty=shared_experts.no_choice(context),

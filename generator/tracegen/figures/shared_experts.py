@@ -55,3 +55,9 @@ def layers(context: Context) -> list[int]:
 def token(value: Any) -> int | None:
     """The number of a token, or None."""
     return int(value) if q.known(value) else None
+
+
+def given(context: Context) -> dict[int, int]:
+    """Pass -> the generated token that it gives, where that is known."""
+    known = context.tables["passes"].dropna(subset=["produced_token"])
+    return {int(p): int(k) for p, k in zip(known["pass_id"], known["produced_token"], strict=True)}

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracegen.analysis import routing
 from tracegen.figures import needs
-from tracegen.figures.shared_experts import last_token, token
+from tracegen.figures.shared_experts import given, last_token, token
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.packing import script_json
 from tracegen.words import expert_sentences as say
@@ -35,9 +35,10 @@ def experts(collector: Collector) -> dict[str, Any]:
 def _write(collector: Collector, chosen: pd.DataFrame) -> None:
     """A chunk per layer: `tracegenExperts({"layer": 3, "pass": [4, 5, …], "token": [0, 1, …], …});`.
 
-    `token` is the token that a row holds, null where it is not known. If `by_weight`, the experts are in order of
-    weight, else in llama.cpp's order.
+    `token` is the token that a row holds, `gives` the one that its pass gives, null where it is not known. If
+    `by_weight`, the experts are in order of weight, else in llama.cpp's order.
     """
+    gives = given(collector)
     for layer, rows in routing.by_strength(chosen).groupby("layer"):
         by_weight = bool(rows["place"].notna().all())
         rows = rows if by_weight else rows.sort_values(["pass_id", "row", "rank"])
@@ -46,6 +47,7 @@ def _write(collector: Collector, chosen: pd.DataFrame) -> None:
             "layer": int(str(layer)),
             "pass": [int(p) for p in tokens.index.get_level_values("pass_id")],
             "token": [token(k) for k in tokens["held"]],
+            "gives": [gives.get(int(p)) for p in tokens.index.get_level_values("pass_id")],
             "by_weight": by_weight,
             "experts": [[int(e) for e in numbers] for numbers in tokens["experts"]],
         }

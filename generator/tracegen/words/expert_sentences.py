@@ -12,16 +12,21 @@ from tracegen.words import quantities as q
 
 LEFT_OUT = "Prompt and warm-up are left out."
 HELD = (
-    "Each row is named by the token that it holds: the one that its pass takes in. A later row holds the token that "
-    "the pass gives."
+    "Each row is named by the token that it holds, the one that its pass takes in, and after the arrow by the one that "
+    "the pass gives: other pages name the pass by that one."
 )
 
 
 # Names of rows and lines.
 
 
-def line_name(tokens: tuple[int | None, int | None], passes: tuple[int, int]) -> str:
-    """The name of a line: the tokens that its first and last row hold, or their passes if a token is not known."""
+def line_name(tokens: tuple[int | None, int | None], passes: tuple[int, int], gives: int | None = None) -> str:
+    """The name of a line: the tokens that its first and last row hold, or their passes if a token is not known.
+
+    `gives`: the token that the pass of a single row gives.
+    """
+    if gives is not None and tokens[0] is not None and tokens[0] == tokens[1]:
+        return f"token {tokens[0]} → {gives}"
     known = None not in tokens
     first, last = tokens if known else passes
     noun = "token" if known else "pass"

@@ -206,7 +206,8 @@ def waiting_title(share: float | None, top: str, top_share: float, n_threads: in
         return "One thread computes: it waits for no other"
     if not share:
         return "No thread waits at a barrier"
-    return f"Threads wait {q.percent(share)} of their time at barriers; {q.percent(top_share)} of it is at {top}"
+    whole = f"In all measured passes together, threads wait {q.percent(share)} of their time at barriers"
+    return f"{whole}; {q.percent(top_share)} of it is at {top}"
 
 
 def heatmap_rows(n_measured: int, n_warmup: int, n_rows: int) -> str:

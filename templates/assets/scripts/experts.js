@@ -85,9 +85,11 @@ function expertChosen(on, view, at, ink) {
   }
 }
 
-// The name of a row: the generated token that it holds, else its pass.
+/* The name of a row: the generated token that it holds, and after the arrow the one that its pass gives, by which other
+   pages name the pass; its pass if the first is not known. */
 function expertLabel(data, row) {
-  return data.token[row] === null ? "pass " + data.pass[row] : "token " + data.token[row];
+  if (data.token[row] === null) { return "pass " + data.pass[row]; }
+  return "token " + data.token[row] + (data.gives[row] === null ? "" : " → " + data.gives[row]);
 }
 /* The text below the picture: a summary, or the row and expert under the pointer; `several` rows share a line. */
 function expertWords(view, several) {

@@ -55,7 +55,7 @@ function memoryExplorer(root, state, book) {
     var to = address(), piece = to.offset === undefined ? null : book.lies(to.file || 0, to.offset);
     if (to.tensor === undefined && to.offset === undefined) { return; }
     if (to.tensor !== undefined && now.mark && now.mark.piece && now.mark.piece.tensor === to.tensor) { return; }
-    acts.tensor(to.tensor === undefined ? piece && piece.tensor : to.tensor);
+    acts.tensor(to.tensor === undefined ? piece && piece.tensor : to.tensor, to.expert, true);
     if (jump) { leadTo(root); }
   }
   whenSelected(follow);
@@ -78,14 +78,28 @@ function memoryChoice(now, acts, state) {
       book.data.graphs);
     part("split").hidden = false;
   }
+  /* Chooses the marked block: its tensor, its expert, and the pass of its row if the row is one pass. */
   acts.choose = function() {
     if (!now.mark || !now.mark.piece) { return; }
+    var row = now.view === "tokens" ? now.layout.lanes[now.mark.lane].row.passes : [],
+        chosen = { tensor: now.mark.piece.tensor, expert: now.mark.piece.expert, file: null, offset: null };
     logged = true;
-    putAddress({ tensor: now.mark.piece.tensor, expert: now.mark.piece.expert, file: null, offset: null });
+    if (row.length === 1) { chosen.pass = row[0][0]; }
+    putAddress(chosen);
     log();
   };
-  acts.tensor = function(number) {
-    var piece = book.firstOf(number);
+  /* The lane of the chosen pass, else the marked one, else the first. */
+  function wantedLane() {
+    var wanted = address().pass, lane = -1;
+    if (now.view === "tokens" && wanted !== undefined) {
+      lane = now.layout.lanes.findIndex(
+        function(l) { return l.row && l.row.passes.some(function(p) { return p[0] === wanted; }); });
+    }
+    return lane >= 0 ? lane : now.mark ? now.mark.lane : 0;
+  }
+  /* Marks a tensor, or an expert of it; `still`: because the address asks for it, so that Back has nothing to undo. */
+  acts.tensor = function(number, expert, still) {
+    var first = book.firstOf(number), piece = expert !== undefined && book.expertOf(number, expert) || first;
     if (!piece) {
       acts.say(number === null ? "There is no tensor at this place." : "This run has no tensor " + number + ".");
       return;
@@ -94,7 +108,7 @@ function memoryChoice(now, acts, state) {
       now.view = part("view").value = "tokens";
       acts.build();
     }
-    now.mark = memoryFind(now, piece, now.mark ? now.mark.lane : 0);
+    now.mark = memoryFind(now, piece, wantedLane());
     if (!now.mark) {
       acts.say(piece.name + " was touched by no pass, so it has no block.");
       return;
@@ -102,7 +116,10 @@ function memoryChoice(now, acts, state) {
     acts.say("");
     acts.fit();
     memoryTell(now);
-    acts.choose();
+    logged = true;
+    putAddress({ tensor: number, expert: expert === undefined ? null : expert, file: null, offset: null }, undefined,
+      still);
+    log();
   };
   acts.move = function(to) {
     now.passes.set(to);

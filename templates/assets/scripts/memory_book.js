@@ -123,8 +123,12 @@ function memoryBook(data) {
   function firstOf(number) {
     return pieces.filter(function(piece) { return piece.tensor === number; })[0];
   }
+  function expertOf(number, chosen) {
+    return pieces.filter(function(piece) { return piece.tensor === number && piece.expert === chosen; })[0];
+  }
   return {
     data: data,
+    expertOf: expertOf,
     pieces: pieces,
     rows: rows,
     lanes: rows,

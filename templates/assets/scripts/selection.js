@@ -23,14 +23,15 @@ function addressPlace() {
   return first.indexOf("=") < 0 ? first : "";
 }
 /* Puts words into the address, and takes away those that are undefined, null or empty; `place`: a new place of the
-   page. A changed selection or place is a step that Back undoes; changes of other words, as of a filter, are not. */
-function putAddress(changes, place) {
+   page. A changed selection or place is a step that Back undoes; changes of other words, as of a filter, are not, and
+   nothing is if `still`: where the page only completes the address that it was opened with. */
+function putAddress(changes, place, still) {
   var words = addressWords(), before = addressText(selected(words)) + addressPlace();
   words.at = null;
   Object.keys(changes).forEach(function(key) { words[key] = changes[key]; });
   var at = place === undefined ? "" : place, text = [at, addressText(words)].filter(Boolean).join("&");
   if (text !== location.hash.slice(1)) {
-    history[addressText(selected(words)) + at === before ? "replaceState" : "pushState"](null, "",
+    history[still || addressText(selected(words)) + at === before ? "replaceState" : "pushState"](null, "",
       text ? "#" + text : location.pathname + location.search);
   }
   selectionBar();
@@ -59,7 +60,7 @@ function passName(id, label) { return /\(pass \d+\)$/.test(label) ? label : labe
 /* The name of a pass from those that the bar has: [first and last pass, the token of the first or a name]. */
 function passNamed(names, id) {
   var pass = parseInt(id, 10), known = names.filter(function(one) { return one[0] <= pass && pass <= one[1]; })[0];
-  if (!known || String(pass) !== String(id)) { return "pass " + id; }
+  if (!known || String(pass) !== String(id)) { return "pass " + id + (names.length ? ", which this run lacks" : ""); }
   return passName(pass, typeof known[2] === "string" ? known[2] : "token " + (known[2] + pass - known[0]));
 }
 /* How a page names a pass or a tensor; pages that know more replace it. */
@@ -109,6 +110,13 @@ function carried(link, root) {
   var to = new URL(link.href, location.href), words = addressText(selected(addressWords())), hash = to.hash.slice(1);
   if (to.origin !== location.origin || to.pathname.indexOf(root) !== 0 || link.hasAttribute("download")) { return; }
   if (!/\/(index\.html)?$/.test(to.pathname) || to.pathname === location.pathname || !words) { return; }
+  if (hash.indexOf("file=") === 0) { /* a place of a model file: its tensor replaces the chosen one */
+    to.hash = [addressText(Object.assign(selected(addressWords()), { tensor: null, expert: null, node: null })), hash]
+                .filter(Boolean)
+                .join("&");
+    link.href = to.href;
+    return;
+  }
   if (hash.indexOf("=") >= 0) { return; }
   var named = /^g\d/.test(hash), others = addressText(Object.assign(selected(addressWords()), { node: null }));
   to.hash = named ? [hash, others].filter(Boolean).join("&") : words + "&at=" + (hash || "top");
@@ -121,8 +129,8 @@ function toPlace() {
   if (element) { element.scrollIntoView({ block: "start" }); }
 }
 
-/* Copies a text, and says so in `status`. Where the browser does not allow it, the text is there to be copied by hand: in
-   `field`, a text field that holds it, or else in `status`. */
+/* Copies a text, and says so in `status`. Where the browser does not allow it, the text is there to be copied by hand:
+   in `field`, a text field that holds it, or else in `status`. */
 function copied(text, status, field) {
   function failed() {
     status.textContent = "The browser did not allow copying: " + (field ? "copy the text below." : text);
