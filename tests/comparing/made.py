@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -49,3 +50,16 @@ def of_tables(name: str, tables: Mapping[str, pd.DataFrame], n: int = 1, **facts
 
 def slot(round_: int, **factors: str) -> dict[str, Any]:
     return {"matrix": "abc/1", "factors": factors, "round": round_, "number": round_, "of": 99}
+
+
+def measures_of(name: str, tables: Mapping[str, pd.DataFrame], factors: Sequence[float]) -> Side:
+    """A run of a case for each factor: times are so much longer, and rates so much lower."""
+    (base,) = of_tables(name, tables).runs
+    runs = []
+    for i, factor in enumerate(factors, 1):
+        table = base.measures.copy()
+        timed_rows = table["kind"] == "timed"
+        table.loc[timed_rows & (table["unit"] == "ns"), "value"] *= factor
+        table.loc[timed_rows & (table["unit"] == "tokens/s"), "value"] /= factor
+        runs.append(replace(base, name=f"{name}/{i}", created=f"2026-11-20T12:00:{i:02d}Z", measures=table))
+    return Side(name, tuple(runs))

@@ -17,6 +17,7 @@ from tracegen.comparing import places, tables
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Comparison
 from tracegen.comparing.conditions import differing
+from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.side import Side
 from tracegen.model import Run
 from tracegen.pages.body import assembled
@@ -64,6 +65,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
         "tables": {table.key: table for table in held},
         "figures": figures,
+        "markdown": markdown_of(comparison),
         "experts": bool(comparison.of("counted", "expert")),
     }
     return rendered(Page(key, title, SUMMARY, ""), "comparison.html", view)

@@ -110,13 +110,11 @@ def _counted(comparison: Comparison) -> str:
     rows = [row for row in comparison.rows if row.kind == "counted"]
     telling = [row for row in rows if row.state in TELLING]
     if not telling:
-        return (
-            f"No counted difference: all {len(rows)} counted measures (operations, bytes touched, buffers, choices of "
-            "experts) are equal."
-        )
-    first = "; ".join(f"{name(row)}: {_values(row)}" for row in telling[:2])
-    more = f"; and {len(telling) - 2} more" if len(telling) > 2 else ""
-    return f"{len(telling)} of {len(rows)} counted measures differ: {first}{more}."
+        all_of = f"all {q.count(len(rows))} counted measures"
+        return f"No counted difference: {all_of} (operations, bytes touched, buffers, choices of experts) are equal."
+    first = "; ".join(f"{name(row)}, {_values(row)}" for row in telling[:2])
+    more = f"; and {q.count(len(telling) - 2)} more" if len(telling) > 2 else ""
+    return f"{q.count(len(telling))} of {q.count(len(rows))} counted measures differ: {first}{more}."
 
 
 def _values(row: Compared) -> str:

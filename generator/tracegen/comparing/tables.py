@@ -32,7 +32,7 @@ def conditions(differing: Sequence[Differs], keep: Keep) -> TableView:
         "conditions",
         "What was set or built differently",
         "Settings, model, machine, llama.cpp and tracegen of the runs of both sides; what is equal is left out.",
-        tuple(Head(label) for label in ("", "Fact", "A", "B")),
+        tuple(Head(label) for label in ("Of", "Fact", "A", "B")),
         rows,
         "" if rows else "Nothing that is known of the runs differs: same settings, model, machine and builds.",
         keep("conditions", data),
@@ -44,7 +44,7 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     rows = [row for row in comparison.rows if row.kind == "counted"]
     telling = [row for row in rows if row.state in TELLING]
     head = (*NAMED, Head("A", number=True), Head("B", number=True), Head("Change", number=True),
-            Head("", number=True))  # fmt: skip
+            Head("Relative", number=True))  # fmt: skip
     shown = [
         cells(*_named(row), _value(row.a, row), _value(row.b, row), number(say.signed(row.change, row.unit)),
               number(say.share(row.relative)))
@@ -121,7 +121,7 @@ def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
         "side says nothing about noise: the largest changes are where to look, not findings. Operations are matched by "
         "name, layer and order.",
         (Head("Operation"), Head("Kind"), Head("Layer"), Head("A", number=True), Head("B", number=True),
-         Head("Change", number=True), Head("", number=True)),
+         Head("Change", number=True), Head("Relative", number=True)),
         rows,
         "" if rows else "No operation with a time runs on both sides.",
         keep("operations", nodes),

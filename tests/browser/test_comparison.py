@@ -1,0 +1,94 @@
+"""The page of a comparison in Chromium: what became worse, copied as Markdown, its widths, and without scripts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import scaled_case
+from tests.comparing.made import measures_of
+from tracegen.comparing.comparison import compare
+from tracegen.comparing.markdown import markdown_of
+from tracegen.comparing.page import render_comparison
+from tracegen.comparing.side import Side
+from tracegen.publishing.bundle import write_bundle
+
+pytestmark = pytest.mark.browser
+
+TABLES = scaled_case(3, 2, moe=True)
+IDENTITY = {"citation": "", "draft": "a → b", "experiment": "", "created": "", "message": "", "runs": [],
+            "verdict": "complete", "question": "a → b"}  # fmt: skip
+
+
+def side(name: str, factor: float) -> Side:
+    """Nine runs of the same tables whose times are `factor` longer, each a little apart."""
+    return measures_of(name, TABLES, [factor * (1 + i / 1000) for i in range(9)])
+
+
+COMPARISON = compare(side("a", 1.0), side("b", 1.5))
+
+
+@pytest.fixture(scope="module")
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("comparison")
+    write_bundle(folder, render_comparison(COMPARISON), IDENTITY)
+    return (folder / "index.html").as_uri()
+
+
+def rows(page: Any) -> list[str]:
+    found: list[str] = page.locator("#tab-timed tbody tr:visible th").all_inner_texts()
+    return found
+
+
+def test_only_what_became_worse_or_better(page: Any, page_of: str) -> None:
+    page.goto(page_of)
+    every = rows(page)
+    worse = sum(row.state == "different" and row.better is False for row in COMPARISON.rows)
+    assert worse > 5 and len(every) > 5
+    page.select_option("[data-tg=only]", "worse")
+    assert page.url.endswith("#only=worse")
+    shown = page.locator("#tab-timed tbody tr:visible td:last-child").all_inner_texts()
+    assert shown and all(text == "different, worse" for text in shown)
+    assert f"{len(shown)} of {len(every)} timed measures" in page.locator("[data-tg=told]").inner_text()
+    page.select_option("[data-tg=only]", "better")
+    assert rows(page) == [] and "0 of" in page.locator("[data-tg=told]").inner_text()
+    page.goto(page_of + "#only=worse")
+    page.reload()
+    assert len(rows(page)) == len(shown)
+    page.goto(page_of + "#only=<b>")
+    page.reload()
+    assert rows(page) == every
+
+
+def test_it_is_copied_as_markdown(chrome: Any, page_of: str) -> None:
+    context = chrome.new_context()
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(page_of)
+    page.get_by_role("button", name="copy as Markdown").click()
+    page.wait_for_function("document.querySelector('[data-tg=said]').textContent !== ''")
+    if page.locator("[data-tg=said]").inner_text() == "Copied.":
+        text = page.evaluate("navigator.clipboard.readText()")
+    else:
+        text = page.locator("textarea").input_value()
+    assert text.strip() == markdown_of(COMPARISON).strip()
+    context.close()
+
+
+@pytest.mark.parametrize("width", [360, 690, 1280])
+def test_nothing_is_wider_than_the_window(chrome: Any, page_of: str, width: int) -> None:
+    context = chrome.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.goto(page_of)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+def test_without_scripts_everything_is_there(chrome: Any, page_of: str) -> None:
+    context = chrome.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(page_of)
+    assert not page.locator("[data-tg=comparison]").is_visible()
+    assert page.locator("#tab-timed tbody tr").count() > 5 and page.locator("svg").count() >= 3
+    context.close()
