@@ -446,6 +446,7 @@ def _report_pages(
             root="../" * (up + 3 + base.count("/")),
             experiment=experiment,
             switch=facts["entry"].switch(page["key"], "../" * (up + 1), address.partition("/")[2]),
+            compared=_compared_with(facts["entry"], name),
             name=name,
             verdict=current.document["verdict"],
             generator=printable(current.document.get("generator") or "An unknown tracegen"),
@@ -459,6 +460,12 @@ def _report_pages(
     for page in outline:
         path, title = f"{base}/{address}/{page['path']}", f"{page['title']} · {name}"
         yield SitePage(path, title, page["summary"], False, searched, head, partial(content, page))
+
+
+def _compared_with(entry: Entry, name: str) -> list[tuple[str, str]]:
+    """The comparisons of a version (`demo@v2`) with one other side: the folder below the experiment, the other side."""
+    drawn = [c for c in entry.comparisons if c.bundle and len(c.asked.sides) == 2 and name in c.asked.sides]
+    return [(c.asked.slug, next(side for side in c.asked.sides if side != name)) for c in drawn]
 
 
 def _head(load: Mapping[str, Sequence[str]]) -> str:
