@@ -85,6 +85,13 @@ def test_options_stand_in_any_order(command: Command) -> None:
             assert context.meta.get(PROGRAM, ()) == tuple(behind[1:])
 
 
+def used(option: click.Parameter) -> list[str]:
+    """An option as it is written, with a value that it takes."""
+    if isinstance(option, click.Option) and option.is_flag:
+        return [option.opts[0]]
+    return [option.opts[0], option.type.choices[0] if isinstance(option.type, click.Choice) else "x"]
+
+
 @pytest.mark.parametrize("command", LEAVES, ids=lambda command: command.name)
 def test_of_options_that_contradict_each_other_one_is_taken(command: Command) -> None:
     pieces, _ = pieces_of(command, 0)
@@ -92,7 +99,7 @@ def test_of_options_that_contradict_each_other_one_is_taken(command: Command) ->
     for group in command.exclusive:
         options = [next(p for p in command.params if p.name == name) for name in group]
         for first, second in ((a, b) for a in options for b in options if a is not b):
-            both = [w for p in (first, second) for w in ([p.opts[0]] if p.is_flag else [p.opts[0], "x"])]  # type: ignore[attr-defined]
+            both = [word for option in (first, second) for word in used(option)]
             with pytest.raises(click.UsageError) as refused:
                 command.make_context(str(command.name), [*words, *both])
             output = explain(refused.value)
