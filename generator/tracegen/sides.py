@@ -22,7 +22,7 @@ from tracegen import store
 from tracegen.address import run_number
 from tracegen.comparing.measures import COLUMNS, measures
 from tracegen.comparing.side import Measured, Side
-from tracegen.errors import SettingsError
+from tracegen.errors import SettingsError, StoreError
 from tracegen.figures.context import Context
 from tracegen.folders import EXPERIMENTS, run_folder, version_folder
 from tracegen.model import Check, Run
@@ -31,6 +31,7 @@ from tracegen.pages import run_file
 from tracegen.publishing import privacy
 from tracegen.remembered import remembered
 
+REPEATS = "data/repeats.csv"  # of a version whose run was repeated
 _SEVERAL = re.compile(r"(?P<experiment>.+)/(?:run-)?(?P<first>[0-9]{1,9})\.\.(?:run-)?(?P<last>[0-9]{1,9})")
 _CELL = re.compile(r"(?P<experiment>[^:]+):(?P<factors>[^=]+=.*)")
 
@@ -71,6 +72,31 @@ def side(name: str, folders: Sequence[Path]) -> Side:
     return Side(name, tuple(sorted(runs, key=lambda run: run.created)), tuple(left_out))
 
 
+def repeats_of(folder: Path) -> Side:
+    """The run in this folder with the usable others of its series, or of its cell of a matrix, on the same machine."""
+    own = store.read_run(folder)
+    slot = own.facts.get("slot")
+    if slot:
+        folders = [path for path in store.run_folders(folder.parents[1]) if _same_cell(store.read_run(path), slot)]
+    else:
+        folders = _series(folder)
+    repeats = side(own.experiment, folders)
+    machine = measured(folder, own).machine
+    return replace(repeats, runs=tuple(run for run in repeats.runs if run.machine == machine))
+
+
+def _same_cell(run: Run, slot: Mapping[str, Any]) -> bool:
+    other = run.facts.get("slot") or {}
+    return (other.get("matrix"), other.get("factors")) == (slot["matrix"], slot["factors"])
+
+
+def repeats_csv(repeats: Side) -> bytes:
+    """`data/repeats.csv` of a version: every measure of each run, oldest first."""
+    tables = [run.measures.assign(run=run.name.rpartition("/")[2], created=run.created) for run in repeats.runs]
+    table = pd.concat(tables)[["run", "created", *COLUMNS]]
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
 def measured(folder: Path, run: Run) -> Measured:
     """A stored run in its public form, with its measures, which are computed when they are first asked for."""
     if privacy.asked_for(folder.parents[1]):
@@ -106,9 +132,22 @@ def _published(folder: Path) -> Side:
     run = Run(document["experiment"], document["runs"][0], document["created"], checks, facts)
     if not len(version.tables):
         raise SettingsError(f"{version.citation}: was published without its tables; compare its run instead")
-    table = measures(Context(run, version.tables))
-    found = Measured(version.citation, run.created, facts, checks, table, lambda: version.tables)
-    return Side(version.citation, (found,))
+    if REPEATS in document["manifest"]:
+        runs = _repeats(folder / REPEATS, document["manifest"][REPEATS]["sha256"])
+    else:
+        runs = [(version.citation, run.created, measures(Context(run, version.tables)))]
+    found = [Measured(name, made, facts, checks, table, lambda: version.tables) for name, made, table in runs]
+    return Side(version.citation, tuple(found))
+
+
+def _repeats(path: Path, sha256: str) -> list[tuple[str, str, pd.DataFrame]]:
+    """Name, date and measures of each run in `data/repeats.csv`. Raises StoreError if the file has changed."""
+    if not path.is_file() or store.sha256_of(path) != sha256:
+        raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+    texts = [name for name in COLUMNS if name != "value"]
+    table = pd.read_csv(path, keep_default_na=False, dtype=dict.fromkeys((*texts, "run", "created"), "str"))
+    groups = table.groupby(["run", "created"], sort=False)
+    return [(str(run), str(created), of[COLUMNS].reset_index(drop=True)) for (run, created), of in groups]
 
 
 def _names_a_run(text: str) -> bool:

@@ -153,3 +153,47 @@ def test_a_private_matrix_tells_neither_prompts_nor_rows(capsys: pytest.CaptureF
     (document,) = json.loads(capsys.readouterr().out)
     known = {measure["what"] for measure in document["measures"] if measure["by"] == "run"}
     assert "touched of the file at least once" not in known and "operations of a token" in known
+
+
+def slower(number: int, factor: float, **facts: object) -> None:
+    """A stored run whose passes take `factor` times as long."""
+    passes = TABLES["passes"]
+    longer = passes["begin_ns"] + ((passes["end_ns"] - passes["begin_ns"]) * factor).astype("Int64")
+    run = replace(a_run(**facts), experiment="a", number=number, created=f"2026-11-20T12:{number:02d}:00Z")
+    with store.whole_folder(Path("experiments/a/runs") / f"{number:03d}") as beside:
+        store.write_tables(beside / "tables", {**TABLES, "passes": passes.assign(end_ns=longer)}, "stand-in 1")
+        store.write_run_file(beside, run)
+
+
+def test_a_version_of_a_series_holds_all_its_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, factor in enumerate((1.0, 1.3, 1.1, 1.4, 1.2), 1):
+        slower(number, factor, repetition={"number": number, "of": 5, "first_run": "run-001"})
+    slower(6, 3.0)
+    for number, factor in enumerate((9.0, 9.3, 9.1, 9.4, 9.2), 7):
+        slower(number, factor, slot=slot(number, threads="1"))
+    slower(12, 1.0, slot=slot(1, threads="2"))
+    assert main(["publish", "a", "2", "-m", "named"]) == 0
+    assert "median speed" not in capsys.readouterr().out
+    assert main(["publish", "a", "11", "-m", "a cell"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "a@v1", "a@v2", "--json"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["a"]["runs"] == [f"run-00{n}" for n in range(1, 6)]
+    assert document["b"]["runs"] == ["run-007", "run-008", "run-009", "run-010", "run-011"]
+    speed = next(m for m in document["measures"] if (m["phase"], m["what"]) == ("generate", "speed"))
+    assert len(speed["values_a"]) == 5 and speed["state"] == "different" and speed["p"] < 0.01
+    path = Path("experiments/a/versions/2/data/repeats.csv")
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert main(["compare", "a@v1", "a@v2"]) == 2
+    assert "has changed since it was published" in capsys.readouterr().err
+
+
+def test_the_run_of_median_speed_stands_for_its_series(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, factor in enumerate((1.0, 1.3, 1.1, 1.4, 1.2), 1):
+        slower(number, factor, repetition={"number": number, "of": 5, "first_run": "run-001"})
+    assert main(["publish", "a", "-m", "the series"]) == 0
+    assert (
+        "Of 5 runs with the same settings (a/run-001 to a/run-005), run-005 has the median" in capsys.readouterr().out
+    )
+    document = json.loads(Path("experiments/a/versions/1/version.json").read_text(encoding="utf-8"))
+    assert document["runs"] == [5] and "data/repeats.csv" in document["manifest"]

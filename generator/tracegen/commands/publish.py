@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -85,6 +87,7 @@ def print_published(
 def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:
     """Render a stored run in its public form, and freeze it as a version."""
     from tracegen.pages.render import render_report  # imports altair, which loads slowly
+    from tracegen.sides import REPEATS, repeats_csv, repeats_of
 
     assert chosen.folder is not None
     known = privacy.this_machine()
@@ -93,6 +96,9 @@ def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again
     planned = publish.plan_version(folder, public, message, now, again=again)
     tables = privacy.public_tables(chosen, store.read_tables(chosen.folder / "tables"))
     report = render_report(public, tables, address=f"{planned.experiment}/{planned.name}", citable=planned)
+    repeats = repeats_of(chosen.folder) if chosen.verdict != "not usable" else None
+    if repeats is not None and len(repeats.runs) > 1:
+        report = replace(report, files={**report.files, REPEATS: repeats_csv(repeats)})
     privacy.refuse_leaks(chosen, report, known)
     return publish.publish(folder, public, report, message, now, again=again)
 
@@ -117,4 +123,20 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
             there = ", ".join(f"{known:03d}" for known in sorted(runs))
             raise SettingsError(f"{folder.name}: has no run {numbers[0]!r}; its runs are {there}")
         wanted = number
-    return store.read_run(runs[wanted])
+    chosen = store.read_run(runs[wanted])
+    return chosen if numbers or chosen.verdict == "not usable" else _typical(chosen, runs)
+
+
+def _typical(newest: Run, runs: Mapping[int, Path]) -> Run:
+    """The run of median speed among the repeats of the newest one; the newest, if it has none."""
+    from tracegen.sides import repeats_of
+
+    if not (newest.facts.get("slot") or newest.facts.get("repetition")):
+        return newest
+    repeats = repeats_of(runs[newest.number])
+    number = address.run_number(repeats.typical.name.rpartition("/")[2])
+    assert number is not None
+    names = f"{repeats.runs[0].name} to {repeats.runs[-1].name}"
+    print(f"Of {len(repeats.runs)} runs with the same settings ({names}), run-{number:03d} has the median speed: its")
+    print("pages are drawn, and the version holds the measures of all of them. Name a run to publish another one.")
+    return store.read_run(runs[number])
