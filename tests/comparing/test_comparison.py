@@ -80,6 +80,11 @@ def test_times_of_other_machines_are_not_compared_but_counts_are() -> None:
     assert {row.kind: row.state for row in compare(both, both).rows}["timed"] != "not comparable"
 
 
+def test_times_of_machines_that_are_not_known_are_not_compared() -> None:
+    a, b = (side(name, [[timed(100 + i)] for i in range(7)], host={"cpu": None}) for name in "ab")
+    assert only(a, b).state == "not comparable"
+
+
 def test_a_value_that_never_changes_is_equal() -> None:
     row = only(side("a", [[timed(0, "read", unit="bytes")]] * 3), side("b", [[timed(0, "read", unit="bytes")]] * 5))
     assert row.state == "equal" and row.difference is None

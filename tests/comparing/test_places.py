@@ -10,7 +10,7 @@ from tests.builders import scaled_case
 from tests.comparing.made import counted, of_tables, side
 from tracegen.analysis.accesses import ranges
 from tracegen.comparing.comparison import compare
-from tracegen.comparing.places import expert_distances, same_files, used_shares
+from tracegen.comparing.places import Used, expert_distances, same_files
 
 MOE = scaled_case(4, 2, moe=True)
 
@@ -30,7 +30,7 @@ def used_bytes(tables: dict[str, pd.DataFrame], begin: int, end: int) -> float:
 
 
 def test_shares_are_those_of_bytes() -> None:
-    table = used_shares(MOE, MOE, 40)
+    table = Used(MOE, MOE).shares(40)
     assert (table["a"] == table["b"]).all() and table["a"].between(0, 1).all() and (table["end"] > table["begin"]).all()
     for row in table.sample(6, random_state=1).itertuples():
         share = used_bytes(MOE, int(row.begin), int(row.end)) / (row.end - row.begin)
@@ -39,7 +39,7 @@ def test_shares_are_those_of_bytes() -> None:
 
 def test_a_place_that_one_side_does_not_use_is_0() -> None:
     nothing = {**MOE, "touches": MOE["touches"].head(0), "placements": MOE["placements"].head(0)}
-    table = used_shares(MOE, nothing, 40)
+    table = Used(MOE, nothing).shares(40)
     assert len(table) and (table["b"] == 0).all() and (table["a"] > 0).any()
 
 

@@ -73,7 +73,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sides and all their measures; `paired`: runs of one round were held against each other."""
+    """Two sides and all their measures; `paired`: times were tested in pairs of runs of one round."""
 
     a: Side
     b: Side
@@ -97,13 +97,13 @@ def compare(a: Side, b: Side) -> Comparison:
     pairs = _paired(a, b)
     left, right = pairs or (list(a.runs), list(b.runs))
     of_a, of_b = _by_key(left), _by_key(right)
-    comparable = a.machines == b.machines
+    comparable = a.machines == b.machines and all(None not in machine for machine in a.machines)
     rows = []
     for key in {**of_a, **of_b}:
         values = _Values(left, of_a.get(key, {})), _Values(right, of_b.get(key, {}))
         rows.append(_compared(key, *values, paired=pairs is not None, comparable=comparable))
     rows.sort(key=lambda row: list(BY).index(row.by))
-    return Comparison(a, b, tuple(_held(rows)), pairs is not None)
+    return Comparison(a, b, tuple(_held(rows)), pairs is not None and len(left) >= LEAST_PAIRS)
 
 
 Turn = tuple[object, ...]

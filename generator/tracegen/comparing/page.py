@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis.accesses import Tables
 from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
 from tracegen.analysis.passes import measured
 from tracegen.charts import compared as charts
@@ -50,8 +51,14 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
     def keep(name: str, data: pd.DataFrame) -> str:
         return collector.csv(f"{prefix}{name}", data)
 
-    nodes = _nodes(comparison)
-    figures = {name: draw(collector, comparison, f"{prefix}{name}", key) for name, draw in _FIGURES.items()}
+    typical = comparison.a.typical.tables(), comparison.b.typical.tables()
+    nodes = _nodes(*typical)
+    figures = {
+        "runs": _dots(collector, comparison, f"{prefix}runs", key),
+        "components": _components(collector, comparison, f"{prefix}components", key),
+        "map": _map(collector, comparison, f"{prefix}map", key, *typical),
+        "tokens": _tokens(collector, comparison, f"{prefix}tokens", key, *typical),
+    }
     held = [
         tables.conditions(differing(comparison.a, comparison.b), keep),
         tables.counted(comparison, keep),
@@ -104,13 +111,12 @@ def _side(letter: str, side: Side) -> dict[str, Any]:
     }
 
 
-def _nodes(comparison: Comparison) -> pd.DataFrame:
+def _nodes(a: Tables, b: Tables) -> pd.DataFrame:
     """The operations of a token on both sides; empty where one side has no graph."""
-    of = [side.typical.tables() for side in (comparison.a, comparison.b)]
-    graphs = [typical_graph(tables) for tables in of]
-    if graphs[0] is None or graphs[1] is None:
+    of_a, of_b = typical_graph(a), typical_graph(b)
+    if of_a is None or of_b is None:
         return pd.DataFrame(columns=COLUMNS)
-    return graph_difference(nodes_of(of[0], graphs[0]), nodes_of(of[1], graphs[1]))
+    return graph_difference(nodes_of(a, of_a), nodes_of(b, of_b))
 
 
 def _dots(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
@@ -158,13 +164,13 @@ def _components(collector: Collector, comparison: Comparison, key: str, page: st
     return collector.drawn(key, page, title, caption, title, drawing, data)
 
 
-def _map(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+def _map(collector: Collector, comparison: Comparison, key: str, page: str, a: Tables, b: Tables) -> FigureView:
     title = "Which bytes of the model file does a token use?"
-    a, b = (side.typical.tables() for side in (comparison.a, comparison.b))
     if not places.same_files(a, b):
         return FigureView(key, title, "", title, None, "The model files differ: their places cannot be compared.")
     total = int((a["files"]["axis_begin"] + a["files"]["size_bytes"]).max())
-    data = places.used_shares(a, b, maps.track_px(theme.WIDTH))
+    used = places.Used(a, b)
+    data = used.shares(maps.track_px(theme.WIDTH))
     if data.empty:
         return FigureView(key, title, "", title, None, "No generate pass used a byte of the file on either side.")
     differs = float(((data["b"] - data["a"]).abs() * (data["end"] - data["begin"])).sum())
@@ -174,16 +180,16 @@ def _map(collector: Collector, comparison: Comparison, key: str, page: str) -> F
         f"{q.size(differs)} a token. A: {comparison.a.name}; B: {comparison.b.name}."
     )
     drawing = svg.draw_layouts(
-        lambda width: maps.chart(places.used_shares(a, b, maps.track_px(width)), total, width=width), key, title
+        lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width), key, title
     )
     return collector.drawn(key, page, title, caption, title, drawing, data)
 
 
-def _tokens(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+def _tokens(collector: Collector, comparison: Comparison, key: str, page: str, a: Tables, b: Tables) -> FigureView:
     title = "How long did the tokens take?"
     rows = []
-    for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        passes = measured(side.typical.tables())
+    for letter, of in (("A", a), ("B", b)):
+        passes = measured(of)
         times = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "duration_ns"].dropna()
         ordered = sorted(times.astype("float64"))
         rows += [(letter, ns, (i + 1) / len(ordered)) for i, ns in enumerate(ordered)]
@@ -196,6 +202,3 @@ def _tokens(collector: Collector, comparison: Comparison, key: str, page: str) -
     )
     drawing = svg.draw_layouts(lambda width: charts.curves(data, width=width), key, title)
     return collector.drawn(key, page, title, caption, title, drawing, data)
-
-
-_FIGURES = {"runs": _dots, "components": _components, "map": _map, "tokens": _tokens}

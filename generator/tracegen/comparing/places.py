@@ -21,26 +21,36 @@ def same_files(a: Tables, b: Tables) -> bool:
     return len(left) > 0 and left.astype(str).equals(right.astype(str))
 
 
-def used_shares(a: Tables, b: Tables, n_columns: int) -> pd.DataFrame:
-    """How much of the bytes of each place of the file a token used: the mean over the generate passes of each run.
+class Used:
+    """The bytes that the generate passes of two runs used; both must have the same files (`same_files`)."""
 
-    Columns: begin, end (bytes on the axis), a, b (shares, 0 to 1). Both must have the same files (`same_files`). A
-    place that neither used has no row.
-    """
-    shares = [_shares(tables, n_columns) for tables in (a, b)]
-    both = shares[0].rename("a").to_frame().join(shares[1].rename("b"), how="outer").fillna(0.0)
-    return both.rename_axis(["begin", "end"]).reset_index()
+    def __init__(self, a: Tables, b: Tables) -> None:
+        """Find out what each run used."""
+        self._sides = [_generated(tables) for tables in (a, b)]
+        self._cut = pieces.pieces(a)
+
+    def shares(self, n_columns: int) -> pd.DataFrame:
+        """How much of the bytes of each place of the file a token used, in the mean over generate passes.
+
+        Columns: begin, end (bytes on the axis), a, b (shares, 0 to 1). A place that neither run used has no row.
+        """
+        shares = [self._of(tables, used, n, n_columns) for tables, used, n in self._sides]
+        both = shares[0].rename("a").to_frame().join(shares[1].rename("b"), how="outer").fillna(0.0)
+        return both.rename_axis(["begin", "end"]).reset_index()
+
+    def _of(self, tables: Tables, used: pd.DataFrame, n_passes: int, n_columns: int) -> pd.Series:
+        cells = heatmap.shares(tables, n_columns, used=used, cut=self._cut)
+        sums = cells.groupby(["begin", "end"])["touched_bytes"].sum().astype("float64")
+        sizes = cells.groupby(["begin", "end"])["size_bytes"].first()
+        return sums / (sizes * max(n_passes, 1))
 
 
-def _shares(tables: Tables, n_columns: int) -> pd.Series:
+def _generated(tables: Tables) -> tuple[Tables, pd.DataFrame, int]:
+    """The tables, the ranges of the file that generate passes used, and how many generate passes there are."""
     passes = measured(tables)
     generate = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "pass_id"]
     used = ranges(tables)
-    used = used[used["pass_id"].isin(generate)]
-    cells = heatmap.shares(tables, n_columns, used=used, cut=pieces.pieces(tables))
-    sums = cells.groupby(["begin", "end"])["touched_bytes"].sum().astype("float64")
-    sizes = cells.groupby(["begin", "end"])["size_bytes"].first()
-    return sums / (sizes * max(len(generate), 1))
+    return tables, used[used["pass_id"].isin(generate)], len(generate)
 
 
 def expert_distances(rows: list[Compared]) -> pd.DataFrame:

@@ -38,7 +38,7 @@ class Measured:
 
     @property
     def machine(self) -> Machine:
-        """What tells machines apart without their names: processor, cores, memory."""
+        """What tells machines apart without their names: processor, cores, memory; None where not known."""
         return tuple(self.fact("host", key) for key in ("cpu", "cores", "memory_bytes"))
 
     @property
