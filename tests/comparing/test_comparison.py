@@ -142,3 +142,41 @@ def test_another_number_of_layers_is_a_counted_difference() -> None:
     assert row is not None and row.state == "different" and (row.b or 0) > (row.a or 0)
     states = {row.item: row.state for row in comparison.of("timed", "layer") if row.phase == "generate"}
     assert states["layer 3"] == "only B" and states["layer 1"] == "equal"
+
+
+def test_cells_of_several_are_compared_by_their_ratios() -> None:
+    base = {("big", n): 1e6 + 1e3 * n for n in range(1, 6)} | {("small", n): 10 + n / 100 for n in range(1, 6)}
+    half = in_matrix("b", {key: value / 2 for key, value in base.items()}, 5, factor="2")
+    row = compare(in_matrix("a", base, 5, factor="1"), half).named("generate", "run", "", "speed")
+    assert row is not None and row.state == "different" and row.better is False
+    assert row.relative == pytest.approx(-0.5)
+    assert "worse by 50.0 %" in say.answers(compare(in_matrix("a", base, 5, factor="1"), half))[1]
+
+
+def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
+    noisy = {(o, n): v * (1 if n % 2 else 2.5) for o, v in (("big", 1e6), ("small", 10.0)) for n in range(1, 9)}
+    lower = in_matrix("b", {key: value / 100 for key, value in noisy.items()}, 5, factor="2")
+    row = compare(in_matrix("a", noisy, 5, factor="1"), lower).named("generate", "run", "", "speed")
+    assert row is not None and row.difference is not None and (row.difference.threshold or 0) > 0.8
+    assert row.state == "different" and row.relative == pytest.approx(-0.99)
+
+
+def test_values_of_several_cells_with_0_have_no_ratio() -> None:
+    base = {("big", n): 1e6 + n for n in range(1, 6)} | {("small", n): 10.0 + n for n in range(1, 6)}
+    nothing = in_matrix("b", dict.fromkeys(base, 0.0), 5, factor="2")
+    row = compare(in_matrix("a", base, 5, factor="1"), nothing).named("generate", "run", "", "speed")
+    assert row is not None and row.state == "different" and row.relative is None
+    assert "worse. " in say.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1]
+
+
+def test_a_measure_that_only_one_cell_has_is_held_in_its_pairs() -> None:
+    def cells(factor: str) -> Side:
+        runs = [
+            run_with(n, [counted(7 if n % 2 else 9), *([counted(n % 2, "only big")] if n % 2 else [])],
+                     slot=slot(n, other="big" if n % 2 else "small", factor=factor))
+            for n in range(1, 9)
+        ]  # fmt: skip
+        return Side(factor, tuple(runs))
+
+    rows = compare(cells("1"), cells("2")).rows
+    assert {row.what: row.state for row in rows} == {"tokens": "equal", "only big": "equal"}

@@ -5,12 +5,21 @@ Counted measures: any difference is real. Timed ones: see `analysis.significance
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
-from tracegen.analysis.significance import LEAST_PAIRS, Difference, difference, holm, neighbour_noise
+from tracegen.analysis.significance import (
+    LEAST_PAIRS,
+    LEAST_SHIFT,
+    LEVEL,
+    Difference,
+    difference,
+    holm,
+    neighbour_noise,
+)
 from tracegen.comparing.measures import BY, KEY
 from tracegen.comparing.side import Measured, Side
 
@@ -60,7 +69,9 @@ class Compared:
 
     @property
     def relative(self) -> float | None:
-        """The change as a share of A; None where A is 0 or unknown."""
+        """The change as a share of A; None where A is 0 or unknown, and where several cells have no ratio."""
+        if self.difference is not None:
+            return self.difference.relative
         return None if self.change is None or not self.a else self.change / abs(self.a)
 
     @property
@@ -174,14 +185,42 @@ def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bo
     if not row.values_a or not row.values_b:
         return replace(row, state="only B" if row.values_b else "only A")
     if kind == "counted":
-        return replace(row, state=_counted_state(row.values_a, row.values_b, paired=_whole(a, b) and paired))
+        return replace(row, state=_counted_state(row.values_a, row.values_b, paired=_in_pairs(a, b) and paired))
     if len({*row.values_a, *row.values_b}) == 1:
         return row
     if not comparable:
         return replace(row, state="not comparable")
-    tested = paired and _whole(a, b) and len(a.of) >= LEAST_PAIRS
-    found = difference(row.values_a, row.values_b, paired=tested, noise=_noise(a, b))
+    tested = paired and _in_pairs(a, b) and len(a.of) >= LEAST_PAIRS
+    several = _several_cells(a, b)
+    if tested and several and min(*row.values_a, *row.values_b) > 0:
+        found = _of_ratios(row.values_a, row.values_b, noise=_noise(a, b))
+    else:
+        found = difference(row.values_a, row.values_b, paired=tested, noise=_noise(a, b))
+        found = replace(found, relative=None) if several else found
     return replace(row, difference=found, state=found.verdict)
+
+
+def _of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None) -> Difference:
+    """The difference of pairs from several cells, by their ratios: a cell of large values counts no more than others.
+
+    Shift and interval are those of the ratio b / a, told as a change of the median of A. All values are above 0.
+    """
+    base = min(math.log(value) for value in (*a, *b))
+    logs = [[math.log(value) - base for value in values] for values in (a, b)]
+    found, middle = difference(*logs, paired=True, noise=0.0), median(a)
+    ends = {name: None if end is None else math.expm1(end) * middle
+            for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))}  # fmt: skip
+    threshold = None if noise is None else max(LEAST_SHIFT, noise)
+    verdict = found.verdict
+    if verdict == "different" or found.p < LEVEL:
+        large = threshold is not None and abs(found.shift) > math.log1p(threshold)  # a half is as much as the double
+        verdict = "different" if large else "no difference shown"
+    told = {"relative": math.expm1(found.shift), "threshold": threshold, "verdict": verdict}
+    return replace(found, median_a=middle, median_b=median(b), **ends, **told)  # type: ignore[arg-type]
+
+
+def _several_cells(a: _Values, b: _Values) -> bool:
+    return len(list(a.series)) > 1 or len(list(b.series)) > 1
 
 
 def _noise(a: _Values, b: _Values) -> float | None:
@@ -193,9 +232,9 @@ def _noise(a: _Values, b: _Values) -> float | None:
     return neighbour_noise([*of_a, *of_b], scale=median(a.all) if len(of_a) == len(of_b) == 1 else None)
 
 
-def _whole(a: _Values, b: _Values) -> bool:
-    """Whether every run of both sides has the measure."""
-    return len(a.of) == len(a.runs) and len(b.of) == len(b.runs)
+def _in_pairs(a: _Values, b: _Values) -> bool:
+    """Whether both or neither run of each pair has the measure."""
+    return a.of.keys() == b.of.keys()
 
 
 def _counted_state(a: Sequence[float], b: Sequence[float], *, paired: bool) -> State:

@@ -120,8 +120,14 @@ def _counted(comparison: Comparison) -> str:
 def _values(row: Compared) -> str:
     a, b = (value(number, row.unit) for number in (row.a, row.b))
     if row.state == "varies":
-        return f"{a} and {b} in the median, not the same in all runs of a side"
-    return f"{a} → {b}"
+        return f"{a} → {b} in the median, but not in every run"
+    return f"{a} → {b}" if a != b else f"{a}, {signed(row.change, row.unit)}"
+
+
+def _size_of(part: float) -> str:
+    return (
+        q.percent(-part) if part < 0 else share(part).lstrip("+× ") if part < 1 else f"a factor of {q.three(1 + part)}"
+    )
 
 
 def _timed(comparison: Comparison) -> list[str]:
@@ -138,7 +144,5 @@ def _timed(comparison: Comparison) -> list[str]:
 
 def _verdict(row: Compared) -> str:
     if row.state == "different":
-        return (
-            f"{'better' if row.better else 'worse'} by {share(abs(row.relative)).lstrip('+') if row.relative else ''}"
-        )
+        return f"{'better' if row.better else 'worse'}{f' by {_size_of(row.relative)}' if row.relative else ''}"
     return "equal in every run" if row.state == "equal" else row.state
