@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from tracegen.analysis import buffers
+from tracegen.analysis.speed import total
 from tracegen.figures import needs
 from tracegen.figures.cells import Cell, Head, cells
 from tracegen.figures.context import OUTSIDE, Context
@@ -115,12 +116,12 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
 def _faults(context: Context) -> list[tuple[Cell, ...]]:
     """The rows of page faults that waited for a read of their own (major faults)."""
     passes, refused = context.tables["passes"], context.refusal(needs.STORAGE)
-    load = passes[(passes["kind"] == "load").to_numpy()]["major_faults"].sum(min_count=1)
+    outside = passes[~passes["pass_id"].isin(context.measured["pass_id"])]
     return [
         _counted(
-            "Page faults that waited for a read, while loading",
-            q.count(load if q.known(load) else None),
-            "Page faults of the process that waited for a read of their own (major faults).",
+            "Page faults that waited for a read, while loading and warming up",
+            q.count(total(outside["major_faults"])),
+            "Page faults of the process in load and warm-up passes that waited for a read of their own (major faults).",
             refused,
         ),
         _counted(
