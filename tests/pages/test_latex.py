@@ -134,7 +134,7 @@ def test_any_text_is_made_of_plain_signs_and_known_commands(words: str) -> None:
 def test_a_long_table_says_that_the_csv_has_the_rest() -> None:
     tex = latex.table("tab:x", "s", "T", "c", [("name", False), ("n", True)], [[HOSTILE, "1"]] * (latex.MOST + 5))
     assert tex.count(r"\\") >= latex.MOST and f"first {latex.MOST} of {latex.MOST + 5} rows" in tex
-    assert r"\begin{tabular}{lr}" in tex and tex.count("\\\\\n") == latex.MOST + 1
+    assert re.search(r"\\begin\{tabular\}\{p\{[0-9.]+em\}r\}", tex) and tex.count("\\\\\n") == latex.MOST + 1
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
@@ -152,8 +152,33 @@ def test_a_page_with_figures_tables_values_and_hostile_text_compiles(report: Rep
         f"{body}{hostile}\\end{{document}}\n",
         encoding="utf-8",
     )
-    done = subprocess.run(
-        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "page.tex"], cwd=tmp_path, capture_output=True
+    compiled(tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+def test_no_figure_and_no_table_is_wider_than_the_line(report: Report, tmp_path: Path, columns: str) -> None:
+    for name, content in report.files.items():
+        if name.startswith(("figures/", "data/")) and name.endswith((".tex", ".pdf")):
+            (tmp_path / Path(name).name).write_bytes(content)
+    names = sorted(path.stem for path in tmp_path.glob("*.tex") if path.stem != "values")
+    assert {"disk", "top-operations", "tensor-groups", "layers", "heatmap"} <= set(names)
+    body = "".join(f"\\typeout{{BEGIN {name}}}\\input{{{name}}}\\clearpage\n" for name in names)
+    (tmp_path / "page.tex").write_text(
+        f"\\documentclass[a4paper,{columns}]{{article}}\\usepackage{{graphicx,booktabs}}\n"
+        f"\\begin{{document}}\n{body}\\end{{document}}\n",
+        encoding="utf-8",
     )
+    log = compiled(tmp_path)
+    parts = dict(re.findall(r"^BEGIN (\S+)(.*?)(?=^BEGIN |\Z)", log, re.MULTILINE | re.DOTALL))
+    wide = {name: re.findall(r"Overfull \\hbox \([^)]*\)", part) for name, part in parts.items()}
+    assert len(parts) == len(names) and not {name: lines for name, lines in wide.items() if lines}
+
+
+def compiled(folder: Path) -> str:
+    """Make page.pdf from page.tex; its log."""
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "page.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stdout[-3000:].decode("utf-8", "replace")
-    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+    assert (folder / "page.pdf").read_bytes().startswith(b"%PDF")
+    return (folder / "page.log").read_text(encoding="latin-1")
