@@ -11,6 +11,7 @@ import pytest
 from tests.stand_in import HOSTILE, a_project, a_report, a_run, a_run_folder, a_version, render
 from tracegen.commands.build import build_site
 from tracegen.commands.init import _write, contents
+from tracegen.publishing import versions as publish
 from tracegen.site import gather as site
 from tracegen.site.home import LONGEST, journal_entry
 
@@ -46,6 +47,15 @@ def test_the_newest_entries_and_experiments(tmp_path: Path) -> None:
     assert "<script>alert" not in html and "<img src=x" not in html
     for address in re.findall(r'(?:href|src)="([^"#:]+)"', html.partition("</article>\n</div>")[0]):
         assert (tmp_path / "site" / address).is_file(), address
+
+
+def test_a_withdrawn_version_is_named_and_leads_to_its_experiment(tmp_path: Path) -> None:
+    config = a_project(tmp_path)
+    a_version(tmp_path / "experiments", number=1)
+    publish.withdraw(tmp_path / "experiments" / "sample", 1, "wrong", None, publish.datetime.now(publish.UTC))
+    html = front(config)
+    assert "Nothing to show yet" not in html and "sample@v1 is withdrawn" in html
+    assert 'href="experiments/sample/index.html#versions">the page of the experiment</a>' in html
 
 
 def test_the_front_page_of_a_fresh_project_says_what_comes_next(tmp_path: Path) -> None:

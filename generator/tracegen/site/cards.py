@@ -36,6 +36,7 @@ class Card:
     folder: str = ""
     name: str = ""
     of_series: tuple[float, ...] = field(default=())
+    withdrawn: tuple[str, ...] = ()  # the citations of withdrawn versions, newest first
 
     @property
     def created(self) -> str:
@@ -112,6 +113,7 @@ def card(entry: Entry) -> Card:
     return Card(
         entry.name, cut(entry.question, LONG), tuple(cut(tag) for tag in tags), *counts, about, folder, name,
         _of_series(about, list(abouts.values())) if about else (),
+        tuple(p.version.citation for p in entry.published if p.version.status == "withdrawn"),
     )  # fmt: skip
 
 
