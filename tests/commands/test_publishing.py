@@ -57,6 +57,19 @@ def test_a_run_that_is_not_usable_is_published_and_says_so(capsys: pytest.Captur
     assert "verdict: not usable" in capsys.readouterr().out
 
 
+def test_checks_that_did_not_pass_are_named_before_what_becomes_public(capsys: pytest.CaptureFixture[str]) -> None:
+    checks = (
+        Check("whole", "Whole", "passed", "all", "all"),
+        Check("drops", "Dropped\nevents", "warning", "3 of 9\x1b[31m", "0"),
+        Check("cost", "Cost", "warning", "12 %", ""),
+        Check("delay", "Delay", "not checked", "nothing", "1 %"),
+    )
+    a_run_folder(Path("experiments"), replace(a_run(), checks=checks))
+    command(publish, "sample", "-m", "with warnings")
+    before = capsys.readouterr().out.partition("This becomes public:\n")[0]
+    assert before == "warning: Dropped�events: 3 of 9�[31m (limit: 0)\nwarning: Cost: 12 %\n"
+
+
 def test_a_run_that_a_version_holds(capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run())
     command(publish, "sample", "-m", "first")

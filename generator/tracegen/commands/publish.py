@@ -70,11 +70,15 @@ def command(
 def print_published(
     folder: Path, chosen: Run, message: str, now: datetime | None = None, *, again: bool = False
 ) -> None:
-    """Publish a run, and print what becomes public, the citation and the folder."""
+    """Publish a run, and print which checks did not pass, what becomes public, the citation and the folder."""
     now = now or datetime.now(UTC)
     if privacy.asked_for(folder):  # also when the setting was added after the run
         chosen = privacy.made_private(chosen)
     publish.plan_version(folder, chosen, message, now, again=again)  # raises before anything is printed
+    for check in chosen.checks:
+        if check.state in ("warning", "failed"):
+            limit = f" (limit: {check.limit})" if check.limit else ""
+            print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
     print("This becomes public:")
     for line in privacy.public_summary(chosen):
         print(f"  {_CONTROL.sub('�', line)}")
