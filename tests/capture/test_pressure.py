@@ -92,8 +92,13 @@ def test_the_program_inherits_no_lock_and_is_the_first_that_the_kernel_ends(tmp_
 
 
 def test_more_than_there_is_is_refused_with_what_there_is() -> None:
-    with pytest.raises(SettingsError, match=r"mlock_gb: 1\.05e\+06 GiB cannot be locked, .* available and 1 GiB must"):
+    with pytest.raises(SettingsError, match=r"mlock_gb: 1,048,576 GiB cannot be locked, .* available and 1 GiB must"):
         conditions.refuse_impossible(replace(EXPERIMENT, mlock_gb=1 << 20), 0)
+
+
+def test_no_size_is_written_as_a_power_of_ten() -> None:
+    sizes = {0.0: "0", 64 / 2**20: "0.000061", 0.5: "0.5", 1.0: "1", 10.0: "10", 62.34: "62.3", 9999.0: "9,999"}
+    assert {size: locked.plain(size) for size in sizes} == sizes
 
 
 def test_a_model_that_is_not_mapped_must_fit_too(monkeypatch: pytest.MonkeyPatch) -> None:

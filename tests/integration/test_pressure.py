@@ -56,7 +56,7 @@ def test_memory_is_locked_beside_it(ran: Ran, capfd: pytest.CaptureFixture[str])
     before = locked._own_locked()
     _, _, plain = ran()
     status, output, run = ran(mlock_gb=SMALL, page_cache="warm")
-    assert status == 0 and plain is not None and run is not None and "lock memory" in output
+    assert status == 0 and plain is not None and run is not None and "lock memory" in output and "hash model" in output
     size = locked.bytes_of(SMALL)
     lock = run.facts["conditions"]["mlock"]
     assert (lock["asked_bytes"], lock["locked_bytes"]) == (size, size) and lock["available_after_bytes"] > 0
@@ -77,7 +77,7 @@ def test_it_is_given_back_when_the_program_fails(ran: Ran, tmp_path: Path, hooke
 
 def test_more_than_there_is_runs_nothing(ran: Ran) -> None:
     status, output, run = ran(mlock_gb=100_000)
-    assert status == 2 and run is None and "mlock_gb: 1e+05 GiB cannot be locked" in output
+    assert status == 2 and run is None and "mlock_gb: 100,000 GiB cannot be locked" in output
     assert not Path("experiments/case/failed").exists()
 
 

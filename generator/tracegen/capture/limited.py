@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracegen.capture.cgroup import PROC, field_of, number_of, own_cgroup, version_1, words_of
-from tracegen.capture.locked import GIB, bytes_of, kib_of
+from tracegen.capture.locked import GIB, bytes_of, kib_of, plain
 from tracegen.errors import EnvironmentFailure, SettingsError
 
 _PATIENCE_S = 5.0  # how long the kernel may take to remove the processes from a cgroup
@@ -68,8 +68,8 @@ def refuse_limit(gib: float) -> None:
     size, all_there_is = bytes_of(gib), kib_of(PROC / "meminfo", "MemTotal") * 1024
     if size >= all_there_is:
         raise SettingsError(
-            f"memory_limit_gb: {gib:g} GiB would limit nothing, as this machine has {all_there_is / GIB:.3g} GiB; "
-            "set less"
+            f"memory_limit_gb: {plain(gib)} GiB would limit nothing, as this machine has "
+            f"{plain(all_there_is / GIB)} GiB; set less"
         )
     cgroup = own_cgroup()
     if cgroup is None:

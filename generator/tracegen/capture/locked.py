@@ -6,6 +6,7 @@ This process itself locks the pages: the kernel frees them when it ends, for wha
 from __future__ import annotations
 
 import ctypes
+import math
 import mmap
 import os
 import resource
@@ -55,7 +56,7 @@ def refuse_lock(gib: float, needed: int = 0) -> None:
     if size + reserve > free:
         for_model = f", {_gib(needed)} of it for the model, which is read without mmap" if needed else ""
         most = (free - reserve) // (GIB // 10) / 10
-        advice = f"set at most {most:g}" if most > 0 else "end other programs first"
+        advice = f"set at most {most:.1f}".removesuffix(".0") if most > 0 else "end other programs first"
         raise SettingsError(
             f"mlock_gb: {_gib(size)} cannot be locked, as {_gib(free)} of memory are available and {_gib(reserve)} "
             f"must stay available{for_model}; {advice}"
@@ -143,4 +144,13 @@ def _field(path: Path, name: str) -> str:
 
 
 def _gib(size: int) -> str:
-    return f"{size / GIB:.3g} GiB"
+    return f"{plain(size / GIB)} GiB"
+
+
+def plain(number: float) -> str:
+    """A number with three digits, or all before the point, and never a power of ten: 1,024, 0.5, 0.000061."""
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    decimals = 2 - math.floor(math.log10(abs(number))) if number else 0
+    text = f"{number:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -91,7 +91,7 @@ def measure(
             if requests:
                 requests.locate(model.paths)
             conditions = conditions_of(model.paths, before, pressure.facts())
-        stages.begin("memory map")
+        stages.begin("hash model")
         mapped = read_model(path)
         return Captured(
             settings=settings_of(experiment),

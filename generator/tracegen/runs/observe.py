@@ -90,7 +90,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             _refuse_failure(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
         refuse_several(Path(command[0]).name, raw)
-        stages.begin("memory map")
+        stages.begin("hash model")
         models, loads = _models(raw / "trace")
         files = [path for model in models for path in model.paths]
         if requests:
