@@ -107,6 +107,8 @@ def test_a_citation_has_author_address_date_and_a_hash_that_others_can_compute(t
     assert "  date = {2026-11-20}," in bib
     plain = (written(tmp_path / "plain") / "citation.bib").read_text()
     assert "author" not in plain and "url" not in plain and "SHA-256" in plain
+    key = f"  key = {{{IDENTITY['citation']}}},"
+    assert key in plain.split("\n") and "  key = " not in bib  # BibTeX sorts by author or key
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_type_on_paper_has_8_to_9_points_and_fonts_are_embedded(report: Report) 
 def test_a_figure_has_its_latex_with_caption_label_and_alternative(report: Report) -> None:
     for figure in report.figures:
         tex = report.files[f"figures/{figure.key}.tex"].decode()
-        assert f"\\label{{fig:tracegen-{a_moe_run().experiment}-{figure.key}}}" in tex
+        assert f"\\label{{fig:tracegen-{a_moe_run().experiment}-v3-{figure.key}}}" in tex
         assert latex.text(figure.caption) in tex and f"alt={{{latex.text(figure.alt)}}}" in tex
         for file in re.findall(r"\\includegraphics\[[^\]]*\]\{([^}]*)\}", tex.replace(latex.text(figure.alt), "")):
             assert f"figures/{file}" in report.files
@@ -94,11 +94,11 @@ def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
     values = json.loads(report.files["data/values.json"])
     tex = report.files["data/values.tex"].decode()
     found = dict(re.findall(r"\\def\\csname tracegen:([^\\]+)\\endcsname\{(.*)\}%", tex))
-    at = a_moe_run().experiment
-    for key, value in values.items():
-        assert found[f"{at}:{key}"] == latex.text(value["text"])
-        assert found[f"{at}:{key}:exact"] == ("" if value["value"] is None else latex.text(value["value"]))
-        assert found[f"{at}:{key}:unit"] == latex.text(value["unit"])
+    for at in (a_moe_run().experiment, "demo@v3"):
+        for key, value in values.items():
+            assert found[f"{at}:{key}"] == latex.text(value["text"])
+            assert found[f"{at}:{key}:exact"] == ("" if value["value"] is None else latex.text(value["value"]))
+            assert found[f"{at}:{key}:unit"] == latex.text(value["unit"])
     wanted = ("token_ns_median", "token_ns_p95", "generate_ns_per_token_layer_0", "generate_ns_per_token_layer_mean")
     assert set(wanted) | {"most_chosen_expert_layer_0", "generate_ns_per_token_expert_up"} <= set(values)
 
@@ -173,6 +173,19 @@ def test_no_figure_and_no_table_is_wider_than_the_line(report: Report, tmp_path:
     parts = dict(re.findall(r"^BEGIN (\S+)(.*?)(?=^BEGIN |\Z)", log, re.MULTILINE | re.DOTALL))
     wide = {name: re.findall(r"Overfull \\hbox \([^)]*\)", part) for name, part in parts.items()}
     assert len(parts) == len(names) and not {name: lines for name, lines in wide.items() if lines}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_two_versions_in_one_document_keep_their_values(tmp_path: Path) -> None:
+    for n in (1, 2):
+        value = {"n": {"value": n, "unit": "1", "text": f"value {n}"}}
+        (tmp_path / f"v{n}.tex").write_text(latex.values("demo", f"demo@v{n}", value, f"demo@v{n}"), encoding="utf-8")
+    (tmp_path / "page.tex").write_text(
+        "\\documentclass{article}\\input{v1}\\input{v2}\\begin{document}x\\typeout{"
+        "FOUND \\tracegen{demo@v1}{n}, \\tracegen{demo@v2}{n}, \\tracegen{demo}{n}}\\end{document}",
+        encoding="utf-8",
+    )
+    assert "FOUND value 1, value 2, value 2\n" in compiled(tmp_path)
 
 
 def compiled(folder: Path) -> str:

@@ -152,7 +152,7 @@ class Collector(Context):
             (path.removeprefix("figures/"), f"{svg.PAPER_MM[layout.width]}mm" if drawing.narrower else r"\linewidth")
             for _, path, layout in _for_paper(key, drawing)
         ]
-        label = f"fig:{latex.name('tracegen', self.run.experiment, key)}"
+        label = f"fig:{latex.name('tracegen', self.run.experiment, self.citable.name, key)}"
         tex = latex.figure(label, f"tracegen report {self.citable.citation}", title, caption, alt, files)
         return self.files.add(f"figures/{key}.tex", tex)
 
@@ -163,7 +163,7 @@ class Collector(Context):
         if self.citable is None:
             return ""
         columns = [(f"{column.label}{column.unit and f' ({column.unit})'}", column.number) for column in head]
-        label = f"tab:{latex.name('tracegen', self.run.experiment, key)}"
+        label = f"tab:{latex.name('tracegen', self.run.experiment, self.citable.name, key)}"
         source = f"tracegen report {self.citable.citation}"
         cells = [[cell.text for cell in row] for row in rows]
         return self.files.add(f"data/{key}.tex", latex.table(label, source, title, caption, columns, cells))

@@ -101,7 +101,9 @@ def render_report(
     collector.finish()
     values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
     collector.files.add("data/values.json", values + "\n")
-    collector.files.add("data/values.tex", latex.values(run.experiment, name, collector.values))
+    collector.files.add(
+        "data/values.tex", latex.values(run.experiment, name, collector.values, citable.citation if citable else None)
+    )
     collector.files.add(run_file.PATH, run_file.run_file(run))
     return Report(
         title=_title(collector),

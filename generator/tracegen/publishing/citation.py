@@ -65,6 +65,8 @@ def bibtex(title: str, identity: Mapping[str, Any]) -> str:
     year, month = str(identity["created"])[:4], _MONTHS[int(str(identity["created"])[5:7]) - 1]
     runs = ", ".join(f"{number:03d}" for number in identity["runs"])
     author = f"  author = {{{{{_latex(identity['author'])}}}}},\n" if identity.get("author") else ""
+    if not author:  # BibTeX sorts by the key of an entry without an author
+        author = f"  key = {{{_latex(identity['citation'])}}},\n"
     url = f"  url = {{{_in_url(identity['url'])}}},\n" if identity.get("url") else ""
     return (
         f"@misc{{{str(identity['citation']).replace('@', '-')},\n"

@@ -143,7 +143,8 @@ def _row(cells: Iterable[str], wraps: Iterable[bool]) -> str:
     return " & ".join(before + text(cell) for before, cell in zip(ragged, cells, strict=True)) + r" \\"
 
 
-_COMMANDS = r"""% \tracegen{EXPERIMENT}{KEY}: a value with its unit; \tracegenexact, \tracegenunit: number and unit.
+_COMMANDS = r"""% \tracegen{NAME@vN}{KEY}: a value with its unit; \tracegenexact, \tracegenunit: number and unit.
+% \tracegen{NAME}{KEY} is that of the version whose file was read last.
 \providecommand{\tracegenknown}[1]{\ifcsname#1\endcsname\csname#1\endcsname%
   \else\errmessage{tracegen has no value #1}\fi}
 \providecommand{\tracegen}[2]{\tracegenknown{tracegen:#1:#2}}
@@ -152,12 +153,19 @@ _COMMANDS = r"""% \tracegen{EXPERIMENT}{KEY}: a value with its unit; \tracegenex
 """
 
 
-def values(experiment: str, source: str, published: Mapping[str, Mapping[str, object]]) -> str:
-    """The published values as commands of LaTeX: `\\tracegen{demo}{tokens_per_second_generate}`."""
+def values(
+    experiment: str, source: str, published: Mapping[str, Mapping[str, object]], citation: str | None = None
+) -> str:
+    """The published values as commands of LaTeX: `\\tracegen{demo@v1}{tokens_per_second_generate}`.
+
+    They are kept by `citation` of their version, where there is one, and by the name of the experiment alone.
+    """
+    names = [name(experiment), *(["@".join(map(name, citation.split("@")))] if citation else [])]
     lines = [f"% Values of {text(source)}.\n{_COMMANDS}"]
     for key, value in sorted(published.items()):
-        at = f"tracegen:{name(experiment)}:{name(key)}"
         exact = "" if value.get("value") is None else value["value"]
         for suffix, words in (("", value.get("text")), (":exact", exact), (":unit", value.get("unit"))):
-            lines.append(f"\\expandafter\\def\\csname {at}{suffix}\\endcsname{{{text(words)}}}%\n")
+            for of in names:
+                at = f"tracegen:{of}:{name(key)}{suffix}"
+                lines.append(f"\\expandafter\\def\\csname {at}\\endcsname{{{text(words)}}}%\n")
     return "".join(lines)
