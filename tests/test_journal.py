@@ -121,9 +121,11 @@ def test_hostile_text_is_text(known: journal.References) -> None:
         ("[[sample#fig-memory|the map]]", "a reference is NAME@vN"),
         ("{{ sample:touched_share }}", "a reference is NAME@vN"),
         ("[[sample@v2/nothing]]", "has no page 'nothing'; it has overview, memory"),
-        ("[[sample@v2#fig-nothing]]", "has no anchor 'fig-nothing'; its figures are fig-overview"),
+        ("[[sample@v2#fig-nothing]]", "has no anchor 'fig-nothing'; its figures and tables are fig-overview"),
         ("[[sample@v2/graph#fig-memory]]", "has no anchor 'fig-memory'"),
-        ("{{ sample@v2:nothing }}", "has no value 'nothing'; it has evil, touched_share"),
+        ("{{ sample@v2:nothing }}", "has no value 'nothing'; its values are evil, touched_share"),
+        ("{{sample@v2}}", "a value is {{ sample@v2:KEY }}; name one, or link with [[sample@v2]]"),
+        ("[[sample@v2/memory#tensor=9999]]", "has no tensor at 'tensor=9999'; see its memory page"),
         ("![[sample@v2]]", "only a figure"),
         ("![[sample@v2#fig-memory]] and words", "stands alone in its paragraph"),
         ("![[sample@v2#<script>]]", "has no anchor"),
@@ -139,6 +141,19 @@ def test_unknown_references_are_marked_and_named(known: journal.References, text
 def test_the_same_unknown_reference_twice(known: journal.References) -> None:
     _, problems = shown(known, "[[a@v1]]\n\nx\n\n[[a@v1]]\n")
     assert [problem.line for problem in problems] == [1, 5]
+
+
+def test_a_warning_names_what_is_near_and_how_many_there_are(sample: journal.References) -> None:
+    version = sample.published["sample@v1"]
+    values = version.bundle.document["values"]
+    assert len(values) > 10
+    _, (problem,) = shown(sample, "{{ sample@v1:weight_byte_per_token }}")
+    assert (
+        "did you mean weight_bytes_per_token, " in problem.reason and f"it has {len(values)} values" in problem.reason
+    )
+    assert len(problem.reason) < 250
+    _, (problem,) = shown(sample, "[[sample@v1/overview#tab-top-operation]]")
+    assert "did you mean tab-top-operations" in problem.reason and "figures and tables" in problem.reason
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ the marked references with their lines in the journal file.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
@@ -38,6 +39,10 @@ Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a 
 SCHEME = "tracegen:/"
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
 _VALUE = r"\{\{\s*(?P<citation>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
+_KEYLESS = r"\{\{\s*(?P<citation>[\w.-]+@v\d+)\s*\}\}"
+_QUOTABLE = re.compile(r'\bid="((?:fig|tab)-[^"]*)"')
+_NEAREST = 3  # names that a warning proposes
+_FEW = 8  # names that a warning lists
 _FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
 _MARKED = re.compile(r'<mark class="tracegen-unknown" title="(?P<reason>[^"]*)">(?P<literal>.*?)</mark>', re.DOTALL)
 
@@ -119,10 +124,39 @@ def resolve(known: References, reference: str) -> Target:
         if not pages and address.op(anchor):
             raise UnknownReferenceError(f"{named.citation} lists no op at {anchor!r}; see its operations page")
         if not pages:
-            keys = ", ".join(_anchor(f) for f in document["figures"]) or "none"
-            raise UnknownReferenceError(f"{named.citation} has no anchor {anchor!r}; its figures are {keys}")
+            raise UnknownReferenceError(_no_anchor(published, anchor))
     root = f"{SCHEME}{known.base}/{published.version.experiment}/{published.version.name}"
     return Target(published, pages[0], anchor, figure, root)
+
+
+def _no_anchor(published: Published, anchor: str) -> str:
+    """Why an anchor is unknown, with what there is of its kind."""
+    citation = published.version.citation
+    for kind, noun, page in (
+        ("tensor=", "tensor", "memory"),
+        ("pass=", "operation", "operations"),
+        ("g", "node", "graph"),
+    ):
+        if anchor.startswith(kind) and (kind != "g" or address.node(anchor)):
+            return f"{citation} has no {noun} at {anchor!r}; see its {page} page"
+    return f"{citation} has no anchor {anchor!r}; {_nearest(anchor, _quotable(published), 'figures and tables')}"
+
+
+def _quotable(published: Published) -> list[str]:
+    """The anchors of figures and tables: of those in the list of figures, and all that its pages have."""
+    bundle = published.bundle
+    bodies = (bundle.body(page["path"]).decode("utf-8", "replace") for page in bundle.pages)
+    on_pages = [unescape(name) for body in bodies for name in _QUOTABLE.findall(body)]
+    return list(dict.fromkeys([*(_anchor(f) for f in bundle.document["figures"]), *on_pages]))
+
+
+def _nearest(name: str, names: Sequence[str], noun: str) -> str:
+    """Which of the names are near, and how many there are: `did you mean tab-disk? it has 31 figures and tables`."""
+    if len(names) <= _FEW:
+        return f"its {noun} are {', '.join(names) or 'none'}"
+    near = difflib.get_close_matches(name, names, _NEAREST)
+    guess = f"did you mean {', '.join(near)}? " if near else ""
+    return f"{guess}it has {len(names)} {noun}"
 
 
 def is_ours(known: References, reference: str) -> bool:
@@ -271,10 +305,22 @@ class _ValueProcessor(InlineProcessor):
 def _value(target: Target, name: str) -> Mapping[str, Any]:
     values = target.published.bundle.document["values"]
     if name not in values:
-        names = ", ".join(values) or "none"
-        raise UnknownReferenceError(f"{target.published.version.citation} has no value {name!r}; it has {names}")
+        nearest = _nearest(name, list(values), "values")
+        raise UnknownReferenceError(
+            f"{target.published.version.citation} has no value {name!r}; {nearest} (data/values.json lists them)"
+        )
     value: Mapping[str, Any] = values[name]
     return value
+
+
+class _KeylessProcessor(InlineProcessor):
+    """Marks a version in braces without the name of a value."""
+
+    def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
+        error = UnknownReferenceError(
+            f"a value is {{{{ {m['citation']}:KEY }}}}; name one, or link with [[{m['citation']}]]"
+        )
+        return _unknown(m.group(), error), m.start(), m.end()
 
 
 class _FigureProcessor(BlockProcessor):
@@ -320,6 +366,7 @@ class JournalExtension(Extension):
         md.inlinePatterns.register(_LinkProcessor(md, known), "tracegen-link", 176)
         md.inlinePatterns.register(_StrayFigureProcessor(md, known), "tracegen-stray", 177)
         md.inlinePatterns.register(_ValueProcessor(md, known), "tracegen-value", 175)
+        md.inlinePatterns.register(_KeylessProcessor(_KEYLESS, md), "tracegen-keyless", 174)
         md.parser.blockprocessors.register(_FigureProcessor(md.parser, known), "tracegen-figure", 75)
 
 
