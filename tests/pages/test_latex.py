@@ -99,6 +99,7 @@ def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
             assert found[f"{at}:{key}"] == latex.text(value["text"])
             assert found[f"{at}:{key}:exact"] == ("" if value["value"] is None else latex.text(value["value"]))
             assert found[f"{at}:{key}:unit"] == latex.text(value["unit"])
+    assert values["mapped_bytes_per_token"] == values["disk_bytes_per_token"]
     wanted = ("token_ns_median", "token_ns_p95", "generate_ns_per_token_layer_0", "generate_ns_per_token_layer_mean")
     assert set(wanted) | {"most_chosen_expert_layer_0", "generate_ns_per_token_expert_up"} <= set(values)
 

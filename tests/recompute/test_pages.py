@@ -127,6 +127,7 @@ def test_key_figures(case: Case) -> None:
         "weight_bytes_per_token": median(n["disk"] + n["copied"] for n in generate),
         "bytes_touched_per_token": median(sum(n.values()) for n in generate),
         **{f"{kind}_bytes_per_token": median(n[kind] for n in generate) for kind in KINDS_OF_MEMORY},
+        **named.of_mapping(generate),
         "touched_share": memory.touched_bytes(case.measured) / rows.disk_bytes,
         "touched_share_mapped": memory.touched_bytes(case.measured, "disk") / rows.disk_bytes,
         "n_tensors_never_touched": sum(not row["n_passes"] for row in memory.tensors_use(rows, case.measured)),

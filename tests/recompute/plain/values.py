@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from tests.recompute.plain import experts, times
 from tests.recompute.plain.rows import Rows
 
 Values = dict[str, float]
+
+
+def of_mapping(generate: Sequence[Mapping[str, int]]) -> Values:
+    """The median of the bytes that a generate pass touched in the mapping; `generate`: bytes by kind of memory."""
+    return {"mapped_bytes_per_token": median(n["disk"] for n in generate)}
 
 
 def of_components(rows: Rows) -> Values:
