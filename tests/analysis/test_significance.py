@@ -355,3 +355,13 @@ def test_thousands_of_rows_take_seconds_and_fifty_repeats_less() -> None:
     begin = time.process_time()
     row = difference(a, b)
     assert time.process_time() - begin < 0.3 and row.median_a == median(a)
+
+
+def test_a_fall_is_held_against_its_reverse() -> None:
+    """With noise of 131 % no fall could exceed it, and a side that is a hundred times slower would be "not shown"."""
+    a, b = [100.0 + i / 10 for i in range(7)], [1.0 + i / 1000 for i in range(7)]
+    assert difference(a, b, noise=1.31).verdict == DIFFERENT == difference(b, a, noise=1.31).verdict
+    half = [value * 0.45 for value in a]  # to 45 %: a rise by 122 % from the other side
+    assert difference(a, half, noise=1.31).verdict == NOT_SHOWN == difference(half, a, noise=1.31).verdict
+    less = [value * 0.42 for value in a]
+    assert difference(a, less, noise=1.31).verdict == DIFFERENT == difference(less, a, noise=1.31).verdict

@@ -41,8 +41,9 @@ class Difference:
     `relative` is shift / median_a; None if median_a is 0.
     `p` is exact and two-sided, `least_p` the least that n_a and n_b values can have, `p_held` is p after `holm`, which
     adjusts for many rows; of a single row it is p.
-    `threshold` is what |relative| must exceed: max(LEAST_SHIFT, noise). None if median_a is 0 (then any shift exceeds
-    it) or if the noise is unknown, which it is only with too few repeats.
+    `threshold` is what a rise must exceed: max(LEAST_SHIFT, noise). A fall must exceed threshold / (1 + threshold): the
+    same change, seen from the other side. None if median_a is 0 (then any shift exceeds it) or if the noise is unknown,
+    which it is only with too few repeats.
     """
 
     n_a: int
@@ -161,11 +162,19 @@ def _too_few(row: Difference) -> bool:
     return min(row.n_a, row.n_b) < LEAST_VALUES or row.least_p >= LEVEL
 
 
+def _least_shift(shift: float, threshold: float) -> float:
+    """What a shift must exceed: a fall is held against its reverse, as no fall can be more than all of a value.
+
+    With a threshold of 100 %, a rise must be to more than the double and a fall to less than the half.
+    """
+    return threshold if shift > 0 else threshold / (1 + threshold)
+
+
 def _verdict(row: Difference, least_p: float) -> Verdict:
     """The verdict of a row; `least_p` is what its p_held would be if its p were the least possible."""
     if _too_few(row):
         return "too few repeats to tell"
     shift = row.shift if row.relative is None else row.relative
-    if row.p_held < LEVEL and abs(shift) > (row.threshold or 0):
+    if row.p_held < LEVEL and abs(shift) > _least_shift(shift, row.threshold or 0):
         return "different"
     return "too few repeats to tell" if least_p >= LEVEL else "no difference shown"

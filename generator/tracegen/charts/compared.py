@@ -32,7 +32,9 @@ def dots(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
             y=alt.Y("side:N", title=None, scale=dict(domain=list(SIDES)), axis=names),
             color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=None),
         )  # fmt: skip
-        x = dict(scale=dict(zero=False, nice=True, padding=12), axis=dict(tickCount=theme.ticks(8, width)))
+        near_zero = of["value"].min() < of["value"].max() / 4
+        scale = dict(domainMin=0) if near_zero else dict(zero=False, padding=12)
+        x = dict(scale=scale | dict(nice=True), axis=dict(tickCount=theme.ticks(8, width)))
         points = base.mark_circle(size=64, opacity=0.85).encode(x=alt.X("value:Q", title=unit, **x))
         middle = base.mark_tick(thickness=2, size=22, color=theme.INK["ink"][1]).encode(
             x=alt.X("median(value):Q", title=unit), color=alt.value(theme.INK["ink"][1])
@@ -43,7 +45,8 @@ def dots(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
 
 def cells(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> Any:
     """A row of dots for each cell of a matrix, all on one scale; the median as a line. `rows`: cell, value."""
-    order = list(dict.fromkeys(rows["cell"]))
+    order, least, most = list(dict.fromkeys(rows["cell"])), rows["value"].min(), rows["value"].max()
+    scale = dict(type="log", nice=True) if 0 < least < most / 20 else dict(domainMin=0, nice=True)
     room = theme.names(width, max(map(len, order), default=1)) if theme.narrow(width) else 320
     base = alt.Chart(rows).encode(
         y=alt.Y(
@@ -53,7 +56,7 @@ def cells(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
             scale=dict(domain=order),
             axis=theme.y_axis(room, ticks=False, domain=False),
         ),
-        x=alt.X("value:Q", title=unit, scale=dict(domainMin=0, nice=True), axis=dict(tickCount=theme.ticks(8, width))),
+        x=alt.X("value:Q", title=unit, scale=scale, axis=dict(tickCount=theme.ticks(8, width))),
     )
     points = base.mark_circle(size=64, opacity=0.85, color=SIDES["B"])
     middle = base.mark_tick(thickness=2, size=20, color=theme.INK["ink"][1]).encode(

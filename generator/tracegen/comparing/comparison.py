@@ -36,7 +36,8 @@ _Key = tuple[str, str, str, str, str, str]  # KEY, kind, unit
 class Compared:
     """A measure on both sides: the values of their runs in the order of time, empty where no run has it.
 
-    `difference` says how sure it is: timed measures with values on both sides only.
+    `difference` says how sure it is: timed measures with values on both sides only. `several`: a side has runs of
+    several cells, whose medians say less than the shift of their pairs.
     """
 
     phase: str
@@ -49,6 +50,7 @@ class Compared:
     values_b: tuple[float, ...]
     state: State
     difference: Difference | None = None
+    several: bool = False
 
     @property
     def a(self) -> float | None:
@@ -197,7 +199,7 @@ def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bo
     else:
         found = difference(row.values_a, row.values_b, paired=tested, noise=_noise(a, b))
         found = replace(found, relative=None) if several else found
-    return replace(row, difference=found, state=found.verdict)
+    return replace(row, difference=found, state=found.verdict, several=several)
 
 
 def _of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None) -> Difference:

@@ -33,6 +33,6 @@ def _cut(rows: list[list[str]]) -> list[list[str]]:
 def _row(row: Compared) -> list[str]:
     sure = "counted, so real" if row.kind == "counted" else str(row.state)
     if row.state == "different" and row.difference is not None:
-        sure = f"different, p = {say.p_value(row.difference.p_held)}"
+        sure = f"different, {say.p_words(row.difference.p_held)}"
     values = (say.value(row.a, row.unit), say.value(row.b, row.unit), say.share(row.relative))
     return [prose(text) for text in (say.name(row), *values, sure)]

@@ -69,30 +69,35 @@ def _values(runs: Sequence[Measured], phase: str, what: str) -> tuple[list[float
 
 
 def _cells(sides: Sequence[Side], collector: Collector) -> TableView:
-    rows, data = [], []
-    for side in sides:
-        row = [Cell(side.name), number(str(len(side.runs)))]
-        for phase, what, _ in SHOWN:
-            values, unit = _values(side.runs, phase, what)
-            row.append(_range(values, unit))
-            data += [(side.name, phase, what, unit, value) for value in values]
-        rows.append(cells(*row))
+    """Median and range of some key figures of each cell; each column has one unit."""
+    of = {shown: [_values(side.runs, *shown[:2]) for side in sides] for shown in SHOWN}
+    heads, columns, data = [], [], []
+    for (phase, what, label), cells_of in of.items():
+        unit = next((unit for _, unit in cells_of if unit), "")
+        size, name = charts.scaled([value for values, _ in cells_of for value in values], unit)
+        heads.append(Head(label, name, number=True))
+        columns.append([_range([value / size for value in values]) for values, _ in cells_of])
+        data += [(side.name, phase, what, unit, value)
+                 for side, (values, _) in zip(sides, cells_of, strict=True) for value in values]  # fmt: skip
+    rows = [
+        cells(side.name, number(str(len(side.runs))), *(column[i] for column in columns))
+        for i, side in enumerate(sides)
+    ]
     csv = collector.csv("cells", pd.DataFrame(data, columns=["cell", "phase", "what", "unit", "value"]))
-    head = (Head("Cell"), Head("Runs", number=True), *(Head(label, number=True) for *_, label in SHOWN))
     caption = (
         "Median over the runs of a cell, and its range where runs differ. Load and warm-up are left out. The CSV has "
         "every run."
     )
-    return TableView("cells", "The cells", caption, head, tuple(rows), "", csv)
+    return TableView(
+        "cells", "The cells", caption, (Head("Cell"), Head("Runs", number=True), *heads), tuple(rows), "", csv
+    )
 
 
-def _range(values: Sequence[float], unit: str) -> Cell:
+def _range(values: Sequence[float]) -> Cell:
     if not values:
         return number(q.UNKNOWN)
-    middle = say.value(median(values), unit)
-    if max(values) == min(values):
-        return number(middle)
-    return number(f"{middle} ({say.value(min(values), unit)} to {say.value(max(values), unit)})")
+    middle, least, most = (q.three(value) for value in (median(values), min(values), max(values)))
+    return number(middle if least == most else f"{middle} ({least} to {most})")
 
 
 def _figure(sides: Sequence[Side], collector: Collector) -> FigureView:
@@ -115,7 +120,7 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             row = comparison.named("generate", "run", "", "speed")
             if row is None:
                 continue
-            values = [number(text) for text in (say.value(row.a, row.unit), say.value(row.b, row.unit))]
+            values = [number("" if row.several else say.value(side, row.unit)) for side in (row.a, row.b)]
             rows.append(
                 cells(effect.name, others, *values, number(say.share(row.relative)), number(_p(row)), row.state)
             )

@@ -29,7 +29,16 @@ def signed(number: float | None, unit: str) -> str:
     """A change with its sign: `+4.32 tokens/s`, `−12 ms`, `0`."""
     if number is None:
         return ""
-    return f"{'+' if number > 0 else '−' if number < 0 else '±'}{value(abs(number), unit)}"
+    text = value(abs(number), unit)
+    nothing = not any(digit in text for digit in "123456789")
+    return f"{'±' if nothing else '+' if number > 0 else '−'}{text}"
+
+
+def interval(low: float, high: float, unit: str) -> str:
+    """`−0.2 to +4.1 ms`: both ends, the unit once if it is the same."""
+    first, last = signed(low, unit), signed(high, unit)
+    of_first, of_last = first.partition(" ")[2], last.partition(" ")[2]
+    return f"{first.partition(' ')[0] if of_first == of_last else first} to {last}"
 
 
 def share(part: float | None) -> str:
@@ -58,8 +67,11 @@ def how_sure(row: Compared) -> str:
     shift = share(found.relative) or signed(found.shift, row.unit)
     ends = ""
     if found.low is not None and found.high is not None:
-        ends = f" (99 % interval {signed(found.low, row.unit)} to {signed(found.high, row.unit)})"
-    parts = [f"shift {shift}{ends}", f"p = {p_value(found.p_held)}", n]
+        if row.several and found.relative is not None and found.median_a:
+            ends = f" (99 % interval {share(found.low / found.median_a)} to {share(found.high / found.median_a)})"
+        else:
+            ends = f" (99 % interval {interval(found.low, found.high, row.unit)})"
+    parts = [f"shift {shift}{ends}", p_words(found.p_held), n]
     parts += [f"noise up to {threshold(found.threshold)}"] if found.threshold is not None else []
     return ", ".join(parts)
 
@@ -69,6 +81,12 @@ def threshold(part: float | None) -> str:
     if part is None:
         return ""
     return q.percent(part) if part < 1 else f"a factor of {q.three(1 + part)}"
+
+
+def p_words(p: float) -> str:
+    """`p = 0.0079`, `p < 0.0001`."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def p_value(p: float) -> str:
@@ -136,10 +154,14 @@ def _timed(comparison: Comparison) -> list[str]:
         row = comparison.named(phase, "run", "", what)
         if row is None or not (row.values_a and row.values_b) or not (any(row.values_a) or any(row.values_b)):
             continue
-        subject, values = name(row), f"{value(row.a, row.unit)} → {value(row.b, row.unit)}"
-        sure = how_sure(row)
-        said.append(f"{subject[0].upper()}{subject[1:]}: {_verdict(row)}. {values}{f'; {sure}' if sure else ''}.")
+        subject = name(row)
+        parts = ["" if row.several else f"{value(row.a, row.unit)} → {value(row.b, row.unit)}", how_sure(row)]
+        said.append(f"{subject[0].upper()}{subject[1:]}: {_verdict(row)}. {_begun('; '.join(filter(None, parts)))}.")
     return said
+
+
+def _begun(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _verdict(row: Compared) -> str:

@@ -18,7 +18,7 @@ from tracegen.words import quantities as q
 MOST = 40  # rows of a table on the page; the CSV has all
 MOST_OPS = 15
 MANY = {"layer": "layers", "expert": "experts"}  # keys of BY with too many measures for a page
-NAMED = (Head("Of"), Head("Phase"), Head("Measure"))
+NAMED = (Head("Measure"), Head("Of"))
 Keep = Callable[[str, pd.DataFrame], str]  # keeps a CSV and returns its path
 
 
@@ -89,6 +89,7 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
             Head("Finding"))  # fmt: skip
     shown = tuple(_timed_row(row) for row in [*telling, *also][:MOST])
     how = "Pairs of runs of one round were compared (Wilcoxon). " if comparison.paired else ""
+    how += "Medians over cells of different size are left out. " if any(row.several for row in rows) else ""
     return TableView(
         "timed",
         "What was timed",
@@ -203,18 +204,24 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
 
 def _timed_row(row: Compared) -> tuple[Cell, ...]:
     d = row.difference
-    ends = f"{say.signed(d.low, row.unit)} to {say.signed(d.high, row.unit)}" if d and d.low is not None else ""
+    ends = ""
+    if d is not None and d.low is not None and d.high is not None:
+        ratio = row.several and d.relative is not None and d.median_a
+        ends = f"{say.share(d.low / d.median_a)} to {say.share(d.high / d.median_a)}" if ratio else ""
+        ends = ends or say.interval(d.low, d.high, row.unit)
     told = d is not None and row.state != "too few repeats to tell"
     return cells(
-        *_named(row), _value(row.a, row), _value(row.b, row), number(say.share(row.relative)), number(ends),
+        *_named(row), *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
+        number(say.share(row.relative)), number(ends),
         number(say.p_value(d.p_held) if d and told else ""),
         number(say.threshold(d.threshold) if d and told else ""),
         f"{row.state}{', better' if row.better else ', worse'}" if row.state == "different" else str(row.state),
     )  # fmt: skip
 
 
-def _named(row: Compared) -> tuple[Cell, Cell, Cell]:
-    return Cell("all" if row.by == "run" else row.item), Cell(say.PHASES[row.phase]), Cell(row.what)
+def _named(row: Compared) -> tuple[Cell, Cell]:
+    """What is measured, and of what."""
+    return Cell(f"{say.PHASES[row.phase]}: {row.what}" if row.phase else row.what), Cell(row.item or "all")
 
 
 def _value(known: float | None, row: Compared) -> Cell:
