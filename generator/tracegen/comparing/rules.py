@@ -21,7 +21,8 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "read_bytes": ("", "read from the disk"),
     "major_faults": ("", "page faults that waited for a read"),
     "ops_per_token": ("generate", "operations of a token"),
-    "disk_bytes_per_token": ("generate", "weights touched by a token, mapped"),
+    "mapped_bytes_per_token": ("generate", "weights touched by a token, mapped"),
+    "disk_bytes_per_token": ("generate", "weights touched by a token, mapped"),  # its older name
     "copied_bytes_per_token": ("generate", "weights touched by a token, copied"),
     "buffer_bytes_per_token": ("generate", "touched by a token in buffers"),
     "touched_bytes": ("", "touched of the file at least once"),
