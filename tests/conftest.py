@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.llama_builds import whole_build
@@ -63,6 +64,10 @@ def _vega_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vega, "script", found)
         yield
+
+
+hypothesis.settings.register_profile("whole", deadline=None)  # no time is a finding on a busy machine
+hypothesis.settings.load_profile("whole")
 
 
 @pytest.fixture(scope="session")

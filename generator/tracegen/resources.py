@@ -94,8 +94,19 @@ def package_version() -> str:
 @cache
 def renderer_hash() -> str:
     """Hash of everything that decides how a page looks: version, modules and templates of the package."""
+    return _hash_of((_PACKAGE, "*.py"), (folder("templates"), "*"))
+
+
+@cache
+def program_hash() -> str:
+    """Hash of everything that decides how a run is made: version, modules and native sources of the package."""
+    return _hash_of((_PACKAGE, "*.py"), (folder("native"), "*.[ch]"))
+
+
+def _hash_of(*places: tuple[Path, str]) -> str:
+    """Hash of the version of the package and of all files that match, with their names."""
     digest = hashlib.sha256(package_version().encode())
-    for root, pattern in ((_PACKAGE, "*.py"), (folder("templates"), "*")):
+    for root, pattern in places:
         for path in sorted(p for p in root.rglob(pattern) if p.is_file()):
             digest.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
             digest.update(path.read_bytes())

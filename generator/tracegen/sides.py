@@ -21,7 +21,7 @@ import pandas as pd
 from tracegen import store
 from tracegen.address import run_number
 from tracegen.comparing.measures import COLUMNS, measures
-from tracegen.comparing.side import Measured, Side
+from tracegen.comparing.side import Measured, Side, machines_of
 from tracegen.errors import SettingsError, StoreError
 from tracegen.figures.context import Context
 from tracegen.folders import EXPERIMENTS, run_folder, version_folder
@@ -81,8 +81,8 @@ def repeats_of(folder: Path) -> Side:
     else:
         folders = _series(folder)
     repeats = side(own.experiment, folders)
-    machine = measured(folder, own).machine
-    return replace(repeats, runs=tuple(run for run in repeats.runs if run.machine == machine))
+    machine, *others = machines_of([measured(folder, own), *repeats.runs])
+    return replace(repeats, runs=tuple(run for run, of in zip(repeats.runs, others, strict=True) if of == machine))
 
 
 def _same_cell(run: Run, slot: Mapping[str, Any]) -> bool:

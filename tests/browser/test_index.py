@@ -248,7 +248,7 @@ def test_the_picture_is_that_of_the_ground(tab: Any, web: str, schemes: Any, sch
 def test_the_index_of_the_project(tab: Any, web: str, project: Project) -> None:
     page = tab(f"{web}experiments/index.html")
     document = json.loads((project.bundle("demo", 2) / "version.json").read_text())
-    item = page.locator(".tracegen-index li", has=page.locator("h2", has_text="demo"))
+    item = page.locator(".tracegen-index li", has=page.locator("h3", has_text="demo"))
     text = " ".join(item.inner_text().split())
     for key in ("tokens_per_second_generate", "touched_share"):
         assert " ".join(document["values"][key]["text"].split()) in text

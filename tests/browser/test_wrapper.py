@@ -68,7 +68,7 @@ def test_the_way_to_a_page(tab: Any, web: str, path: str) -> None:
         page.click(f".tracegen-crumbs li > a:text-is('{words}')")
         page.wait_for_url(f"{web}{target}")
     page = tab(f"{web}experiments/{path}")
-    page.click(".tracegen-crumbs > a:text-is('Journal')")
+    page.click(".tracegen-ways > a:text-is('Journal')")
     page.wait_for_url(f"{web}index.html")
 
 

@@ -83,7 +83,7 @@ def test_more_than_there_is_runs_nothing(ran: Ran) -> None:
 
 def test_a_limit_that_this_machine_does_not_allow_runs_nothing(ran: Ran) -> None:
     status, output, run = ran(memory_limit_gb=100_000, page_cache="cold")
-    assert status == 2 and run is None and "memory_limit_gb: 100000 GiB would limit nothing" in output
+    assert status == 2 and run is None and "memory_limit_gb: 100,000 GiB would limit nothing" in output
 
 
 @pytest.mark.usefixtures("limits")

@@ -45,7 +45,7 @@ def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
     rows = pd.read_csv(io.BytesIO(report.files["data/experts-of-tokens.csv"]))
     assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
     page = words(body(report, "experts"))
-    assert re.search(r"Token Pass Experts Weights 0 3 [\d, ]+ 0\.700, 0\.300 1 4 ", page)
+    assert re.search(r"Takes in token Gives token Pass Experts Weights 0 1 3 [\d, ]+ 0\.700, 0\.300 1 2 4 ", page)
     assert "No row holds token 3, the last one generated: it chose no expert." in page
     drawn = next(f for f in report.figures if f.key == "experts-tokens")
     assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [True, True, True, False]
@@ -83,7 +83,7 @@ def test_experts_of_a_token_stand_by_weight_and_not_as_a_biased_router_chose_the
     chosen = routing[routing["pass_id"] == 3].sort_values("rank")["expert"].tolist()
     report = rendered(tables, a_moe_run())
     page = words(body(report, "experts"))
-    assert f"0 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
+    assert f"0 1 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
     assert "A token’s strongest expert in layer 0 gets a weight of 0.400 on average" in page
     assert f'"by_weight":true,"experts":[[{chosen[1]},{chosen[0]}]]' in report.files["data/experts/0.js"].decode()
     unweighted = tables | {"routing": routing.assign(weight=pd.array([None] * len(routing), dtype="Float64"))}

@@ -272,6 +272,7 @@ def test_experts_of_every_layer(case: Case) -> None:
             "layer": layer,
             "pass": [token[0]["pass_id"] for token in tokens],
             "token": [held[token[0]["pass_id"], token[0]["row"]] for token in tokens],
+            "gives": [held[token[0]["pass_id"], token[0]["row"]] + 1 for token in tokens],
             "by_weight": True,
             "experts": [[row["expert"] for row in experts.by_strength(token)] for token in tokens],
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from typing import IO, TextIO
 from tracegen.capture.interrupts import noticed_interrupts
 from tracegen.errors import EnvironmentFailure
 
+_PR_SET_PDEATHSIG = 1
 _NOT_SETTLED = "its processors, priority or memory limit could not be set"
 
 
@@ -60,7 +62,8 @@ def run_program(
 
     `watch` is called ten times a second while it runs; `before` is called in the new process before the program
     begins. Ctrl-C stops the program (SIGINT, after five seconds SIGKILL); then KeyboardInterrupt is raised. After
-    `timeout_s` the program is stopped. Raises EnvironmentFailure when it cannot be started.
+    `timeout_s` the program is stopped; it ends with tracegen too, when that is killed. Raises EnvironmentFailure when
+    it cannot be started.
     """
     begin = time.monotonic()
     with noticed_interrupts() as interrupts, stdout.open("wb") as out, stderr.open("wb") as err:
@@ -73,7 +76,7 @@ def run_program(
                 env={**os.environ, **(environment or {})},
                 cwd=cwd,
                 start_new_session=True,
-                preexec_fn=before,
+                preexec_fn=_ending_with_this_thread(before),
             )
         except OSError as error:
             raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
@@ -97,6 +100,20 @@ def run_program(
     if interrupts.count:
         raise KeyboardInterrupt
     return Completed(status, time.monotonic() - begin)
+
+
+def _ending_with_this_thread(before: Callable[[], None] | None) -> Callable[[], None]:
+    """What a new process calls first: the kernel kills it when the thread that started it, and waits for it, ends."""
+    libc, parent = ctypes.CDLL(None), os.getpid()
+
+    def settle() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before
+            os._exit(1)
+        if before is not None:
+            before()
+
+    return settle
 
 
 class Beside:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from tracegen.errors import CheckError, SettingsError
 if TYPE_CHECKING:
     from tracegen.matrix import Matrix
     from tracegen.model import Experiment, Run
+    from tracegen.progress import Progress
+    from tracegen.runs.matrix_runs import Places
 
 EXAMPLES = (
     "tracegen run first-look",
@@ -25,6 +28,7 @@ EXAMPLES = (
 )
 EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
+_WITH_A_MATRIX = "--plan, --yes, --anew, --executor and --llama-cpp"
 ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
@@ -49,6 +53,11 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 @click.option("--plan", is_flag=True, help="Print the plan of a matrix, and run nothing.")
 @click.option("--yes", is_flag=True, help=f"Make the runs of a matrix without asking, if they are over {ASKED}.")
 @click.option("--anew", is_flag=True, help="Make all runs of a matrix again, beside those that are stored.")
+@click.option(
+    "--executor",
+    metavar="ADDRESS",
+    help="Make the runs of a matrix on the workers of a Dask cluster: dask://HOST:PORT.",
+)
 @click.option("--publish", is_flag=True, help="Publish the run too.")
 @click.option("-m", "--message", metavar="WHY", help="With --publish: why this version exists.")
 def command(
@@ -62,6 +71,7 @@ def command(
     plan: bool,
     yes: bool,
     anew: bool,
+    executor: str | None,
     publish: bool,
     message: str | None,
 ) -> int:
@@ -74,10 +84,13 @@ def command(
 
     if experiment is not None and (matrix := _matrix(experiment)) is not None:
         if publish or repeat is not None or model or prompt is not None or tokens is not None or name is not None:
-            raise SettingsError(f"{experiment}: has a matrix; only --plan, --yes, --anew and --llama-cpp go with it")
-        return _make(matrix, experiment_file(experiment).parent, llama_cpp, plan=plan, yes=yes, anew=anew)
-    if plan or yes or anew:
-        raise SettingsError("--plan, --yes, --anew: need an experiment with a matrix; add the table [matrix] to it")
+            raise SettingsError(f"{experiment}: has a matrix; only {_WITH_A_MATRIX} go with it")
+        where = experiment_file(experiment).parent
+        return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew, executor=executor)
+    if plan or yes or anew or executor:
+        raise SettingsError(
+            "--plan, --yes, --anew, --executor: need an experiment with a matrix; add the table [matrix] to it"
+        )
     if experiment is None:
         chosen, folder = _from_options(model, prompt, tokens, name)
     else:
@@ -107,7 +120,9 @@ def _matrix(place: str) -> Matrix | None:
     return read_matrix(experiment_file(place))
 
 
-def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool) -> int:
+def _make(
+    matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool, executor: str | None
+) -> int:
     """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
     from tracegen.progress import Progress
     from tracegen.runs.matrix_report import matrix_text, outcome_text, plan_text
@@ -119,18 +134,34 @@ def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, ye
         return 0
     if len(needed.missing) > ASKED and not yes:
         _ask(len(needed.missing))
+    progress = Progress()
     runs, failed = list(needed.stored), []
-    try:
-        for outcome in carry_out(needed, folder, Progress(), llama_cpp):
-            print(outcome_text(outcome), flush=True)
-            runs += [outcome.run] if outcome.run and outcome.usable else []
-            failed += [] if outcome.usable else [outcome]
-    finally:  # also after Ctrl-C: stored runs count, and the same command goes on with the others
-        if runs or failed:
-            print(matrix_text(matrix, runs, failed), flush=True)
+    with _places(executor, folder, progress, llama_cpp) as places:
+        try:
+            for outcome in carry_out(needed, places, progress):
+                print(outcome_text(outcome), flush=True)
+                runs += [outcome.run] if outcome.run and outcome.usable else []
+                failed += [] if outcome.usable else [outcome]
+        finally:  # also after Ctrl-C: stored runs count, and the same command goes on with the others
+            if runs or failed:
+                print(matrix_text(matrix, runs, failed), flush=True)
     if failed:
         raise CheckError(f"{len(failed)} of {len(needed.missing)} runs failed; the same command tries them again")
     return 0
+
+
+@contextmanager
+def _places(executor: str | None, folder: Path, progress: Progress, llama_cpp: str | None) -> Iterator[Places]:
+    """Where runs are made: the machines behind a scheduler, or this one."""
+    if executor is None:
+        from tracegen.runs.places import Here
+
+        yield Here(folder, progress, llama_cpp)
+        return
+    from tracegen.runs.cluster import cluster
+
+    with cluster(executor, folder, progress, llama_cpp) as machines:
+        yield machines
 
 
 def _ask(n: int) -> None:

@@ -6,6 +6,7 @@ Counted measures: any difference is real. Timed ones: see `analysis.significance
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -21,7 +22,7 @@ from tracegen.analysis.significance import (
     neighbour_noise,
 )
 from tracegen.comparing.measures import BY, KEY
-from tracegen.comparing.side import Measured, Side
+from tracegen.comparing.side import Machine, Measured, Side, machines_of
 
 State = Literal[
     "different", "varies", "only A", "only B", "equal", "no difference shown", "too few repeats to tell",
@@ -110,24 +111,36 @@ def compare(a: Side, b: Side) -> Comparison:
     pairs = _paired(a, b)
     left, right = pairs or (list(a.runs), list(b.runs))
     of_a, of_b = _by_key(left), _by_key(right)
-    comparable = a.machines == b.machines and all(None not in machine for machine in a.machines)
+    machines = machines_of([*left, *right])
+    machines_a, machines_b = machines[: len(left)], machines[len(left) :]
+    comparable = _same_machines(machines_a, machines_b)
     rows = []
     for key in {**of_a, **of_b}:
-        values = _Values(left, of_a.get(key, {})), _Values(right, of_b.get(key, {}))
+        values = _Values(left, machines_a, of_a.get(key, {})), _Values(right, machines_b, of_b.get(key, {}))
         rows.append(_compared(key, *values, paired=pairs is not None, comparable=comparable))
     rows.sort(key=lambda row: list(BY).index(row.by))
     return Comparison(a, b, tuple(_held(rows)), pairs is not None and len(left) >= LEAST_PAIRS)
+
+
+def _same_machines(a: Sequence[Machine], b: Sequence[Machine]) -> bool:
+    """Whether times of the two sides may be held beside each other: the same machine, or several with equal shares.
+
+    Otherwise a difference between machines would look like one between the sides.
+    """
+    if any(None in machine for machine in (*a, *b)) or set(a) != set(b):
+        return False
+    return len(set(a)) == 1 or Counter(a) == Counter(b)
 
 
 Turn = tuple[object, ...]
 
 
 def _turns(a: Side, b: Side) -> list[list[Turn]]:
-    """What a run shares with its pair on the other side: matrix, round, and the factors that both sides have alike.
-
-    Empty lists outside of a matrix.
+    """What a run shares with its pair on the other side: matrix, round, machine, and the factors that both sides have
+    alike. Empty lists outside of a matrix.
     """
     runs = [*a.runs, *b.runs]
+    machines = iter(machines_of(runs))
     if not all(run.matrix for run in runs):
         return [[], []]
     vary = [
@@ -135,7 +148,8 @@ def _turns(a: Side, b: Side) -> list[list[Turn]]:
     ]
     shared = sorted(vary[0] & vary[1])
     return [
-        [(run.matrix, run.round, *(run.factors.get(name) for name in shared)) for run in side.runs] for side in (a, b)
+        [(run.matrix, run.round, next(machines), *(run.factors.get(name) for name in shared)) for run in side.runs]
+        for side in (a, b)
     ]
 
 
@@ -153,6 +167,7 @@ class _Values:
     """The values of a measure by the place of the run among those of a side; a run may lack it."""
 
     runs: Sequence[Measured]
+    machines: Sequence[Machine]
     of: dict[int, float]
 
     @property
@@ -165,7 +180,7 @@ class _Values:
         places = sorted(self.of, key=lambda i: self.runs[i].created)
         of_cell: dict[str, list[int]] = {}
         for i in places:
-            of_cell.setdefault(repr((self.runs[i].machine, sorted(self.runs[i].factors.items()))), []).append(i)
+            of_cell.setdefault(repr((self.machines[i], sorted(self.runs[i].factors.items()))), []).append(i)
         for places in of_cell.values():
             yield [self.of[place] for place in places]
 

@@ -13,7 +13,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "settings": ("Setting", ()),
     "model": ("Model", ("file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers",
                         "n_experts", "n_experts_used", "random_weights")),
-    "host": ("Machine", ("cpu", "cores", "memory_bytes", "page_bytes", "kernel")),
+    "host": ("Machine", ("id", "cpu", "cores", "memory_bytes", "page_bytes", "kernel")),
     "llama_cpp": ("llama.cpp", ("version", "build")),
     "conditions": ("Condition", ("storage", "kernel", "mlock", "memory_limit")),
     "trace": ("Tracer", ("attached", "clock", "environment", "faults_recorded", "requests_recorded")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
@@ -35,11 +35,6 @@ class Measured:
         for step in path:
             value = value.get(step) if isinstance(value, Mapping) else None
         return value
-
-    @property
-    def machine(self) -> Machine:
-        """What tells machines apart without their names: processor, cores, memory; None where not known."""
-        return tuple(self.fact("host", key) for key in ("cpu", "cores", "memory_bytes"))
 
     @property
     def matrix(self) -> str:
@@ -80,10 +75,15 @@ class Side:
         middle = median_low(speeds.values())
         return next(run for run in self.runs if speeds.get(run.name) == middle)
 
-    @property
-    def machines(self) -> set[Machine]:
-        """The machines on which the runs were made."""
-        return {run.machine for run in self.runs}
+
+def machines_of(runs: Sequence[Measured]) -> list[Machine]:
+    """What tells the machine of each run from others without its name: processor, cores, memory, and its id.
+
+    None where one of the first three is not known. The id counts only if every run has one: older runs have none.
+    """
+    known = all(run.fact("host", "id") is not None for run in runs)
+    keys = ("cpu", "cores", "memory_bytes", *(("id",) if known else ()))
+    return [tuple(run.fact("host", key) for key in keys) for run in runs]
 
 
 def _speed(run: Measured) -> float | None:

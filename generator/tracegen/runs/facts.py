@@ -14,6 +14,7 @@ import pandas as pd
 from tracegen import store
 from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import output_of
+from tracegen.capture.machine import machine_id
 from tracegen.model import Repetition, Slot
 from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
@@ -117,6 +118,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
         "more_models": models[1:],
         "host": {
             "name": host.get("name"),
+            "id": machine_id(),
             "cpu": host.get("cpu"),
             "cores": int(host["processors"]) if "processors" in host else None,
             "memory_bytes": int(host["memory_bytes"]) if "memory_bytes" in host else None,

@@ -1,41 +1,36 @@
 """Makes the runs of a matrix: in the order of its plan, each once, and goes on where it stopped.
 
-Runs go through the interface of `concurrent.futures.Executor`; two measured runs never share a machine.
+Runs go through the interface of `concurrent.futures.Executor` (`places.py`); two measured runs never share a machine.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Protocol
 
 from tracegen import store
-from tracegen.errors import SettingsError, TracegenError
+from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.matrix import Cell, Matrix
 from tracegen.model import Run, Slot
 from tracegen.progress import Progress
-from tracegen.runs.measure import measure
+from tracegen.runs.places import Place
 
 TRIES = 2  # of a cell whose run fails
-P = ParamSpec("P")
-T = TypeVar("T")
+POLL_S = 1.0  # between looks for machines that came or vanished
+PATIENCE_S = 60.0  # for a machine to come when there is none
 
 
-class Alone(Executor):
-    """An executor that calls in this thread, one call after the other: signals reach the run that is measured."""
+class Places(Protocol):
+    """The machines that make the runs; they may come and go."""
 
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Call `fn` now; its TracegenError is kept in the future, and everything else is raised at once."""
-        future: Future[T] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except TracegenError as error:
-            future.set_exception(error)
-        return future
+    def present(self) -> Sequence[Place]:
+        """Those that there are now."""
 
 
 @dataclass(frozen=True)
@@ -88,31 +83,43 @@ def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
     return Todo(name, [usable[number] for number in sorted(usable)], missing)
 
 
-def carry_out(
-    plan: Todo, folder: Path, progress: Progress, program: str | None = None, executor: Executor | None = None
-) -> Iterator[Outcome]:
+def carry_out(plan: Todo, places: Places, progress: Progress) -> Iterator[Outcome]:
     """Make the missing runs, and yield each as soon as it is stored or has failed for good.
 
-    A run that fails or is not usable is tried once more. A cell that failed so is not tried in later rounds: its
-    outcomes then say so. `program`: the folder of llama.cpp, where a cell names none.
+    Each place makes one run at a time, and a round is made in one place: neighbouring runs of different cells then
+    differ by their settings alone. A run that fails, is not usable or vanishes with its machine is tried once more. A
+    cell that failed so is not tried in later rounds: its outcomes then say so. Raises EnvironmentFailure when no
+    machine is left.
     """
     waiting = deque((Outcome(cell, slot), TRIES) for cell, slot in plan.missing)
-    running: dict[Future[Run], tuple[Outcome, int]] = {}
+    running: dict[Future[Any], tuple[Place, Outcome, int]] = {}
     hopeless: set[str] = set()
-    workers = executor or Alone()
+    rounds = {run.facts["slot"]["round"]: str(run.facts["host"].get("id")) for run in plan.stored}
     while waiting or running:
-        while waiting and not running:
-            outcome, tries = waiting.popleft()
-            if outcome.cell.name in hopeless:
-                outcome.problems.append("not tried again: this cell failed before")
-                yield outcome
-                continue
-            progress.say(f"run {outcome.slot.number} of {outcome.slot.of}: {outcome.cell.name}")
-            job = workers.submit(_measured, outcome.cell, outcome.slot, folder, progress, program)
-            running[job] = outcome, tries - 1
-        for job in wait(running, return_when=FIRST_COMPLETED).done:
-            outcome, tries = running.pop(job)
-            final = _ended(job, outcome)
+        present = _awaited(places) if not running else places.present()
+        busy = [place for place, _, _ in running.values()]
+        for place in present:
+            while place not in busy and (found := _next(waiting, rounds, place, present)) is not None:
+                outcome, tries = found
+                if outcome.cell.name in hopeless:
+                    outcome.problems.append("not tried again: this cell failed before")
+                    yield outcome
+                    continue
+                rounds[outcome.slot.round] = place.machine
+                progress.say(f"run {outcome.slot.number} of {outcome.slot.of}{place.words}: {outcome.cell.name}")
+                try:
+                    running[place.submit(outcome.cell, outcome.slot)] = place, outcome, tries - 1
+                except TracegenError as error:
+                    outcome.problems.append(str(error))
+                    hopeless.add(outcome.cell.name)
+                    yield outcome
+                    continue
+                break
+        ended = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done
+        for job in ended or {job for job, (place, _, _) in running.items() if place.lost(job)}:
+            place, outcome, tries = running.pop(job)
+            job.cancel()
+            final = _ended(place, job, outcome)
             if not outcome.usable and tries and not final:
                 waiting.appendleft((outcome, tries))
                 continue
@@ -121,24 +128,42 @@ def carry_out(
             yield outcome
 
 
-def _measured(cell: Cell, slot: Slot, folder: Path, progress: Progress, program: str | None) -> Run:
-    return measure(cell.experiment, folder, progress, cell.program or program, slot=slot)
+def _awaited(places: Places) -> Sequence[Place]:
+    """The places that there are, at least one. Raises EnvironmentFailure when none comes."""
+    until = time.monotonic() + PATIENCE_S
+    while not (present := places.present()):
+        if time.monotonic() > until:
+            raise EnvironmentFailure("no machine is there to make runs; start a worker, then the same command goes on")
+        time.sleep(POLL_S)
+    return present
 
 
-def _ended(job: Future[Run], outcome: Outcome) -> bool:
+def _next(
+    waiting: deque[tuple[Outcome, int]], rounds: Mapping[int, str], place: Place, present: Sequence[Place]
+) -> tuple[Outcome, int] | None:
+    """The next run for a place, taken out of `waiting`: of a round that it has begun, else of one that is nobody's."""
+    there = {other.machine for other in present}
+    own = [i for i, (of, _) in enumerate(waiting) if rounds.get(of.slot.round) == place.machine]
+    free = [i for i, (of, _) in enumerate(waiting) if rounds.get(of.slot.round) not in there]
+    for i in [*own, *free][:1]:
+        found = waiting[i]
+        del waiting[i]
+        return found
+    return None
+
+
+def _ended(place: Place, job: Future[Any], outcome: Outcome) -> bool:
     """Take over the result of a job. Returns whether another try cannot help: the settings are wrong."""
-    error = job.exception()
-    if error is None:
-        outcome.run = job.result()
-        if not outcome.usable:
-            failed = [check for check in outcome.run.checks if check.state == "failed"]
-            why = "; ".join(f"{check.title}: {check.found}" for check in failed)
-            outcome.problems.append(f"{outcome.run.name} is not usable: {why}")
-    elif isinstance(error, TracegenError):
+    try:
+        outcome.run = place.take(job)
+    except TracegenError as error:
         outcome.problems.append(str(error))
-    else:
-        raise error
-    return isinstance(error, SettingsError)
+        return isinstance(error, SettingsError)
+    if not outcome.usable:
+        failed = [check for check in outcome.run.checks if check.state == "failed"]
+        why = "; ".join(f"{check.title}: {check.found}" for check in failed)
+        outcome.problems.append(f"{outcome.run.name} is not usable: {why}")
+    return False
 
 
 def _belongs(run: Run, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,24 @@ from tracegen.site.cards import Card, newest_first
 from tracegen.site.pictures import Pictures
 
 RECORDED = ("page faults", "disk requests", "experts")
+FILTERS = (
+    ("model", "Model"),
+    ("architecture", "Architecture"),
+    ("tag", "Tag"),
+    ("verdict", "Verdict"),
+    ("recorded", "Recorded"),
+)
+SORTS = (  # key in the address, words
+    ("", "newest first"),
+    ("oldest", "oldest first"),
+    ("name", "name"),
+    ("fastest", "fastest first"),
+    ("slowest", "slowest first"),
+    ("largest", "largest model first"),
+    ("smallest", "smallest model first"),
+    ("most", "most touched first"),
+    ("least", "least touched first"),
+)
 STYLE, SCRIPT = "index.css", "index.js"
 
 
@@ -22,11 +41,35 @@ def index(cards: Sequence[Card], pictures: Pictures) -> str:
     shown = newest_first(cards)
     addresses = [pictures.of(card.about) if card.about else "" for card in shown]
     template = shells().get_template("experiments.html")
-    return template.render(cards=list(zip(shown, addresses, strict=True)), data=Markup(_script_data(shown)))
+    cards_and_pictures = list(zip(shown, addresses, strict=True))
+    data = Markup(_script_data(shown))
+    return template.render(cards=cards_and_pictures, filters=_filters(shown), sorts=SORTS, data=data)
+
+
+def _words_of(card: Card) -> dict[str, Sequence[str]]:
+    """The words that a card has for each filter."""
+    return {
+        "model": [_model(card)],
+        "architecture": [_architecture(card)],
+        "tag": card.tags,
+        "verdict": [card.verdict],
+        "recorded": card.about.recorded if card.about else (),
+    }
+
+
+def _filters(cards: Sequence[Card]) -> list[tuple[str, str, list[tuple[str, int]]]]:
+    """Each filter: its key, its name, and its words with the number of cards that have them."""
+    of_cards = [_words_of(card) for card in cards]
+    filters = []
+    for key, name in FILTERS:
+        counts = Counter(word for of in of_cards for word in of[key] if word)
+        words: Sequence[str] = RECORDED if key == "recorded" else _words(counts)
+        filters.append((key, name, [(word, counts[word]) for word in words]))
+    return filters
 
 
 def _script_data(cards: Sequence[Card]) -> str:
-    """What the script filters and sorts by, as JSON: the words of each filter, and a row of numbers for each card.
+    """What the script filters and sorts by, as JSON: a row of numbers for each card. The form has the words of filters.
 
     A row has size of the model, tokens/s, touched share (null if not known), then its places in the lists of models,
     architectures and verdicts (-1 if not known), and lists of places in those of tags and of what was recorded.
@@ -49,10 +92,7 @@ def _script_data(cards: Sequence[Card]) -> str:
             [tags.index(tag) for tag in card.tags],
             [RECORDED.index(name) for name in recorded],
         ])  # fmt: skip
-    words = {
-        "model": models, "architecture": architectures, "verdict": verdicts, "tag": tags, "recorded": RECORDED,
-    }  # fmt: skip
-    text = json.dumps({"words": words, "rows": rows}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(rows, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
