@@ -12,8 +12,7 @@ if (location.protocol === "file:") {
       frame.hidden = true;
       frame.title = "search";
       frame.srcdoc = "<!doctype html><title>search</title>";
-      frame.addEventListener("load", () => this.#start(frame.contentWindow, new URL(address, location.href)),
-        { once: true });
+      frame.addEventListener("load", () => this.#start(frame.contentWindow, new URL(address, location.href)), { once: true });
       document.body.append(frame);
     }
 
@@ -26,9 +25,7 @@ if (location.protocol === "file:") {
         view.document.body.append(script);
       });
       view.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
-      view.importScripts = async (...sources) => {
-        for (const source of sources) await load(source);
-      };
+      view.importScripts = async (...sources) => { for (const source of sources) await load(source); };
       try {
         await load(address.href);
       } catch (error) {
