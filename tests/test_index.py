@@ -9,6 +9,7 @@ import zlib
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,10 @@ def index_of(root: Path) -> str:
 def data_of(html: str) -> dict[str, Any]:
     found = re.search(r'<script type="application/json" id="tracegen-index">(.*?)</script>', html)
     assert found
-    data: dict[str, Any] = json.loads(found[1])
-    return data
+    words = {}
+    for key, options in re.findall(r'<select name="(\w+)"><option value="">all</option>(.*?)</select>', html):
+        words[key] = [unescape(word) for word in re.findall(r'<option value="(.*?)">', options)]
+    return {"words": words, "rows": json.loads(found[1])}
 
 
 def text_of(html: str) -> str:
@@ -75,7 +78,7 @@ def text_of(html: str) -> str:
         lines: list[str] = [""]  # noqa: RUF012
 
         def handle_starttag(self, tag: str, attrs: object) -> None:
-            if tag in ("li", "p", "h2", "br", "div", "ul"):
+            if tag in ("li", "p", "h3", "br", "div", "ul"):
                 self.lines.append("")
 
         def handle_data(self, data: str) -> None:
@@ -126,10 +129,7 @@ def test_what_a_bundle_lacks_is_not_recorded(tmp_path: Path) -> None:
         "1 version",
     ]
     assert data_of(index_of(tmp_path)) == {
-        "words": {
-            "model": [], "architecture": [], "verdict": ["complete"], "tag": [],
-            "recorded": ["page faults", "disk requests", "experts"],
-        },
+        "words": {"verdict": ["complete"], "recorded": ["page faults", "disk requests", "experts"]},
         "rows": [[None, None, 0.6123, -1, -1, 0, [], []]],
     }  # fmt: skip
 
@@ -188,7 +188,7 @@ def test_the_newest_stand_first_and_withdrawn_versions_are_passed_over(tmp_path:
     (experiments / "waiting").mkdir()
     (experiments / "waiting" / "experiment.toml").write_text('question = "When?"')
     html = index_of(tmp_path)
-    assert re.findall(r"<h2><a href=\"(.*?)/index.html", html) == ["c", "back", "a", "b", "gone", "waiting"]
+    assert re.findall(r"<h3><a href=\"(.*?)/index.html", html) == ["c", "back", "a", "b", "gone", "waiting"]
     assert ">back@v1</a>" in html and ">back@v2</a>" not in html
     assert "1 version, none to read: withdrawn." in html and "<code>tracegen run waiting</code>" in html
 
