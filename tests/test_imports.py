@@ -34,6 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("figures",),
     ("pages", "comparing"),
     ("runs", "notebook", "publishing", "folders"),
+    ("repeats",),
     ("site", "sides"),
     ("commands",),
     ("cli",),

@@ -22,16 +22,19 @@ from tracegen import store
 from tracegen.address import run_number
 from tracegen.comparing.measures import COLUMNS, measures
 from tracegen.comparing.side import Measured, Side, machines_of
-from tracegen.errors import SettingsError, StoreError
+from tracegen.errors import SettingsError
 from tracegen.figures.context import Context
 from tracegen.folders import EXPERIMENTS, run_folder, version_folder
 from tracegen.model import Check, Run
 from tracegen.notebook.loaded import load_version
 from tracegen.pages import run_file
 from tracegen.publishing import privacy
+from tracegen.publishing.bundle import Bundle
+from tracegen.publishing.cells import by_matrix, cell_of
+from tracegen.publishing.versions import read_published
 from tracegen.remembered import remembered
+from tracegen.repeats import read_repeats
 
-REPEATS = "data/repeats.csv"  # of a version whose run was repeated
 _SEVERAL = re.compile(r"(?P<experiment>.+)/(?:run-)?(?P<first>[0-9]{1,9})\.\.(?:run-)?(?P<last>[0-9]{1,9})")
 _CELL = re.compile(r"(?P<experiment>[^:]+):(?P<factors>[^=]+=.*)")
 
@@ -56,6 +59,24 @@ def cells_of(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
     return [side(factors, folders) for factors, folders in sorted(_cells(name, experiments).items())]
 
 
+def published_cells(bundles: Sequence[Bundle]) -> dict[str, Side]:
+    """A side for each of these versions (`v3`), which are cells of one matrix: named by its factors and its version."""
+    versions = {f"v{bundle.document['version']}": bundle for bundle in bundles}
+    sides = {
+        version: replace(_published(of.folder), name=f"{_factors(of.cell['factors'])} ({version})")
+        for version, of in versions.items()
+    }
+    return dict(sorted(sides.items(), key=lambda item: item[1].name))
+
+
+def newest_published_cells(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
+    """The cells of the newest matrix whose versions an experiment has; empty without one."""
+    versions = [p for p in read_published(experiments / name, None) if p.version.status != "withdrawn"]
+    usable = [p.bundle for p in versions if p.version.verdict != "not usable"]
+    matrices = list(by_matrix(usable).values())
+    return list(published_cells(matrices[0]).values()) if matrices else []
+
+
 def side(name: str, folders: Sequence[Path]) -> Side:
     """The side of the runs in these folders. Raises SettingsError if none of them is usable."""
     runs, left_out = [], []
@@ -73,14 +94,16 @@ def side(name: str, folders: Sequence[Path]) -> Side:
 
 
 def repeats_of(folder: Path) -> Side:
-    """The run in this folder with the usable others of its series, or of its cell of a matrix, on the same machine."""
+    """The run in this folder with the usable others of its series, or of its cell of a matrix.
+
+    A series counts only as far as it was made on one machine; each run of a matrix has its machine beside it.
+    """
     own = store.read_run(folder)
     slot = own.facts.get("slot")
     if slot:
         folders = [path for path in store.run_folders(folder.parents[1]) if _same_cell(store.read_run(path), slot)]
-    else:
-        folders = _series(folder)
-    repeats = side(own.experiment, folders)
+        return side(own.experiment, folders)
+    repeats = side(own.experiment, _series(folder))
     machine, *others = machines_of([measured(folder, own), *repeats.runs])
     return replace(repeats, runs=tuple(run for run, of in zip(repeats.runs, others, strict=True) if of == machine))
 
@@ -88,13 +111,6 @@ def repeats_of(folder: Path) -> Side:
 def _same_cell(run: Run, slot: Mapping[str, Any]) -> bool:
     other = run.facts.get("slot") or {}
     return (other.get("matrix"), other.get("factors")) == (slot["matrix"], slot["factors"])
-
-
-def repeats_csv(repeats: Side) -> bytes:
-    """`data/repeats.csv` of a version: every measure of each run, oldest first."""
-    tables = [run.measures.assign(run=run.name.rpartition("/")[2], created=run.created) for run in repeats.runs]
-    table = pd.concat(tables)[["run", "created", *COLUMNS]]
-    return table.to_csv(index=False, lineterminator="\n").encode()
 
 
 def measured(folder: Path, run: Run) -> Measured:
@@ -127,27 +143,17 @@ def _published(folder: Path) -> Side:
     if run_file.PATH in document["manifest"]:
         held = store.read_json(folder / run_file.PATH, run_file.SCHEMA)
         facts, checks = held["facts"], tuple(Check(**check) for check in held["checks"])
+        if not cell_of(facts):  # a matrix that is private pairs no runs
+            facts.pop("slot", None)
     if document.get("verdict") == "not usable":
         raise SettingsError(f"{version.citation}: is not usable, so there is nothing to compare")
     run = Run(document["experiment"], document["runs"][0], document["created"], checks, facts)
     if not len(version.tables):
         raise SettingsError(f"{version.citation}: was published without its tables; compare its run instead")
-    if REPEATS in document["manifest"]:
-        runs = _repeats(folder / REPEATS, document["manifest"][REPEATS]["sha256"])
-    else:
-        runs = [(version.citation, run.created, measures(Context(run, version.tables)))]
-    found = [Measured(name, made, facts, checks, table, lambda: version.tables) for name, made, table in runs]
+    runs = list(read_repeats(folder, document["manifest"], facts))
+    runs = runs or [(version.citation, run.created, facts, measures(Context(run, version.tables)))]
+    found = [Measured(name, made, of, checks, table, lambda: version.tables) for name, made, of, table in runs]
     return Side(version.citation, tuple(found))
-
-
-def _repeats(path: Path, sha256: str) -> list[tuple[str, str, pd.DataFrame]]:
-    """Name, date and measures of each run in `data/repeats.csv`. Raises StoreError if the file has changed."""
-    if not path.is_file() or store.sha256_of(path) != sha256:
-        raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
-    texts = [name for name in COLUMNS if name != "value"]
-    table = pd.read_csv(path, keep_default_na=False, dtype=dict.fromkeys((*texts, "run", "created"), "str"))
-    groups = table.groupby(["run", "created"], sort=False)
-    return [(str(run), str(created), of[COLUMNS].reset_index(drop=True)) for (run, created), of in groups]
 
 
 def _names_a_run(text: str) -> bool:

@@ -86,10 +86,15 @@ def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, 
 
 
 def _cells(name: str) -> list[Side]:
-    """The cells of the newest matrix of an experiment. Raises SettingsError if there are not two."""
-    from tracegen.sides import cells_of
+    """The cells of the newest matrix of an experiment: its runs, else its versions; SettingsError without two."""
+    from tracegen import store
+    from tracegen.folders import EXPERIMENTS
+    from tracegen.sides import cells_of, newest_published_cells
 
-    cells = cells_of(name) if not set(name) & set("/:@") else []
+    cells: list[Side] = []
+    if not set(name) & set("/:@"):
+        has_runs = bool(store.run_folders(EXPERIMENTS / name)) or (Path(name) / "runs").is_dir()
+        cells = cells_of(name) if has_runs else newest_published_cells(name) or cells_of(name)
     if len(cells) < 2:
         raise SettingsError(f"{name}: nothing to compare it with; name a second side, or an experiment with a matrix")
     return cells

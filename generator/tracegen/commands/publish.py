@@ -21,6 +21,7 @@ from tracegen.publishing import versions as publish
 EXAMPLES = (
     'tracegen publish first-look -m "A first look"',
     'tracegen publish first-look 3 -m "With a cold page cache"',
+    'tracegen publish prefault-and-repack --matrix -m "Five runs of each cell"',
     'tracegen publish first-look --withdraw 1 --successor 2 -m "Measured on battery"',
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -46,9 +47,16 @@ VERSION = Converted("version", _number)
 )
 @click.option("--withdraw", metavar="N", type=VERSION, help="Publish nothing, and mark version N as withdrawn.")
 @click.option("--successor", metavar="M", type=VERSION, help="With --withdraw: the version to use instead.")
+@click.option("--matrix", is_flag=True, help="Publish every cell of the newest matrix, each as a version of its own.")
 @click.option("--again", is_flag=True, help="Publish a run that is published already, or withdraw a withdrawn version.")
 def command(
-    experiment: str, runs: tuple[str, ...], message: str, withdraw: int | None, successor: int | None, again: bool
+    experiment: str,
+    runs: tuple[str, ...],
+    message: str,
+    withdraw: int | None,
+    successor: int | None,
+    matrix: bool,
+    again: bool,
 ) -> int:
     """Publish or withdraw, and print the citation and the folder."""
     name, named = address.split_run(experiment)
@@ -56,21 +64,57 @@ def command(
     now = datetime.now(UTC)
     if successor is not None and withdraw is None:
         raise SettingsError("--successor: is allowed only with --withdraw; add it, or leave --successor out")
+    if matrix and (runs or named or withdraw is not None):
+        raise SettingsError("--matrix: publishes a run of each cell; leave --withdraw and the run out")
     if withdraw is not None:
         if runs or named:
             raise SettingsError("--withdraw: takes a version and no runs; leave the run out")
         publish.withdraw(folder, withdraw, message, successor, now, again=again)
         print(f"{folder.name}@v{withdraw} is withdrawn. Its pages stay, and say so after the next `tracegen build`.")
         return 0
+    if matrix:
+        return _publish_matrix(folder, message, now, again=again)
     chosen = _chosen_run(folder, [*([named] if named else []), *runs])
     print_published(folder, chosen, message, now, again=again)
     return 0
 
 
+def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -> int:
+    """Publish the run of median speed of every cell of the newest matrix, and print one line for each."""
+    from tracegen.sides import cells_of
+
+    cells = cells_of(folder.name, folder.parent)
+    if not cells:
+        raise SettingsError(f"{folder.name}: has no usable run of a matrix; `tracegen run {folder.name}` makes them")
+    shown: frozenset[str] = frozenset()
+    for cell in cells:
+        number = address.run_number(cell.typical.name.rpartition("/")[2])
+        assert number is not None
+        runs = ", ".join(sorted(run.name.rpartition("/")[2] for run in cell.runs))
+        print(_CONTROL.sub("�", f"{cell.name}: {runs}; run-{number:03d} has the median speed"))
+        chosen = store.read_run(folder / "runs" / f"{number:03d}")
+        citation = publish.published_as(folder, chosen, publish.read_ledger(folder))
+        if citation and not again:
+            print(f"it is published already, as {citation}; --again publishes it once more")
+            continue
+        shown = print_published(folder, chosen, message, now, again=again, shown=shown)
+    print("The next `tracegen build` compares these versions, factor by factor.")
+    return 0
+
+
 def print_published(
-    folder: Path, chosen: Run, message: str, now: datetime | None = None, *, again: bool = False
-) -> None:
-    """Publish a run, and print which checks did not pass, what becomes public, the citation and the folder."""
+    folder: Path,
+    chosen: Run,
+    message: str,
+    now: datetime | None = None,
+    *,
+    again: bool = False,
+    shown: frozenset[str] = frozenset(),
+) -> frozenset[str]:
+    """Publish a run, and print which checks did not pass, what becomes public, the citation and the folder.
+
+    Lines in `shown` are not printed again; returns them with those that were printed.
+    """
     now = now or datetime.now(UTC)
     if privacy.asked_for(folder):  # also when the setting was added after the run
         chosen = privacy.made_private(chosen)
@@ -79,19 +123,23 @@ def print_published(
         if check.state in ("warning", "failed"):
             limit = f" (limit: {check.limit})" if check.limit else ""
             print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
-    print("This becomes public:")
-    for line in privacy.public_summary(chosen):
-        print(f"  {_CONTROL.sub('�', line)}")
+    summary = privacy.public_summary(chosen)
+    print("This becomes public too:" if shown else "This becomes public:")
+    for line in summary:
+        if line not in shown:
+            print(f"  {_CONTROL.sub('�', line)}")
     version = publish_run(folder, chosen, message, now, again=again)
     if version.verdict == "not usable":
         print("The verdict is `not usable`: every page of the version says so.")
     print(f"{version.citation}  {version.folder}")
+    return shown | set(summary)
 
 
 def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:
     """Render a stored run in its public form, and freeze it as a version."""
     from tracegen.pages.render import render_report  # imports altair, which loads slowly
-    from tracegen.sides import REPEATS, repeats_csv, repeats_of
+    from tracegen.repeats import files_of
+    from tracegen.sides import repeats_of
 
     assert chosen.folder is not None
     known = privacy.this_machine()
@@ -100,9 +148,8 @@ def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again
     planned = publish.plan_version(folder, public, message, now, again=again)
     tables = privacy.public_tables(chosen, store.read_tables(chosen.folder / "tables"))
     report = render_report(public, tables, address=f"{planned.experiment}/{planned.name}", citable=planned)
-    repeats = repeats_of(chosen.folder) if chosen.verdict != "not usable" else None
-    if repeats is not None and len(repeats.runs) > 1:
-        report = replace(report, files={**report.files, REPEATS: repeats_csv(repeats)})
+    if chosen.verdict != "not usable":
+        report = replace(report, files={**report.files, **files_of(repeats_of(chosen.folder))})
     privacy.refuse_leaks(chosen, report, known)
     return publish.publish(folder, public, report, message, now, again=again)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 import pandas as pd
@@ -31,8 +32,11 @@ SHOWN = (
 )
 
 
-def render_matrix(name: str, sides: Sequence[Side]) -> Report:
-    """The pages of a matrix; `sides` are its cells, at least two. The same runs give the same bytes."""
+def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | None = None) -> Report:
+    """The pages of a matrix; `sides` are its cells, at least two. The same runs give the same bytes.
+
+    `links`: where the pages of a cell are, by its name.
+    """
     collector = collector_of(sides)
     found = effects(sides)
     pages = [
@@ -46,14 +50,24 @@ def render_matrix(name: str, sides: Sequence[Side]) -> Report:
             for effect, page in zip(found, pages, strict=True)
         ],
         "factors": [f"{factor}: {', '.join(values)}" for factor, values in factors.items()],
+        "machines": _machines([run for side in sides for run in side.runs]),
         "n": f"{q.counted(len(sides), 'cell')}, {q.counted(sum(len(s.runs) for s in sides), 'usable run')}",
         "left_out": [f"{run} is left out: {why}" for side in sides for run, why in side.left_out],
-        "cells": _cells(sides, collector),
+        "cells": _cells(sides, collector, links or {}),
         "figure": _figure(sides, collector),
         "within": _within(found, collector),
     }  # fmt: skip
     overview = rendered(Page("overview", name, SUMMARY, ""), "matrix.html", view)
     return report(collector, name, (overview, *pages))
+
+
+def _machines(runs: Sequence[Measured]) -> str:
+    """On which machines the runs were made, if there are several; a machine is named by its id and its processor."""
+    counts = Counter((run.fact("host", "id"), run.fact("host", "cpu")) for run in runs)
+    if len(counts) < 2:
+        return ""
+    named = [f"{id or q.UNKNOWN} ({cpu or q.UNKNOWN}): {q.counted(n, 'run')}" for (id, cpu), n in counts.items()]
+    return f"{len(counts)} machines: {'; '.join(named)}. Times are compared between runs of one machine."
 
 
 def _values(runs: Sequence[Measured], phase: str, what: str) -> tuple[list[float], str]:
@@ -68,7 +82,7 @@ def _values(runs: Sequence[Measured], phase: str, what: str) -> tuple[list[float
     return values, unit
 
 
-def _cells(sides: Sequence[Side], collector: Collector) -> TableView:
+def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]) -> TableView:
     """Median and range of some key figures of each cell; each column has one unit."""
     of = {shown: [_values(side.runs, *shown[:2]) for side in sides] for shown in SHOWN}
     heads, columns, data = [], [], []
@@ -80,7 +94,11 @@ def _cells(sides: Sequence[Side], collector: Collector) -> TableView:
         data += [(side.name, phase, what, unit, value)
                  for side, (values, _) in zip(sides, cells_of, strict=True) for value in values]  # fmt: skip
     rows = [
-        cells(side.name, number(str(len(side.runs))), *(column[i] for column in columns))
+        cells(
+            Cell(side.name, href=links.get(side.name, "")),
+            number(str(len(side.runs))),
+            *(column[i] for column in columns),
+        )
         for i, side in enumerate(sides)
     ]
     csv = collector.csv("cells", pd.DataFrame(data, columns=["cell", "phase", "what", "unit", "value"]))

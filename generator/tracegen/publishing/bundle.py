@@ -54,6 +54,12 @@ class Bundle:
         """key, title, summary and path of each page, the overview first."""
         return list(self.document["pages"])
 
+    @property
+    def cell(self) -> Mapping[str, Any]:
+        """The matrix and the factors of its run; empty outside of a matrix, or where they are private."""
+        cell = self.document.get("cell")
+        return cell if isinstance(cell, Mapping) and isinstance(cell.get("factors"), Mapping) else {}
+
     def body(self, path: str) -> bytes:
         """The body of the page at `path`, byte for byte as published."""
         content = (self.folder / path).read_bytes()

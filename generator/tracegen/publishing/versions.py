@@ -4,7 +4,8 @@
     experiments/NAME/ledger.json    every version ever published, with the hash of its version.json
     experiments/NAME/status.json    the withdrawn versions: reason, successor, and earlier reasons
 
-A version is superseded as soon as a newer one exists that is not withdrawn.
+A version is superseded as soon as a newer one exists that is not withdrawn. The cells of the newest matrix do not
+supersede each other: only a newer version of the same cell does.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tracegen.model import Run, Version
 from tracegen.pages.page import Report
 from tracegen.publishing import citation
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
+from tracegen.publishing.cells import cell_of, same_cell
 
 SCHEMA = 1
 LEDGER_FILE = "ledger.json"
@@ -59,8 +61,11 @@ def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime,
     if not message.strip():
         raise SettingsError('the message is empty; say why this version is published: -m "why"')
     ledger = read_ledger(experiment_folder)
-    if not again:
-        _refuse_published(experiment_folder, run, ledger)
+    if not again and (citation := published_as(experiment_folder, run, ledger)):
+        raise SettingsError(
+            f"{name}/{run.name} is published already, as {citation}; record a new run of {name}, or add --again to "
+            "publish it once more"
+        )
     number = max([store.next_number(experiment_folder / "versions"), *(n + 1 for n in ledger)])
     return Version(
         experiment=name,
@@ -91,7 +96,7 @@ def publish(
         with store.whole_folder(version.folder) as beside:
             config = experiment_folder.parent.parent / "mkdocs.yml"
             cited = citation.site_facts(config, f"experiments/{version.experiment}/{version.name}")
-            write_bundle(beside, report, identity_of(version, question_of(run)) | cited)
+            write_bundle(beside, report, identity_of(version, question_of(run)) | cell_of(run.facts) | cited)
         ledger[version.number] = {
             "version": version.number,
             "created": version.created,
@@ -152,10 +157,8 @@ def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Pu
     a bundle is missing, changed or not in the ledger.
     """
     ledger = read_ledger(experiment_folder)
-    withdrawn = read_withdrawn(experiment_folder)
     _refuse_unlisted(experiment_folder, ledger)
-    current = max((n for n in ledger if n not in withdrawn), default=None)
-    versions = []
+    bundles: dict[int, Bundle] = {}
     for number in sorted(ledger, reverse=True):
         folder = experiment_folder / "versions" / str(number)
         if not folder.is_dir():
@@ -164,22 +167,33 @@ def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Pu
                 "restore it from a copy: what was cited must stay (a mistake in it is marked with "
                 f'`tracegen publish {experiment_folder.name} --withdraw {number} -m "why"`)'
             )
-        bundle = read_bundle(folder, str(ledger[number]["sha256"]))
+        bundles[number] = read_bundle(folder, str(ledger[number]["sha256"]))
         if hashes is not None:
-            verify_bundle(bundle, hashes)
+            verify_bundle(bundles[number], hashes)
+    return list(_with_status(experiment_folder, bundles))
+
+
+def _with_status(experiment_folder: Path, bundles: Mapping[int, Bundle]) -> Iterator[Published]:
+    """The versions, newest first, each with its status and successor."""
+    withdrawn = read_withdrawn(experiment_folder)
+    current = max((n for n in bundles if n not in withdrawn), default=None)
+    matrix = bundles[current].cell.get("matrix") if current is not None else None
+    of_cells: dict[str, int] = {}  # the newest version of each cell of the newest matrix
+    for number, bundle in bundles.items():
         version = _version_of(bundle)
+        in_matrix = bool(bundle.cell) and bundle.cell["matrix"] == matrix
+        newer = of_cells.get(same_cell(bundle)) if in_matrix else current
         if number in withdrawn:
             entry = withdrawn[number]
-            successor = entry.get("successor") or current
-            if successor is not None and successor not in ledger:
+            successor = entry.get("successor") or newer
+            if successor is not None and successor not in bundles:
                 raise StoreError(f"{experiment_folder / STATUS_FILE}: names v{successor}, which was never published")
-            version = replace(version, status="withdrawn")
-            versions.append(Published(version, bundle, str(entry["reason"]), successor))
-        elif number != current:
-            versions.append(Published(replace(version, status="superseded"), bundle, "", current))
+            yield Published(replace(version, status="withdrawn"), bundle, str(entry["reason"]), successor)
+        elif newer is not None and newer != number:
+            yield Published(replace(version, status="superseded"), bundle, "", newer)
         else:
-            versions.append(Published(version, bundle))
-    return versions
+            of_cells[same_cell(bundle)] = number
+            yield Published(version, bundle)
 
 
 def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
@@ -252,7 +266,8 @@ def _version_of(bundle: Bundle) -> Version:
         raise StoreError(f"{bundle.folder / VERSION_FILE}: lacks or garbles {error}") from error
 
 
-def _refuse_published(experiment_folder: Path, run: Run, ledger: Mapping[int, object]) -> None:
+def published_as(experiment_folder: Path, run: Run, ledger: Mapping[int, object]) -> str:
+    """The citation of the newest version of this run; empty if it is not published."""
     for number in sorted(ledger, reverse=True):
         folder = experiment_folder / "versions" / str(number)
         if not folder.is_dir():  # read_published reports this
@@ -260,10 +275,8 @@ def _refuse_published(experiment_folder: Path, run: Run, ledger: Mapping[int, ob
         version = _version_of(read_bundle(folder))
         # On another machine a copy of the experiment may number its runs from 1 again; they are younger.
         if run.number in version.runs and run.created <= version.created:
-            raise SettingsError(
-                f"{experiment_folder.name}/{run.name} is published already, as {version.citation}; "
-                f"record a new run of {experiment_folder.name}, or add --again to publish it once more"
-            )
+            return version.citation
+    return ""
 
 
 def _refuse_unlisted(experiment_folder: Path, ledger: Mapping[int, object]) -> None:

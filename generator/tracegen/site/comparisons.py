@@ -12,9 +12,9 @@ import re
 import shutil
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 from tracegen import address, folders, resources, store
@@ -22,9 +22,11 @@ from tracegen.capture.execute import ending, started
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, TracegenError
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
+from tracegen.publishing.cells import by_matrix
 from tracegen.publishing.versions import Published
 
 STEPS = 5  # of an experiment: its newest versions, each with the one before it
+MATRICES = 3  # of an experiment: those of its newest versions
 TABLES = "data/tables/ops.parquet"  # a version without this file was published without its tables
 
 # The program of the process; it gets the module path of this process.
@@ -42,6 +44,7 @@ class Asked:
     slug: str
     sides: tuple[str, ...]
     place: Path
+    matrix: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ class Compared:
     @property
     def title(self) -> str:
         """`demo@v1 → demo@v2`, or the name of the matrix."""
+        if self.asked.matrix:
+            of = self.asked.sides
+            first, last = (side.rpartition("@")[2] for side in (of[0], of[-1]))
+            return "The matrix, in its newest runs" if len(of) == 1 else f"The matrix of {first} to {last}"
         return str(self.bundle.document["title"]) if self.bundle else " → ".join(self.asked.sides)
 
     @property
@@ -67,18 +74,39 @@ def asked_for(
     experiments: Path, published: Mapping[str, Sequence[Published]], named: Iterable[object], cache: Path
 ) -> list[Asked]:
     """The comparisons that a site has. Raises SettingsError if `named`, from mkdocs.yml, is no list of addresses."""
-    found: list[tuple[str, str, tuple[str, ...]]] = []
+    found: list[tuple[str, str, tuple[str, ...], bool]] = []
     for name, versions in published.items():
         usable = [p for p in versions if p.version.status != "withdrawn" and TABLES in p.bundle.document["manifest"]]
         usable = [p for p in usable if p.version.verdict != "not usable"]
-        for newer, older in islice(pairwise(usable), STEPS):
+        for newer, older in islice(_steps(usable), STEPS):
             slug = f"{newer.version.name}-from-{older.version.name}"
-            found.append((name, slug, (older.version.citation, newer.version.citation)))
+            found.append((name, slug, (older.version.citation, newer.version.citation), False))
+        for cells in islice(by_matrix([p.bundle for p in usable]).values(), MATRICES):
+            numbers = sorted(bundle.document["version"] for bundle in cells)
+            slug = f"matrix-v{numbers[0]}-to-v{numbers[-1]}"
+            found.append((name, slug, tuple(f"{name}@v{number}" for number in numbers), True))
         if _has_a_matrix(experiments / name):
-            found.append((name, "matrix", (name,)))
+            found.append((name, "matrix", (name,), True))
     for sides in named:
         found += _named(sides, set(published))
-    return [Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides)) for name, slug, sides in found]
+    return [
+        Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides), matrix)
+        for name, slug, sides, matrix in found
+    ]
+
+
+def _steps(versions: Sequence[Published]) -> Iterator[tuple[Published, Published]]:
+    """Each version, newest first, with the one that it is compared with: the last before it.
+
+    A cell of a matrix is compared with the last version of the same cell, else with the last from outside its matrix.
+    """
+    for i, newer in enumerate(versions):
+        older = versions[i + 1 :]
+        if cell := newer.bundle.cell:
+            same = [p for p in older if p.bundle.cell.get("factors") == cell["factors"]]
+            older = same or [p for p in older if p.bundle.cell.get("matrix") != cell["matrix"]]
+        if older:
+            yield newer, older[0]
 
 
 def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
@@ -86,7 +114,7 @@ def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
     missing = [of for of in asked if not _held(of.place)]
     problems: dict[Path, str] = {}
     if missing:
-        jobs = [[str(experiments), list(of.sides), str(of.place)] for of in missing]
+        jobs = [[str(experiments), list(of.sides), str(of.place), of.matrix] for of in missing]
         with started([sys.executable, "-c", _START, *sys.path], json.dumps(jobs).encode()) as child:
             answers = [json.loads(line) for line in child.stdout or ()][: len(missing)]
             status = child.wait()
@@ -99,16 +127,16 @@ def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
 def main() -> int:
     """Draw the comparisons that standard input lists as JSON; print the error of each, or an empty text, as JSON."""
     try:
-        for experiments, sides, place in json.load(sys.stdin):
-            print(json.dumps(_attempt(Path(experiments), sides, Path(place))), flush=True)
+        for experiments, sides, place, matrix in json.load(sys.stdin):
+            print(json.dumps(_attempt(Path(experiments), sides, Path(place), matrix=matrix)), flush=True)
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-def _attempt(experiments: Path, sides: Sequence[str], place: Path) -> str:
+def _attempt(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool) -> str:
     try:
-        draw(experiments, sides, place)
+        draw(experiments, sides, place, matrix=matrix)
     except TracegenError as error:
         return str(error)
     except Exception as error:
@@ -117,18 +145,27 @@ def _attempt(experiments: Path, sides: Sequence[str], place: Path) -> str:
     return ""
 
 
-def draw(experiments: Path, sides: Sequence[str], place: Path) -> None:
-    """Compare the sides and write the report to `place`. Raises TracegenError."""
+def draw(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool = False) -> None:
+    """Compare the sides and write the report to `place`. Raises TracegenError.
+
+    `matrix`: they are its cells, each by a version, or the experiment alone.
+    """
     from tracegen.comparing import sentences as say
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.effects import effects
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.page import render_comparison
-    from tracegen.sides import cells_of, side_of
+    from tracegen.sides import cells_of, published_cells, side_of
 
-    if len(sides) == 1:
-        cells = cells_of(sides[0], experiments)
-        report = render_matrix(sides[0], cells)
+    if matrix:
+        if len(sides) == 1:
+            cells, links = cells_of(sides[0], experiments), {}
+        else:
+            found = [path for text in sides if (path := folders.version_folder(text, experiments)) is not None]
+            versions = published_cells([read_bundle(path) for path in found])
+            cells = list(versions.values())
+            links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
+        report = render_matrix(sides[0].partition("@")[0], cells, links)
         brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in effects(cells))
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
@@ -171,7 +208,7 @@ def _has_a_matrix(experiment: Path) -> bool:
     return len({repr(sorted(slot["factors"].items())) for slot in newest}) > 1
 
 
-def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ...]]]:
+def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ...], bool]]:
     """The comparisons of an entry of mkdocs.yml: the first side with each of the others."""
     if not isinstance(sides, list) or len(sides) < 2 or not all(isinstance(side, str) for side in sides):
         raise SettingsError(f"mkdocs.yml: tracegen: compare: {sides!r} is no list of two sides or more")
@@ -179,7 +216,7 @@ def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ..
     home = re.split(r"[@/:]", first, maxsplit=1)[0]
     if home not in known or address.name_problem(home):
         raise SettingsError(f"mkdocs.yml: tracegen: compare: {first}: there is no experiment {home}")
-    return [(home, f"with-{_slug(first)}-{_slug(other)}", (first, other)) for other in others]
+    return [(home, f"with-{_slug(first)}-{_slug(other)}", (first, other), False) for other in others]
 
 
 def _slug(text: str) -> str:

@@ -1,0 +1,30 @@
+"""Versions that draw the cells of one matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracegen.publishing.bundle import Bundle
+
+
+def cell_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry `cell` of version.json: the matrix and the factors of a run; nothing where they are private."""
+    slot = facts.get("slot")
+    if not isinstance(slot, Mapping) or "/" not in str(slot.get("matrix")):
+        return {}
+    return {"cell": {"matrix": slot["matrix"], "factors": slot["factors"]}}
+
+
+def same_cell(bundle: Bundle) -> str:
+    """A name that versions with the same values of the same factors share; empty outside of a matrix."""
+    return repr(sorted(bundle.cell["factors"].items())) if bundle.cell else ""
+
+
+def by_matrix(bundles: Sequence[Bundle]) -> dict[str, list[Bundle]]:
+    """The versions of each matrix that has several cells: the newest of each cell. `bundles` are newest first."""
+    found: dict[str, dict[str, Bundle]] = {}
+    for bundle in bundles:
+        if bundle.cell:
+            found.setdefault(str(bundle.cell["matrix"]), {}).setdefault(same_cell(bundle), bundle)
+    return {matrix: list(cells.values()) for matrix, cells in found.items() if len(cells) > 1}

@@ -1,0 +1,172 @@
+"""A matrix as versions: one a cell, which do not supersede each other, and a page that compares them without runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import a_run, scaled_case
+from tests.comparing.made import slot
+from tests.test_comparisons import gathered
+from tracegen import store
+from tracegen.cli import main
+from tracegen.comparing.comparison import compare
+from tracegen.publishing.versions import read_published
+from tracegen.sides import cells_of, newest_published_cells, side_of
+
+HOST = a_run().facts["host"]
+
+
+def a_matrix(folder: Path, rounds: range = range(1, 9), matrix: str = "abc/1", **facts: Any) -> None:
+    """Runs of two cells; those with two threads take half the time, and later rounds a little more."""
+    for turn in rounds:
+        for threads in ("1", "2"):
+            number = store.next_number(folder / "runs")
+            own = {**slot(turn, threads=threads), "matrix": matrix}
+            settings = {**a_run().facts["settings"], "threads": int(threads)}
+            run = a_run(slot=own, settings=settings, host={**HOST, "id": "0a1b2c3d"}, **facts)
+            run = replace(
+                run, experiment=folder.name, number=number, created=f"2026-11-20T12:{turn:02d}:{threads:>02}Z"
+            )
+            tables = dict(scaled_case(2, 1))
+            passes = tables["passes"]
+            times = {name: (passes[name] * (100 + turn) // (100 * int(threads))) for name in ("begin_ns", "end_ns")}
+            tables["passes"] = passes.assign(**times)
+            with store.whole_folder(folder / "runs" / f"{number:03d}") as beside:
+                store.write_tables(beside / "tables", tables, "stand-in 1")
+                store.write_run_file(beside, run)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("matrix")
+    a_matrix(root / "experiments" / "m")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        assert main(["publish", "m", "--matrix", "-m", "both cells"]) == 0
+    return root
+
+
+@pytest.fixture
+def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made / "experiments", tmp_path / "experiments")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "experiments"
+
+
+def test_each_cell_is_a_version_with_all_its_runs(project: Path) -> None:
+    published = {p.version.name: p for p in read_published(project / "m", None)}
+    assert {name: p.bundle.cell for name, p in published.items()} == {
+        "v1": {"matrix": "abc/1", "factors": {"threads": "1"}}, "v2": {"matrix": "abc/1", "factors": {"threads": "2"}},
+    }  # fmt: skip
+    for version, threads in (("v1", "1"), ("v2", "2")):
+        folder = published[version].bundle.folder
+        rows = list(csv.DictReader(io.StringIO((folder / "data/runs.csv").read_text())))
+        numbers = range(1 if threads == "1" else 2, 17, 2)
+        assert [(row["run"], row["round"], row["host_id"]) for row in rows] == [
+            (f"run-{number:03d}", str(turn), "0a1b2c3d") for turn, number in enumerate(numbers, 1)
+        ]
+        names = {row["run"] for row in csv.DictReader(io.StringIO((folder / "data/repeats.csv").read_text()))}
+        assert names == {f"run-{number:03d}" for number in numbers}
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        extra = sum((folder / "data" / name).stat().st_size for name in ("repeats.csv", "runs.csv"))
+        assert size <= 1.2 * (size - extra)
+
+
+def test_versions_say_what_their_runs_say(project: Path) -> None:
+    """The same pairs, the same shift, interval and p: from the versions as from the runs."""
+    of_runs = compare(*cells_of("m", project))
+    of_versions = compare(*newest_published_cells("m", project))
+    assert of_runs.paired and of_versions.paired
+    assert [replace(row, difference=None) for row in of_runs.rows] == [
+        replace(row, difference=None) for row in of_versions.rows
+    ]
+    timed = [row for row in of_runs.rows if row.difference]
+    assert timed and [row.difference for row in of_versions.rows] == [row.difference for row in of_runs.rows]
+    assert any(row.state == "different" for row in timed)
+    both = compare(side_of("m@v1", project), side_of("m@v2", project))
+    assert [row.state for row in both.rows] == [row.state for row in of_runs.rows]
+
+
+def test_cells_do_not_supersede_each_other(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def status() -> dict[str, tuple[str, int | None]]:
+        return {p.version.name: (p.version.status, p.successor) for p in read_published(project / "m", None)}
+
+    assert status() == {"v1": ("current", None), "v2": ("current", None)}
+    assert main(["publish", "m", "--matrix", "-m", "again"]) == 0
+    assert capsys.readouterr().out.count("it is published already, as m@v") == 2 and len(status()) == 2
+    assert main(["publish", "m/run-003", "-m", "another run of the first cell"]) == 0
+    assert status() == {"v1": ("superseded", 3), "v2": ("current", None), "v3": ("current", None)}
+    assert main(["publish", "m", "--withdraw", "3", "-m", "wrong"]) == 0
+    assert status() == {"v1": ("current", None), "v2": ("current", None), "v3": ("withdrawn", None)}
+    assert main(["publish", "m", "--withdraw", "2", "-m", "wrong"]) == 0
+    assert status() == {"v1": ("current", None), "v2": ("withdrawn", None), "v3": ("withdrawn", None)}
+    a_matrix(project / "m", range(1, 2), "abc/2")
+    assert main(["publish", "m", "--matrix", "-m", "a new matrix"]) == 0
+    assert status() == {
+        "v1": ("superseded", 5), "v2": ("withdrawn", 5), "v3": ("withdrawn", 5), "v4": ("current", None),
+        "v5": ("current", None),
+    }  # fmt: skip
+
+
+def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path: Path) -> None:
+    shutil.rmtree(project / "m" / "runs")
+    site = gathered(project, tmp_path / "cache")
+    assert [c.asked.slug for c in site.entries[0].comparisons] == ["matrix-v1-to-v2"]
+    page = site.pages["experiments/m/matrix-v1-to-v2/index.md"].content()
+    assert "threads, 1 → 2" in page and 'href="../v1/index.html"' in page and "threads=2 (v2)" in page
+    assert "n = 8 and 8" in page
+    listed = site.pages["experiments/m/index.md"].content()
+    assert "The matrix of v1 to v2" in listed and "threads=1" in listed
+    assert "Superseded" not in site.pages["experiments/m/v1/index.md"].content()
+
+
+def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path, tmp_path: Path) -> None:
+    a_matrix(project / "m", range(1, 2), "abc/2")
+    assert main(["publish", "m", "--matrix", "-m", "a new matrix"]) == 0
+    shutil.rmtree(project / "m" / "runs")
+    site = gathered(project, tmp_path / "cache")
+    assert [c.asked.slug for c in site.entries[0].comparisons] == [
+        "v4-from-v2", "v3-from-v1", "matrix-v3-to-v4", "matrix-v1-to-v2",
+    ]  # fmt: skip
+
+
+def test_compare_takes_the_versions_where_there_are_no_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(project / "m" / "runs")
+    assert main(["compare", "m", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["a"]["name"] == "threads=1" and found["b"]["name"] == "threads=2"
+
+
+def test_a_private_matrix_tells_no_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "experiments" / "m"
+    a_matrix(folder, range(1, 2))
+    (folder / "experiment.toml").write_text("private = true\n")
+    assert main(["publish", "m", "--matrix", "-m", "both cells"]) == 0
+    for published in read_published(folder, None):
+        assert published.bundle.cell == {}
+        for path in published.bundle.folder.rglob("*"):
+            assert not path.is_file() or b"abc/1" not in path.read_bytes(), path
+    assert newest_published_cells("m", folder.parent) == []
+    assert not side_of("m@v1", folder.parent).runs[0].matrix
+
+
+def test_what_does_not_go_together_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["m", "3", "--matrix"], ["m/run-003", "--matrix"], ["m", "--matrix", "--withdraw", "1"]):
+        assert main(["publish", *words, "-m", "x"]) == 2
+        assert "--matrix: publishes a run of each cell" in capsys.readouterr().err
+
+
+def test_a_list_of_runs_that_was_changed_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = project / "m" / "versions" / "1" / "data" / "runs.csv"
+    path.write_text(path.read_text().replace("0a1b2c3d", "ffffffff"))
+    assert main(["compare", "m@v1", "m@v2"]) == 2
+    assert "runs.csv: is missing or has changed since it was published" in capsys.readouterr().err
