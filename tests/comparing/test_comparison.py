@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
 from tests.builders import scaled_case
 from tests.comparing.made import HOST, counted, of_tables, run_with, side, slot, timed
 from tracegen.comparing import sentences as say
-from tracegen.comparing.comparison import Compared, compare
+from tracegen.comparing.comparison import Compared, compare, evenly
 from tracegen.comparing.side import Side
 
 
@@ -180,3 +181,16 @@ def test_a_measure_that_only_one_cell_has_is_held_in_its_pairs() -> None:
 
     rows = compare(cells("1"), cells("2")).rows
     assert {row.what: row.state for row in rows} == {"tokens": "equal", "only big": "equal"}
+
+
+def test_more_than_a_hundred_runs_a_side_are_spread_evenly() -> None:
+    """Exact tests of more take long; the first and the last run are among those tested."""
+    a = side("a", [[timed(1000.0 + i), counted(i % 3)] for i in range(240)])
+    b = side("b", [[timed(2000.0 + i), counted(i % 3)] for i in range(240)], first=241)
+    row = next(row for row in compare(a, b).rows if row.kind == "timed")
+    assert row.difference is not None and (row.difference.n_a, row.difference.n_b) == (100, 100)
+    assert row.state == "different" and len(row.values_a) == 240
+    assert "n = 100 and 100, spread evenly over 240 and 240 runs" in say.how_sure(row)
+    assert evenly(row.values_a)[0] == 1000.0 and evenly(row.values_a)[-1] == 1239.0
+    steps = [y - x for x, y in pairwise(evenly(row.values_a))]
+    assert set(steps) == {2.0, 3.0}

@@ -16,6 +16,7 @@ from tracegen.analysis.significance import (
     LEAST_PAIRS,
     LEAST_SHIFT,
     LEVEL,
+    MOST_VALUES,
     Difference,
     difference,
     holm,
@@ -209,15 +210,26 @@ def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bo
         return replace(row, state="not comparable")
     tested = paired and _in_pairs(a, b) and len(a.of) >= LEAST_PAIRS
     several = _several_cells(a, b)
-    if tested and several and min(*row.values_a, *row.values_b) > 0:
-        found = _of_ratios(row.values_a, row.values_b, noise=_noise(a, b))
+    values_a, values_b = evenly(row.values_a), evenly(row.values_b)
+    if tested and several and min(*values_a, *values_b) > 0:
+        found = of_ratios(values_a, values_b, noise=_noise(a, b))
     else:
-        found = difference(row.values_a, row.values_b, paired=tested, noise=_noise(a, b))
+        found = difference(values_a, values_b, paired=tested, noise=_noise(a, b))
         found = replace(found, relative=None) if several else found
     return replace(row, difference=found, state=found.verdict, several=several)
 
 
-def _of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None) -> Difference:
+def evenly(values: Sequence[float]) -> Sequence[float]:
+    """The values, or MOST_VALUES of them that lie evenly between the first and the last: exact tests of more take long.
+
+    Of two sides with as many values, the same places.
+    """
+    if len(values) <= MOST_VALUES:
+        return values
+    return [values[round(i * (len(values) - 1) / (MOST_VALUES - 1))] for i in range(MOST_VALUES)]
+
+
+def of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None) -> Difference:
     """The difference of pairs from several cells, by their ratios: a cell of large values counts no more than others.
 
     Shift and interval are those of the ratio b / a, told as a change of the median of A. All values are above 0.

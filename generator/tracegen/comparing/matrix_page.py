@@ -13,6 +13,7 @@ from tracegen.charts import svg
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared
 from tracegen.comparing.effects import Effect, effects, factors_of
+from tracegen.comparing.interactions import Interaction, interactions
 from tracegen.comparing.page import collector_of, comparison_page, rendered, report
 from tracegen.comparing.side import Measured, Side
 from tracegen.figures.cells import Cell, Head, cells, number
@@ -42,7 +43,7 @@ def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | N
     pages = [
         comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(found, 1)
     ]
-    factors = factors_of(sides)
+    factors, joint = factors_of(sides), interactions(sides)
     view = {
         "effects": [
             {"name": effect.name, "href": page.path, "brief": say.in_brief(effect.comparison),
@@ -56,6 +57,8 @@ def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | N
         "cells": _cells(sides, collector, links or {}),
         "figure": _figure(sides, collector),
         "within": _within(found, collector),
+        "interactions": _interactions(joint, collector),
+        "interacting": [_interacting(row) for row in joint if row.difference.verdict == "different"],
     }  # fmt: skip
     overview = rendered(Page("overview", name, SUMMARY, ""), "matrix.html", view)
     return report(collector, name, (overview, *pages))
@@ -154,6 +157,44 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
     )
     reason = "" if rows else "No two cells differ in one factor alone, or no run has a speed."
     return TableView("effects", "What each factor changes", caption, head, tuple(rows), reason, csv)
+
+
+def _interacting(row: Interaction) -> str:
+    before, after = (
+        say.times(ratio).removeprefix("× ") for ratio in (row.difference.median_a, row.difference.median_b)
+    )
+    what = f"{row.factor}, {row.a} → {row.b} multiplies the speed of {say.SPEED_OF[row.phase]}"
+    return f"{what} by {before} where {row.other}={row.c}, and by {after} where {row.other}={row.d}."
+
+
+def _interactions(found: Sequence[Interaction], collector: Collector) -> TableView:
+    """Whether the effect of a factor on speed depends on another factor."""
+    rows, data = [], []
+    for row in found:
+        of, told = row.difference, row.difference.verdict != "too few repeats to tell"
+        ends = [None if end is None else end / of.median_a for end in (of.low, of.high)]
+        within = f"{say.share(ends[0])} to {say.share(ends[1])}" if None not in ends else ""
+        rows.append(cells(
+            f"{row.factor}, {row.a} → {row.b}", f"{row.other}, {row.c} → {row.d}", say.PHASES[row.phase],
+            number(say.times(of.median_a)), number(say.times(of.median_b)), number(say.share(of.relative)),
+            number(within if told else ""), number(say.p_value(of.p_held) if told else ""),
+            "interact" if of.verdict == "different" else of.verdict,
+        ))  # fmt: skip
+        data.append((row.phase, row.factor, row.a, row.b, row.other, row.c, row.d, of.n_a, of.median_a, of.median_b,
+                     of.relative, *ends, of.p, of.p_held, of.threshold, of.verdict))  # fmt: skip
+    columns = ["phase", "factor", "from", "to", "other", "other_from", "other_to", "n", "ratio_from", "ratio_to",
+               "relative", "low", "high", "p", "p_held", "threshold", "verdict"]  # fmt: skip
+    csv = collector.csv("interactions", pd.DataFrame(data, columns=columns))
+    head = (Head("Factor"), Head("Other factor"), Head("Speed of"), Head("Before", number=True),
+            Head("After", number=True), Head("Shift", number=True), Head("99 % interval", number=True),
+            Head("p", number=True), Head("Finding"))  # fmt: skip
+    caption = (
+        "What a factor multiplies the speed by, before and after another factor changes: medians over the rounds and "
+        "over the other factors. If the two differ (Wilcoxon, in pairs of one round; all rows of a speed are held "
+        "together), the factors interact, and the effect of one must be told with the value of the other."
+    )
+    reason = "" if rows else "The matrix has one factor, or no round has the four runs that this takes."
+    return TableView("interactions", "Do factors interact?", caption, head, tuple(rows), reason, csv)
 
 
 def _p(row: Compared) -> str:

@@ -9,6 +9,7 @@ from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.words import quantities as q
 
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
+SPEED_OF = {"prompt": "the prompt", "generate": "generation"}
 LEADING = (("generate", "speed"), ("prompt", "speed"), ("", "read from the disk"))  # timed key figures said first
 
 
@@ -62,6 +63,8 @@ def how_sure(row: Compared) -> str:
     if found is None:
         return "not known to be of the same machine" if row.state == "not comparable" else ""
     n = f"n = {found.n_a} and {found.n_b}"
+    if (found.n_a, found.n_b) != (len(row.values_a), len(row.values_b)):
+        n += f", spread evenly over {q.count(len(row.values_a))} and {q.count(len(row.values_b))} runs"
     if row.state == "too few repeats to tell":
         return n
     shift = share(found.relative) or signed(found.shift, row.unit)
@@ -87,6 +90,11 @@ def p_words(p: float) -> str:
     """`p = 0.0079`, `p < 0.0001`."""
     text = p_value(p)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def times(factor: float) -> str:
+    """What something is multiplied by: `× 1.31`."""
+    return f"× {q.three(factor)}"
 
 
 def p_value(p: float) -> str:
