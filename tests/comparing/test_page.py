@@ -48,7 +48,7 @@ def test_a_page_has_every_part_and_its_files() -> None:
     for name in ("timed", "counted", "operations", "graph", "conditions", "runs", "components"):
         rows = list(csv.reader(io.StringIO(report.files[f"data/{name}.csv"].decode())))
         assert len(rows) > 1 or name == "conditions", name
-    assert {figure.key for figure in report.figures} == {"runs", "tokens", "components"}
+    assert {figure.key for figure in report.figures} == {"runs", "tokens", "components", "graph"}
     assert "The model files differ: their places cannot be compared." in text
 
 

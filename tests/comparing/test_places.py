@@ -43,6 +43,18 @@ def test_a_place_that_one_side_does_not_use_is_0() -> None:
     assert len(table) and (table["b"] == 0).all() and (table["a"] > 0).any()
 
 
+def test_what_is_used_in_a_copy_is_told() -> None:
+    """Every access of one side in copied memory, as a repacked run has it: the same bytes, all of them copied."""
+    kinds, both = MOE["placements"]["memory"].astype("object"), {"disk", "copied"}
+    mapped, copied = (
+        {**MOE, "placements": MOE["placements"].assign(memory=kinds.where(~kinds.isin(both), kind))}
+        for kind in ("disk", "copied")
+    )
+    table = Used(mapped, copied).shares(40)
+    assert (table["a"] == table["b"]).all() and (table["copied_a"] == 0).all()
+    assert table["copied_b"].tolist() == pytest.approx(table["b"].tolist()) and (table["b"] > 0).any()
+
+
 def test_files_are_the_same_if_their_tensors_are() -> None:
     assert same_files(MOE, MOE) and not same_files(MOE, scaled_case(4, 3, moe=True))
     moved = {**MOE, "tensors": MOE["tensors"].assign(offset=MOE["tensors"]["offset"] + 32)}

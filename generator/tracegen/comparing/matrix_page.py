@@ -14,6 +14,7 @@ from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.interactions import Interaction, interactions
+from tracegen.comparing.matrix_map import map_of_cells
 from tracegen.comparing.page import collector_of, comparison_page, rendered, report
 from tracegen.comparing.side import Measured, Side
 from tracegen.figures.cells import Cell, Head, cells, number
@@ -27,9 +28,9 @@ SUMMARY = "Every cell of the matrix on one scale, and what each factor changes."
 SHOWN = (
     ("generate", "speed", "Generation"),
     ("prompt", "speed", "Prompt"),
-    ("", "read from the disk", "Read from the disk"),
-    ("generate", "weights touched by a token, mapped", "Touched by a token, mapped"),
-    ("", "most that buffers held", "Most in buffers"),
+    ("", "read from the disk", "From the disk"),
+    ("generate", "weights touched by a token, mapped", "Mapped, by a token"),
+    ("", "most that buffers held", "In buffers"),
 )
 
 
@@ -56,6 +57,7 @@ def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | N
         "left_out": [f"{run} is left out: {why}" for side in sides for run, why in side.left_out],
         "cells": _cells(sides, collector, links or {}),
         "figure": _figure(sides, collector),
+        "map": map_of_cells(sides, collector),
         "within": _within(found, collector),
         "interactions": _interactions(joint, collector),
         "interacting": [_interacting(row) for row in joint if row.difference.verdict == "different"],
@@ -96,22 +98,19 @@ def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]
         columns.append([_range([value / size for value in values]) for values, _ in cells_of])
         data += [(side.name, phase, what, unit, value)
                  for side, (values, _) in zip(sides, cells_of, strict=True) for value in values]  # fmt: skip
-    rows = [
-        cells(
-            Cell(side.name, href=links.get(side.name, "")),
-            number(str(len(side.runs))),
-            *(column[i] for column in columns),
-        )
-        for i, side in enumerate(sides)
-    ]
+    factors = factors_of(sides)
+    rows = []
+    for i, side in enumerate(sides):
+        values = [side.runs[0].factors.get(factor, "") for factor in factors]
+        version = [Cell(links[side.name].split("/")[1], href=links[side.name])] if links else []
+        rows.append(cells(*version, *values, number(str(len(side.runs))), *(column[i] for column in columns)))
+    names = [*([Head("Version")] if links else []), *(Head(factor) for factor in factors)]
     csv = collector.csv("cells", pd.DataFrame(data, columns=["cell", "phase", "what", "unit", "value"]))
     caption = (
-        "Median over the runs of a cell, and its range where runs differ. Load and warm-up are left out. The CSV has "
-        "every run."
+        "Median over the runs of a cell, and its range where runs differ: speeds, bytes read, weights that a token "
+        "touched in the mapped file, the most that buffers held. Load and warm-up are left out. The CSV has every run."
     )
-    return TableView(
-        "cells", "The cells", caption, (Head("Cell"), Head("Runs", number=True), *heads), tuple(rows), "", csv
-    )
+    return TableView("cells", "The cells", caption, (*names, Head("Runs", number=True), *heads), tuple(rows), "", csv)
 
 
 def _range(values: Sequence[float]) -> Cell:

@@ -12,12 +12,14 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
 from tracegen.analysis.passes import measured
 from tracegen.charts import compared as charts
+from tracegen.charts import compared_graph as graph_chart
 from tracegen.charts import compared_maps as maps
 from tracegen.charts import svg, theme
 from tracegen.comparing import places, tables
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Comparison
 from tracegen.comparing.conditions import differing
+from tracegen.comparing.graph_rows import graph_rows
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.side import Side
 from tracegen.model import Run
@@ -58,6 +60,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         "components": _components(collector, comparison, f"{prefix}components", key),
         "map": _map(collector, comparison, f"{prefix}map", key, *typical),
         "tokens": _tokens(collector, comparison, f"{prefix}tokens", key, *typical),
+        "graph": _graph(collector, comparison, f"{prefix}graph", key, nodes),
     }
     held = [
         tables.conditions(differing(comparison.a, comparison.b), keep),
@@ -173,15 +176,34 @@ def _map(collector: Collector, comparison: Comparison, key: str, page: str, a: T
     data = used.shares(maps.track_px(theme.WIDTH))
     if data.empty:
         return FigureView(key, title, "", title, None, "No generate pass used a byte of the file on either side.")
+    copied = [float((data[f"copied_{side}"] * (data["end"] - data["begin"])).sum()) for side in "ab"]
+    copies = f": {q.size(copied[0])} a token in A, {q.size(copied[1])} in B" if any(copied) else ""
     differs = float(((data["b"] - data["a"]).abs() * (data["end"] - data["begin"])).sum())
     caption = (
         "The model file from first to last byte. Colour: how much of the bytes at that place a token used, in the mean "
-        "over the generate passes of the typical run of each side. Below, where B used more or less than A: in all "
-        f"{q.size(differs)} a token. A: {comparison.a.name}; B: {comparison.b.name}."
+        f"over the generate passes of the typical run of each side; striped where it used a copy in memory{copies}. "
+        f"Below, where B used more or less than A: in all {q.size(differs)} a token. A: {comparison.a.name}; B: "
+        f"{comparison.b.name}."
     )
     drawing = svg.draw_layouts(
         lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width), key, title
     )
+    return collector.drawn(key, page, title, caption, title, drawing, data)
+
+
+def _graph(collector: Collector, comparison: Comparison, key: str, page: str, nodes: pd.DataFrame) -> FigureView:
+    title = "Where do the graphs differ?"
+    if (nodes["change"] == "same").all():
+        of = f"Nowhere: all {len(nodes)} operations of a token are the same, in the same order."
+        return FigureView(key, title, "", title, None, of if len(nodes) else "At least one side has no graph.")
+    data, left_out = graph_rows(nodes)
+    caption = (
+        "The operations of a token in their order, a row for each layer; layers with the same operations and "
+        "differences share a row. Operations that are gone stand where A had them. A: "
+        f"{comparison.a.name}; B: {comparison.b.name}."
+    )
+    caption += f" {q.counted(left_out, 'more row')} not drawn; the CSV of the table below has all." if left_out else ""
+    drawing = svg.draw_layouts(lambda width: graph_chart.chart(data, width=width), key, title)
     return collector.drawn(key, page, title, caption, title, drawing, data)
 
 

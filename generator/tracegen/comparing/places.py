@@ -22,27 +22,35 @@ def same_files(a: Tables, b: Tables) -> bool:
 
 
 class Used:
-    """The bytes that the generate passes of two runs used; both must have the same files (`same_files`)."""
+    """The bytes that the generate passes of runs used; all must have the same files (`same_files`)."""
 
-    def __init__(self, a: Tables, b: Tables) -> None:
+    def __init__(self, *runs: Tables) -> None:
         """Find out what each run used."""
-        self._sides = [_generated(tables) for tables in (a, b)]
-        self._cut = pieces.pieces(a)
+        self._sides = [_generated(tables) for tables in runs]
+        self._cut = pieces.pieces(runs[0])
 
     def shares(self, n_columns: int) -> pd.DataFrame:
-        """How much of the bytes of each place of the file a token used, in the mean over generate passes.
+        """How much of the bytes of each place of the file a token used, in the mean over generate passes; of two runs.
 
-        Columns: begin, end (bytes on the axis), a, b (shares, 0 to 1). A place that neither run used has no row.
+        Columns: begin, end (bytes on the axis), a, b (shares, 0 to 1), copied_a, copied_b (shares of the same bytes, as
+        far as they were used in copied memory). A place that neither run used has no row.
         """
-        shares = [self._of(tables, used, n, n_columns) for tables, used, n in self._sides]
-        both = shares[0].rename("a").to_frame().join(shares[1].rename("b"), how="outer").fillna(0.0)
+        a, b = (
+            of.set_axis([name, f"copied_{name}"], axis=1)
+            for name, of in zip("ab", self.of_each(n_columns), strict=True)
+        )
+        both = a.join(b, how="outer").fillna(0.0)[["a", "b", "copied_a", "copied_b"]]
         return both.rename_axis(["begin", "end"]).reset_index()
 
-    def _of(self, tables: Tables, used: pd.DataFrame, n_passes: int, n_columns: int) -> pd.Series:
-        cells = heatmap.shares(tables, n_columns, used=used, cut=self._cut)
-        sums = cells.groupby(["begin", "end"])["touched_bytes"].sum().astype("float64")
-        sizes = cells.groupby(["begin", "end"])["size_bytes"].first()
-        return sums / (sizes * max(n_passes, 1))
+    def of_each(self, n_columns: int) -> list[pd.DataFrame]:
+        """For each run: share, copied (shares, 0 to 1), by begin and end of the place."""
+        return [self._of(tables, used, n, n_columns) for tables, used, n in self._sides]
+
+    def _of(self, tables: Tables, used: pd.DataFrame, n_passes: int, n_columns: int) -> pd.DataFrame:
+        cells = heatmap.shares(tables, n_columns, used=used, cut=self._cut).groupby(["begin", "end"])
+        sums = cells[["touched_bytes", "copied_bytes"]].sum().astype("float64")
+        shares = sums.div(cells["size_bytes"].first() * max(n_passes, 1), axis=0)
+        return shares.set_axis(["share", "copied"], axis=1)
 
 
 def _generated(tables: Tables) -> tuple[Tables, pd.DataFrame, int]:

@@ -1,0 +1,49 @@
+"""The model file once for each cell of a matrix: which of its bytes a token uses there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tracegen.charts import compared_maps as maps
+from tracegen.charts import svg, theme
+from tracegen.comparing import places
+from tracegen.comparing.side import Side
+from tracegen.pages.collector import Collector
+from tracegen.pages.views import FigureView
+from tracegen.words import quantities as q
+
+MOST = 24  # cells
+TITLE = "Which bytes of the model file does a token use?"
+
+
+def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
+    """The map of the cells whose model file is that of the first; all have one scale."""
+    first = sides[0].typical.tables()
+    total = int((first["files"]["axis_begin"] + first["files"]["size_bytes"]).max()) if len(first["files"]) else 0
+    widths = {width: maps.names_px([side.name for side in sides], width) for width in theme.WIDTHS}
+    found: dict[int, list[pd.DataFrame]] = {width: [] for width in theme.WIDTHS}
+    lanes = []
+    for side in sides[:MOST]:
+        tables = side.typical.tables()  # one after the other: those of a large model fill memory
+        if not places.same_files(first, tables):
+            continue
+        lanes.append(side.name)
+        used = places.Used(tables)
+        for width, room in widths.items():
+            (shares,) = used.of_each(maps.track_px(width, room))
+            found[width].append(shares.reset_index().assign(lane=side.name))
+    rows = {width: pd.concat(of) if of else pd.DataFrame() for width, of in found.items()}
+    if rows[theme.WIDTH].empty:
+        reason = "No generate pass used a byte of the file." if lanes else "The first cell has no model file."
+        return FigureView("map", TITLE, "", TITLE, None, reason)
+    caption = (
+        "The model file from its first to its last byte, in the typical run of each cell. Colour: how much of the "
+        "bytes at that place a token used, in the mean over generate passes; striped where it used a copy in memory."
+    )
+    if len(lanes) < len(sides):
+        left_out = q.counted(len(sides) - len(lanes), "cell")
+        caption += f" Left out: {left_out} with another model file than the first, or beyond {MOST} cells."
+    drawing = svg.draw_layouts(lambda width: maps.many(rows[width], lanes, total, width=width), "map", TITLE)
+    return collector.drawn("map", "overview", TITLE, caption, TITLE, drawing, rows[theme.WIDTH], file="cells-map")
