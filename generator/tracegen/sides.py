@@ -20,6 +20,7 @@ import pandas as pd
 
 from tracegen import store
 from tracegen.address import run_number
+from tracegen.comparing.effects import in_order
 from tracegen.comparing.measures import COLUMNS, measures
 from tracegen.comparing.side import Measured, Side, machines_of
 from tracegen.errors import SettingsError
@@ -55,8 +56,9 @@ def side_of(text: str, experiments: Path = EXPERIMENTS) -> Side:
 
 
 def cells_of(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
-    """A side for each cell of the newest matrix of an experiment, in the order of their names; empty without one."""
-    return [side(factors, folders) for factors, folders in sorted(_cells(name, experiments).items())]
+    """A side for each cell of the newest matrix of an experiment, in the order of its factors; empty without one."""
+    cells = [side(factors, folders) for factors, folders in _cells(name, experiments).items()]
+    return sorted(cells, key=lambda cell: in_order(cell.runs[0].factors))
 
 
 def published_cells(bundles: Sequence[Bundle]) -> dict[str, Side]:
@@ -66,7 +68,7 @@ def published_cells(bundles: Sequence[Bundle]) -> dict[str, Side]:
         version: replace(_published(of.folder), name=f"{_factors(of.cell['factors'])} ({version})")
         for version, of in versions.items()
     }
-    return dict(sorted(sides.items(), key=lambda item: item[1].name))
+    return dict(sorted(sides.items(), key=lambda item: in_order(versions[item[0]].cell["factors"])))
 
 
 def newest_published_cells(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:

@@ -18,6 +18,7 @@ from tracegen.model import Check
 from tracegen.pages.render import render_report
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.sides import cells_of
 
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TABLES = scaled_case(2, 2)
@@ -197,3 +198,17 @@ def test_the_run_of_median_speed_stands_for_its_series(capsys: pytest.CaptureFix
     )
     document = json.loads(Path("experiments/a/versions/1/version.json").read_text(encoding="utf-8"))
     assert document["runs"] == [5] and "data/repeats.csv" in document["manifest"]
+
+
+def test_cells_stand_by_the_size_of_their_values() -> None:
+    for number, threads in enumerate(("16", "2", "1", "all"), 1):
+        stored("m", number, slot=slot(1, threads=threads))
+    assert [cell.name for cell in cells_of("m")] == ["threads=1", "threads=2", "threads=16", "threads=all"]
+
+
+def test_many_sides_say_how_far_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(1, 4):
+        stored("m", number)
+    assert main(["compare", *(f"m/run-00{n}" for n in range(1, 4))]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("page: ") == 2 and "draw 2 pages" in captured.err

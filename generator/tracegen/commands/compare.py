@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,6 @@ def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, 
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.effects import effects
     from tracegen.comparing.matrix_page import render_matrix
-    from tracegen.comparing.page import render_comparison
     from tracegen.sides import side_of
 
     asked = [rules.parsed(text) for text in fail_on]
@@ -77,9 +77,10 @@ def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, 
     else:
         for comparison in comparisons:
             _print(comparison)
-        pages = [render_matrix(first, sides)] if not others else map(render_comparison, comparisons)
-        for page in pages:
-            print(f"page: {_written(page)}")
+        if others:
+            _write_pages(comparisons)
+        else:
+            print(f"page: {_written(render_matrix(first, sides))}")
     if broken:
         raise CheckError("; ".join(broken))
     return 0
@@ -107,6 +108,23 @@ def _print(comparison: Comparison) -> None:
     print(visible(f"{comparison.a.name} → {comparison.b.name}: {say.in_brief(comparison)}"))
     for answer in say.answers(comparison):
         print(f"  {visible(answer)}")
+
+
+def _write_pages(comparisons: Sequence[Comparison]) -> None:
+    """Write a page for each comparison, and print where; of many, standard error says how far it is."""
+    from tracegen.comparing.page import render_comparison
+    from tracegen.progress import Progress
+
+    progress = Progress()
+    if len(comparisons) > 1:
+        progress.step(f"draw {len(comparisons)} pages")
+    written = []
+    for n, comparison in enumerate(comparisons, 1):
+        written.append(_written(render_comparison(comparison)))
+        progress.update(n, len(comparisons), "pages")
+    progress.done()
+    for path in written:
+        print(f"page: {path}")
 
 
 def _written(report: Report) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracegen.comparing.comparison import Comparison, compare
@@ -41,7 +41,7 @@ def factors_of(cells: Sequence[Side]) -> dict[str, list[str]]:
     """The factors that vary, each with its values in order: numbers by size, false before true, else as text."""
     names = list(dict.fromkeys(name for cell in cells for run in cell.runs for name in run.factors))
     values = {
-        name: sorted({run.factors.get(name, "") for cell in cells for run in cell.runs}, key=_size) for name in names
+        name: sorted({run.factors.get(name, "") for cell in cells for run in cell.runs}, key=by_size) for name in names
     }
     return {name: of for name, of in values.items() if len(of) > 1}
 
@@ -74,8 +74,14 @@ def _others(cell: Side, factor: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in cell.runs[0].factors.items() if name != factor)
 
 
-def _size(text: str) -> tuple[int, float, str]:
+def by_size(text: str) -> tuple[int, float, str]:
+    """A key that sorts numbers by size, before all other texts."""
     try:
         return 0, float(text), text
     except ValueError:
         return 1, 0.0, text
+
+
+def in_order(factors: Mapping[str, str]) -> list[tuple[int, float, str]]:
+    """A key that sorts cells by their factors, each as `by_size`."""
+    return [by_size(value) for value in factors.values()]
