@@ -16,6 +16,7 @@ from html import unescape
 
 from tracegen.charts.text import printable
 from tracegen.publishing.bundle import Bundle
+from tracegen.site.repeats import Measure, Range, figures_of_runs, range_of
 
 UNKNOWN = "not recorded"
 RATE, PROMPT_RATE, SHARE = "tokens_per_second_generate", "tokens_per_second_prompt", "touched_share"
@@ -49,6 +50,24 @@ class About:
         """The text of a published value: also why there is none; `not recorded` if it says nothing."""
         text = self._value(key).get("text")
         return cut(printable(text)) if isinstance(text, str) and text else UNKNOWN
+
+    @cached_property
+    def _figures(self) -> list[Mapping[Measure, float]]:
+        return figures_of_runs(self.bundle)
+
+    def range(self, key: str) -> Range | None:
+        """A published value over the runs of its series; None if it is not known, or of a single run."""
+        return range_of(key, self._figures) if self.number(key) is not None else None
+
+    def typical(self, key: str) -> float | None:
+        """The median of a published value over the runs of its series; the value itself of a single run."""
+        over_runs = self.range(key)
+        return over_runs.median if over_runs else self.number(key)
+
+    def typical_text(self, key: str) -> str:
+        """That median as text; else what `text` says."""
+        over_runs = self.range(key)
+        return over_runs.text if over_runs else self.text(key)
 
     def _value(self, key: str) -> Mapping[str, object]:
         value = self.bundle.document["values"].get(key)

@@ -73,10 +73,15 @@ class Card:
 
     @property
     def speed(self) -> str:
-        """The tokens it generated in a second; of a series, with the range of the runs that are known."""
+        """The tokens it generated in a second; of a series the median, with the range of its runs.
+
+        A series without its runs in the bundle has the range of those that the site shows.
+        """
         text = self.about.text(RATE) if self.about else UNKNOWN
         if self.about is None or self.about.number(RATE) is None:
             return f"tokens/s {text}"
+        if over_runs := self.about.range(RATE):
+            return f"median {over_runs.text} ({over_runs.words})"
         if len(self.of_series) > 1:
             low, high = three(min(self.of_series)), three(max(self.of_series))
             return f"{text} ({low} to {high} in {len(self.of_series)} runs)"

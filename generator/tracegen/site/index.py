@@ -84,7 +84,7 @@ def _script_data(cards: Sequence[Card]) -> str:
         recorded = about.recorded if about else ()
         rows.append([
             about.size_bytes if about else None,
-            _short(about.number(RATE) if about else None),
+            _short(about.typical(RATE) if about else None),
             _short(about.number(SHARE) if about else None),
             _place(models, _model(card)),
             _place(architectures, _architecture(card)),

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from tracegen.charts.text import three
 from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, rounded
+from tracegen.site.repeats import Range
 
 if TYPE_CHECKING:
     from tracegen.site.gather import Entry
@@ -48,9 +49,13 @@ _NO_CONDITIONS = ("question", "tags", "prompt", "private")  # settings that say 
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure of a version as text, and its change against the version before; empty where one is not known."""
+    """A figure of a version as text, its range over the runs of the version, and its change against the version before.
+
+    Empty where one is not known; a version of a single run has no range.
+    """
 
     text: str
+    range: str = ""
     change: str = ""
 
 
@@ -73,12 +78,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Trend:
-    """Rows and steps, newest first, and a line for each figure, oldest version at the left; `single`: one run each."""
+    """Rows and steps, newest first, and a line for each figure, oldest version at the left.
+
+    `single` and `several`: some version has a single run, or the range of several.
+    """
 
     rows: tuple[Row, ...]
     steps: tuple[Step, ...]
     lines: tuple[Markup, ...]
     single: bool
+    several: bool
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -91,21 +100,23 @@ def trend(entry: Entry) -> Trend | None:
     published = [p for p in reversed(entry.published) if p.version.status != "withdrawn"]
     if len(published) < 2:
         return None
-    named = [(p.version.name, About(p.bundle)) for p in published]
-    rows = [Row(named[0][0], tuple(Cell(named[0][1].text(key)) for key, _ in FIGURES))]
+    named = [(p.version.name, entry.abouts[p.version.name]) for p in published]
+    rows = [Row(named[0][0], tuple(_cell(key, None, named[0][1]) for key, _ in FIGURES))]
     steps = []
     for (before, old), (name, new) in pairwise(named):
-        rows.append(Row(name, tuple(Cell(new.text(key), _change(key, old, new)) for key, _ in FIGURES)))
+        rows.append(Row(name, tuple(_cell(key, old, new) for key, _ in FIGURES)))
         steps.append(Step(name, before, "; ".join(differences(old, new))))
     abouts = [about for _, about in named]
-    lines = tuple(_line([about.number(key) for about in abouts]) for key, _ in FIGURES)
-    single = all(len(about.runs) == 1 for about in abouts)
-    return Trend(tuple(reversed(rows)), tuple(reversed(steps)), lines, single)
+    lines = tuple(line([(a.typical(key), a.range(key)) for a in abouts]) for key, _ in FIGURES)
+    several = [any(cell.range for cell in row.cells) for row in rows]
+    return Trend(tuple(reversed(rows)), tuple(reversed(steps)), lines, not all(several), any(several))
 
 
-def _change(key: str, old: About, new: About) -> str:
-    before, after = old.number(key), new.number(key)
-    return "" if before is None or after is None else change(before, after, points=key == SHARE)
+def _cell(key: str, old: About | None, new: About) -> Cell:
+    before, after = None if old is None else old.typical(key), new.typical(key)
+    over_runs = new.range(key)
+    changed = "" if before is None or after is None else change(before, after, points=key == SHARE)
+    return Cell(new.typical_text(key), over_runs.words if over_runs else "", changed)
 
 
 def change(before: float, after: float, *, points: bool = False) -> str:
@@ -185,19 +196,28 @@ def _prompt(about: About) -> str:
     return next((word for option, word in pairwise(words) if option in ("-p", "--prompt")), "")
 
 
-def _line(values: Sequence[float | None]) -> Markup:
-    """The values as a small drawing, from 0 to the largest; empty if fewer than two are known."""
-    known = [(i, value) for i, value in enumerate(values) if value is not None and value >= 0]
+def line(values: Sequence[tuple[float | None, Range | None]]) -> Markup:
+    """The figure of each version as a small drawing, from 0 to the largest, with a bar for each range.
+
+    Empty if fewer than two figures are known.
+    """
+    known = [(i, value, over_runs) for i, (value, over_runs) in enumerate(values) if value is not None and value >= 0]
     if len(known) < 2:
         return Markup()
-    most = max(value for _, value in known) or 1.0
-    wide, high = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
-    points = [
-        (round(EDGE + wide * i / (len(values) - 1), 1), round(EDGE + high * (1 - value / most), 1))
-        for i, value in known
-    ]
-    path = " ".join(f"{x:g},{y:g}" for x, y in points)
+    top = max(over_runs.most if over_runs else value for _, value, over_runs in known) or 1.0
+
+    def x(i: int) -> str:
+        return f"{round(EDGE + (WIDTH - 2 * EDGE) * i / (len(values) - 1), 1):g}"
+
+    def y(value: float) -> str:
+        return f"{round(EDGE + (HEIGHT - 2 * EDGE) * (1 - value / top), 1):g}"
+
+    bars = "".join(f"M{x(i)} {y(r.least)}V{y(r.most)}" for i, _, r in known if r and r.most > r.least)
+    last, value, _ = known[-1]
     return Markup(
         '<svg class="tracegen-line" width="{w}" height="{h}" viewBox="0 0 {w} {h}" aria-hidden="true">'
-        '<path d="M0 {base}H{w}"/><polyline points="{path}"/><circle cx="{x:g}" cy="{y:g}" r="2.5"/></svg>'
-    ).format(w=WIDTH, h=HEIGHT, base=HEIGHT - EDGE, path=path, x=points[-1][0], y=points[-1][1])
+        '<path d="M0 {base}H{w}"/>{bars}<polyline points="{path}"/><circle cx="{x}" cy="{y}" r="2.5"/></svg>'
+    ).format(
+        w=WIDTH, h=HEIGHT, base=HEIGHT - EDGE, path=" ".join(f"{x(i)},{y(value)}" for i, value, _ in known),
+        bars=Markup('<path class="tracegen-bars" d="{}"/>').format(bars) if bars else "", x=x(last), y=y(value),
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.charts.text import ended, printable, three
+from tracegen.charts.text import ended, percent_of, printable, sized, three
 
 __all__ = [
     "count",
@@ -54,13 +54,7 @@ def decimal(value: Any, digits: int = 1) -> str:
 
 def size(value: Any) -> str:
     """`4.50 MiB`; below 1 KiB exact bytes."""
-    if not known(value):
-        return UNKNOWN
-    amount = float(value)
-    for unit, bytes_ in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if abs(amount) >= bytes_:
-            return f"{three(amount / bytes_)} {unit}"
-    return f"{int(amount)} B"
+    return sized(float(value)) if known(value) else UNKNOWN
 
 
 def duration(value_ns: Any) -> str:
@@ -91,14 +85,7 @@ def parameters(number: Any) -> str:
 
 def percent(value: Any) -> str:
     """`12.3 %` from a share; `< 0.1 %` and `> 99.9 %` keep tiny shares from becoming 0 % and large ones 100 %."""
-    if not known(value):
-        return UNKNOWN
-    share = float(value) * 100
-    if 0 < share < 0.1:
-        return "< 0.1 %"
-    if 99.9 < share < 100:
-        return "> 99.9 %"
-    return f"{share:.1f} %" if share not in (0.0, 100.0) else f"{share:.0f} %"
+    return percent_of(float(value)) if known(value) else UNKNOWN
 
 
 def yes_no(value: object) -> str:

@@ -1,0 +1,170 @@
+"""The range of a figure over the runs of a version: what `data/repeats.csv` gives the site, and what it does not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.many_experiments import a_full_report
+from tests.stand_in import a_version
+from tests.test_index import VALUES, data_of, facts, index_of, text_of
+from tests.test_site import gathered
+from tracegen import repeats as written
+from tracegen.comparing.measures import COLUMNS
+from tracegen.comparing.rules import NAMES
+from tracegen.publishing.bundle import read_bundle
+from tracegen.site import repeats
+from tracegen.site.about import About
+from tracegen.site.repeats import figures_of_runs, range_of
+from tracegen.site.trend import line, trend
+
+RATE = "tokens_per_second_generate"
+HEAD = "run,created,phase,by,item,what,kind,unit,value"
+
+
+def repeats_csv(speeds: Sequence[float], touched: Sequence[int] = ()) -> str:
+    """The file as tracegen writes it, by hand: a few measures of each run, among them some that are no key figure."""
+    rows = [HEAD]
+    for i, speed in enumerate(speeds):
+        begin = f"run-{i + 1:03d},2026-11-20T12:00:{i:02d}Z"
+        rows += [
+            f"{begin},generate,run,,speed,timed,tokens/s,{speed}",
+            f"{begin},prompt,run,,speed,timed,tokens/s,4000",
+        ]
+        rows += [f'{begin},generate,op,"MUL_MAT, ""x""",time for a token,timed,ns,1e5']
+        rows += [f"{begin},generate,layer,layer 0,speed,timed,tokens/s,7"]
+        if touched:
+            rows += [f"{begin},,run,,touched of the file at least once,counted,bytes,{touched[i]}"]
+            rows += [f"{begin},,run,,size of the model file,counted,bytes,1000"]
+        rows += [f"{begin},,run,,most that buffers held,counted,bytes,2097152.0"]
+    return "\n".join([*rows, ""])
+
+
+def a_repeated(experiments: Path, text: str | None, rate: float | None = 12.0, number: int = 1) -> About:
+    """A version with this file, published for real; its own run has the speed `rate`."""
+    values = {**VALUES, RATE: (rate, f"{rate:g} tokens/s" if rate else "not shown")}
+    report = a_full_report(facts(), values=values)
+    if text is not None:
+        report = replace(report, files={**report.files, repeats.PATH: text.encode("utf-8", "surrogateescape")})
+    version = a_version(experiments, number=number, report=report)
+    assert version.folder
+    return About(read_bundle(version.folder))
+
+
+def test_the_site_reads_the_file_and_the_measures_that_tracegen_writes() -> None:
+    assert repeats.PATH == written.MEASURES
+    assert set(repeats.COLUMNS) < {"run", "created", *COLUMNS}
+    named = {key: measures for key, measures in repeats.MEASURES.items() if key in NAMES}
+    assert named == {key: (NAMES[key],) for key in named} and len(named) == 3
+    assert repeats.MEASURES["touched_share"][0] == NAMES["touched_bytes"]
+
+
+def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
+    about = a_repeated(tmp_path, repeats_csv([14.0, 9.5, 11.0, 10.0], [500, 520, 500, 510]))
+    speed, share = about.range(RATE), about.range("touched_share")
+    assert speed is not None and (speed.median, speed.least, speed.most, speed.n) == (10.5, 9.5, 14.0, 4)
+    assert (speed.text, speed.words) == ("10.5 tokens/s", "9.50 to 14.0 in 4 runs")
+    assert share is not None and (share.text, share.words) == ("50.5 %", "50.0 % to 52.0 % in 4 runs")
+    assert about.typical(RATE) == 10.5 and about.typical_text(RATE) == "10.5 tokens/s"
+    buffers = about.range("peak_buffer_bytes")
+    assert buffers is not None and (buffers.text, buffers.words) == ("2.00 MiB", "the same in 4 runs")
+    assert about.range("bytes_touched_per_token") is None and about.typical("bytes_touched_per_token") == 1000
+
+
+def test_a_value_that_a_check_refused_has_no_range(tmp_path: Path) -> None:
+    about = a_repeated(tmp_path, repeats_csv([1.0, 2.0]), rate=None)
+    assert about.range(RATE) is None and about.typical_text(RATE) == "not shown"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        HEAD,
+        "a,b\n1,2\n",
+        repeats_csv([12.0]),  # one run is no range
+        repeats_csv([1.0, 2.0]).replace("value", "number", 1),
+        repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,fast"),
+        repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,nan"),
+        repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,1e999"),
+        repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,-1"),
+        repeats_csv([1.0, 2.0]).replace(",tokens/s,1.0", ""),
+        repeats_csv([1.0, 2.0]).replace("prompt,run", "generate,run"),  # a measure twice
+        repeats_csv([1.0, 2.0]) + '"',
+        repeats_csv([1.0, 2.0]) + "\udcff",
+        repeats_csv([1.0, 2.0]) + "x" * 200_000,
+    ],
+)
+def test_another_file_is_a_single_run(tmp_path: Path, text: str | None) -> None:
+    about = a_repeated(tmp_path, text)
+    assert about.range(RATE) is None
+    assert (about.typical(RATE), about.typical_text(RATE)) == (12.0, "12 tokens/s")
+
+
+def test_columns_may_stand_in_another_order_beside_new_ones(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / repeats.PATH).write_text(
+        "value,what,machine,item,by,phase,created,run\n3,speed,x,,run,generate,t1,run-001\n5,speed,x,,run,generate,t2,run-002\n"
+    )
+    bundle = read_bundle(a_repeated(tmp_path / "e", None).bundle.folder)
+    bundle = replace(bundle, folder=tmp_path, document={**bundle.document, "manifest": {repeats.PATH: {}}})
+    assert range_of(RATE, figures_of_runs(bundle)) == repeats.Range(RATE, 2, 4.0, 3.0, 5.0)
+    (tmp_path / repeats.PATH).unlink()
+    assert figures_of_runs(bundle) == []
+
+
+def test_the_card_has_the_median_and_the_range(tmp_path: Path) -> None:
+    a_repeated(tmp_path / "experiments", repeats_csv([14.0, 9.5, 11.0]), rate=14.0)
+    html = index_of(tmp_path)
+    assert "median 11.0 tokens/s (9.50 to 14.0 in 3 runs)" in text_of(html)
+    assert data_of(html)["rows"][0][1] == 11.0  # it is sorted by what it shows
+    assert "goes from the least to the most" in html
+
+
+def test_the_trend_is_of_medians(tmp_path: Path) -> None:
+    experiments = tmp_path / "experiments"
+    a_repeated(experiments, None, rate=10.0, number=1)
+    a_repeated(experiments, repeats_csv([8.0, 12.0, 20.0]), rate=20.0, number=2)
+    a_repeated(experiments, repeats_csv([6.0, 6.0]), rate=6.0, number=3)
+    (entry,) = gathered(tmp_path).entries
+    shown = trend(entry)
+    assert shown is not None and shown.single and shown.several
+    assert [(row.cells[0].text, row.cells[0].range, row.cells[0].change) for row in shown.rows] == [
+        ("6.00 tokens/s", "the same in 2 runs", "−50.0\u202f%"),
+        ("12.0 tokens/s", "8.00 to 20.0 in 3 runs", "+20.0\u202f%"),
+        ("10 tokens/s", "", ""),
+    ]
+    html = gathered(tmp_path).pages["experiments/sample/index.md"].content()
+    assert "a version of a single run cannot tell a difference from noise" in html
+    assert "the range from the least to the most of them" in html
+    assert "<span>8.00 to 20.0 in 3 runs</span><span>+20.0\u202f%</span>" in html
+
+
+def test_a_line_has_a_bar_for_each_range() -> None:
+    """From 3 px above to 3 px below, 0 to the most of all runs; 18 px between."""
+    over_runs = repeats.Range(RATE, 3, 12.0, 8.0, 20.0)
+    same = repeats.Range(RATE, 3, 5.0, 5.0, 5.0)
+    drawn = line([(10.0, None), (12.0, over_runs), (5.0, same)])
+    assert '<path class="tracegen-bars" d="M48 13.8V3"/>' in drawn
+    assert 'points="3,12 48,10.2 93,16.5"' in drawn
+    assert "tracegen-bars" not in line([(10.0, None), (5.0, same)])
+
+
+def test_it_loads_no_pandas(tmp_path: Path) -> None:
+    a_repeated(tmp_path / "experiments", repeats_csv([1.0, 2.0]), number=1)
+    a_repeated(tmp_path / "experiments", repeats_csv([1.0, 3.0]), number=2)
+    code = (
+        "import json, sys\nfrom pathlib import Path\nfrom tracegen.site import gather\n"
+        "site = gather.gather(Path('experiments'), Path('cache'))\n"
+        "html = site.pages['experiments/sample/index.md'].content()\n"
+        "print(json.dumps(['1.00 to 3.00 in 2 runs' in html, 'pandas' in sys.modules]))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert json.loads(ended.stdout) == [True, False]
