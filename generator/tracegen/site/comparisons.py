@@ -153,10 +153,12 @@ def draw(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool =
     from tracegen.comparing import sentences as say
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.effects import effects
+    from tracegen.comparing.findings import findings, timed_state
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.page import render_comparison
     from tracegen.sides import cells_of, published_cells, side_of
 
+    said: dict[str, object] = {}
     if matrix:
         if len(sides) == 1:
             cells, links = cells_of(sides[0], experiments), {}
@@ -170,8 +172,9 @@ def draw(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool =
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison), say.in_brief(comparison)
+        said = {"findings": findings(comparison), "timed": timed_state(comparison)}
     identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": brief, "runs": [],
-                "verdict": "complete", "question": report.title}  # fmt: skip
+                "verdict": "complete", "question": report.title, **said}  # fmt: skip
     with store.whole_folder(place) as beside:
         write_bundle(beside, report, identity)
 

@@ -32,13 +32,13 @@ from tracegen.setting_keys import are_tags
 from tracegen.site import comparisons, index, reference, vega
 from tracegen.site import files as site_files
 from tracegen.site import search as site_search
+from tracegen.site import trend as over_versions
 from tracegen.site.about import About
 from tracegen.site.cards import card
 from tracegen.site.comparisons import Compared
 from tracegen.site.drafts import Draft, Drawing, Render
 from tracegen.site.files import ASSETS
 from tracegen.site.pictures import Pictures
-from tracegen.site.trend import trend
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 OFFLINE_SEARCH = "offline_search.js"
@@ -198,7 +198,7 @@ class Site:
     @cached_property
     def assets(self) -> Mapping[str, tuple[str, bytes]]:
         """(address, content) of the site's own CSS and JS, by name."""
-        names = (CHROME, OFFLINE_SEARCH, index.STYLE, index.SCRIPT)
+        names = (CHROME, OFFLINE_SEARCH, index.STYLE, index.SCRIPT, over_versions.SCRIPT)
         contents = {name: _own(name) for name in names} | {vega.NAME: self.vega}
         return {name: (_address(name, content), content) for name, content in contents.items()}
 
@@ -382,7 +382,8 @@ def _pages(entries: list[Entry], base: str, cache: Path, journal: bool, pictures
                 yield from _report_pages(compared.bundle.pages, whole, base, address, compared.title, facts)
     for entry in entries:  # last, because the first of these pages waits for all drafts
         path = f"{base}/{entry.name}/index.html"
-        yield own_page(path, entry.name, entry.question, False, partial(_experiment, entry), index.STYLE)
+        loads = index.STYLE, over_versions.SCRIPT
+        yield own_page(path, entry.name, entry.question, False, partial(_experiment, entry), *loads)
         facts = {"status": "draft", "reason": "", "successor": None, "entry": entry, "journal": journal}
         for folder in entry.runs:
             if folder in entry.drawing.runs:
@@ -397,7 +398,7 @@ def _pages(entries: list[Entry], base: str, cache: Path, journal: bool, pictures
 
 
 def _experiment(entry: Entry) -> str:
-    return shells().get_template("experiment.html").render(experiment=entry, trend=trend(entry))
+    return shells().get_template("experiment.html").render(experiment=entry, trend=over_versions.trend(entry))
 
 
 def _announced(run: Run) -> list[dict[str, str]]:

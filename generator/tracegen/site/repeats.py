@@ -52,10 +52,13 @@ class Range:
 
     @property
     def words(self) -> str:
-        """`10.0 to 14.0 in 3 runs`, `the same in 3 runs`; the unit is left out where `text` says it."""
+        """`10.0 to 14.0 in 3 runs`; `the same in 3 runs`, or nearly so if both ends read alike.
+
+        The unit of a rate is left out, because `text` has it.
+        """
         write, _ = _WORDS[self.key]
         least, most = write(self.least), write(self.most)
-        ends = "the same" if self.least == self.most else least if least == most else f"{least} to {most}"
+        ends = "the same" if self.least == self.most else "nearly the same" if least == most else f"{least} to {most}"
         return f"{ends} in {self.n} runs"
 
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from tracegen.charts.text import three
 from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, rounded
+from tracegen.site.outcomes import Outcome, outcome
 from tracegen.site.repeats import Range
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ FIGURES = (  # key of the value, head of its column
     ("bytes_touched_per_token", "Touched per token"),
     ("peak_buffer_bytes", "Buffers at their peak"),
 )
+SCRIPT = "trend.js"
 WIDTH, HEIGHT, EDGE = 96, 24, 3  # px of a line
 _HOOKS = re.compile(r"hooks = ([0-9a-f]{6,})")
 _OWN_HOOKS = re.compile(r",? ?build\.hooked = hooks = .*?(?=, ggml|$)")
@@ -69,11 +71,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """What is different in the version `name` from the one `before`."""
+    """What is different in the version `name` from the one `before`, and what its comparison says, if the site has one.
+
+    That may be a comparison with another version than `before`: `outcome.against` names it.
+    """
 
     name: str
     before: str
     words: str
+    outcome: Outcome | None
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,16 @@ class Trend:
     lines: tuple[Markup, ...]
     single: bool
     several: bool
+
+    @property
+    def compared(self) -> bool:
+        """Whether the site has the comparison of a step."""
+        return any(step.outcome and step.outcome.slug for step in self.steps)
+
+    @property
+    def not_compared(self) -> Step | None:
+        """The newest step whose version the site compares with no other."""
+        return next((step for step in self.steps if step.outcome is None), None)
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -105,7 +121,7 @@ def trend(entry: Entry) -> Trend | None:
     steps = []
     for (before, old), (name, new) in pairwise(named):
         rows.append(Row(name, tuple(_cell(key, old, new) for key, _ in FIGURES)))
-        steps.append(Step(name, before, "; ".join(differences(old, new))))
+        steps.append(Step(name, before, "; ".join(differences(old, new)), outcome(entry.comparisons, name)))
     abouts = [about for _, about in named]
     lines = tuple(line([(a.typical(key), a.range(key)) for a in abouts]) for key, _ in FIGURES)
     several = [any(cell.range for cell in row.cells) for row in rows]
