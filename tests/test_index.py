@@ -351,7 +351,7 @@ def test_figures_over_versions(tmp_path: Path) -> None:
     assert [row.cells[2].change for row in shown.rows] == ["−10.0\u202fpoints", "+10.0\u202fpoints", ""]
     assert [row.cells[4].change for row in shown.rows] == ["same", "same", ""]
     assert [(step.name, step.before) for step in shown.steps] == [("v4", "v2"), ("v2", "v1")]
-    assert 'points="3,9 48,3"' in shown.lines[0]  # the last one is not known
+    assert 'points="3,14.3 48,3"' in shown.lines[0]  # the last one is not known
     html = gathered(tmp_path).pages["experiments/sample/index.md"].content()
     assert "a single run, which cannot tell a difference from noise" in html
     assert "significant" not in html

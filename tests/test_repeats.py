@@ -148,12 +148,12 @@ def test_the_trend_is_of_medians(tmp_path: Path) -> None:
 
 
 def test_a_line_has_a_bar_for_each_range() -> None:
-    """From 3 px above to 3 px below, 0 to the most of all runs; 18 px between."""
+    """From 3 px above to 3 px below, 0 to the most of all runs; 34 px between."""
     over_runs = repeats.Range(RATE, 3, 12.0, 8.0, 20.0)
     same = repeats.Range(RATE, 3, 5.0, 5.0, 5.0)
     drawn = line([(10.0, None), (12.0, over_runs), (5.0, same)])
-    assert '<path class="tracegen-bars" d="M48 13.8V3"/>' in drawn
-    assert 'points="3,12 48,10.2 93,16.5"' in drawn
+    assert '<path class="tracegen-bars" d="M48 23.4V3"/>' in drawn
+    assert 'points="3,20 48,16.6 93,28.5"' in drawn
     assert "tracegen-bars" not in line([(10.0, None), (5.0, same)])
 
 

@@ -27,7 +27,7 @@ FIGURES = (  # key of the value, head of its column
     ("peak_buffer_bytes", "Buffers at their peak"),
 )
 SCRIPT = "trend.js"
-WIDTH, HEIGHT, EDGE = 96, 24, 3  # px of a line
+WIDTH, HEIGHT, EDGE = 96, 40, 3  # px of a line
 _HOOKS = re.compile(r"hooks = ([0-9a-f]{6,})")
 _OWN_HOOKS = re.compile(r",? ?build\.hooked = hooks = .*?(?=, ggml|$)")
 _SHORT = 40  # characters of a value
