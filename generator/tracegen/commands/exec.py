@@ -95,6 +95,7 @@ def command(
     if not program:
         raise SettingsError("exec: name the program after --, as in: tracegen exec NAME -- llama-server -m FILE")
     _check_window(after, for_s, passes, limit)
+    from tracegen.folders import refuse_same_name
     from tracegen.progress import Progress
     from tracegen.publishing import privacy
     from tracegen.runs.observe import Observation, observe
@@ -107,6 +108,7 @@ def command(
         check_name(name), program, question, after, for_s, passes, limit,
         private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, mlock_gb, faults, disk,
     )  # fmt: skip
+    refuse_same_name(EXPERIMENTS / observation.name)
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
         print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")
     run = observe(observation, EXPERIMENTS / name, Progress(), llama_cpp)

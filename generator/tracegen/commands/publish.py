@@ -14,6 +14,7 @@ from tracegen import address, store
 from tracegen.arguments import Command, Converted, run_names
 from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
+from tracegen.folders import refuse_same_name
 from tracegen.model import Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
@@ -72,6 +73,7 @@ def command(
         publish.withdraw(folder, withdraw, message, successor, now, again=again)
         print(f"{folder.name}@v{withdraw} is withdrawn. Its pages stay, and say so after the next `tracegen build`.")
         return 0
+    refuse_same_name(folder)
     if matrix:
         return _publish_matrix(folder, message, now, again=again)
     chosen = _chosen_run(folder, [*([named] if named else []), *runs])

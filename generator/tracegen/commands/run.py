@@ -80,12 +80,14 @@ def command(
         raise SettingsError("--publish: state why with -m")
     if message and not publish:
         raise SettingsError("-m: states why a run is published; add --publish")
+    from tracegen.folders import refuse_same_name
     from tracegen.settings import with_repeat
 
     if experiment is not None and (matrix := _matrix(experiment)) is not None:
         if publish or repeat is not None or model or prompt is not None or tokens is not None or name is not None:
             raise SettingsError(f"{experiment}: has a matrix; only {_WITH_A_MATRIX} go with it")
         where = experiment_file(experiment).parent
+        refuse_same_name(where)
         return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew, executor=executor)
     if plan or yes or anew or executor:
         raise SettingsError(
@@ -95,6 +97,7 @@ def command(
         chosen, folder = _from_options(model, prompt, tokens, name)
     else:
         chosen, folder = _from_file(experiment, model, prompt, tokens, name)
+    refuse_same_name(folder)
     chosen = with_repeat(chosen, repeat)
     if publish and chosen.repeat > 1:
         raise SettingsError(

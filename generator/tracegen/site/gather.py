@@ -22,12 +22,13 @@ from tracegen import resources, store
 from tracegen.address import name_problem
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError, TracegenError
+from tracegen.folders import is_experiment, refuse_same_names
 from tracegen.hashes import HashCache
 from tracegen.model import Run
 from tracegen.pages.page import Page, outline
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.publishing.errata import errata_of
-from tracegen.publishing.versions import LEDGER_FILE, Published, question_of, read_published
+from tracegen.publishing.versions import Published, question_of, read_published
 from tracegen.setting_keys import are_tags
 from tracegen.site import comparisons, index, reference, vega
 from tracegen.site import files as site_files
@@ -314,17 +315,15 @@ def _unlist(folder: Path, not_drawn: Sequence[str]) -> None:
 
 
 def _folders(experiments: Path) -> list[Path]:
-    """The folders of experiments: with settings, versions or runs; one in which every run failed has none of these."""
+    """The folders of experiments. Raises SettingsError if one has a name that no experiment can have."""
     if not experiments.is_dir():
         return []
-    marks = ("experiment.toml", LEDGER_FILE, "versions")
-    folders = sorted(
-        p for p in experiments.iterdir() if any((p / mark).exists() for mark in marks) or store.run_folders(p)
-    )
+    folders = sorted(path for path in experiments.iterdir() if is_experiment(path))
     for folder in folders:
         problem = name_problem(folder.name)
         if problem:
             raise SettingsError(f"{folder}: the name of an experiment cannot be {problem}; rename the folder")
+    refuse_same_names(folders)
     return folders
 
 
