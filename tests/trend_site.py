@@ -20,7 +20,7 @@ from tracegen.pages.page import Report
 from tracegen.pages.render import render_report
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
-from tracegen.site.repeats import PATH
+from tracegen.site.ranges import PATH
 
 TABLES = scaled_case(1, 2)
 # Speed of generation and of the prompt, operations of a token, number of runs, threads.

@@ -16,7 +16,7 @@ from html import unescape
 
 from tracegen.charts.text import printable
 from tracegen.publishing.bundle import Bundle
-from tracegen.site.repeats import Measure, Range, figures_of_runs, range_of
+from tracegen.site.ranges import Measure, Range, figures_of_runs, range_of
 
 UNKNOWN = "not recorded"
 RATE, PROMPT_RATE, SHARE = "tokens_per_second_generate", "tokens_per_second_prompt", "touched_share"

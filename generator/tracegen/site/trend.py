@@ -14,7 +14,7 @@ from markupsafe import Markup
 from tracegen.charts.text import three
 from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, rounded
 from tracegen.site.outcomes import Outcome, outcome
-from tracegen.site.repeats import Range
+from tracegen.site.ranges import Range
 
 if TYPE_CHECKING:
     from tracegen.site.gather import Entry

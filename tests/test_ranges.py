@@ -15,13 +15,13 @@ from tests.many_experiments import a_full_report
 from tests.stand_in import a_version
 from tests.test_index import VALUES, data_of, facts, index_of, text_of
 from tests.test_site import gathered
-from tracegen import repeats as written
+from tracegen import repeats
 from tracegen.comparing.measures import COLUMNS
 from tracegen.comparing.rules import NAMES
 from tracegen.publishing.bundle import read_bundle
-from tracegen.site import repeats
+from tracegen.site import ranges
 from tracegen.site.about import About
-from tracegen.site.repeats import figures_of_runs, range_of
+from tracegen.site.ranges import figures_of_runs, range_of
 from tracegen.site.trend import line, trend
 
 RATE = "tokens_per_second_generate"
@@ -51,18 +51,18 @@ def a_repeated(experiments: Path, text: str | None, rate: float | None = 12.0, n
     values = {**VALUES, RATE: (rate, f"{rate:g} tokens/s" if rate else "not shown")}
     report = a_full_report(facts(), values=values)
     if text is not None:
-        report = replace(report, files={**report.files, repeats.PATH: text.encode("utf-8", "surrogateescape")})
+        report = replace(report, files={**report.files, ranges.PATH: text.encode("utf-8", "surrogateescape")})
     version = a_version(experiments, number=number, report=report)
     assert version.folder
     return About(read_bundle(version.folder))
 
 
 def test_the_site_reads_the_file_and_the_measures_that_tracegen_writes() -> None:
-    assert repeats.PATH == written.MEASURES
-    assert set(repeats.COLUMNS) < {"run", "created", *COLUMNS}
-    named = {key: measures for key, measures in repeats.MEASURES.items() if key in NAMES}
+    assert ranges.PATH == repeats.MEASURES
+    assert set(ranges.COLUMNS) < {"run", "created", *COLUMNS}
+    named = {key: measures for key, measures in ranges.MEASURES.items() if key in NAMES}
     assert named == {key: (NAMES[key],) for key in named} and len(named) == 3
-    assert repeats.MEASURES["touched_share"][0] == NAMES["touched_bytes"]
+    assert ranges.MEASURES["touched_share"][0] == NAMES["touched_bytes"]
 
 
 def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_another_file_is_a_single_run(tmp_path: Path, text: str | None) -> None:
 
 def test_columns_may_stand_in_another_order_beside_new_ones(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / repeats.PATH).write_text(
+    (tmp_path / ranges.PATH).write_text(
         "value,what,machine,item,by,phase,created,run\n3,speed,x,,run,generate,t1,run-001\n5,speed,x,,run,generate,t2,run-002\n"
     )
     bundle = read_bundle(a_repeated(tmp_path / "e", None).bundle.folder)
-    bundle = replace(bundle, folder=tmp_path, document={**bundle.document, "manifest": {repeats.PATH: {}}})
-    assert range_of(RATE, figures_of_runs(bundle)) == repeats.Range(RATE, 2, 4.0, 3.0, 5.0)
-    (tmp_path / repeats.PATH).unlink()
+    bundle = replace(bundle, folder=tmp_path, document={**bundle.document, "manifest": {ranges.PATH: {}}})
+    assert range_of(RATE, figures_of_runs(bundle)) == ranges.Range(RATE, 2, 4.0, 3.0, 5.0)
+    (tmp_path / ranges.PATH).unlink()
     assert figures_of_runs(bundle) == []
 
 
@@ -149,8 +149,8 @@ def test_the_trend_is_of_medians(tmp_path: Path) -> None:
 
 def test_a_line_has_a_bar_for_each_range() -> None:
     """From 3 px above to 3 px below, 0 to the most of all runs; 34 px between."""
-    over_runs = repeats.Range(RATE, 3, 12.0, 8.0, 20.0)
-    same = repeats.Range(RATE, 3, 5.0, 5.0, 5.0)
+    over_runs = ranges.Range(RATE, 3, 12.0, 8.0, 20.0)
+    same = ranges.Range(RATE, 3, 5.0, 5.0, 5.0)
     drawn = line([(10.0, None), (12.0, over_runs), (5.0, same)])
     assert '<path class="tracegen-bars" d="M48 23.4V3"/>' in drawn
     assert 'points="3,20 48,16.6 93,28.5"' in drawn
