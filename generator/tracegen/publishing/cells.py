@@ -21,6 +21,22 @@ def same_cell(bundle: Bundle) -> str:
     return repr(sorted(bundle.cell["factors"].items())) if bundle.cell else ""
 
 
+def version_before(bundle: Bundle, older: Sequence[Bundle]) -> Bundle | None:
+    """The version that this one is held against, of `older` ones, newest first: the last of them; None without one.
+
+    A cell of a matrix is held against the last version of the same cell, else the last from outside of its matrix.
+    """
+    if bundle.cell:
+        same = [other for other in older if same_cell(other) == same_cell(bundle)]
+        older = same or [other for other in older if other.cell.get("matrix") != bundle.cell["matrix"]]
+    return older[0] if older else None
+
+
+def cell_name(bundle: Bundle) -> str:
+    """`prefault=true, repack=false`; empty outside of a matrix."""
+    return ", ".join(f"{factor}={value}" for factor, value in bundle.cell.get("factors", {}).items())
+
+
 def by_matrix(bundles: Sequence[Bundle]) -> dict[str, list[Bundle]]:
     """The versions of each matrix that has several cells: the newest of each cell. `bundles` are newest first."""
     found: dict[str, dict[str, Bundle]] = {}

@@ -22,7 +22,7 @@ from tracegen.capture.execute import ending, started
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, TracegenError
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
-from tracegen.publishing.cells import by_matrix
+from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
 
 STEPS = 5  # of an experiment: its newest versions, each with the one before it
@@ -96,17 +96,12 @@ def asked_for(
 
 
 def _steps(versions: Sequence[Published]) -> Iterator[tuple[Published, Published]]:
-    """Each version, newest first, with the one that it is compared with: the last before it.
-
-    A cell of a matrix is compared with the last version of the same cell, else with the last from outside its matrix.
-    """
+    """Each version, newest first, with the one that it is compared with."""
+    by_folder = {p.bundle.folder: p for p in versions}
     for i, newer in enumerate(versions):
-        older = versions[i + 1 :]
-        if cell := newer.bundle.cell:
-            same = [p for p in older if p.bundle.cell.get("factors") == cell["factors"]]
-            older = same or [p for p in older if p.bundle.cell.get("matrix") != cell["matrix"]]
-        if older:
-            yield newer, older[0]
+        older = version_before(newer.bundle, [p.bundle for p in versions[i + 1 :]])
+        if older is not None:
+            yield newer, by_folder[older.folder]
 
 
 def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:

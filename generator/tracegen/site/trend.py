@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from tracegen.charts.text import three
+from tracegen.publishing.cells import cell_name, same_cell, version_before
 from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, rounded
 from tracegen.site.outcomes import Outcome, outcome
 from tracegen.site.ranges import Range
@@ -63,10 +64,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """The figures of a version, in the order of FIGURES."""
+    """The figures of a version, in the order of FIGURES; `factors`: those of its cell of a matrix."""
 
     name: str
     cells: tuple[Cell, ...]
+    factors: str
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,20 @@ def trend(entry: Entry) -> Trend | None:
     published = [p for p in reversed(entry.published) if p.version.status != "withdrawn"]
     if len(published) < 2:
         return None
-    named = [(p.version.name, entry.abouts[p.version.name]) for p in published]
-    rows = [Row(named[0][0], tuple(_cell(key, None, named[0][1]) for key, _ in FIGURES))]
-    steps = []
-    for (before, old), (name, new) in pairwise(named):
-        rows.append(Row(name, tuple(_cell(key, old, new) for key, _ in FIGURES)))
-        steps.append(Step(name, before, "; ".join(differences(old, new)), outcome(entry.comparisons, name)))
-    abouts = [about for _, about in named]
+    bundles = [p.bundle for p in published]
+    names = {p.bundle.folder: p.version.name for p in published}
+    rows, steps = [], []
+    for i, bundle in enumerate(bundles):
+        name, last = names[bundle.folder], version_before(bundle, bundles[:i][::-1])
+        old, new = entry.abouts[names[last.folder]] if last else None, entry.abouts[name]
+        rows.append(Row(name, tuple(_cell(key, old, new) for key, _ in FIGURES), cell_name(bundle)))
+        if old is not None and last is not None:
+            told = "; ".join(differences(old, new))
+            steps.append(Step(name, names[last.folder], told, outcome(entry.comparisons, name)))
+    abouts = [entry.abouts[name] for name in names.values()]
     lines = tuple(line([(a.typical(key), a.range(key)) for a in abouts]) for key, _ in FIGURES)
+    if len(set(map(same_cell, bundles))) > 1:
+        lines = ()  # a line from one cell to another would be no trend
     several = [any(cell.range for cell in row.cells) for row in rows]
     return Trend(tuple(reversed(rows)), tuple(reversed(steps)), lines, not all(several), any(several))
 
