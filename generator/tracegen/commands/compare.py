@@ -116,8 +116,7 @@ def _write_pages(comparisons: Sequence[Comparison]) -> None:
     from tracegen.progress import Progress
 
     progress = Progress()
-    if len(comparisons) > 1:
-        progress.step(f"draw {len(comparisons)} pages")
+    progress.step("draw the page" if len(comparisons) == 1 else f"draw {len(comparisons)} pages")
     written = []
     for n, comparison in enumerate(comparisons, 1):
         written.append(_written(render_comparison(comparison)))
