@@ -141,6 +141,19 @@ def test_workers_that_cannot_make_runs(
     assert not (experiment / "runs").exists()
 
 
+def test_a_worker_with_another_tracegen_is_left_out(
+    experiment: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tracegen import resources
+    from tracegen.runs import matrix_runs
+
+    workers.worker()
+    monkeypatch.setattr(matrix_runs, "PATIENCE_S", 15.0)
+    monkeypatch.setattr(resources, "program_hash", lambda: "another")
+    assert main(["run", "case", "--executor", f"dask://{workers.address}"]) == 3
+    assert "has another tracegen (" in capsys.readouterr().err and not (experiment / "runs").exists()
+
+
 def test_an_address_without_a_scheduler(
     experiment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
