@@ -34,7 +34,7 @@ from tracegen.runs.recording import FAILED, RUNS
 SCHEME = "dask://"
 RESOURCE = {"tracegen": 1}
 TIMEOUT_S = 15.0  # for the scheduler to answer
-_START = "dask worker HOST:PORT --nthreads 1 --resources tracegen=1"
+_START = "dask worker HOST:PORT --nthreads 1 --memory-limit 0 --resources tracegen=1"
 
 
 @contextlib.contextmanager
