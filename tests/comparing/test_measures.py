@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import a_run, scaled_case
 from tests.pages.rendered import CASES, rendered
-from tracegen.comparing.measures import BY, COLUMNS, measures
+from tracegen.comparing.measures import AFTER_LOADING, BY, COLUMNS, UNTIL_FIRST_TOKEN, WHILE_LOADING, measures
 from tracegen.comparing.rules import NAMES
 from tracegen.figures.context import Context
 
@@ -79,3 +79,36 @@ def test_bytes_of_parts_and_layers_are_those_of_passes() -> None:
             rows = table[(table["phase"] == phase) & (table["what"] == f"touched in a pass, {memory}")]
             of = rows.groupby("by")["value"].sum()
             assert of["component"] == pytest.approx(of["layer"]), (phase, memory)
+
+
+def test_what_it_takes_until_the_first_token() -> None:
+    """Load, warm-up and prompt passes together, without what lies between them; and what loading read."""
+    tables = dict(scaled_case(3, 2))
+    passes = tables["passes"]
+    read = pd.array([700 if kind == "load" else 5 for kind in passes["kind"]], dtype="Int64")
+    tables["passes"] = passes.assign(read_bytes=read)
+    table = measures(Context(a_run(), tables))
+    rows = tables["passes"].to_dict("records")
+    spent = [row["end_ns"] - row["begin_ns"] for row in rows if row["kind"] in ("load", "warmup", "prompt")]
+    assert {row["kind"] for row in rows} >= {"load", "warmup", "prompt", "generate"}
+    assert value(table, "", "run", "", UNTIL_FIRST_TOKEN) == sum(spent)
+    assert value(table, "", "run", "", "loading the model") == rows[0]["end_ns"] - rows[0]["begin_ns"] == 1_899_000
+    assert value(table, "", "run", "", WHILE_LOADING) == 700
+    assert value(table, "", "run", "", AFTER_LOADING) == 5 * sum(row["kind"] in ("prompt", "generate") for row in rows)
+
+
+@pytest.mark.parametrize("loads", [0, 2])
+def test_without_one_load_nothing_is_said_of_the_first_token(loads: int) -> None:
+    tables = dict(scaled_case(3, 2))
+    kinds = tables["passes"]["kind"].astype("object").tolist()
+    changed = ["warmup" if loads == 0 else "load"] + (kinds[1:] if loads == 0 else ["load", *kinds[2:]])
+    tables["passes"] = tables["passes"].assign(kind=pd.Categorical(changed, tables["passes"]["kind"].cat.categories))
+    table = measures(Context(a_run(), tables))
+    for what in (UNTIL_FIRST_TOKEN, WHILE_LOADING, "loading the model"):
+        assert value(table, "", "run", "", what) is None
+
+
+def test_a_run_without_a_prompt_has_no_first_token() -> None:
+    tables = dict(CASES["only a load"])
+    table = measures(Context(a_run(), tables))
+    assert value(table, "", "run", "", UNTIL_FIRST_TOKEN) is None

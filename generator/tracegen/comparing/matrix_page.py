@@ -15,6 +15,7 @@ from tracegen.comparing.comparison import Compared
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.interactions import Interaction, interactions
 from tracegen.comparing.matrix_map import map_of_cells
+from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN
 from tracegen.comparing.page import collector_of, comparison_page, rendered, report
 from tracegen.comparing.side import Measured, Side
 from tracegen.figures.cells import Cell, Head, cells, number
@@ -28,7 +29,8 @@ SUMMARY = "Every cell of the matrix on one scale, and what each factor changes."
 SHOWN = (
     ("generate", "speed", "Generation"),
     ("prompt", "speed", "Prompt"),
-    ("", "read from the disk", "From the disk"),
+    ("", UNTIL_FIRST_TOKEN, "To the first token"),
+    ("", AFTER_LOADING, "From the disk"),
     ("generate", "weights touched by a token, mapped", "Mapped, by a token"),
     ("", "most that buffers held", "In buffers"),
 )
@@ -108,7 +110,8 @@ def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]
     csv = collector.csv("cells", pd.DataFrame(data, columns=["cell", "phase", "what", "unit", "value"]))
     caption = (
         "Median over the runs of a cell, and its range where runs differ: speeds, bytes read, weights that a token "
-        "touched in the mapped file, the most that buffers held. Load and warm-up are left out. The CSV has every run."
+        "touched in the mapped file, the most that buffers held. The time to the first token holds loading and "
+        "warm-up, which are left out of the others. The CSV has every run."
     )
     return TableView("cells", "The cells", caption, (*names, Head("Runs", number=True), *heads), tuple(rows), "", csv)
 

@@ -30,11 +30,14 @@ BY = {
     "buffer": "Buffers",
     "expert": "Experts",
 }
+# The speed of passes says nothing of loading, which may read what they then need not.
+AFTER_LOADING, WHILE_LOADING = "read from the disk after loading", "read from the disk while loading"
+UNTIL_FIRST_TOKEN = "loading, warm-up and prompt together"
 _Row = tuple[str, str, str, str, Kind, str, float]
 
 
 def measures(context: Context) -> pd.DataFrame:
-    """The measures of a run, in the order of pages; load and warm-up are left out.
+    """The measures of a run, in the order of pages; loading and warm-up are left out of all that do not name them.
 
     Columns: phase (`prompt`, `generate`, or empty for the whole run), by (a key of BY), item (text; empty for the run),
     what (text), kind (`counted`, `timed`), unit (`ns`, `bytes`, `tokens/s`, `share`, or empty for a count), value
@@ -57,11 +60,12 @@ def _key_figures(context: Context) -> Iterator[_Row]:
         ("prompt", "speed", "tokens/s", s.prompt_rate),
         ("generate", "time of a token, median", "ns", float(times.median())),
         ("generate", "time of a token, 95th percentile", "ns", float(times.quantile(0.95))),
-        ("", "read from the disk", "bytes", s.read_bytes),
+        ("", AFTER_LOADING, "bytes", s.read_bytes),
         ("", "page faults that waited for a read", "", s.major_faults),
     )
     for phase, what, unit, value in timed:
         yield phase, "run", "", what, "timed", unit, _number(value)
+    yield from _start(context)
     if context.run.has_faults:
         split = context.disk_split[context.disk_split["pass_id"].isin(context.measured["pass_id"][generate])]
         yield (
@@ -98,6 +102,21 @@ def _key_figures(context: Context) -> Iterator[_Row]:
     )
     for phase, what, unit, value in counted:
         yield phase, "run", "", what, "counted", unit, _number(value)
+
+
+def _start(context: Context) -> Iterator[_Row]:
+    """What it takes until the first token; nothing if the run loaded no model, or several."""
+    passes = context.tables["passes"]
+    kinds = passes["kind"].astype("object")
+    load = passes[(kinds == "load").to_numpy(bool)]
+    if len(load) != 1:
+        return
+    first = passes[kinds.isin(["load", "warmup", "prompt"]).to_numpy(bool)]
+    times = (first["end_ns"] - first["begin_ns"]).astype("Float64")
+    together = None if times.isna().any() or not (kinds == "prompt").any() else float(times.sum())
+    yield "", "run", "", "loading the model", "timed", "ns", _known(times[load.index].iloc[0])
+    yield "", "run", "", UNTIL_FIRST_TOKEN, "timed", "ns", _number(together)
+    yield "", "run", "", WHILE_LOADING, "timed", "bytes", _known(load["read_bytes"].iloc[0])
 
 
 def _times(context: Context) -> Iterator[_Row]:
@@ -161,6 +180,10 @@ def _values(table: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
 
 def _layer(number: Any) -> str:
     return "in no layer" if pd.isna(number) else f"layer {int(number)}"
+
+
+def _known(value: Any) -> float:
+    return float("nan") if pd.isna(value) else float(value)
 
 
 def _number(value: float | None) -> float:

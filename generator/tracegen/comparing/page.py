@@ -21,6 +21,7 @@ from tracegen.comparing.comparison import Comparison
 from tracegen.comparing.conditions import differing
 from tracegen.comparing.graph_rows import graph_rows
 from tracegen.comparing.markdown import markdown_of
+from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_LOADING
 from tracegen.comparing.side import Side
 from tracegen.model import Run
 from tracegen.pages.body import assembled
@@ -35,7 +36,9 @@ _DOTS = (
     ("generate", "speed"),
     ("prompt", "speed"),
     ("generate", "time of a token, median"),
-    ("", "read from the disk"),
+    ("", UNTIL_FIRST_TOKEN),
+    ("", AFTER_LOADING),
+    ("", WHILE_LOADING),
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, Comparison
+from tracegen.comparing.measures import AFTER_LOADING
 from tracegen.errors import SettingsError
 from tracegen.words import quantities as q
 
@@ -18,7 +19,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "tokens_per_second_prompt": ("prompt", "speed"),
     "token_ns_median": ("generate", "time of a token, median"),
     "token_ns_p95": ("generate", "time of a token, 95th percentile"),
-    "read_bytes": ("", "read from the disk"),
+    "read_bytes": ("", AFTER_LOADING),
     "major_faults": ("", "page faults that waited for a read"),
     "ops_per_token": ("generate", "operations of a token"),
     "mapped_bytes_per_token": ("generate", "weights touched by a token, mapped"),

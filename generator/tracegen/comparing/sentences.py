@@ -6,11 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
+from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_LOADING
 from tracegen.words import quantities as q
 
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
 SPEED_OF = {"prompt": "the prompt", "generate": "generation"}
-LEADING = (("generate", "speed"), ("prompt", "speed"), ("", "read from the disk"))  # timed key figures said first
+LEADING = (  # timed key figures said first
+    ("generate", "speed"),
+    ("prompt", "speed"),
+    ("", UNTIL_FIRST_TOKEN),
+    ("", AFTER_LOADING),
+    ("", WHILE_LOADING),
+)
 
 
 def value(number: float | None, unit: str) -> str:
