@@ -129,6 +129,14 @@ def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path:
     assert "Superseded" not in site.pages["experiments/m/v1/index.md"].content()
 
 
+def test_two_cells_as_a_matrix_and_as_a_pair_are_two_pages(project: Path, tmp_path: Path) -> None:
+    shutil.rmtree(project / "m" / "runs")
+    site = gathered(project, tmp_path / "cache", ["m@v1", "m@v2"])
+    assert {c.asked.slug: len(c.bundle.pages) for c in site.entries[0].comparisons if c.bundle} == {
+        "matrix-v1-to-v2": 2, "with-m-v1-m-v2": 1,
+    }  # fmt: skip
+
+
 def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path, tmp_path: Path) -> None:
     a_matrix(project / "m", range(1, 2), "abc/2")
     assert main(["publish", "m", "--matrix", "-m", "a new matrix"]) == 0

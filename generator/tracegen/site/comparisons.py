@@ -90,7 +90,7 @@ def asked_for(
     for sides in named:
         found += _named(sides, set(published))
     return [
-        Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides), matrix)
+        Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides, matrix=matrix), matrix)
         for name, slug, sides, matrix in found
     ]
 
@@ -221,9 +221,10 @@ def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:80]
 
 
-def _state(experiments: Path, sides: Sequence[str]) -> str:
+def _state(experiments: Path, sides: Sequence[str], *, matrix: bool) -> str:
     """A name for what a comparison depends on: the program, the addresses, and the runs and versions they may name."""
     digest = hashlib.sha256(resources.renderer_hash().encode())
+    digest.update(b"matrix" if matrix else b"sides")
     for side in sides:
         digest.update(f"{side}\0".encode())
         for path in _files(experiments, side):
