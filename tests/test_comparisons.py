@@ -125,6 +125,9 @@ def test_a_comparison_that_fails_says_so_and_the_others_stay(experiments: Path, 
     assert found["a@v1 → a@v2"].bundle is not None
     assert found["a@v1 → a@v9"].bundle is None and "there is no such version" in found["a@v1 → a@v9"].brief
     listed = site.pages["experiments/a/index.md"].content()
+    assert site.not_compared == [
+        f"mkdocs.yml: compare: {title}: {found[title].brief}" for title in ("a@v1 → a@v9", "a@v1 → m:threads=3")
+    ]
     assert "there is no such cell" in listed and str(tmp_path) not in listed and str(experiments) not in listed
 
 

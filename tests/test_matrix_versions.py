@@ -155,6 +155,11 @@ def test_compare_takes_the_versions_where_there_are_no_runs(project: Path, capsy
     assert main(["compare", "m", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["a"]["name"] == "threads=1" and found["b"]["name"] == "threads=2"
+    assert side_of("m:threads=2").name == "threads=2 (v2)" and len(side_of("m:threads=2").runs) == 8
+    assert main(["compare", "m:threads=1", "m:threads=3"]) == 2
+    assert "names no cell, or several; cells of m: threads=1 (v1); threads=2 (v2)" in capsys.readouterr().err
+    assert main(["compare", "m@x", "m@v1"]) == 2
+    assert "m@x: names no version; write NAME@v2" in capsys.readouterr().err
 
 
 def test_a_private_matrix_tells_no_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,8 @@ def side_of(text: str, experiments: Path = EXPERIMENTS) -> Side:
         return side(text, [path for path in folders if int(path.name) in wanted])
     if match := _CELL.fullmatch(text):
         return _cell(text, match["experiment"], match["factors"], experiments)
+    if "@" in text:
+        raise SettingsError(f"{text}: names no version; write NAME@v2")
     newest = run_folder(text, experiments)
     return side(text, [newest] if _names_a_run(text) else _series(newest))
 
@@ -189,6 +191,14 @@ def _slots(name: str, experiments: Path) -> list[tuple[Path, Mapping[str, Any]]]
 
 def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
     """The runs of the cell with these factors, in any order; each of them must be named."""
+    if not store.run_folders(experiments / name) and not (Path(name) / "runs").is_dir():
+        published = {cell.name: cell for cell in newest_published_cells(name, experiments)}
+        named = {part.strip() for part in factors.split(",")}
+        found = [of for of in published.values() if set(_factors(of.runs[0].factors).split(", ")) >= named]
+        if len(found) == 1:
+            return found[0]
+        if published:
+            raise SettingsError(f"{text}: names no cell, or several; cells of {name}: {'; '.join(_short(published))}")
     cells = _cells(name, experiments)
     wanted = {part.strip() for part in factors.split(",")}
     matching = [known for known in cells if set(known.split(", ")) >= wanted]

@@ -194,3 +194,22 @@ def test_more_than_a_hundred_runs_a_side_are_spread_evenly() -> None:
     assert evenly(row.values_a)[0] == 1000.0 and evenly(row.values_a)[-1] == 1239.0
     steps = [y - x for x, y in pairwise(evenly(row.values_a))]
     assert set(steps) == {2.0, 3.0}
+
+
+@pytest.mark.parametrize("n", [8, 9, 12, 13, 20])
+def test_more_repeats_never_tell_less(n: int) -> None:
+    """Of forty rows that all differ clearly, all are told with 8 rounds and with any more."""
+
+    def runs(name: str, times: float, first: int) -> Side:
+        made = []
+        for turn in range(1, n + 1):
+            rows = [timed(times * (1000 + turn + item), "time", "layer", f"layer {item}", "ns") for item in range(40)]
+            made.append(run_with(first + turn, [*rows, timed(times * (1000 + turn))], slot=slot(turn, threads=name)))
+        return Side(name, tuple(made))
+
+    found = compare(runs("1", 1.0, 0), runs("2", 2.0, 100))
+    layers = found.of("timed", "layer")
+    assert {row.state for row in layers} == {"different"}
+    assert {row.difference.paired for row in layers if row.difference} == {n >= 13}
+    (key,) = found.of("timed", "run")
+    assert key.state == "different" and key.difference is not None and key.difference.paired == (n >= 8)

@@ -133,7 +133,7 @@ def _written(report: Report) -> Path:
 
     place = FOLDER / hashlib.sha256(report.title.encode()).hexdigest()[:12]
     identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": "", "runs": [],
-                "verdict": "complete", "question": report.title}  # fmt: skip
+                "verdict": "", "question": report.title}  # fmt: skip
     shutil.rmtree(place, ignore_errors=True)
     with whole_folder(place) as beside:
         write_bundle(beside, report, identity)

@@ -89,6 +89,9 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
     if not cells:
         raise SettingsError(f"{folder.name}: has no usable run of a matrix; `tracegen run {folder.name}` makes them")
     shown: frozenset[str] = frozenset()
+    of, n = cells[0].runs[0].fact("slot", "of"), sum(len(cell.runs) for cell in cells)
+    if isinstance(of, int) and n < of:
+        print(f"warning: {n} of the {of} runs of the matrix are usable; `tracegen run {folder.name}` makes the others")
     for cell in cells:
         number = address.run_number(cell.typical.name.rpartition("/")[2])
         assert number is not None
@@ -100,7 +103,8 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
             print(f"it is published already, as {citation}; --again publishes it once more")
             continue
         shown = print_published(folder, chosen, message, now, again=again, shown=shown)
-    print("The next `tracegen build` compares these versions, factor by factor.")
+    if len(cells) > 1:
+        print("The next `tracegen build` compares these versions, factor by factor.")
     return 0
 
 

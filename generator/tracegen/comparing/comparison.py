@@ -115,12 +115,23 @@ def compare(a: Side, b: Side) -> Comparison:
     machines = machines_of([*left, *right])
     machines_a, machines_b = machines[: len(left)], machines[len(left) :]
     comparable = _same_machines(machines_a, machines_b)
+    n_timed = Counter(key[1] for key in of_a.keys() & of_b.keys() if key[4] == "timed")
     rows = []
     for key in {**of_a, **of_b}:
         values = _Values(left, machines_a, of_a.get(key, {})), _Values(right, machines_b, of_b.get(key, {}))
-        rows.append(_compared(key, *values, paired=pairs is not None, comparable=comparable))
+        enough = _pairs_can_tell(len(left), 1 if key[1] == "run" else n_timed[key[1]])
+        rows.append(_compared(key, *values, paired=pairs is not None, comparable=comparable, enough=enough))
     rows.sort(key=lambda row: list(BY).index(row.by))
     return Comparison(a, b, tuple(_held(rows)), pairs is not None and len(left) >= LEAST_PAIRS)
+
+
+def _pairs_can_tell(n_pairs: int, n_rows: int) -> bool:
+    """Whether so many pairs can tell one of so many rows that share the risk: the least p of pairs is 2 ** (1 - n).
+
+    Otherwise the runs are tested as independent ones, which only makes the test more careful: their least p is far
+    smaller, so that more repeats never tell less.
+    """
+    return n_pairs >= LEAST_PAIRS and 2.0 ** (1 - n_pairs) * n_rows < LEVEL
 
 
 def _same_machines(a: Sequence[Machine], b: Sequence[Machine]) -> bool:
@@ -197,7 +208,8 @@ def _by_key(runs: Sequence[Measured]) -> dict[_Key, dict[int, float]]:
     return values
 
 
-def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bool) -> Compared:
+def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bool, enough: bool) -> Compared:
+    """`enough`: pairs could tell this row, one of a table; of several cells only pairs can tell anything."""
     phase, by, item, what, kind, unit = key
     row = Compared(phase, by, item, what, kind, unit, a.all, b.all, "equal")  # type: ignore[arg-type]
     if not row.values_a or not row.values_b:
@@ -208,8 +220,8 @@ def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bo
         return row
     if not comparable:
         return replace(row, state="not comparable")
-    tested = paired and _in_pairs(a, b) and len(a.of) >= LEAST_PAIRS
     several = _several_cells(a, b)
+    tested = paired and _in_pairs(a, b) and len(a.of) >= LEAST_PAIRS and (enough or several)
     values_a, values_b = evenly(row.values_a), evenly(row.values_b)
     if tested and several and min(*values_a, *values_b) > 0:
         found = of_ratios(values_a, values_b, noise=_noise(a, b))
@@ -229,14 +241,15 @@ def evenly(values: Sequence[float]) -> Sequence[float]:
     return [values[round(i * (len(values) - 1) / (MOST_VALUES - 1))] for i in range(MOST_VALUES)]
 
 
-def of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None) -> Difference:
+def of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None, paired: bool = True) -> Difference:
     """The difference of pairs from several cells, by their ratios: a cell of large values counts no more than others.
 
-    Shift and interval are those of the ratio b / a, told as a change of the median of A. All values are above 0.
+    Shift and interval are those of the ratio b / a, told as a change of the median of A; without `paired` of each value
+    of B and each of A. All values are above 0.
     """
     base = min(math.log(value) for value in (*a, *b))
     logs = [[math.log(value) - base for value in values] for values in (a, b)]
-    found, middle = difference(*logs, paired=True, noise=0.0), median(a)
+    found, middle = difference(*logs, paired=paired, noise=0.0), median(a)
     ends = {name: None if end is None else math.expm1(end) * middle
             for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))}  # fmt: skip
     threshold = None if noise is None else max(LEAST_SHIFT, noise)

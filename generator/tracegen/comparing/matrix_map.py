@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from tracegen.charts import compared_maps as maps
 from tracegen.charts import svg, theme
 from tracegen.comparing import places
+from tracegen.comparing.sentences import short_cell
 from tracegen.comparing.side import Side
 from tracegen.pages.collector import Collector
 from tracegen.pages.views import FigureView
@@ -22,18 +24,18 @@ def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
     """The map of the cells whose model file is that of the first; all have one scale."""
     first = sides[0].typical.tables()
     total = int((first["files"]["axis_begin"] + first["files"]["size_bytes"]).max()) if len(first["files"]) else 0
-    widths = {width: maps.names_px([side.name for side in sides], width) for width in theme.WIDTHS}
+    widths = {width: maps.names_px([_name(side, width) for side in sides], width) for width in theme.WIDTHS}
     found: dict[int, list[pd.DataFrame]] = {width: [] for width in theme.WIDTHS}
-    lanes = []
+    lanes: list[Side] = []
     for side in sides[:MOST]:
         tables = side.typical.tables()  # one after the other: those of a large model fill memory
         if not places.same_files(first, tables):
             continue
-        lanes.append(side.name)
+        lanes.append(side)
         used = places.Used(tables)
         for width, room in widths.items():
             (shares,) = used.of_each(maps.track_px(width, room))
-            found[width].append(shares.reset_index().assign(lane=side.name))
+            found[width].append(shares.reset_index().assign(lane=_name(side, width)))
     rows = {width: pd.concat(of) if of else pd.DataFrame() for width, of in found.items()}
     if rows[theme.WIDTH].empty:
         reason = "No generate pass used a byte of the file." if lanes else "The first cell has no model file."
@@ -45,5 +47,13 @@ def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
     if len(lanes) < len(sides):
         left_out = q.counted(len(sides) - len(lanes), "cell")
         caption += f" Left out: {left_out} with another model file than the first, or beyond {MOST} cells."
-    drawing = svg.draw_layouts(lambda width: maps.many(rows[width], lanes, total, width=width), "map", TITLE)
+
+    def chart(width: int) -> Any:
+        return maps.many(rows[width], [_name(side, width) for side in lanes], total, width=width)
+
+    drawing = svg.draw_layouts(chart, "map", TITLE)
     return collector.drawn("map", "overview", TITLE, caption, TITLE, drawing, rows[theme.WIDTH], file="cells-map")
+
+
+def _name(side: Side, width: int) -> str:
+    return short_cell(side.name) if theme.narrow(width) else side.name

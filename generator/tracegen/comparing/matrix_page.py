@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
+from typing import Any
 
 import pandas as pd
 
 from tracegen.charts import compared as charts
-from tracegen.charts import svg
+from tracegen.charts import svg, theme
 from tracegen.comparing import sentences as say
-from tracegen.comparing.comparison import Compared
+from tracegen.comparing.comparison import Compared, evenly, of_ratios
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.interactions import Interaction, interactions
 from tracegen.comparing.matrix_map import map_of_cells
@@ -54,6 +56,9 @@ def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | N
             for effect, page in zip(found, pages, strict=True)
         ],
         "factors": [f"{factor}: {', '.join(values)}" for factor, values in factors.items()],
+        "made": _made(sides),
+        "checks": sorted({check.title for side in sides for run in side.runs for check in run.checks
+                          if check.state == "warning"}),
         "machines": _machines([run for side in sides for run in side.runs]),
         "n": f"{q.counted(len(sides), 'cell')}, {q.counted(sum(len(s.runs) for s in sides), 'usable run')}",
         "left_out": [f"{run} is left out: {why}" for side in sides for run, why in side.left_out],
@@ -66,6 +71,17 @@ def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | N
     }  # fmt: skip
     overview = rendered(Page("overview", name, SUMMARY, ""), "matrix.html", view)
     return report(collector, name, (overview, *pages))
+
+
+def _made(sides: Sequence[Side]) -> str:
+    """When the runs were made, and on which processor, if there is one."""
+    runs = [run for side in sides for run in side.runs]
+    days = sorted({run.created[:10] for run in runs})
+    hosts = {(run.fact("host", "cpu"), run.fact("host", "cores")) for run in runs}
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    ((cpu, cores),) = hosts if len(hosts) == 1 else ((None, None),)
+    on = f" on {cpu}, {q.counted(int(cores), 'core')}" if cpu and cores else ""
+    return f"Made {when}{on}."
 
 
 def _machines(runs: Sequence[Measured]) -> str:
@@ -131,7 +147,12 @@ def _figure(sides: Sequence[Side], collector: Collector) -> FigureView:
     if data.empty:
         return FigureView("cells", title, "", title, None, "No run has a time.")
     caption = "Each dot is a run, the line is the median of a cell; all cells have one scale."
-    drawing = svg.draw_layouts(lambda width: charts.cells(data, "tokens/s", width=width), "cells", title)
+
+    def chart(width: int) -> Any:
+        rows = data.assign(cell=data["cell"].map(say.short_cell)) if theme.narrow(width) else data
+        return charts.cells(rows, "tokens/s", width=width)
+
+    drawing = svg.draw_layouts(chart, "cells", title)
     return collector.drawn("cells", "overview", title, caption, title, drawing, data, file="cells-speed")
 
 
@@ -143,6 +164,7 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             row = comparison.named("generate", "run", "", "speed")
             if row is None:
                 continue
+            row = _by_ratio(row)
             values = [number("" if row.several else say.value(side, row.unit)) for side in (row.a, row.b)]
             rows.append(
                 cells(effect.name, others, *values, number(say.share(row.relative)), number(_p(row)), row.state)
@@ -153,9 +175,10 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
     head = (Head("Factor"), Head("Where the others are"), Head("From", number=True), Head("To", number=True),
             Head("Shift", number=True), Head("p", number=True), Head("Finding"))  # fmt: skip
     caption = (
-        "Change of the speed of generation. All together: every pair of runs of one round that differ in this factor "
-        "alone (Wilcoxon), or all runs with each value (Mann-Whitney) if pairs are fewer than eight. If the shift is "
-        "another for other values of the other factors, the factors interact: then the rows below count, not the mean."
+        "How many times as fast generation is, as a change: the median ratio of runs. All together: every pair of runs "
+        "of one round that differ in this factor alone (Wilcoxon), or all runs with each value (Mann-Whitney) if pairs "
+        "are fewer than eight. If the shift is another for other values of the other factors, the factors interact: "
+        "then the rows below count, not the mean."
     )
     reason = "" if rows else "No two cells differ in one factor alone, or no run has a speed."
     return TableView("effects", "What each factor changes", caption, head, tuple(rows), reason, csv)
@@ -197,6 +220,17 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
     )
     reason = "" if rows else "The matrix has one factor, or no round has the four runs that this takes."
     return TableView("interactions", "Do factors interact?", caption, head, tuple(rows), reason, csv)
+
+
+def _by_ratio(row: Compared) -> Compared:
+    """The same measure with its shift as a ratio, as that of all pairs together: only then they can be compared."""
+    of = row.difference
+    if of is None or row.several or min(*row.values_a, *row.values_b) <= 0:
+        return row
+    values = evenly(row.values_a), evenly(row.values_b)
+    noise = None if of.threshold is None else of.threshold
+    found = of_ratios(*values, noise=noise, paired=of.paired)
+    return replace(row, difference=found, state=found.verdict)
 
 
 def _p(row: Compared) -> str:

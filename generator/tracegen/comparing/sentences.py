@@ -99,6 +99,11 @@ def p_words(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
+def short_cell(name: str) -> str:
+    """The name of a cell without those of its factors, for a narrow figure: `moe, false, true (v4)`."""
+    return ", ".join(part.partition("=")[2] or part for part in name.split(", "))
+
+
 def times(factor: float) -> str:
     """What something is multiplied by: `× 1.31`."""
     return f"× {q.three(factor)}"

@@ -88,7 +88,13 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
             Head("99 % interval", number=True), Head("p", number=True), Head("Noise", number=True),
             Head("Finding"))  # fmt: skip
     shown = tuple(_timed_row(row) for row in [*telling, *also][:MOST])
-    how = "Pairs of runs of one round were compared (Wilcoxon). " if comparison.paired else ""
+    pairs = {row.difference.paired for row in comparison.rows if row.difference is not None}
+    how = "Pairs of runs of one round were compared (Wilcoxon). " if pairs == {True} else ""
+    if pairs == {True, False}:
+        how = (
+            "Key figures were compared in pairs of runs of one round (Wilcoxon); so were other rows that the pairs can "
+        )
+        how += "tell, else as independent runs (Mann-Whitney). "
     how += "Medians over cells of different size are left out. " if any(row.several for row in rows) else ""
     return TableView(
         "timed",

@@ -250,7 +250,7 @@ def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:
         "name": printable(report.title),
         "description": printable(page.summary),
         "dateCreated": identity["created"],
-        "creativeWorkStatus": identity["verdict"],
+        **({"creativeWorkStatus": identity["verdict"]} if identity["verdict"] else {}),
         **({"identifier": identity["citation"], "version": identity["version"]} if identity.get("citation") else {}),
     }
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
@@ -33,6 +34,7 @@ from tracegen.runs.recording import FAILED, RUNS
 
 SCHEME = "dask://"
 RESOURCE = {"tracegen": 1}
+_ADDRESS = re.compile(r"dask://(?:[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 TIMEOUT_S = 15.0  # for the scheduler to answer
 _START = "dask worker HOST:PORT --nthreads 1 --memory-limit 0 --resources tracegen=1"
 
@@ -43,12 +45,12 @@ def cluster(address: str, folder: Path, progress: Progress, program: str | None 
 
     Raises SettingsError for another address or without Dask, EnvironmentFailure when no scheduler answers.
     """
-    if not address.startswith(SCHEME) or not address.removeprefix(SCHEME):
+    if not _ADDRESS.fullmatch(address):
         raise SettingsError(f"--executor: {address!r} is no address of a scheduler; write {SCHEME}HOST:PORT")
     try:
         from distributed import Client
     except ImportError as error:
-        raise SettingsError("--executor: needs Dask; install tracegen[dask] here and on each worker") from error
+        raise SettingsError("--executor: needs Dask; install it here and on each worker: docs/cluster.md") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said below
     target = f"tcp://{address.removeprefix(SCHEME)}"
     try:
@@ -107,7 +109,7 @@ class Cluster:
         except Exception as error:  # it has vanished meanwhile, or cannot read what was sent
             return f"does not answer ({type(error).__name__})"
         if isinstance(found, ModuleNotFoundError):
-            return f"lacks the module {found.name}; install tracegen[dask] there"
+            return f"lacks the module {found.name}; install it there as in docs/cluster.md"
         if not isinstance(found, remote.About):
             return f"has another tracegen than this one ({type(found).__name__}); install the same there"
         if found.program != resources.program_hash():

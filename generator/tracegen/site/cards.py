@@ -84,7 +84,7 @@ class Card:
             return f"median {over_runs.text} ({over_runs.words})"
         if len(self.of_series) > 1:
             low, high = three(min(self.of_series)), three(max(self.of_series))
-            return f"{text} ({low} to {high} in {len(self.of_series)} runs)"
+            return f"{text} ({low} to {high} in the {len(self.of_series)} runs that the site shows)"
         n = len(self.about.runs)
         return f"{text}, {n} run{'s' * (n != 1)}"
 

@@ -30,7 +30,11 @@ MATRICES = 3  # of an experiment: those of its newest versions
 TABLES = "data/tables/ops.parquet"  # a version without this file was published without its tables
 
 # The program of the process; it gets the module path of this process.
-_START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen.site import comparisons; sys.exit(comparisons.main())"
+_START = (
+    "import signal, sys; before = signal.signal(signal.SIGINT, signal.SIG_DFL); "  # no traceback while it imports
+    "sys.path[:] = sys.argv[1:]; from tracegen.site import comparisons; signal.signal(signal.SIGINT, before); "
+    "sys.exit(comparisons.main())"
+)
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ def draw(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool =
         report, brief = render_comparison(comparison), say.in_brief(comparison)
         said = {"findings": findings(comparison), "timed": timed_state(comparison)}
     identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": brief, "runs": [],
-                "verdict": "complete", "question": report.title, **said}  # fmt: skip
+                "verdict": "", "question": report.title, **said}  # fmt: skip
     with store.whole_folder(place) as beside:
         write_bundle(beside, report, identity)
 

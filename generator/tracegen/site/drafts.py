@@ -36,7 +36,11 @@ from tracegen.publishing.versions import question_of
 Render = Callable[..., Report]
 
 # The program of a process; it gets the module path of this process.
-_START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen.site import drafts; sys.exit(drafts.main())"
+_START = (
+    "import signal, sys; before = signal.signal(signal.SIGINT, signal.SIG_DFL); "  # no traceback while it imports
+    "sys.path[:] = sys.argv[1:]; from tracegen.site import drafts; signal.signal(signal.SIGINT, before); "
+    "sys.exit(drafts.main())"
+)
 
 
 @dataclass(frozen=True)

@@ -196,6 +196,12 @@ class Site:
         """Why drafts are missing, one line each."""
         return [problem for entry in self.entries for problem in entry.problems]
 
+    @property
+    def not_compared(self) -> list[str]:
+        """Why comparisons that mkdocs.yml names are missing, one line each."""
+        named = [c for entry in self.entries for c in entry.comparisons if c.asked.slug.startswith("with-")]
+        return [f"mkdocs.yml: compare: {c.title}: {c.problem}" for c in named if c.bundle is None]
+
     @cached_property
     def assets(self) -> Mapping[str, tuple[str, bytes]]:
         """(address, content) of the site's own CSS and JS, by name."""

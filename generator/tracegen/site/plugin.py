@@ -147,7 +147,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     @event_priority(-100)  # after the search plugin has written its index
     def on_post_build(self, config: MkDocsConfig) -> None:
         """Copy figures, data and assets of the bundles, and write the search index as a script too."""
-        for problem in self.site.problems:
+        for problem in (*self.site.problems, *self.site.not_compared):
             log.warning(problem)
         front = Path(config.site_dir) / FRONT
         if self.config.home and front.is_file():
