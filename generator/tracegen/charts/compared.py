@@ -47,7 +47,7 @@ def cells(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
     """A row of dots for each cell of a matrix, all on one scale; the median as a line. `rows`: cell, value."""
     order, least, most = list(dict.fromkeys(rows["cell"])), rows["value"].min(), rows["value"].max()
     scale = dict(type="log", nice=True) if 0 < least < most / 20 else dict(domainMin=0, nice=True)
-    room = theme.names(width, max(map(len, order), default=1)) if theme.narrow(width) else 320
+    room = cell_names(order, width)
     base = alt.Chart(rows).encode(
         y=alt.Y(
             "cell:N",
@@ -63,6 +63,12 @@ def cells(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
         x=alt.X("median(value):Q", title=unit)
     )
     return (points + middle).properties(width=theme.plot(room, width), height=26 * len(order))
+
+
+def cell_names(cells: Sequence[str], width: int) -> int:
+    """The room, px, of the names of cells: on a phone at most half of the figure, as they differ at their ends."""
+    longest = int(theme.GLYPH * max(map(len, cells), default=1)) + 14
+    return min(width // 2, longest) if theme.narrow(width) else 320
 
 
 def curves(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:

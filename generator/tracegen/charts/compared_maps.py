@@ -9,11 +9,11 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.compared import cell_names
 
 LANES = ("A", "B", "B − A")
 MORE, LESS = theme.GROUPS["attention"][1], theme.GROUPS["experts"][1]
 ROOM = 56  # px at the left
-NAMES = 320  # px at the left for names of cells
 STEPS = 4  # of the opacity of a difference
 _SHARES = (
     ("little of the bytes there", theme.SEQUENTIAL_LIGHT[0]),
@@ -42,7 +42,7 @@ def many(cells: pd.DataFrame, lanes: Sequence[str], total: int, *, width: int = 
 
 def names_px(lanes: Sequence[str], width: int) -> int:
     """The room of the names of lanes, px, in a figure `width` px wide."""
-    return theme.names(width, max(map(len, lanes), default=1)) if theme.narrow(width) else NAMES
+    return cell_names(lanes, width)
 
 
 def _lanes(
