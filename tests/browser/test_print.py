@@ -15,8 +15,8 @@ pypdf = pytest.importorskip("pypdf")
 pytestmark = pytest.mark.browser
 
 REPORT = (
-    "index.html", "memory/index.html", "operations/index.html", "graph/index.html", "timeline/index.html",
-    "provenance/index.html",
+    "index.html", "memory/index.html", "access/index.html", "caches/index.html", "operations/index.html",
+    "graph/index.html", "timeline/index.html", "provenance/index.html",
 )  # fmt: skip
 # What flows out of its own box lies over what comes after it.
 OVERFLOWING = """

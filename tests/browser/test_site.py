@@ -247,7 +247,13 @@ def plain(chrome: Any) -> Iterator[Any]:
     context.close()
 
 
-@pytest.mark.parametrize("key", ["overview", "memory", "operations", "graph", "timeline", "provenance"])
+ROWS = {
+    "overview": 15, "memory": 10, "access": 3, "caches": 3, "operations": 40, "graph": 0, "timeline": 20,
+    "provenance": 15,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ROWS)
 def test_without_scripts_every_figure_and_table_is_there(tab: Any, plain: Any, project: Project, key: str) -> None:
     document = json.loads((project.bundle("demo", 2) / "version.json").read_text())
     path = next(page["path"] for page in document["pages"] if page["key"] == key)
@@ -259,8 +265,7 @@ def test_without_scripts_every_figure_and_table_is_there(tab: Any, plain: Any, p
         box = page.locator(f"#fig-{figure.removeprefix('fig-')} svg:visible").first.bounding_box()
         assert box and box["width"] > 100 and box["height"] > 20, figure
     assert figures or key in ("operations", "provenance")
-    rows = {"overview": 15, "memory": 10, "operations": 40, "graph": 0, "timeline": 20, "provenance": 15}[key]
-    assert page.locator(".tracegen table tbody tr").count() >= rows
+    assert page.locator(".tracegen table tbody tr").count() >= ROWS[key]
     if key == "operations":
         assert page.locator("tr.tg-op").first.is_visible() and page.locator("tr.tg-detail").first.is_visible()
         assert "operations" in words(page, "#tab-operations").lower()

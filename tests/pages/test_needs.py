@@ -109,7 +109,7 @@ def test_a_warning_of_times_stands_above_them(check: str) -> None:
     said = f"{CARE[check]}: 17 of {check} (limit: 0)."
     for page in report.pages:
         text = re.sub(r"<[^>]+>", " ", page.body)
-        assert (said in text) == (page.key in {"disk", "operations", "graph", "timeline"}), page.key
+        assert (said in text) == (page.key in {"access", "disk", "operations", "graph", "timeline"}), page.key
         brief = f"Read these times with care: {CARE[check][:1].lower()}{CARE[check][1:]}."
         assert (brief in text) == (page.key == "overview"), page.key
         assert text.count(f"17 of {check} (limit: 0)") >= 1  # the line of the verdict

@@ -27,7 +27,7 @@ def report(request: pytest.FixtureRequest) -> Report:
 
 
 def test_pages_are_whole_html_that_asks_nothing_of_other_sites(report: Report) -> None:
-    keys = ["overview", "memory", "operations", "graph", "timeline", "provenance"]
+    keys = ["overview", "memory", "access", "caches", "operations", "graph", "timeline", "provenance"]
     assert [page.key for page in report.pages if page.key != "experts"] == keys
     for page in report.pages:
         tags = Tags(page.body)

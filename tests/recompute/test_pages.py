@@ -22,6 +22,7 @@ import pytest
 
 from tests.recompute import plain
 from tests.recompute.kinds import IS, WINDOW
+from tests.recompute.plain import access as plain_access
 from tests.recompute.plain import experts, memory, others, times
 from tests.recompute.plain import values as named
 from tests.recompute.plain.rows import Row, Rows
@@ -185,6 +186,54 @@ def test_use_of_tensors(case: Case) -> None:
 def test_buffers(case: Case) -> None:
     assert_published(case.published.csv("buffers"), memory.buffer_levels(case.rows), ("time_ns", "group"))
     assert_published(case.published.csv("buffer-peaks"), memory.buffer_peaks(case.rows), ("group",))
+
+
+# Access and caches
+
+
+def test_order_of_accesses(case: Case) -> None:
+    expected = plain_access.order(case.rows, case.measured)
+    told = plain_access.told_passes(expected)
+    if not told:
+        assert "data/access-order.csv" not in case.published.report.files
+        return
+    assert_published(case.published.csv("access-order"), expected, ("pass_id",))
+    assert_published(case.published.csv("access-reads"), plain_access.reads(told), ("tolerance_bytes",))
+    steps = plain_access.distances(case.rows, case.measured, told)
+    assert_published(case.published.csv("access-distances"), steps, ("from_bytes", "kind"))
+    path = plain_access.path(case.rows, case.measured, times.typical_pass(case.rows))
+    assert_published(case.published.csv("access-path"), path, ("begin_ns", "begin"))
+
+
+def test_hit_rates_of_lru_and_of_a_static_set(case: Case) -> None:
+    """The others in tests/analysis/test_caches.py: to look for the farthest next use in plain loops takes too long."""
+    size = plain_access.granule_bytes(case.rows)
+    items = plain_access.uses(case.rows, case.measured, size)
+    if not items:
+        assert "data/cache-rates.csv" not in case.published.report.files
+        return
+    distances, static = plain_access.lru_distances(items), plain_access.static_hits(items)
+    again = len(distances)
+    hits = {"LRU": lambda n: sum(d < n for d in distances), "static": lambda n: static[n]}
+    rates = [row for row in case.published.csv("cache-rates") if row["policy"] in hits]
+    expected = [
+        {
+            "policy": row["policy"], "size_bytes": int(row["size_bytes"]),
+            "hit_rate": hits[row["policy"]](int(row["size_bytes"]) // size) / again,
+        }
+        for row in rates
+    ]  # fmt: skip
+    assert_published(rates, expected, ("policy", "size_bytes"))
+    sizes = [row for row in case.published.csv("cache-sizes") if row["policy"] in hits]
+    needed = [
+        {
+            "policy": policy, "target": target,
+            "size_bytes": size * next(n for n in range(len(static)) if hits[policy](n) >= target * again),
+        }
+        for policy in hits
+        for target in plain_access.TARGETS
+    ]  # fmt: skip
+    assert_published(sizes, needed, ("policy", "target"))
 
 
 # Operations

@@ -13,6 +13,8 @@ VERBS: Mapping[str, str] = {
     "run": "Run an experiment under the tracer, check what was recorded, and store the run.",
     "exec": "Run any program that uses llama.cpp (server, bench, your own) under the tracer, and store the run.",
     "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict.",
+    "analyse": "Answer the questions of the pages: what was touched, in which order, what a cache would serve, and "
+    "more.",
     "compare": "Say what differs between two sets of runs, by how much, and how sure that is.",
     "publish": "Freeze a run as a version that can be cited, and print what becomes public.",
     "build": "Build the site from the journal, the published versions and the newest drafts.",

@@ -6,9 +6,15 @@ import re
 from collections.abc import Mapping
 
 from tracegen.figures import needs
+from tracegen.figures.access_distances import ACCESS_DISTANCES
+from tracegen.figures.access_order import ACCESS_ORDER
+from tracegen.figures.access_path import ACCESS_PATH
+from tracegen.figures.access_reads import ACCESS_READS
 from tracegen.figures.biggest_tensors import BIGGEST_TENSORS
 from tracegen.figures.buffer_peaks import BUFFER_PEAKS
 from tracegen.figures.buffers import BUFFERS
+from tracegen.figures.cache_rates import CACHE_RATES
+from tracegen.figures.cache_sizes import CACHE_SIZES
 from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk import DISK
 from tracegen.figures.disk_device import DISK_DEVICE
@@ -35,6 +41,7 @@ from tracegen.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERAT
 from tracegen.figures.figure import Explorer, Figure, Part, Table
 from tracegen.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.figures.heatmap import HEATMAP
+from tracegen.figures.hot_experts import HOT_EXPERTS
 from tracegen.figures.layers import LAYERS
 from tracegen.figures.model_files import MODEL_FILES
 from tracegen.figures.needs import Need
@@ -62,6 +69,13 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     NEVER_TOUCHED,
     BUFFERS,
     BUFFER_PEAKS,
+    ACCESS_PATH,
+    ACCESS_ORDER,
+    ACCESS_DISTANCES,
+    ACCESS_READS,
+    CACHE_RATES,
+    CACHE_SIZES,
+    HOT_EXPERTS,
     DISK_SPLIT,
     DISK_DEVICE,
     DISK_REQUESTS,

@@ -12,12 +12,16 @@ import pandas as pd
 from tracegen.analysis import (
     accesses,
     buffers,
+    caches,
     coverage,
     disk_waits,
     experts,
+    granules,
     heatmap,
     held,
+    hot_set,
     operations,
+    order,
     pass_parts,
     passes,
     pieces,
@@ -122,6 +126,44 @@ class Context:
         """Operands of measured passes whose touched rows or experts the trace does not hold."""
         rows = self._accesses[2]
         return rows[rows["pass_id"].isin(self.measured["pass_id"])]
+
+    @cached_property
+    def disk_accesses(self) -> pd.DataFrame:
+        """The accesses of measured passes to mapped files, in their order."""
+        return order.disk_accesses(self.tables, self.used)
+
+    @cached_property
+    def access_passes(self) -> pd.DataFrame:
+        """How each measured pass went through the mapped files."""
+        return order.by_pass(self.tables, self.disk_accesses)
+
+    @cached_property
+    def granule_bytes(self) -> int:
+        """The size of granule in which caches are simulated."""
+        return granules.granule_bytes(int(self.tables["files"]["size_bytes"].sum()))
+
+    @cached_property
+    def granule_uses(self) -> pd.DataFrame:
+        """The granules that operations touched of the mapped files, in order."""
+        return granules.granule_uses(self.disk_accesses, self.granule_bytes)
+
+    @cached_property
+    def hit_rates(self) -> caches.HitRates:
+        """What caches of several sizes and policies would serve."""
+        return caches.hit_rates(self.granule_uses["granule"].to_numpy())
+
+    @cached_property
+    def token_cycle(self) -> float | None:
+        """The bytes of different granules that a generate pass touches, median; None without a generate pass."""
+        touched = granules.per_pass(self.granule_uses)
+        of = touched[touched.index.isin(self.kinds.index[self.kinds == "generate"])]
+        return float(of.median()) * self.granule_bytes if len(of) else None
+
+    @cached_property
+    def hot_set(self) -> hot_set.HotSet | None:
+        """A hot set of experts, learned and scored on generated tokens; None where that is not possible."""
+        n = self.choice.n_experts
+        return None if n is None else hot_set.hot_set(self.chosen, n)
 
     @cached_property
     def summary(self) -> summary.Summary:

@@ -16,6 +16,7 @@ from tracegen.analysis.accesses import accesses
 from tracegen.errors import SettingsError, StoreError
 from tracegen.folders import run_folder, version_folder
 from tracegen.model import Check, Run
+from tracegen.pages import run_file
 from tracegen.publishing.bundle import read_bundle
 from tracegen.tables import BY_NAME
 
@@ -59,18 +60,18 @@ class Loaded(ABC):
     @property
     def checks(self) -> pd.DataFrame:
         """One row per check: key, title, state, found, limit, detail."""
-        return pd.DataFrame([asdict(check) for check in self._measured.checks], columns=CHECK_COLUMNS)
+        return pd.DataFrame([asdict(check) for check in self.measured.checks], columns=CHECK_COLUMNS)
 
     @cached_property
     def charts(self) -> Charts:
         """The figures of the pages as altair charts: `charts.heatmap()`; `charts` alone lists them."""
         from tracegen.notebook.charts import Charts  # loads altair
 
-        return Charts(self._measured, self.tables)
+        return Charts(self.measured, self.tables)
 
     @property
     @abstractmethod
-    def _measured(self) -> Run:
+    def measured(self) -> Run:
         """The run, with the facts that are known here."""
 
 
@@ -81,7 +82,8 @@ class LoadedRun(Loaded):
     run: Run
 
     @property
-    def _measured(self) -> Run:
+    def measured(self) -> Run:
+        """The run as it was stored."""
         return self.run
 
     def __repr__(self) -> str:
@@ -96,12 +98,13 @@ class LoadedVersion(Loaded):
     citation: str
     document: Mapping[str, Any]
     run_checks: tuple[Check, ...] = ()
+    run_facts: Mapping[str, Any] | None = None
 
     @property
-    def _measured(self) -> Run:
-        """The run of the version, with its checks and the facts that figures need, from the bundle."""
+    def measured(self) -> Run:
+        """The run of the version, with its checks and facts; an older version holds only facts that figures need."""
         page_bytes = self.document["values"].get("page_bytes", {}).get("value")
-        facts = {"host": {"page_bytes": page_bytes}}
+        facts = {"host": {"page_bytes": page_bytes}} if self.run_facts is None else self.run_facts
         return Run(
             self.document["experiment"], self.document["runs"][0], self.document["created"], self.run_checks, facts
         )
@@ -136,7 +139,8 @@ def load_version(folder: Path) -> LoadedVersion:
         raise SettingsError(f"{folder}: is the draft of a run, not a version; load the run")
     manifest = document["manifest"]
     held = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
-    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held] + [CHECKS] * (CHECKS in manifest)
+    others = [name for name in (CHECKS, run_file.PATH) if name in manifest]
+    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held] + others
     for name in wanted:
         path = folder / name
         if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
@@ -147,7 +151,8 @@ def load_version(folder: Path) -> LoadedVersion:
         held += [name for name, table in BY_NAME.items() if table.added > extension]
     tables = store.read_tables(folder / DOWNLOADS, tuple(held)) if held else {}
     checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
-    return LoadedVersion(LoadedTables(citation, tables), citation, document, checks)
+    facts = store.read_json(folder / run_file.PATH, run_file.SCHEMA)["facts"] if run_file.PATH in manifest else None
+    return LoadedVersion(LoadedTables(citation, tables), citation, document, checks, facts)
 
 
 def _checks(path: Path) -> tuple[Check, ...]:

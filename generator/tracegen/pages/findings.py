@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.analysis import routing, timing, waiting
+from tracegen.analysis import order, routing, timing, waiting
 from tracegen.charts import theme
 from tracegen.figures import needs
+from tracegen.figures.access_reads import ACCESS_READS
 from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk import DISK
 from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_split import DISK_SPLIT
 from tracegen.figures.experts_load import EXPERTS_LOAD
 from tracegen.figures.heatmap import HEATMAP
+from tracegen.figures.hot_experts import HOT_EXPERTS
+from tracegen.figures.shared_access import of_phase
 from tracegen.figures.shared_disk import read_bytes
 from tracegen.figures.shared_experts import no_choice
 from tracegen.figures.shared_times import component_groups
@@ -20,7 +23,7 @@ from tracegen.figures.tensor_groups import TENSOR_GROUPS
 from tracegen.figures.waiting_kinds import WAITING_KINDS
 from tracegen.pages.collector import Collector
 from tracegen.pages.ranking import Finding
-from tracegen.words import disk_sentences, expert_sentences, sentences
+from tracegen.words import access_sentences, cache_sentences, disk_sentences, expert_sentences, sentences
 from tracegen.words import quantities as q
 
 
@@ -84,7 +87,8 @@ def findings(context: Collector) -> list[Finding]:
 
     def found() -> list[Finding]:
         times = _of_times(context, context.phase)
-        return [f for f in [*_of_bytes(context), *times, *_of_experts(context), *_of_storage(context)] if f.text]
+        bytes_ = [*_of_bytes(context), *_of_order(context)]
+        return [f for f in [*bytes_, *times, *_of_experts(context), *_of_storage(context)] if f.text]
 
     return context.once("findings", found)
 
@@ -105,6 +109,18 @@ def _of_bytes(context: Collector) -> list[Finding]:
         share = copied / (disk + copied) if disk + copied else 0.0
         found.append(Finding(sentences.copied_weights(disk, copied), HEATMAP, "bytes", share))
     return found
+
+
+def _of_order(context: Collector) -> list[Finding]:
+    """In which order a generated token goes through the mapped file."""
+    rows = of_phase(context, "generate")
+    if rows.empty or context.refusal(ACCESS_READS.needs):
+        return []
+    n = {kind: int(rows[f"n_{kind}"].sum()) for kind in order.KINDS}
+    tolerance = order.TOLERANCES[-1]
+    reads, touched = (float(rows[name].median()) for name in (f"reads_{tolerance}", "touched_bytes"))
+    text = access_sentences.finding(n, reads, tolerance, touched)
+    return [Finding(text, ACCESS_READS, "bytes", n["contiguous"] / max(sum(n.values()), 1))]
 
 
 def _of_times(context: Collector, phase: str) -> list[Finding]:
@@ -179,6 +195,11 @@ def _of_experts(context: Collector) -> list[Finding]:
     if not context.run.has_experts or no_choice(context) or context.refusal(needs.CHOICES):
         return []
     counts = context.choice.counts
+    found = []
+    if (hot := context.hot_set) is not None:
+        held = hot.n_held / hot.n_experts
+        said = cache_sentences.hot_finding(hot.verdict, hot.static.served, hot.recent.served, held)
+        found.append(Finding(said, HOT_EXPERTS, "experts", hot.static.served))
     share, even = routing.most_chosen(routing.ranked(counts))
     n_never, n_pairs = int((counts["n_tokens"] == 0).sum()), len(counts)
     text = expert_sentences.overview(
@@ -189,4 +210,4 @@ def _of_experts(context: Collector) -> list[Finding]:
         layers=[int(layer) for layer in context.expert_layers["layer"]],
         chance=context.choice_by_chance,
     )
-    return [Finding(text, EXPERTS_LOAD, "experts", max(share, n_never / n_pairs if n_pairs else 0.0))]
+    return [Finding(text, EXPERTS_LOAD, "experts", max(share, n_never / n_pairs if n_pairs else 0.0)), *found]

@@ -12,6 +12,16 @@ ANCHORS = "data/anchors.json"  # the addresses in a report: see anchors.py
 OUTLINE = (
     ("overview", "Overview", "What was run, what was found, and how sure it is."),
     ("memory", "Memory", "Which bytes of the model file and of the buffers each token touched."),
+    (
+        "access",
+        "Access",
+        "In which order the operations of a token touched the mapped file, and how many reads that would be.",
+    ),
+    (
+        "caches",
+        "Caches",
+        "Which share of the accesses a cache of a given size would serve, and whether there is a hot set.",
+    ),
     ("disk", "Disk", "How long each token waited for the disk, and for which bytes of the model file."),
     ("operations", "Operations", "Every operation of every token, with its operands, bytes and times."),
     ("graph", "Graph", "The computation graph: its blocks, and one block of each kind in detail."),

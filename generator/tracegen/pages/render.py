@@ -24,9 +24,9 @@ from tracegen.pages.anchors import write_anchors
 from tracegen.pages.body import assembled, left_out
 from tracegen.pages.chosen import pass_names
 from tracegen.pages.collector import Collector
-from tracegen.pages.disk import disk
 from tracegen.pages.experts import experts
 from tracegen.pages.explorers.packing import script_json
+from tracegen.pages.figures_only import figures_only
 from tracegen.pages.graphs import graphs
 from tracegen.pages.guide import guide
 from tracegen.pages.memory import memory
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 BUILDERS = {
     "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
-    "experts": experts, "disk": disk, "provenance": provenance,
+    "experts": experts, "access": figures_only, "caches": figures_only, "disk": figures_only, "provenance": provenance,
 }  # fmt: skip
 STYLES = (
     "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout",

@@ -1,0 +1,208 @@
+"""Which share of its uses a cache of a given size would serve, for several ways to choose what it keeps.
+
+A cache holds granules of one size, and is empty before the first measured pass. A use of a granule that it holds is a
+hit. The first use of a granule misses in every cache (a compulsory miss); any other miss is for want of room (a
+capacity miss). A hit rate here is a share of the uses that are not the first ones, so that it says what size can do: it
+is 100 % for a cache that holds all that was ever used.
+
+Ways to choose (policies):
+- `LRU` drops what was not used for longest; exact, by stack distances (Mattson et al. 1970);
+- `FIFO` drops what came in first;
+- `LFU` drops what was used least often since it came in; among equals, what was not used for longest;
+- `static` holds from the beginning what is used most often in the whole run, and never changes: it knows the run;
+- `Belady` drops what will not be used for longest (Belady 1966), and takes in nothing that will not be used before all
+  that it holds: it knows the future, and no cache does better.
+
+Where there are more than `MOST_USES` uses, FIFO, LFU and Belady are simulated for a part of the granules, chosen by a
+hash of their number, with a cache smaller by as much (Waldspurger et al. 2015 and 2017).
+
+None of these rates predicts a speed: a miss costs what the disk makes of it, and the kernel replaces pages in its own
+way.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.stack_distance import previous_use, stack_distances
+
+MOST_USES = 100_000
+N_SIZES = 20
+TARGETS = (0.5, 0.9, 0.95, 0.99)  # hit rates that pages ask for
+
+Items = Sequence[int]
+
+
+def fifo(items: Items, size: int) -> int:
+    """Hits of a cache of `size` items with FIFO replacement."""
+    held: OrderedDict[int, None] = OrderedDict()
+    hits = 0
+    for item in items:
+        if item in held:
+            hits += 1
+        else:
+            if len(held) >= size:
+                held.popitem(last=False)
+            held[item] = None
+    return hits
+
+
+def lfu(items: Items, size: int) -> int:
+    """Hits of a cache of `size` items with LFU replacement; an item that was dropped begins again at 1 use."""
+    held: dict[int, tuple[int, int]] = {}  # item -> uses since it came in, time of the last one
+    heap: list[tuple[int, int, int]] = []  # uses, time, item; outdated entries are passed over
+    hits = 0
+    for time, item in enumerate(items):
+        known = held.get(item)
+        if known is not None:
+            hits += 1
+        elif len(held) >= size:
+            while True:
+                uses, last, least = heapq.heappop(heap)
+                if held.get(least) == (uses, last):
+                    del held[least]
+                    break
+        now = (1 if known is None else known[0] + 1, time)
+        held[item] = now
+        heapq.heappush(heap, (*now, item))
+    return hits
+
+
+def belady(items: Items, size: int, *, bypass: bool = True) -> int:
+    """Hits of a cache of `size` items that drops what will not be used for longest.
+
+    With `bypass` it need not take in what it missed; without, it must, as in Belady's paper.
+    """
+    next_use = _next_use(np.asarray(items, dtype=np.int64)).tolist()
+    held: dict[int, int] = {}  # item -> its next use
+    heap: list[tuple[int, int]] = []  # minus the next use, item; outdated entries are passed over
+    hits = 0
+    for item, following in zip(items, next_use, strict=True):
+        hit = item in held
+        hits += hit
+        if not bypass and not hit and len(held) >= size:
+            _drop_farthest(held, heap)
+        held[item] = following
+        heapq.heappush(heap, (-following, item))
+        if len(held) > size:
+            _drop_farthest(held, heap)
+    return hits
+
+
+def _drop_farthest(held: dict[int, int], heap: list[tuple[int, int]]) -> None:
+    while True:
+        far, last = heapq.heappop(heap)
+        if held.get(last) == -far:
+            del held[last]
+            return
+
+
+def _next_use(items: np.ndarray) -> np.ndarray:
+    """For each use, the place of the next use of the same item; the number of uses where there is none."""
+    previous = previous_use(items)
+    following = np.full(len(items), len(items), dtype=np.int64)
+    again = np.flatnonzero(previous >= 0)
+    following[previous[again]] = again
+    return following
+
+
+SIMULATED: Mapping[str, Callable[[Items, int], int]] = {"FIFO": fifo, "LFU": lfu, "Belady": belady}
+POLICIES = ("Belady", "static", "LRU", "LFU", "FIFO")
+
+
+@dataclass(frozen=True)
+class HitRates:
+    """Hit rates by size and policy, and what they rest on.
+
+    `rates`: policy, size_granules, hit_rate. `needed`: policy, target, size_granules (the smallest size whose rate is
+    at least the target; of FIFO, LFU and Belady only the sizes in `rates` were tried). `n_uses` are all uses,
+    `n_granules` the different granules (as many compulsory misses). `sampled` is the share of granules in the
+    simulation of FIFO, LFU and Belady, 1 if all; `sampling_error` the largest difference of hit rate between exact LRU
+    and LRU of that sample.
+    """
+
+    rates: pd.DataFrame
+    needed: pd.DataFrame
+    n_uses: int
+    n_granules: int
+    sampled: float = 1.0
+    sampling_error: float = 0.0
+
+    @property
+    def n_again(self) -> int:
+        """The uses that are not the first ones."""
+        return self.n_uses - self.n_granules
+
+
+def hit_rates(items: np.ndarray, *, most: int = MOST_USES, n_sizes: int = N_SIZES) -> HitRates:
+    """Hit rates of all policies for `n_sizes` sizes of cache; `items` are the granules in order of their use.
+
+    `most`: more uses than that are sampled for the policies that are simulated.
+    """
+    names, codes, counts = np.unique(items, return_inverse=True, return_counts=True)
+    n, again = len(names), len(items) - len(names)
+    if again <= 0:
+        empty = {"policy": pd.Series(dtype="object"), "size_granules": pd.Series(dtype="int64")}
+        rates = pd.DataFrame(empty | {"hit_rate": pd.Series(dtype="float64")})
+        return HitRates(rates, pd.DataFrame(empty | {"target": pd.Series(dtype="float64")}), len(items), n)
+    sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
+    distances = np.sort(stack_distances(codes))[n:]
+    exact = {"LRU": np.searchsorted(distances, sizes, "left"), "static": _static_hits(counts)[sizes]}
+    share, sample = _sample(codes, names, most)
+    small = np.maximum((sizes * share).round().astype("int64"), 1)
+    again_in_sample = max(len(sample) - len(np.unique(sample)), 1)
+    listed = sample.tolist()
+    rate = {policy: hits / again for policy, hits in exact.items()}
+    for policy, simulate in SIMULATED.items():
+        rate[policy] = np.array([simulate(listed, int(size)) for size in small]) / again_in_sample
+    error = 0.0
+    if share < 1:
+        of_sample = np.sort(stack_distances(sample))
+        of_sample = of_sample[of_sample >= 0]
+        error = float(np.abs(np.searchsorted(of_sample, small, "left") / again_in_sample - rate["LRU"]).max())
+    table = pd.concat(
+        [pd.DataFrame({"policy": p, "size_granules": sizes, "hit_rate": rate[p]}) for p in POLICIES], ignore_index=True
+    )
+    needed = {p: _needed(table[table["policy"] == p]) for p in SIMULATED}
+    needed["LRU"] = [int(distances[int(np.ceil(target * again)) - 1]) + 1 for target in TARGETS]
+    needed["static"] = [int(np.searchsorted(_static_hits(counts), np.ceil(target * again))) for target in TARGETS]
+    wanted = pd.DataFrame(
+        [(p, target, size) for p in POLICIES for target, size in zip(TARGETS, needed[p], strict=True)],
+        columns=["policy", "target", "size_granules"],
+    )
+    return HitRates(table, wanted, len(items), n, share, error)
+
+
+def _static_hits(counts: np.ndarray) -> np.ndarray:
+    """Hits among repeated uses of a cache that holds the k most used items, for each k from 0; its items came free."""
+    return np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))
+
+
+def _needed(rates: pd.DataFrame) -> list[int]:
+    """The smallest size tried whose hit rate is at least each of `TARGETS`."""
+    return [int(rates.loc[rates["hit_rate"] >= target, "size_granules"].min()) for target in TARGETS]
+
+
+def _sample(codes: np.ndarray, names: np.ndarray, most: int) -> tuple[float, np.ndarray]:
+    """The share of items in the sample, and the uses of those: items whose hash lies below a threshold."""
+    if len(codes) <= most:
+        return 1.0, codes
+    hashed = _hash(names)
+    share = most / len(codes)
+    chosen = hashed < np.uint64(share * 2**64)
+    kept = max(int(chosen.sum()), 1)
+    return kept / len(names), codes[chosen[codes]]
+
+
+def _hash(numbers: np.ndarray) -> np.ndarray:
+    """A hash of each number, spread evenly over 64 bits (the finaliser of splitmix64)."""
+    mixed = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,45 @@
+"""The accesses of one pass: where in the file, and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.charts.compared import scaled
+
+HEIGHT = 340
+LEAST = 1.5  # px: the least extent of a mark, as most accesses are thin in one direction
+
+
+def chart(rows: pd.DataFrame, total: int, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """A mark for each access, from its first to its last byte and from the begin to the end of its operation.
+
+    `rows`: those of `order.path`; `total`: bytes of all files.
+    """
+    size, unit = scaled([total], "bytes")
+    time, clock = scaled([float(rows["end_ns"].max())], "ns")
+    data = pd.DataFrame(
+        {
+            "group": [theme.group(c) for c in rows["component"]],
+            "begin": rows["begin"] / size,
+            "end": rows["end"] / size,
+            "from": rows["begin_ns"].astype(float) / time,
+            "to": rows["end_ns"].astype(float) / time,
+        }
+    )
+    scale = theme.group_scale(list(data["group"].unique()))
+    plot = theme.plot(theme.NUMBERS, width)
+    marks = alt.Chart(data).mark_rect(strokeWidth=LEAST).encode(
+        x=alt.X("from:Q", title=f"time since the begin of the pass, {clock}", scale=dict(nice=False, zero=True),
+                axis=theme.x_axis(width, tickCount=theme.ticks(8, width))),
+        x2=alt.X2("to:Q"),
+        y=alt.Y("begin:Q", title=f"place in the model file, {unit}", scale=dict(domain=[0, total / size], nice=False),
+                axis=theme.y_axis(theme.NUMBERS, tickCount=6)),
+        y2=alt.Y2("end:Q"),
+        color=alt.Color("group:N", scale=scale, legend=theme.legend(scale["domain"], width, title=None)),
+        stroke=alt.Stroke("group:N", scale=scale, legend=None),
+    )  # fmt: skip
+    return marks.properties(width=plot, height=HEIGHT)

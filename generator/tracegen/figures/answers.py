@@ -1,0 +1,52 @@
+"""The questions that the figures and tables of pages ask, and what a run answers: words and data, nothing drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tracegen.figures.catalogue import FIGURES
+from tracegen.figures.context import Context
+from tracegen.figures.figure import Explorer, Figure, Table
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run answers to the question of a figure or table.
+
+    `answer` is the title of the figure: a sentence that answers `question`, or the question itself. `counts` says what
+    was counted, `reason` why there is no answer (empty: there is one). `data` is what the page offers as CSV, None if
+    it offers none.
+    """
+
+    key: str
+    page: str
+    question: str
+    answer: str
+    counts: str
+    reason: str
+    data: pd.DataFrame | None
+
+
+def questions() -> tuple[Figure | Table, ...]:
+    """The figures and tables of all pages in their order; explorers ask nothing, and provenance only lists."""
+    return tuple(part for part in FIGURES if not isinstance(part, Explorer) and part.page != "provenance")
+
+
+def answers(context: Context, parts: Sequence[Figure | Table]) -> list[Answer]:
+    """What the run answers to the questions of `parts`; parts that such a run does not have are left out."""
+    return [_answer(context, part) for part in parts if part.when.holds(context)]
+
+
+def _answer(context: Context, part: Figure | Table) -> Answer:
+    refused = context.refusal(part.needs)
+    if refused:
+        return Answer(part.key, part.page, part.title, part.title, part.explanation.counts, refused, None)
+    content = part.content(context)
+    nothing = content.data is None or len(content.data) == 0
+    reason = content.empty if nothing or isinstance(part, Figure) else ""
+    counts = content.caption + context.noted(part.needs)
+    data = None if reason else content.data
+    return Answer(part.key, part.page, part.title, content.title or part.title, counts, reason, data)

@@ -1,0 +1,53 @@
+"""How much memory it takes for a hit rate, by policy."""
+
+from __future__ import annotations
+
+from tracegen.analysis import caches
+from tracegen.figures import needs, shared_caches
+from tracegen.figures.cells import Head, cells, size
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.words import cache_sentences as say
+from tracegen.words import quantities as q
+
+
+def _content(context: Context) -> Rows:
+    """A row for each policy, a column for each hit rate."""
+    table = context.hit_rates.needed
+    data = table.assign(size_bytes=table["size_granules"] * context.granule_bytes)
+    rows = [
+        cells(policy, say.POLICIES[policy], *(size(shared_caches.needed(context, policy, t)) for t in caches.TARGETS))
+        for policy in caches.POLICIES
+        if len(table)
+    ]
+    return Rows(
+        caption=f"The smallest cache that reaches each hit rate; for LFU, FIFO and Belady the smallest of "
+        f"{caches.N_SIZES} sizes that were tried. All that was touched is "
+        f"{q.size(context.hit_rates.n_granules * context.granule_bytes)}, in granules of "
+        f"{q.size(context.granule_bytes)}. {say.NO_SPEED}",
+        head=(Head("Policy"), Head("What it does"), *(Head(q.percent(t), "MiB", True) for t in caches.TARGETS)),
+        rows=rows,
+        data=data[["policy", "target", "size_bytes"]],
+        empty=shared_caches.nothing(context),
+        numbers={"granule_bytes": context.granule_bytes},
+    )
+
+
+CACHE_SIZES = Table(
+    key="cache-sizes",
+    page="caches",
+    section="caches",
+    title="How much memory does it take for 50, 90, 95 and 99 % hits?",
+    needs=needs.FILE_USE,
+    content=_content,
+    explanation=Explanation(
+        "For each way to choose what a cache keeps, the memory that it takes for a hit rate.",
+        f"{shared_caches.COUNTS} {say.RATE}",
+        "Add what the program needs beside the file (buffers, KV cache) and what the system needs. LRU and static are "
+        "exact to the granule.",
+        code=shared_caches.ITEMS
+        + """data = rates.needed.assign(size_bytes=rates.needed["size_granules"] * $granule_bytes)
+data = data[["policy", "target", "size_bytes"]]""",
+    ),
+)

@@ -1,0 +1,105 @@
+"""Is there a hot set of experts: learned on the first tokens, scored on the later ones."""
+
+from __future__ import annotations
+
+from tracegen.analysis import hot_set
+from tracegen.figures import needs, shared_experts
+from tracegen.figures.cells import Cell, Head, cells, number, share
+from tracegen.figures.context import Context
+from tracegen.figures.explanation import Explanation
+from tracegen.figures.figure import Rows, Table
+from tracegen.figures.shared_experts import WITH_EXPERTS
+from tracegen.words import cache_sentences as say
+from tracegen.words import quantities as q
+
+_WHAT = {
+    "static": "the experts that the first tokens chose most",
+    "recent": "the experts that were chosen last",
+}
+
+
+def _content(context: Context) -> Rows:
+    """A row for the static set and one for the experts chosen last."""
+    hot = context.hot_set
+    empty = shared_experts.no_choice(context) or ("" if hot else _unknown(context))
+    if hot is None:
+        return Rows(caption=hot_set_counts(None), head=_HEAD, rows=[], empty=empty)
+    rows = [
+        cells(
+            _WHAT[name],
+            number(f"{q.count(hot.n_held)} of {q.count(hot.n_experts)}"),
+            share(hot.n_held, hot.n_experts),
+            share(gain.served, 1),
+            number(_signed(gain.gain)),
+            Cell(f"{_signed(gain.low)} to {_signed(gain.high)}", number=True),
+        )
+        for name, gain in (("static", hot.static), ("recent", hot.recent))
+    ]
+    told = hot.recent if hot.verdict == "recency only" else hot.static
+    profile = hot.kept.sort_values(["n_learned", "layer", "expert"], ascending=[False, True, True])
+    text = profile.rename(columns={"n_learned": "count"}).to_csv(index=False, lineterminator="\n")
+    return Rows(
+        title=say.hot_title(hot.verdict, told.served, hot.n_held, hot.n_experts),
+        caption=hot_set_counts(hot),
+        head=_HEAD,
+        rows=rows,
+        data=hot_set.table(hot),
+        empty=empty,
+        files={"data/pin-profile.csv": text},
+    )
+
+
+_HEAD = (
+    Head("Held in each layer"),
+    Head("Experts", number=True),
+    Head("Share", number=True),
+    Head("Choices served", number=True),
+    Head("Gain", number=True),
+    Head("95 % interval", number=True),
+)
+
+
+def hot_set_counts(hot: hot_set.HotSet | None) -> str:
+    """What the rows count."""
+    if hot is None:
+        return "The experts that some tokens chose most, and how many choices of later tokens they serve."
+    return (
+        f"Learned on the first {q.counted(hot.n_learned, 'generated token')}, scored on the {q.count(hot.n_scored)} "
+        "after them. Gain: 0 is what as many experts serve by chance, 1 is every choice; the interval rests on "
+        f"{hot_set.N_PARTS} parts of the scored tokens in a row. data/pin-profile.csv lists the experts of the first "
+        "row, the most chosen first."
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _unknown(context: Context) -> str:
+    n = context.choice.n_rows
+    if n < hot_set.LEAST_TOKENS:
+        return say.too_few(n, hot_set.LEAST_TOKENS)
+    return "Layers or tokens differ in their number of experts, so that there is no common size of a set."
+
+
+HOT_EXPERTS = Table(
+    key="hot-experts",
+    page="caches",
+    section="hot",
+    title="Is there a hot set of experts?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_content,
+    explanation=Explanation(
+        "What a set of experts that never changes serves of tokens that it was not learned on, and what a cache of the "
+        "same size serves that keeps the experts chosen last.",
+        f"{shared_experts.GENERATED} {shared_experts.HOLDS} Both hold twice as many experts as a token chooses, at "
+        "most half of a layer.",
+        f"A gain of {hot_set.MARGIN} or more, with an interval above 0, is called a hot set if the first row has it, "
+        "recency if only the second one has it. If neither has it, choices do not repeat: holding experts serves as "
+        "much as their share of memory. A set learned on one text may not serve another.",
+        code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
+        + """n_experts = experts.choice(run.tables).n_experts
+data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",
+    ),
+)

@@ -1,0 +1,31 @@
+"""What the figures of caches share: the granules that a cache would hold, and why there is nothing to show."""
+
+from __future__ import annotations
+
+from tracegen.figures import shared_access
+from tracegen.figures.context import Context
+from tracegen.words import cache_sentences as say
+
+COUNTS = (
+    "A cache of granules of one size, empty before the first measured pass, that sees what operations touch of the "
+    "mapped file. Load, warm-up, and weights that were copied into memory are left out."
+)
+ITEMS = """
+from tracegen.analysis import accesses, caches, granules, order
+used = accesses.ranges(run.tables)
+touched = order.disk_accesses(run.tables, used)
+uses = granules.granule_uses(touched, $granule_bytes)
+rates = caches.hit_rates(uses["granule"].to_numpy())
+"""
+
+
+def nothing(context: Context) -> str:
+    """Why there is no hit rate; empty if there is one."""
+    return shared_access.nothing(context) or ("" if context.hit_rates.n_again > 0 else say.NO_REPEAT)
+
+
+def needed(context: Context, policy: str, target: float) -> float | None:
+    """The size of cache in bytes that a policy needs for a hit rate; None without any repeated use."""
+    table = context.hit_rates.needed
+    found = table.loc[(table["policy"] == policy) & (table["target"] == target), "size_granules"]
+    return None if found.empty else float(found.iloc[0]) * context.granule_bytes

@@ -1,0 +1,91 @@
+"""The sentences about caches and hot sets: values in, text out; none of them reads a table."""
+
+from __future__ import annotations
+
+from tracegen.words import quantities as q
+
+NO_SPEED = "A simulation of what was touched, not a prediction of speed."
+POLICIES = {
+    "Belady": "keeps what will be used soonest: it knows the future, and no cache does better",
+    "static": "holds what the whole run uses most, and never changes: it knows the run",
+    "LRU": "drops what was not used for longest",
+    "LFU": "drops what was used least often since it came in",
+    "FIFO": "drops what came in first",
+}
+RATE = (
+    "Hit rate: the share of uses that find their granule in the cache, of all uses that are not the first of their "
+    "granule; the first one misses in every cache."
+)
+NO_REPEAT = "Nothing was touched twice, so that no cache could serve anything."
+
+
+def rates_title(lru: float | None, best: float | None, target: float) -> str:
+    """How much memory LRU and the best replacement need for a hit rate, bytes."""
+    if lru is None or best is None:
+        return "Which share of the accesses would a cache serve?"
+    return (
+        f"{q.percent(target)} of repeated uses hit with a cache of {q.size(lru)} that drops what was not used for "
+        f"longest, and with {q.size(best)} at best"
+    )
+
+
+def population(n_uses: int, n_granules: int, granule: int, n_passes: int) -> str:
+    """What was counted."""
+    return (
+        f"n = {q.counted(n_uses, 'use')} of {q.counted(n_granules, 'granule')} of {q.size(granule)} in "
+        f"{q.counted(n_passes, 'pass')}; an operation uses a granule once."
+    )
+
+
+def sampled(share: float, error: float) -> str:
+    """How LFU, FIFO and Belady were sampled; empty if all granules were simulated."""
+    if share >= 1:
+        return ""
+    return (
+        f" LFU, FIFO and Belady are simulated for {q.percent(share)} of the granules; for LRU, which is exact here, "
+        f"such a sample is off by at most {q.percent(error)} of the uses."
+    )
+
+
+def cycle(touched: float | None) -> str:
+    """What a token touches, beside the size of a cache; `touched` in bytes."""
+    if touched is None:
+        return ""
+    return f" Dashed: the {q.size(touched)} that a generated token touches (median)."
+
+
+def hot_title(verdict: str, served: float, held: int, n_experts: int) -> str:
+    """Whether there is a hot set, and what it serves."""
+    size = f"{q.count(held)} of {q.counted(n_experts, 'expert')} of each layer"
+    if verdict == "static":
+        return f"There is a hot set: {size}, learned on earlier tokens, serve {q.percent(served)} of later choices"
+    if verdict == "recency only":
+        return f"No set stays hot; the {size} chosen last serve {q.percent(served)} of later choices"
+    return f"There is no hot set: no {size} serve clearly more than chance"
+
+
+def too_few(n_tokens: int, least: int) -> str:
+    """Why a hot set was not looked for."""
+    return (
+        f"{q.counted(n_tokens, 'token')} {'is' if n_tokens == 1 else 'are'} too few to learn a hot set on some and "
+        f"score it on others: it takes {q.count(least)}. Generate more tokens (tokens = {least + 1})."
+    )
+
+
+def hot_finding(verdict: str, static: float, recent: float, share: float) -> str:
+    """The finding of the overview about experts that stay hot."""
+    held = q.percent(share)
+    if verdict == "static":
+        return (
+            f"Experts have a hot set: {held} of each layer, learned on the first tokens, serve {q.percent(static)} of "
+            "the choices of later ones."
+        )
+    if verdict == "recency only":
+        return (
+            f"No set of experts stays hot: {held} of each layer, learned on the first tokens, serve "
+            f"{q.percent(static)} of the choices of later ones; those chosen last serve {q.percent(recent)}."
+        )
+    return (
+        f"Experts have no hot set: {held} of each layer, learned on the first tokens, serve {q.percent(static)} of the "
+        "choices of later ones."
+    )

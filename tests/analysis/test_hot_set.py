@@ -1,0 +1,120 @@
+"""Hot sets: choices that were planted are found, by a set that is scored on tokens it was not learned on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tracegen.analysis.hot_set import LEARNED, LEAST_TOKENS, hot_set, n_held, table
+
+Table = np.ndarray  # tokens, layers, choices
+N_EXPERTS, N_CHOSEN, N_LAYERS, N_TOKENS = 16, 2, 6, 300
+
+
+def rows_of(choices: Table) -> pd.DataFrame:
+    """The choices as the table `routing`, a pass for each token."""
+    token, layer, rank = (index.ravel() for index in np.indices(choices.shape))
+    return pd.DataFrame({"pass_id": token, "row": 0, "layer": layer, "rank": rank, "expert": choices.ravel()})
+
+
+def drawn(seed: int, shares: np.ndarray) -> Table:
+    """Choices of each token by themselves, with the shares of each layer (layers, experts)."""
+    random = np.random.default_rng(seed)
+    n = len(shares[0])
+    return np.array([[random.choice(n, N_CHOSEN, replace=False, p=share) for share in shares] for _ in range(N_TOKENS)])
+
+
+def even(seed: int) -> Table:
+    return drawn(seed, np.full((N_LAYERS, N_EXPERTS), 1 / N_EXPERTS))
+
+
+def zipf(seed: int) -> Table:
+    share = 1 / np.arange(1, N_EXPERTS + 1) ** 1.1
+    random = np.random.default_rng(seed)
+    return drawn(seed, np.array([random.permutation(share / share.sum()) for _ in range(N_LAYERS)]))
+
+
+def sticky(seed: int, stay: float = 0.7) -> Table:
+    """Each token keeps each expert of the one before with probability `stay`; over time all are chosen equally "
+    "often."""
+    random = np.random.default_rng(seed)
+    now = [list(random.choice(N_EXPERTS, N_CHOSEN, replace=False)) for _ in range(N_LAYERS)]
+    made = []
+    for _ in range(N_TOKENS):
+        for experts in now:
+            for place in range(N_CHOSEN):
+                if random.random() > stay:
+                    experts[place] = random.choice([e for e in range(N_EXPERTS) if e not in experts])
+        made.append([list(experts) for experts in now])
+    return np.array(made)
+
+
+@pytest.mark.parametrize(("choices", "verdict"), [(even, "flat"), (zipf, "static"), (sticky, "recency only")])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_planted_kind_is_found(choices: Callable[[int], Table], verdict: str, seed: int) -> None:
+    hot = hot_set(rows_of(choices(seed)), N_EXPERTS)
+    assert hot is not None
+    assert hot.verdict == verdict, (hot.static, hot.recent)
+
+
+def test_served_shares_are_counted_one_by_one() -> None:
+    choices = sticky(3)
+    hot = hot_set(rows_of(choices), N_EXPERTS)
+    assert hot is not None and hot.n_held == 4
+    first = int(N_TOKENS * LEARNED)
+    assert (hot.n_learned, hot.n_scored) == (first, N_TOKENS - first)
+    static = recent = 0
+    for layer in range(N_LAYERS):
+        counts = {e: int((choices[:first, layer] == e).sum()) for e in range(N_EXPERTS)}
+        kept = sorted(counts, key=lambda e: (-counts[e], e))[:4]
+        assert hot.kept.loc[hot.kept["layer"] == layer, "expert"].tolist() == kept
+        assert hot.kept.loc[hot.kept["layer"] == layer, "n_learned"].tolist() == [counts[e] for e in kept]
+        for token in range(first, N_TOKENS):
+            last = {int(e): t for t in range(token) for e in choices[t, layer]}
+            held = sorted(last, key=lambda e: (-last[e], e))[:4]
+            static += sum(int(e) in kept for e in choices[token, layer])
+            recent += sum(int(e) in held for e in choices[token, layer])
+    n = hot.n_scored * N_LAYERS * N_CHOSEN
+    assert hot.static.served == pytest.approx(static / n)
+    assert hot.recent.served == pytest.approx(recent / n)
+    assert hot.static.gain == pytest.approx((static / n - 0.25) / 0.75)
+
+
+def test_a_set_that_is_hot_only_while_it_is_learned_serves_nothing() -> None:
+    """Scored on the tokens it was learned on, this set would serve 80 %."""
+    choices = np.zeros((N_TOKENS, 1, 1), dtype=int)
+    choices[int(N_TOKENS * LEARNED) :] = 3
+    hot = hot_set(rows_of(choices), 8)
+    assert hot is not None and hot.static.served == 0 and hot.verdict == "recency only"
+
+
+@pytest.mark.parametrize(
+    ("choices", "n_experts"),
+    [
+        (np.zeros((LEAST_TOKENS - 1, 2, 1), dtype=int), 8),  # too few tokens
+        (np.zeros((N_TOKENS, 2, 1), dtype=int), 1),  # one expert: all would be held
+        (np.zeros((0, 2, 1), dtype=int), 8),
+    ],
+)
+def test_there_is_nothing_to_learn_from(choices: Table, n_experts: int) -> None:
+    assert hot_set(rows_of(choices), n_experts) is None
+
+
+def test_rows_that_choose_different_numbers_have_no_common_share() -> None:
+    rows = rows_of(even(0))
+    assert hot_set(rows.iloc[1:], N_EXPERTS) is None
+
+
+def test_half_of_a_layer_is_held_at_most() -> None:
+    assert [n_held(32, 4), n_held(8, 2), n_held(8, 4), n_held(4, 1), n_held(3, 2)] == [8, 4, 4, 2, 2]
+
+
+def test_the_rows_of_the_table() -> None:
+    hot = hot_set(rows_of(zipf(1)), N_EXPERTS)
+    assert hot is not None
+    rows = table(hot)
+    assert rows["set"].tolist() == ["static", "recent"]
+    assert (rows["low"] < rows["gain"]).all() and (rows["gain"] < rows["high"]).all()

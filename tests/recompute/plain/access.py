@@ -1,0 +1,159 @@
+"""The access and caches pages: the order of what was used of the mapped files, and what caches would have served."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from statistics import median
+
+from tests.recompute.plain.rows import Row, Rows
+from tests.recompute.plain.touched import Access
+
+SLOTS = ("dst", *(f"src{i}" for i in range(10)))
+TOLERANCES = (0, 4096, 131072, 2097152)
+TARGETS = (0.5, 0.9, 0.95, 0.99)
+Step = tuple[str, int, bool, int | None]  # kind, gap in bytes, whether in one file, layers up
+
+
+def in_order(rows: Rows, found: Iterable[Access]) -> dict[int, list[Row]]:
+    """The ranges of mapped files that each pass used, in their order; begin and end on the disk axis."""
+    of: dict[int, list[Row]] = {}
+    graphs = {one["pass_id"]: one["graph"] for one in rows["passes"]}
+    for access in found:
+        if access.memory == "disk" and access.file is not None:
+            start = rows.axis[access.file]
+            node = rows.nodes[graphs[access.pass_id], access.node]
+            of.setdefault(access.pass_id, []).extend(
+                {
+                    "node": access.node, "slot": SLOTS.index(access.slot), "begin": begin + start, "end": end + start,
+                    "file": access.file, "layer": node["layer"], "component": node["component"],
+                    "tensor": access.tensor,
+                }
+                for begin, end in access.ranges
+            )  # fmt: skip
+    for used in of.values():
+        used.sort(key=lambda one: (one["node"], one["slot"], one["begin"]))
+    return of
+
+
+def steps(used: list[Row]) -> list[Step]:
+    """From each range to the next."""
+    made: list[Step] = []
+    for last, now in itertools.pairwise(used):
+        gap, same = now["begin"] - last["end"], now["file"] == last["file"]
+        if now["begin"] < last["end"] and last["begin"] < now["end"]:
+            kind = "overlapping"
+        elif gap < 0:
+            kind = "backward"
+        else:
+            kind = "contiguous" if gap == 0 and same else "forward"
+        known = last["layer"] is not None and now["layer"] is not None
+        made.append((kind, gap, same, now["layer"] - last["layer"] if known else None))
+    return made
+
+
+def order(rows: Rows, found: Iterable[Access]) -> list[Row]:
+    """What the table of the order says of each measured pass."""
+    of = in_order(rows, found)
+    made = []
+    for one in rows.measured:
+        used = of.get(one["pass_id"], [])
+        moves = steps(used)
+        row = {
+            "pass_id": one["pass_id"], "kind": one["kind"], "n_accesses": len(used),
+            "touched_bytes": sum(u["end"] - u["begin"] for u in used),
+            "distance_bytes": sum(abs(gap) for _, gap, _, _ in moves),
+            "n_layers_down": sum(up is not None and up < 0 for *_, up in moves),
+        }  # fmt: skip
+        for kind in ("contiguous", "forward", "backward", "overlapping"):
+            row[f"n_{kind}"] = sum(k == kind for k, *_ in moves)
+        for tolerance in TOLERANCES:
+            row[f"reads_{tolerance}"] = len(used) - sum(same and 0 <= gap <= tolerance for _, gap, same, _ in moves)
+        made.append(row)
+    return made
+
+
+def told_passes(passes: list[Row]) -> list[Row]:
+    """The passes that titles tell of: generate passes that used a mapped file, else such prompt passes."""
+    used = [row for row in passes if row["n_accesses"]]
+    return [row for row in used if row["kind"] == "generate"] or [row for row in used if row["kind"] == "prompt"]
+
+
+def reads(passes: list[Row]) -> list[Row]:
+    """What joining neighbours makes of these passes."""
+    n_steps = sum(max(row["n_accesses"] - 1, 0) for row in passes)
+    accesses, touched = (sum(row[name] for row in passes) for name in ("n_accesses", "touched_bytes"))
+    made = []
+    for tolerance in TOLERANCES:
+        joined = [row[f"reads_{tolerance}"] for row in passes]
+        made.append(
+            {
+                "tolerance_bytes": tolerance, "reads": float(median(joined)),
+                "sequential_share": (accesses - sum(joined)) / n_steps, "mean_bytes": touched / sum(joined),
+            }
+        )  # fmt: skip
+    return made
+
+
+def distances(rows: Rows, found: Iterable[Access], passes: list[Row]) -> list[Row]:
+    """Steps of these passes by distance, in powers of two."""
+    of = in_order(rows, found)
+    counts: dict[tuple[int, str], int] = {}
+    for one in passes:
+        for kind, gap, *_ in steps(of[one["pass_id"]]):
+            if kind != "overlapping":
+                low = 2 ** int(math.log2(abs(gap))) if gap else 0
+                counts[low, kind] = counts.get((low, kind), 0) + 1
+    return [{"from_bytes": low, "to_bytes": 2 * low, "kind": k, "n_steps": n} for (low, k), n in counts.items()]
+
+
+def path(rows: Rows, found: Iterable[Access], one: Row) -> list[Row]:
+    """The ranges that a pass used, with the times of their operations since its begin."""
+    times = {op["node"]: (op["begin_ns"], op["end_ns"]) for op in rows.ops[one["pass_id"]]}
+    made = []
+    for used in in_order(rows, found).get(one["pass_id"], []):
+        begin, end = times[used["node"]]
+        if begin is not None and end is not None:
+            at = {"begin_ns": begin - one["begin_ns"], "end_ns": end - one["begin_ns"]}
+            made.append(at | {name: used[name] for name in ("begin", "end", "tensor", "component")})
+    return made
+
+
+def granule_bytes(rows: Rows) -> int:
+    """The size of granule: the largest of three of which the files have at least a thousand."""
+    total = sum(file["size_bytes"] for file in rows["files"])
+    return next((size for size in (2 << 20, 128 << 10) if total >= 1000 * size), 4 << 10)
+
+
+def uses(rows: Rows, found: Iterable[Access], size: int) -> list[int]:
+    """The granules that operations used, one after the other, each once for an operation."""
+    made: list[int] = []
+    for _, used in sorted(in_order(rows, found).items()):
+        for _, of_op in itertools.groupby(used, key=lambda one: one["node"]):
+            numbers = (n for one in of_op for n in range(one["begin"] // size, (one["end"] - 1) // size + 1))
+            made += dict.fromkeys(numbers)
+    return made
+
+
+def lru_distances(items: list[int]) -> list[int]:
+    """How many other items lie before each repeated one in a list of items by last use."""
+    recent: list[int] = []
+    seen: set[int] = set()
+    made = []
+    for item in items:
+        if item in seen:
+            at = recent.index(item)
+            made.append(at)
+            del recent[at]
+        seen.add(item)
+        recent.insert(0, item)
+    return made
+
+
+def static_hits(items: list[int]) -> list[int]:
+    """Repeated uses of the most used items: of none, of one, of two, …"""
+    counts: dict[int, int] = {}
+    for item in items:
+        counts[item] = counts.get(item, 0) + 1
+    return [0, *itertools.accumulate(sorted((n - 1 for n in counts.values()), reverse=True))]
