@@ -14,7 +14,7 @@ Ways to choose (policies):
   that it holds: it knows the future, and no cache does better.
 
 Where there are more than `MOST_USES` uses, FIFO, LFU and Belady are simulated for a part of the granules, chosen by a
-hash of their number, with a cache smaller by as much (Waldspurger et al. 2015 and 2017).
+hash of their number within those used about as often, with a cache smaller by as much (Waldspurger et al. 2015, 2017).
 
 None of these rates predicts a speed: a miss costs what the disk makes of it, and the kernel replaces pages in its own
 way.
@@ -34,6 +34,7 @@ from tracegen.analysis.stack_distance import previous_use, stack_distances
 
 MOST_USES = 100_000
 N_SIZES = 20
+CLOSE = 0.02  # of a size: how exactly the size for a hit rate is found by simulation
 TARGETS = (0.5, 0.9, 0.95, 0.99)  # hit rates that pages ask for
 
 Items = Sequence[int]
@@ -121,10 +122,9 @@ class HitRates:
     """Hit rates by size and policy, and what they rest on.
 
     `rates`: policy, size_granules, hit_rate. `needed`: policy, target, size_granules (the smallest size whose rate is
-    at least the target; of FIFO, LFU and Belady only the sizes in `rates` were tried). `n_uses` are all uses,
-    `n_granules` the different granules (as many compulsory misses). `sampled` is the share of granules in the
-    simulation of FIFO, LFU and Belady, 1 if all; `sampling_error` the largest difference of hit rate between exact LRU
-    and LRU of that sample.
+    at least the target; for FIFO, LFU and Belady to 2 %). `n_uses` are all uses, `n_granules` the different granules
+    (as many compulsory misses). `sampled` is the share of granules in the simulation of FIFO, LFU and Belady, 1 if all;
+    `sampling_error` the largest difference of hit rate between exact LRU and LRU of that sample.
     """
 
     rates: pd.DataFrame
@@ -154,7 +154,7 @@ def hit_rates(items: np.ndarray, *, most: int = MOST_USES, n_sizes: int = N_SIZE
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = np.sort(stack_distances(codes))[n:]
     exact = {"LRU": np.searchsorted(distances, sizes, "left"), "static": _static_hits(counts)[sizes]}
-    share, sample = _sample(codes, names, most)
+    share, sample = _sample(codes, names, counts, most)
     small = np.maximum((sizes * share).round().astype("int64"), 1)
     again_in_sample = max(len(sample) - len(np.unique(sample)), 1)
     listed = sample.tolist()
@@ -169,7 +169,10 @@ def hit_rates(items: np.ndarray, *, most: int = MOST_USES, n_sizes: int = N_SIZE
     table = pd.concat(
         [pd.DataFrame({"policy": p, "size_granules": sizes, "hit_rate": rate[p]}) for p in POLICIES], ignore_index=True
     )
-    needed = {p: _needed(table[table["policy"] == p]) for p in SIMULATED}
+    needed = {
+        policy: [_smallest(simulate, listed, share, sizes, rate[policy], target) for target in TARGETS]
+        for policy, simulate in SIMULATED.items()
+    }
     needed["LRU"] = [int(distances[int(np.ceil(target * again)) - 1]) + 1 for target in TARGETS]
     needed["static"] = [int(np.searchsorted(_static_hits(counts), np.ceil(target * again))) for target in TARGETS]
     wanted = pd.DataFrame(
@@ -184,20 +187,40 @@ def _static_hits(counts: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))
 
 
-def _needed(rates: pd.DataFrame) -> list[int]:
-    """The smallest size tried whose hit rate is at least each of `TARGETS`."""
-    return [int(rates.loc[rates["hit_rate"] >= target, "size_granules"].min()) for target in TARGETS]
+def _smallest(
+    simulate: Callable[[Items, int], int],
+    items: Items,
+    share: float,
+    sizes: np.ndarray,
+    rates: np.ndarray,
+    target: float,
+) -> int:
+    """A size whose hit rate is at least `target`, within `CLOSE` of one whose rate is not; found by halving.
+
+    `rates` are those of `sizes` (ascending). A policy whose rate falls somewhere with size may have a smaller one.
+    """
+    again = max(len(items) - len(set(items)), 1)
+    at = int(np.argmax(rates >= target))
+    low, high = (int(sizes[at - 1]) if at else 0), int(sizes[at])
+    while high - low > max(1, CLOSE * high):
+        middle = (low + high) // 2
+        reached = simulate(items, max(round(middle * share), 1)) >= target * again
+        low, high = (low, middle) if reached else (middle, high)
+    return high
 
 
-def _sample(codes: np.ndarray, names: np.ndarray, most: int) -> tuple[float, np.ndarray]:
-    """The share of items in the sample, and the uses of those: items whose hash lies below a threshold."""
+def _sample(codes: np.ndarray, names: np.ndarray, counts: np.ndarray, most: int) -> tuple[float, np.ndarray]:
+    """The share of items in the sample, and the uses of those: of items in order of their uses, then of a hash.
+
+    Items at equal distances in that order are taken, so that those used often and those used rarely have their share.
+    """
     if len(codes) <= most:
         return 1.0, codes
-    hashed = _hash(names)
-    share = most / len(codes)
-    chosen = hashed < np.uint64(share * 2**64)
-    kept = max(int(chosen.sum()), 1)
-    return kept / len(names), codes[chosen[codes]]
+    order = np.lexsort((_hash(names), counts))
+    n = max(round(len(names) * most / len(codes)), 1)
+    chosen = np.zeros(len(names), dtype=bool)
+    chosen[order[(np.arange(n) * len(names) // n)]] = True
+    return n / len(names), codes[chosen[codes]]
 
 
 def _hash(numbers: np.ndarray) -> np.ndarray:

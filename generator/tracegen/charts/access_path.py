@@ -39,7 +39,7 @@ def chart(rows: pd.DataFrame, total: int, *, width: int = theme.WIDTHS[-1]) -> A
         y=alt.Y("begin:Q", title=f"place in the model file, {unit}", scale=dict(domain=[0, total / size], nice=False),
                 axis=theme.y_axis(theme.NUMBERS, tickCount=6)),
         y2=alt.Y2("end:Q"),
-        color=alt.Color("group:N", scale=scale, legend=theme.legend(scale["domain"], width, title=None)),
+        color=alt.Color("group:N", scale=scale, legend=theme.legend(scale["domain"], width, title=None, offset=30)),
         stroke=alt.Stroke("group:N", scale=scale, legend=None),
     )  # fmt: skip
     return marks.properties(width=plot, height=HEIGHT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -92,27 +93,26 @@ def _listing(found: Sequence[Answer]) -> str:
 
 
 def _print_answer(answer: Answer) -> None:
-    """The answer, its first rows, and what was counted."""
-    from tracegen.terminal import print_table
-
+    """The answer, the first rows of what the page shows, and what was counted."""
     print(visible(answer.reason or answer.answer))
-    if answer.data is not None:
-        rows = answer.data.head(LIMIT)
-        columns = {str(name): [_text(value) for value in rows[name]] for name in rows}
-        numbers = [str(name) for name in rows if rows[name].dtype.kind in "iuf"]
-        if not print_table(columns, numbers):
-            print(rows.to_csv(index=False, lineterminator="\n"), end="")
-        if len(rows) < len(answer.data):
-            print(f"{len(rows):,} of {len(answer.data):,} rows; --csv prints all")
+    if answer.columns:
+        rows = {visible(name): [visible(text) for text in texts[:LIMIT]] for name, texts in answer.columns.items()}
+        n = len(next(iter(answer.columns.values())))
+        print()
+        _print_rows(rows)
+        print(f"{LIMIT:,} of {n:,} rows; --csv prints all\n" if n > LIMIT else "")
     print(visible(answer.counts))
 
 
-def _text(value: Any) -> str:
-    import pandas as pd
-
-    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
+def _print_rows(columns: dict[str, list[str]]) -> None:
+    """Aligned columns; those of numbers to the right."""
+    number = re.compile(r"[<>−+-]?\s?[\d.,\s\u202f]*\s?%?")
+    lines = [list(columns), *zip(*columns.values(), strict=True)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    right = [all(number.fullmatch(text) for text in texts) for texts in columns.values()]
+    for line in lines:
+        padded = [t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)]
+        print("  ".join(padded).rstrip())
 
 
 def _described(answer: Answer) -> dict[str, Any]:

@@ -49,9 +49,9 @@ CACHE_RATES = Figure(
         + ".",
         f"{shared_caches.COUNTS} {say.RATE}",
         "Where a line rises steeply, a little more memory serves many more uses. A model of which each token reads all "
-        "the same bytes has a step: LRU serves nothing until all of them fit, and a static set serves as much as its "
-        "size. The gap up to Belady is what a better choice of what to keep could gain. The kernel’s page cache is "
-        "none of these: it reads ahead, and keeps two lists of pages by how recently they were used.",
+        "the same bytes has a step: LRU serves next to nothing until all of them fit, and a static set serves as much "
+        "as its size. The gap up to Belady is what a better choice of what to keep could gain. The kernel’s page cache "
+        "is none of these: it reads ahead, and keeps two lists of pages by how recently they were used.",
         code=shared_caches.ITEMS
         + """data = rates.rates.assign(size_bytes=rates.rates["size_granules"] * $granule_bytes)
 data = data[["policy", "size_bytes", "hit_rate"]]""",

@@ -14,7 +14,8 @@ from tracegen.words import quantities as q
 
 def _content(context: Context) -> Rows:
     """A row for each policy, a column for each hit rate."""
-    table = context.hit_rates.needed
+    rates = context.hit_rates
+    table = rates.needed
     data = table.assign(size_bytes=table["size_granules"] * context.granule_bytes)
     rows = [
         cells(policy, say.POLICIES[policy], *(size(shared_caches.needed(context, policy, t)) for t in caches.TARGETS))
@@ -22,10 +23,10 @@ def _content(context: Context) -> Rows:
         if len(table)
     ]
     return Rows(
-        caption=f"The smallest cache that reaches each hit rate; for LFU, FIFO and Belady the smallest of "
-        f"{caches.N_SIZES} sizes that were tried. All that was touched is "
-        f"{q.size(context.hit_rates.n_granules * context.granule_bytes)}, in granules of "
-        f"{q.size(context.granule_bytes)}. {say.NO_SPEED}",
+        caption="The smallest cache that reaches each hit rate; for LFU, FIFO and Belady to "
+        f"{q.percent(caches.CLOSE)}. All that was touched is {q.size(rates.n_granules * context.granule_bytes)}, in "
+        f"granules of {q.size(context.granule_bytes)}.{say.sampled(rates.sampled, rates.sampling_error)} "
+        f"{say.NO_SPEED}",
         head=(Head("Policy"), Head("What it does"), *(Head(q.percent(t), "MiB", True) for t in caches.TARGETS)),
         rows=rows,
         data=data[["policy", "target", "size_bytes"]],

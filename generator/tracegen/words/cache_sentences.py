@@ -57,10 +57,11 @@ def cycle(touched: float | None) -> str:
 def hot_title(verdict: str, served: float, held: int, n_experts: int) -> str:
     """Whether there is a hot set, and what it serves."""
     size = f"{q.count(held)} of {q.counted(n_experts, 'expert')} of each layer"
+    serve = f"serve {q.percent(served)} of later choices ({q.percent(held / n_experts)} by chance)"
     if verdict == "static":
-        return f"There is a hot set: {size}, learned on earlier tokens, serve {q.percent(served)} of later choices"
+        return f"There is a hot set: {size}, learned on earlier tokens, {serve}"
     if verdict == "recency only":
-        return f"No set stays hot; the {size} chosen last serve {q.percent(served)} of later choices"
+        return f"No set stays hot; the {size} chosen last {serve}"
     return f"There is no hot set: no {size} serve clearly more than chance"
 
 
@@ -74,18 +75,12 @@ def too_few(n_tokens: int, least: int) -> str:
 
 def hot_finding(verdict: str, static: float, recent: float, share: float) -> str:
     """The finding of the overview about experts that stay hot."""
-    held = q.percent(share)
-    if verdict == "static":
-        return (
-            f"Experts have a hot set: {held} of each layer, learned on the first tokens, serve {q.percent(static)} of "
-            "the choices of later ones."
-        )
-    if verdict == "recency only":
-        return (
-            f"No set of experts stays hot: {held} of each layer, learned on the first tokens, serve "
-            f"{q.percent(static)} of the choices of later ones; those chosen last serve {q.percent(recent)}."
-        )
-    return (
-        f"Experts have no hot set: {held} of each layer, learned on the first tokens, serve {q.percent(static)} of the "
-        "choices of later ones."
+    learned = (
+        f"{q.percent(share)} of each layer, learned on the first tokens, serve {q.percent(static)} of the choices of "
+        "later ones"
     )
+    if verdict == "static":
+        return f"Experts have a hot set: {learned}."
+    if verdict == "recency only":
+        return f"No set of experts stays hot: {learned}; those chosen last serve {q.percent(recent)}."
+    return f"Experts have no hot set: {learned}, no more than chance would."

@@ -1,0 +1,103 @@
+"""`tracegen analyse`: answers on the terminal are those of the pages, for runs and for versions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.builders import a_moe_run, a_run, scaled_case
+from tests.site_project import stored
+from tracegen.cli import main
+from tracegen.figures.answers import questions
+from tracegen.notebook.loaded import load
+from tracegen.pages.collector import Collector
+
+
+@pytest.fixture(autouse=True)
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stored run `demo` of a mixture."""
+    monkeypatch.chdir(tmp_path)
+    stored(Path("experiments"), a_moe_run(), scaled_case(4, 2, moe=True))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert main(["analyse", *words]) == status
+    out, err = capsys.readouterr()
+    return out if status == 0 else err
+
+
+def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "demo").splitlines()
+    told = [line.split()[0] for line in lines if line.startswith("  ")]
+    loaded = load("demo")
+    collector = Collector(loaded.measured, loaded.tables)
+    asked = [part for part in questions() if part.when.holds(collector)]
+    assert told == [part.key for part in asked]
+    assert [line for line in lines if line and not line.startswith(" ")] == list(
+        dict.fromkeys(part.page.capitalize() for part in asked)
+    )
+
+
+def test_answers_are_the_titles_of_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = {answer["key"]: answer for answer in json.loads(printed(capsys, "demo", "--json"))}
+    loaded = load("demo")
+    sections = Collector(loaded.measured, loaded.tables).sections("access")
+    for view in (view for views in sections.values() for view in views):
+        assert answers[view.key]["answer"] == view.title
+        assert answers[view.key]["counts"] == view.caption
+        assert answers[view.key]["page"] == "access"
+    assert all(answer["answer"] is None or answer["reason"] is None for answer in answers.values())
+
+
+def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    loaded = load("demo")
+    collector = Collector(loaded.measured, loaded.tables)
+    collector.sections("access"), collector.sections("memory")
+    for key in ("access-order", "access-distances", "tensor-groups"):
+        text = printed(capsys, "demo", key, "--csv")
+        assert text == collector.files.contents[f"data/{key}.csv"].decode()
+        rows = json.loads(printed(capsys, "demo", key, "--json"))["data"]
+        assert len(rows) == len(list(csv.DictReader(io.StringIO(text)))) > 0
+
+
+def test_one_answer_has_its_rows_and_what_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "demo", "access-reads").splitlines()
+    assert lines[0].startswith("9 accesses of a generated token’s pass make up 1 read")
+    assert lines[2].split("  ")[0] == "At most between"
+    assert lines[3].split()[0] == "nothing"
+    assert lines[-1].startswith("Accesses that follow each other")
+
+
+def test_a_question_without_an_answer_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "too few to learn a hot set" in printed(capsys, "demo", "hot-experts")
+    assert "too few to learn a hot set" in printed(capsys, "demo", "hot-experts", "--csv", status=2)
+    answer = json.loads(printed(capsys, "demo", "hot-experts", "--json"))
+    assert answer["answer"] is None and "too few" in answer["reason"] and answer["data"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("demo", "speed"), "speed: is no question; there are: components, "),
+        (("demo", "--csv"), "--csv: prints the data of one answer; name its QUESTION"),
+        (("nothing",), "nothing"),
+        (("demo", "disk-split"), "disk-split: is asked of a run that recorded page faults (faults = true) only"),
+        (("demo", "access-order", "--csv", "--json"), "not allowed with argument --csv"),
+    ],
+)
+def test_wrong_use(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str) -> None:
+    assert said in printed(capsys, *words, status=2)
+
+
+def test_names_of_a_trace_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    tables = scaled_case(2, 1)
+    tables["tensors"] = tables["tensors"].assign(name=("\x1b[2J" + tables["tensors"]["name"]).astype("string"))
+    stored(Path("experiments"), replace(a_run(), experiment="hostile"), tables)
+    text = printed(capsys, "hostile", "biggest-tensors")
+
+    assert "[2J" in text and "\x1b" not in text
