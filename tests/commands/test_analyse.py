@@ -96,8 +96,8 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], s
 
 def test_names_of_a_trace_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     tables = scaled_case(2, 1)
-    tables["tensors"] = tables["tensors"].assign(name=("\x1b[2J" + tables["tensors"]["name"]).astype("string"))
+    names = tables["tensors"]["name"]
+    tables["tensors"] = tables["tensors"].assign(name=("\x1b[2J" + names).astype(names.dtype))
     stored(Path("experiments"), replace(a_run(), experiment="hostile"), tables)
     text = printed(capsys, "hostile", "biggest-tensors")
-
     assert "[2J" in text and "\x1b" not in text

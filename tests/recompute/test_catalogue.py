@@ -28,6 +28,7 @@ NOT_COUNTED = {
     "disk-requests": "of runs with requests: tests/analysis/test_requests.py counts each page and nanosecond",
     "disk-sizes": "the same",
     "disk-read-sizes": "the same",
+    "access-ledger": "of runs that looked for pages in memory: tests/analysis/test_ledger.py looks at each byte",
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
     "downloads": "the stored tables themselves",
 }

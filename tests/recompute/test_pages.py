@@ -201,6 +201,8 @@ def test_order_of_accesses(case: Case) -> None:
     assert_published(case.published.csv("access-reads"), plain_access.reads(told), ("tolerance_bytes",))
     steps = plain_access.distances(case.rows, case.measured, told)
     assert_published(case.published.csv("access-distances"), steps, ("from_bytes", "kind"))
+    blocks = plain_access.blocks(case.rows, case.measured)
+    assert_published(case.published.csv("access-blocks"), blocks, ("pass_id", "block_bytes"))
     path = plain_access.path(case.rows, case.measured, times.typical_pass(case.rows))
     assert_published(case.published.csv("access-path"), path, ("begin_ns", "begin"))
 

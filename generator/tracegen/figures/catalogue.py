@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 
 from tracegen.figures import needs
+from tracegen.figures.access_blocks import ACCESS_BLOCKS
 from tracegen.figures.access_distances import ACCESS_DISTANCES
+from tracegen.figures.access_ledger import ACCESS_LEDGER
 from tracegen.figures.access_order import ACCESS_ORDER
 from tracegen.figures.access_path import ACCESS_PATH
 from tracegen.figures.access_reads import ACCESS_READS
@@ -73,6 +75,8 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     ACCESS_ORDER,
     ACCESS_DISTANCES,
     ACCESS_READS,
+    ACCESS_BLOCKS,
+    ACCESS_LEDGER,
     CACHE_RATES,
     CACHE_SIZES,
     HOT_EXPERTS,

@@ -81,3 +81,25 @@ def finding(n: Mapping[str, int], reads: float, tolerance: int, touched: float) 
         f"{how}: joined where at most {q.size(tolerance)} lie between, its accesses are "
         f"{q.counted(round(reads), 'read')}."
     )
+
+
+def blocks_title(block: float, touched: float, in_blocks: float, phase: str) -> str:
+    """How much larger what a pass touches is in whole blocks, bytes."""
+    what = {"generate": "What a generated token touches", "prompt": "What a pass of the prompt touches"}[phase]
+    return f"{what}, {q.size(touched)}, is {q.three(in_blocks / touched)} times as much in blocks of {q.size(block)}"
+
+
+def ledger_title(sums: Mapping[str, object]) -> str:
+    """What was loaded for nothing, or else what was touched and is gone; `sums` over all tensors, null if unknown."""
+    known = {name: float(value) for name, value in sums.items() if q.known(value)}  # type: ignore[arg-type]
+    loaded, size = known.get("loaded_bytes"), known.get("size_bytes", 0.0)
+    if loaded and "waste_bytes" in known and loaded >= 0.01 * size:
+        waste = known["waste_bytes"]
+        return (
+            f"Of the {q.size(loaded)} that loading left in memory, {q.percent(waste / loaded)} was never touched there"
+        )
+    touched = known.get("touched_bytes")
+    if touched and "gone_bytes" in known:
+        gone = known["gone_bytes"] / touched
+        return f"{q.percent(gone)} of the touched bytes were no longer in memory at the end"
+    return "What was loaded and never touched, what was touched and is gone?"

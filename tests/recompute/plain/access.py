@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from tests.recompute.plain.rows import Row, Rows
-from tests.recompute.plain.touched import Access
+from tests.recompute.plain.touched import Access, union
 
 SLOTS = ("dst", *(f"src{i}" for i in range(10)))
 TOLERANCES = (0, 4096, 131072, 2097152)
@@ -117,6 +117,18 @@ def path(rows: Rows, found: Iterable[Access], one: Row) -> list[Row]:
         if begin is not None and end is not None:
             at = {"begin_ns": begin - one["begin_ns"], "end_ns": end - one["begin_ns"]}
             made.append(at | {name: used[name] for name in ("begin", "end", "tensor", "component")})
+    return made
+
+
+def blocks(rows: Rows, found: Iterable[Access]) -> list[Row]:
+    """The different bytes that each pass used of mapped files, and those of the blocks in which they lie."""
+    made = []
+    for pass_id, used in in_order(rows, found).items():
+        touched = union((one["begin"], one["end"]) for one in used)
+        for size in (4096, 131072, 2097152):
+            numbers = {n for one in used for n in range(one["begin"] // size, (one["end"] - 1) // size + 1)}
+            told = {"pass_id": pass_id, "block_bytes": size, "touched_bytes": touched}
+            made.append(told | {"in_blocks_bytes": size * len(numbers)})
     return made
 
 
