@@ -17,7 +17,7 @@ from tracegen.publishing import versions as publish
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"
-KEYS = ("overview", "memory", "operations", "graph", "timeline", "provenance")
+KEYS = ("overview", "memory", "access", "caches", "operations", "graph", "timeline", "provenance")
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 2"><rect width="10" height="2"/></svg>'
 
 

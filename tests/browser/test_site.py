@@ -282,7 +282,7 @@ def test_a_bundle_opens_by_itself(tab: Any, project: Project, tmp_path: Path, na
     document = json.loads((project.bundle(name) / "version.json").read_text())
     assert titles == [page["title"] for page in document["pages"]]
     assert [title for title in titles if title != "Experts"] == [
-        "Overview", "Memory", "Operations", "Graph", "Timeline", "Provenance"
+        "Overview", "Memory", "Access", "Caches", "Operations", "Graph", "Timeline", "Provenance"
     ]  # fmt: skip
     assert ("Experts" in titles) == (name == "hostile")  # the only one whose model says so
     for title in [*titles[1:], titles[0]]:

@@ -27,11 +27,13 @@ def disk_accesses(tables: Tables, used: pd.DataFrame) -> pd.DataFrame:
     """The accesses of measured passes to mapped files, in their order.
 
     `used` is the result of `accesses.ranges`. Columns: pass_id, node, slot, tensor, layer, component, file, begin, end
-    (bytes on the disk axis, end exclusive). Copied weights are left out, and so are load, warm-up and empty ranges.
+    (bytes on the disk axis, end exclusive). Copied weights are left out, and so are load, warm-up, empty ranges, and
+    ranges of a file that the table `files` does not name: they have no place on the axis.
     """
     of_disk = (used["memory"] == "disk").to_numpy(bool) & (used["end"] > used["begin"]).to_numpy(bool)
-    rows = used[of_disk & used["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)]
-    axis = rows["file"].map(tables["files"].set_index("file")["axis_begin"]).fillna(0).astype("int64")
+    known = used["file"].isin(tables["files"]["file"]).to_numpy(bool)
+    rows = used[of_disk & known & used["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)]
+    axis = rows["file"].map(tables["files"].set_index("file")["axis_begin"]).astype("int64")
     rows = rows.assign(begin=rows["begin"] + axis, end=rows["end"] + axis)
     return rows[list(_ACCESS)].sort_values(["pass_id", "node", "slot", "begin"], ignore_index=True)
 

@@ -39,10 +39,10 @@ def chart(rows: pd.DataFrame, cycle: float | None, *, width: int = theme.WIDTHS[
         strokeDash=alt.StrokeDash("policy:N", scale=dict(domain=order, range=[DASHES[p] for p in order]),
                                   legend=legend),
     )  # fmt: skip
-    drawn = line
+    drawn = line + line.mark_point(filled=True, size=60, opacity=0)  # the pointer finds points
     if cycle is not None and data["size"].min() <= cycle / size <= data["size"].max():
         mark = alt.Chart(pd.DataFrame({"size": [cycle / size]})).mark_rule(
             strokeDash=[4, 3], color=theme.INK["muted"][1]
         )
-        drawn = line + mark.encode(x=x)
+        drawn += mark.encode(x=x)
     return drawn.properties(width=plot, height=260)
