@@ -33,6 +33,7 @@ def figures() -> dict[str, svg.Drawing]:
         "access-path",
         "access-distances",
         "cache-rates",
+        "what-if-memory",
         "experts",
         "experts-tokens",
         "experts-load",

@@ -11,6 +11,7 @@ from tracegen.figures.figure import Explorer
 COMPARED = set(re.findall(r'published\.csv\("([\w-]+)"\)', Path(__file__).with_name("test_pages.py").read_text()))
 SAME_DATA = {  # key: the one whose data are the same
     "biggest-tensors": "tensors-use",
+    "what-if-memory": "what-if-orders",
     "experts-tokens": "experts-of-tokens",
     "experts-cover": "experts-layers",
     "experts-again": "experts-reuse",

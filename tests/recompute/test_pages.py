@@ -203,6 +203,8 @@ def test_order_of_accesses(case: Case) -> None:
     assert_published(case.published.csv("access-distances"), steps, ("from_bytes", "kind"))
     blocks = plain_access.blocks(case.rows, case.measured)
     assert_published(case.published.csv("access-blocks"), blocks, ("pass_id", "block_bytes"))
+    today = [row for row in case.published.csv("what-if-orders") if row["order"] == "today"]
+    assert_published(today, plain_access.what_if(case.rows, case.measured), ("memory_bytes",))
     path = plain_access.path(case.rows, case.measured, times.typical_pass(case.rows))
     assert_published(case.published.csv("access-path"), path, ("begin_ns", "begin"))
 

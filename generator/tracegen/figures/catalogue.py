@@ -56,6 +56,8 @@ from tracegen.figures.token_times import TOKENS
 from tracegen.figures.top_operations import TOP_OPERATIONS
 from tracegen.figures.waiting_kinds import WAITING_KINDS
 from tracegen.figures.waiting_nodes import WAITING_NODES
+from tracegen.figures.what_if_memory import WHAT_IF_MEMORY
+from tracegen.figures.what_if_orders import WHAT_IF_ORDERS
 
 FIGURES: tuple[Figure | Table | Explorer, ...] = (
     COMPONENTS,
@@ -75,10 +77,12 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     ACCESS_ORDER,
     ACCESS_DISTANCES,
     ACCESS_READS,
+    WHAT_IF_ORDERS,
     ACCESS_BLOCKS,
     ACCESS_LEDGER,
     CACHE_RATES,
     CACHE_SIZES,
+    WHAT_IF_MEMORY,
     HOT_EXPERTS,
     DISK_SPLIT,
     DISK_DEVICE,

@@ -25,10 +25,12 @@ from tracegen.analysis import (
     pass_parts,
     passes,
     pieces,
+    read_time,
     requests,
     routing,
     summary,
     timing,
+    what_if,
 )
 from tracegen.figures.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
 from tracegen.model import Check, Run
@@ -158,6 +160,23 @@ class Context:
         touched = granules.per_pass(self.granule_uses)
         of = touched[touched.index.isin(self.kinds.index[self.kinds == "generate"])]
         return float(of.median()) * self.granule_bytes if len(of) else None
+
+    @cached_property
+    def read_time(self) -> read_time.ReadTime:
+        """How long the run's device takes for a read; stated values where it was not measured."""
+        return read_time.fitted(self.fact("device", "measurements") or ())
+
+    @cached_property
+    def scored(self) -> what_if.Scored:
+        """The passes that other orders of the file are learned on and scored on."""
+        return what_if.scored(self.tables)
+
+    @cached_property
+    def what_if(self) -> pd.DataFrame:
+        """What tokens would read if the file stood in another order, by size of memory."""
+        used = what_if.parts(self.tables, self.disk_accesses)
+        found = what_if.shifts(self.tables, used, self.disk_accesses, self.scored.learned)
+        return what_if.simulated(used, found, self.scored.passes, self.read_time)
 
     @cached_property
     def hot_set(self) -> hot_set.HotSet | None:

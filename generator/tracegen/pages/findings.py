@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracegen.analysis import order, routing, timing, waiting
 from tracegen.charts import theme
-from tracegen.figures import needs
+from tracegen.figures import needs, shared_what_if
 from tracegen.figures.access_reads import ACCESS_READS
 from tracegen.figures.components import COMPONENTS
 from tracegen.figures.disk import DISK
@@ -21,9 +21,17 @@ from tracegen.figures.shared_experts import no_choice
 from tracegen.figures.shared_times import component_groups
 from tracegen.figures.tensor_groups import TENSOR_GROUPS
 from tracegen.figures.waiting_kinds import WAITING_KINDS
+from tracegen.figures.what_if_orders import WHAT_IF_ORDERS
 from tracegen.pages.collector import Collector
 from tracegen.pages.ranking import Finding
-from tracegen.words import access_sentences, cache_sentences, disk_sentences, expert_sentences, sentences
+from tracegen.words import (
+    access_sentences,
+    cache_sentences,
+    disk_sentences,
+    expert_sentences,
+    sentences,
+    what_if_sentences,
+)
 from tracegen.words import quantities as q
 
 
@@ -120,7 +128,12 @@ def _of_order(context: Collector) -> list[Finding]:
     tolerance = order.TOLERANCES[-1]
     reads, touched = (float(rows[name].median()) for name in (f"reads_{tolerance}", "touched_bytes"))
     text = access_sentences.finding(n, reads, tolerance, touched)
-    return [Finding(text, ACCESS_READS, "bytes", n["contiguous"] / max(sum(n.values()), 1))]
+    found = [Finding(text, ACCESS_READS, "bytes", n["contiguous"] / max(sum(n.values()), 1))]
+    if context.scored.is_apart and not context.refusal(WHAT_IF_ORDERS.needs):
+        saved, memory = shared_what_if.saved(context.what_if, shared_what_if.HALF)
+        simulated = what_if_sentences.finding(*shared_what_if.best(context.what_if), saved, memory)
+        found.append(Finding(simulated, WHAT_IF_ORDERS, "bytes", saved))
+    return found
 
 
 def _of_times(context: Collector, phase: str) -> list[Finding]:

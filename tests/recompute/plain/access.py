@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Iterable
@@ -169,3 +170,60 @@ def static_hits(items: list[int]) -> list[int]:
     for item in items:
         counts[item] = counts.get(item, 0) + 1
     return [0, *itertools.accumulate(sorted((n - 1 for n in counts.values()), reverse=True))]
+
+
+def what_if(rows: Rows, found: Iterable[Access]) -> list[Row]:
+    """What a pass reads of the file as it is, by size of memory: of a run that did not measure its device."""
+    of = in_order(rows, found)
+    every = [one["pass_id"] for one in rows.measured]
+    generate = [one["pass_id"] for one in rows.of_kind("generate")]
+    scored = generate[round(0.8 * len(generate)) :] if len(generate) >= 5 else generate or every
+    parts = _parts(rows, of)
+    least: list[float] = []  # for each part, the least memory in which it is found
+    recent: list[tuple[int, int]] = []
+    for _, _, part in parts:
+        if part in recent:
+            at = recent.index(part)
+            least.append(sum(end - begin for begin, end in recent[: at + 1]))
+            del recent[at]
+        else:
+            least.append(math.inf)
+        recent.insert(0, part)
+    total = sum(end - begin for begin, end in recent)
+    joined = [
+        (move[0] == "contiguous" or move[1] >= 0) and move[1] <= 131072 for p in scored for move in steps(of.get(p, []))
+    ]
+    made = []
+    for n in range(21):
+        memory = round(n / 20 * total)
+        reads = n_bytes = 0
+        last = (-1, 0)
+        for (pass_id, _, (begin, end)), needs in zip(parts, least, strict=True):
+            if pass_id in scored and needs > memory:
+                reads += not (last[0] == pass_id and 0 <= begin - last[1] <= 131072)
+                n_bytes += end - begin
+                last = (pass_id, end)
+        made.append(
+            {
+                "order": "today", "memory_share": n / 20, "memory_bytes": memory, "reads": reads / len(scored),
+                "read_bytes": n_bytes / len(scored), "time_ns": (reads * 1e5 + n_bytes) / len(scored),
+                "sequential_share": sum(joined) / len(joined) if joined else None,
+            }
+        )  # fmt: skip
+    return made
+
+
+def _parts(rows: Rows, of: dict[int, list[Row]]) -> list[tuple[int, int, tuple[int, int]]]:
+    """What passes used, cut where a range, a tensor or an expert begins or ends: pass, node, (begin, end)."""
+    cuts = {place for used in of.values() for one in used for place in (one["begin"], one["end"])}
+    for tensor in rows["tensors"]:
+        start, size, n = rows.axis[tensor["file"]] + tensor["offset"], tensor["size_bytes"], tensor["n_experts"] or 1
+        n = n if size % n == 0 else 1
+        cuts |= {start + expert * (size // n) for expert in range(n + 1)}
+    edges = sorted(cuts)
+    made = []
+    for pass_id, used in sorted(of.items()):
+        for one in used:
+            inside = edges[bisect.bisect_left(edges, one["begin"]) : bisect.bisect_right(edges, one["end"])]
+            made += [(pass_id, one["node"], stretch) for stretch in itertools.pairwise(inside)]
+    return made
