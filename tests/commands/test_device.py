@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture import device, direct_file, storage
+from tracegen.capture import device, direct_file, memory_rate, storage
 from tracegen.capture.device import Device, Measurement, ProgramLimit, Skipped
 from tracegen.cli import main
 from tracegen.commands import device as command
@@ -45,7 +45,9 @@ sequential  2 MiB            1     20   16.9    4,321  88.6 µs                �
 Not measured: random 128 KiB at queue depth 16; the file holds 8 of the 16 blocks that are needed.
 –: fewer than 100 reads, too few for a 99th percentile.
 Without a device, a read takes the program itself 0.7 µs (1,000,000 reads/s) at queue depth 1.
+Memory is read with 10.0 GiB/s with 1 thread, 17.5 GiB/s with 2 threads.
 """
+MEMORY = {"threads": [1, 2], "bytes_per_second": [10 << 30, 35 << 29]}
 
 
 @pytest.fixture
@@ -60,6 +62,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "measure_device", lambda path, seconds, progress: FOUND)
+    monkeypatch.setattr(memory_rate, "memory_rate", lambda *, anew: MEMORY if anew else None)
 
 
 def test_text(measured: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,6 +114,7 @@ def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = said["measurements"][0]
     assert (first["pattern"], first["block_bytes"], first["queue_depth"]) == ("random", 4096, 1)
     assert first["read_bytes"] == first["reads"] * 4096
+    assert said["memory_rate"] is None or said["memory_rate"]["threads"][0] == 1
     assert said["skipped"][-1] == {
         "pattern": "sequential", "block_bytes": 2 * MIB, "queue_depth": 4,
         "reason": "the file holds 0 of the 4 blocks that are needed",

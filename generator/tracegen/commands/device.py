@@ -26,7 +26,9 @@ HELP = f"""{VERBS["device"]}
 
 Random reads of 4, 16 and 128 KiB and 2 MiB at queue depths 1, 4 and 16 (reads under way at a time), then a sequential
 read in blocks of 2 MiB at queue depth 4. The file is only read. The reads go past the page cache (O_DIRECT), so the
-page cache neither helps nor changes."""
+page cache neither helps nor changes.
+
+Then the rate at which threads read this machine's memory, which tables of operations compare with."""
 EPILOG = (
     "Other programs that use the disk or the processors at the same time change the result, and are slowed down "
     "themselves. Caches inside the device, or in the host of a virtual machine, may help; a virtual disk may slow down "
@@ -55,14 +57,28 @@ def command(path: Path, seconds: float, as_json: bool) -> int:
     if not (math.isfinite(seconds) and 0 < seconds <= MOST_SECONDS):
         raise SettingsError(f"--seconds {seconds:g}: write a number above 0, at most {MOST_SECONDS:g}")
     from tracegen.capture.device import measure_device
+    from tracegen.capture.memory_rate import memory_rate
     from tracegen.progress import Progress
 
     device = measure_device(path, seconds, Progress())
+    memory = memory_rate(anew=True)
     if as_json:
-        print(json.dumps(asdict(device), indent=1, allow_nan=False))
+        print(json.dumps({**asdict(device), "memory_rate": memory}, indent=1, allow_nan=False))
     else:
         _print(device)
+        print(_memory(memory))
     return 0
+
+
+def _memory(rate: Mapping[str, Sequence[int]] | None) -> str:
+    """The sentence about the rate of memory."""
+    if rate is None:
+        return "Memory was not measured: it takes 1.5 GiB of free memory."
+    each = (
+        f"{n_bytes / 2**30:,.1f} GiB/s with {n} thread{'' if n == 1 else 's'}"
+        for n, n_bytes in zip(rate["threads"], rate["bytes_per_second"], strict=True)
+    )
+    return f"Memory is read with {', '.join(each)}."
 
 
 def _print(device: Device) -> None:

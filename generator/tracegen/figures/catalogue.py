@@ -12,6 +12,7 @@ from tracegen.figures.access_ledger import ACCESS_LEDGER
 from tracegen.figures.access_order import ACCESS_ORDER
 from tracegen.figures.access_path import ACCESS_PATH
 from tracegen.figures.access_reads import ACCESS_READS
+from tracegen.figures.bandwidth import BANDWIDTH
 from tracegen.figures.biggest_tensors import BIGGEST_TENSORS
 from tracegen.figures.buffer_peaks import BUFFER_PEAKS
 from tracegen.figures.buffers import BUFFERS
@@ -65,6 +66,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     OP_KINDS,
     TOKENS,
     TOP_OPERATIONS,
+    BANDWIDTH,
     DISK,
     HEATMAP,
     RESIDENCY,

@@ -15,6 +15,7 @@ from tracegen import store
 from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import output_of
 from tracegen.capture.machine import machine_id
+from tracegen.capture.memory_rate import memory_rate
 from tracegen.model import Repetition, Slot
 from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
@@ -125,6 +126,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             "page_bytes": int(host["page_bytes"]) if "page_bytes" in host else None,
             "kernel": f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
             "machine": host.get("machine"),
+            "memory_rate": memory_rate(),
         },
         "trace": {
             **{

@@ -1,0 +1,91 @@
+"""How fast this host's memory can be read: measured once, and remembered in the cache folder.
+
+Threads add up the numbers of an array that is larger than the caches of processors, each its part of it, several times;
+the best time counts. Reading is what computing with weights asks of memory. A faster program could reach more, so that
+the rate is a lower bound of what memory can do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tracegen import store
+from tracegen.capture.machine import machine_id
+from tracegen.resources import cache_folder
+
+ARRAY_BYTES = 512 << 20
+ROOM = 3  # times the array must be free in memory, so that measuring drives nothing out
+TAKES = 5
+SCHEMA = 1
+
+
+def memory_rate(path: Path | None = None, *, anew: bool = False) -> dict[str, Any] | None:
+    """The remembered rate of this host, or a new measurement: `{"threads": […], "bytes_per_second": […]}`.
+
+    None where too little memory is free to measure. `path` is the file that remembers; by default in the cache folder.
+    `anew` measures in any case.
+    """
+    path = cache_folder() / "memory-rate.json" if path is None else path
+    host = {"id": machine_id(), "cores": len(os.sched_getaffinity(0)), "schema": SCHEMA}
+    known = None if anew else _remembered(path, host)
+    if known is not None:
+        return known
+    measured = measure()
+    if measured is not None:
+        with suppress(OSError):  # a cache that cannot be written costs a second each time
+            path.parent.mkdir(parents=True, exist_ok=True)
+            store.write_text(path, json.dumps({**host, "rate": measured}) + "\n")
+    return measured
+
+
+def measure(array_bytes: int = ARRAY_BYTES) -> dict[str, Any] | None:
+    """Measure with 1, 2, 4, … threads and one for each processor that this process may use; None without room."""
+    free = available_bytes()
+    if free is None or free < ROOM * array_bytes:
+        return None
+    numbers = np.arange(array_bytes // 8, dtype=np.int64)  # written, for pages of zeros are one page in memory
+    n_processors = len(os.sched_getaffinity(0))
+    threads = sorted({n_processors, *(1 << power for power in range(n_processors.bit_length()))})
+    threads = [n for n in threads if n <= n_processors]
+    rates = []
+    with ThreadPoolExecutor(n_processors) as pool:
+        for n in threads:
+            parts = np.array_split(numbers, n)
+            best = min(_seconds(pool, parts) for _ in range(TAKES))
+            rates.append(numbers.nbytes / best)
+    return {"threads": threads, "bytes_per_second": [round(rate) for rate in rates]}
+
+
+def _seconds(pool: ThreadPoolExecutor, parts: list[np.ndarray]) -> float:
+    begin = time.perf_counter()
+    list(pool.map(np.add.reduce, parts))  # NumPy gives up the interpreter's lock meanwhile
+    return time.perf_counter() - begin
+
+
+def available_bytes(path: Path = Path("/proc/meminfo")) -> int | None:
+    """Memory that programs can still get, as the kernel estimates it; None where it does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in path.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _remembered(path: Path, host: dict[str, Any]) -> dict[str, Any] | None:
+    """The rate in the file, if it is whole and of this host."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        rate = document.pop("rate")
+        pairs = list(zip(rate["threads"], rate["bytes_per_second"], strict=True))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    whole = pairs and all(isinstance(n, int) and isinstance(r, int) and n > 0 and r > 0 for n, r in pairs)
+    return rate if whole and document == host else None
