@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("resources", "progress", "terminal", "store", "held_tokens", "hashes", "remembered"),
     ("demo",),
     ("settings", "readers", "capture", "matrix"),
-    ("analysis", "charts"),
+    ("analysis", "charts", "reordered"),
     ("words",),
     ("checks",),
     ("figures",),

@@ -23,6 +23,7 @@ VERBS: Mapping[str, str] = {
     "sample": "Make a folder with the published sample run, and build its site: needs no compiler and no llama.cpp.",
     "model": "Write a demo model with random weights, to try tracegen without a download.",
     "tensors": "List the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components.",
+    "reorder": "Write a GGUF file with its tensors in another order, to test what a simulation says of that order.",
     "device": "Measure what the storage under a file can read: direct reads of several sizes and queue depths.",
     "llama-cpp": "Build the pinned llama.cpp with the hooks, or hook and build a source tree of your own.",
     "completion": "Print a script that lets a shell complete the commands, options and runs of tracegen.",

@@ -91,7 +91,7 @@ def read_model(path: Path) -> Model:
                 "axis_begin": [sum(sizes[:i]) for i in range(len(files))],
             },
         ),
-        tensors=_tensor_table(files),
+        tensors=tensor_table(files),
         metadata=metadata,
         data_begin=tuple(file.data_begin for file in files),
         alignment=tuple(file.alignment for file in files),
@@ -111,7 +111,11 @@ def is_gguf(path: Path) -> bool:
         return stream.read(4) == b"GGUF"
 
 
-def _tensor_table(files: tuple[GgufFile, ...]) -> pd.DataFrame:
+def tensor_table(files: Sequence[GgufFile]) -> pd.DataFrame:
+    """The table `tensors` of the files of one model, in the order of files and offsets.
+
+    Raises ModelFormatError when a name occurs twice.
+    """
     placed = [(i, t) for i, file in enumerate(files) for t in sorted(file.tensors, key=_place)]
     places: dict[str, int] = {}
     for i, tensor in placed:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -39,13 +39,18 @@ _LEAST_TENSOR = 8 + 4 + 4 + 8  # empty name, no dimension, type, offset
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor as its file lists it; `offset` counts from the begin of the file, in bytes."""
+    """A tensor as its file lists it; `offset` counts from the begin of the file, in bytes.
+
+    The bytes from `listed_begin` to `listed_end` of the file list it; the last 8 of them are its offset.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, int, int, int]
     offset: int
     size_bytes: int
+    listed_begin: int
+    listed_end: int
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,17 @@ def read_header(path: Path) -> GgufFile:
     """Read the header of one file. Raises ModelFormatError when it cannot be read or is broken."""
     try:
         with opened(path) as stream:
-            return _header(Cursor(path, stream))
+            return header_of(path, stream)
     except OSError as error:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def header_of(path: Path, stream: BinaryIO) -> GgufFile:
+    """Read the header of a file that is open as `stream`, at its begin.
+
+    Raises ModelFormatError when the header is broken, OSError when it cannot be read.
+    """
+    return _header(Cursor(path, stream))
 
 
 def _header(cursor: Cursor) -> GgufFile:
@@ -110,9 +123,7 @@ def _header(cursor: Cursor) -> GgufFile:
     except ValueError as error:
         raise cursor.broken(str(error)) from error
     data_begin = -(-cursor.position // alignment) * alignment
-    placed = tuple(
-        TensorInfo(name, dtype, shape, data_begin + offset, size) for name, dtype, shape, offset, size in infos
-    )
+    placed = tuple(replace(tensor, offset=data_begin + tensor.offset) for tensor in infos)
     _check_places(cursor, placed, data_begin, alignment)
     return GgufFile(cursor.path, cursor.size, data_begin, alignment, metadata, placed)
 
@@ -249,8 +260,9 @@ class Cursor:
         self.skip(n * struct.calcsize(layout), what)
         return {"array": name, "n": n}
 
-    def tensor(self) -> tuple[str, str, tuple[int, int, int, int], int, int]:
-        """Name, dtype, shape, offset in the data section and size of the next tensor."""
+    def tensor(self) -> TensorInfo:
+        """The next tensor; its offset counts from the begin of the data section."""
+        begin = self.position
         name = self.text("a tensor name", _MAX_NAME)
         n_dims = self.number("<I", f"the dimensions of {name!r}")
         if n_dims > _MAX_DIMS:
@@ -270,4 +282,4 @@ class Cursor:
         offset = self.number("<Q", f"the offset of {name!r}")
         if max(ne0, ne1, ne2, ne3, size, offset) >= 1 << 62:
             raise self.broken(f"the tensor {name!r} has an impossible shape {sizes} or offset {offset}")
-        return name, dtype, (ne0, ne1, ne2, ne3), offset, size
+        return TensorInfo(name, dtype, (ne0, ne1, ne2, ne3), offset, size, begin, self.position)
