@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,10 +14,10 @@ import gguf
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
-from tests.reordered_files import Entry, by_layer, contents, gguf_file, in_order, reorder
-from tests.site_project import stored
-from tracegen.analysis import accesses, file_order, order
+from tests.builders import scaled_case
+from tests.reordered_files import by_layer, contents, gguf_file, in_order, reorder
+from tests.reordered_runs import entries_of, reads_of, relocated, stored_run, touched
+from tracegen.analysis import file_order
 from tracegen.commands import reorder as command
 from tracegen.demo import whole_files
 from tracegen.model import Check
@@ -26,23 +25,6 @@ from tracegen.model import Check
 
 def test_every_order_is_explained() -> None:
     assert tuple(command.MEANING) == file_order.ORDERS
-
-
-def entries_of(tables: Mapping[str, pd.DataFrame]) -> list[Entry]:
-    rows = tables["tensors"].to_dict("records")
-    return [(r["name"], tuple(int(r[f"ne{axis}"]) for axis in range(4)), str(r["dtype"])) for r in rows]
-
-
-def stored_run(tables: dict[str, pd.DataFrame], name: str = "demo", checks: tuple[Check, ...] = ()) -> None:
-    """Store the tables as the run NAME/run-003."""
-    stored(Path("experiments"), replace(a_moe_run(checks=checks), experiment=name), tables)
-
-
-def touched(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, int]]:
-    """Name of the tensor and bytes of each access to the mapped file, in order."""
-    names = tables["tensors"].set_index("tensor")["name"]
-    rows = order.disk_accesses(tables, accesses.ranges(tables)).to_dict("records")
-    return [(names[row["tensor"]], row["end"] - row["begin"]) for row in rows]
 
 
 def plain_order(which: str, names: Sequence[str], tables: Mapping[str, pd.DataFrame]) -> list[str]:
@@ -56,36 +38,6 @@ def plain_order(which: str, names: Sequence[str], tables: Mapping[str, pd.DataFr
     if which == "first-touch":
         return sorted(names, key=lambda name: first.get(name, len(told)))
     return sorted(names, key=lambda name: -Fraction(bytes_of.get(name, 0), int(sizes[name])))
-
-
-def relocated(tables: Mapping[str, pd.DataFrame], path: Path) -> dict[str, pd.DataFrame]:
-    """The tables of the same run, had it been measured with the file at `path`."""
-    offsets = {t.name: int(t.data_offset) for t in gguf.GGUFReader(path).tensors}
-    tensors = tables["tensors"].copy()
-    shift = tensors["name"].map(offsets) - tensors["offset"]
-    shift.index = tensors["tensor"]
-    tensors["offset"] = tensors["name"].map(offsets).astype("int64")
-    tensors["file"] = 0
-    placements = tables["placements"].copy()
-    moved = placements["tensor"].map(shift)
-    placements["origin_offset"] = (placements["origin_offset"] + moved).astype("Int64")
-    placements.loc[placements["file"].notna(), "file"] = 0
-    return {**tables, "tensors": tensors, "placements": placements}
-
-
-def reads_of(tables: Mapping[str, pd.DataFrame], kind: str = "generate") -> float:
-    """Reads of a pass, counted in a plain loop over the accesses: joined where at most 128 KiB lie between."""
-    rows = order.disk_accesses(tables, accesses.ranges(tables)).to_dict("records")
-    passes = tables["passes"]
-    counts = []
-    for pass_id in passes.loc[passes["kind"] == kind, "pass_id"]:
-        n, last = 0, None
-        for row in rows:
-            if row["pass_id"] == pass_id:
-                n += last is None or not 0 <= row["begin"] - last <= 131072
-                last = row["end"]
-        counts.append(n)
-    return float(pd.Series(counts).median())
 
 
 @pytest.fixture

@@ -1,0 +1,57 @@
+"""A model whose tensors stand in another order computes the same, bit for bit, and its accesses move as simulated."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import SHORT, Oracle
+from tests.reordered_files import contents, in_order
+from tests.reordered_runs import reads_of
+from tracegen.capture.llama_cpp import Build
+from tracegen.cli import main
+from tracegen.demo.models import write_demo_model
+from tracegen.model import Experiment
+from tracegen.notebook.loaded import LoadedRun, load_run
+from tracegen.progress import Progress
+from tracegen.runs.measure import measure
+
+pytestmark = pytest.mark.llama
+
+
+def measured(model: Path, hooked: Build, folder: Path) -> tuple[Experiment, LoadedRun]:
+    """A run of the model with its weights in the file, as `disk_accesses` needs them."""
+    experiment = Experiment(
+        name=folder.name, question="?", model=str(model), prompt=SHORT, tokens=6, threads=1, repack=False
+    )
+    run = measure(experiment, folder, Progress(), str(hooked.programs))
+    assert run.folder is not None
+    return experiment, load_run(run.folder)
+
+
+@pytest.mark.parametrize("kind", ["demo", "moe"])
+def test_logits_are_the_same_and_the_simulation_comes_true(
+    kind: str, hooked: Build, oracle: Oracle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_demo_model(kind, tmp_path / "m.gguf")[0]
+    experiment, before = measured(model, hooked, tmp_path / "before")
+    feed = before.run.facts["text"]["token_ids"][:-1]
+    expected = oracle(experiment, feed, "--nodes", "off")
+    assert len({call["logits"]["hash"] for call in expected[1:]}) == len(feed) + 1
+    orders = {}
+    for which in ("layer", "first-touch", "hot"):
+        out = tmp_path / f"{which}.gguf"
+        capsys.readouterr()
+        assert main(["reorder", str(model), str(out), "--order", which, "--run", str(before.run.folder)]) == 0
+        told = re.search(r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
+                         capsys.readouterr().out)  # fmt: skip
+        assert contents(out) == contents(model)
+        orders[which] = in_order(out)
+        moved, after = measured(out, hooked, tmp_path / which)
+        assert oracle(moved, feed, "--nodes", "off") == expected
+        assert after.run.facts["text"]["token_ids"] == before.run.facts["text"]["token_ids"]
+        assert after.run.verdict != "not usable"
+        assert told and tuple(map(float, told.groups())) == (reads_of(before.tables), reads_of(after.tables))
+    assert len(set(map(tuple, orders.values()))) == 3
