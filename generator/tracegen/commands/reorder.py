@@ -169,14 +169,16 @@ def _refuse_differences(same: pd.DataFrame, named: str, model: Path) -> None:
 
 
 def _difference(row: Mapping[Hashable, Any]) -> str:
+    from tracegen.words.quantities import known
+
     def told(suffix: str) -> str:
         shape = " × ".join(str(row[f"ne{axis}{suffix}"]) for axis in range(4))
         return f"{row[f'dtype{suffix}']} {shape}, {row[f'size_bytes{suffix}']} bytes"
 
-    known = [row[name] is not None and row[name] == row[name] for name in ("tensor_run", "tensor")]
-    if all(known):
+    in_run, in_file = known(row["tensor_run"]), known(row["tensor"])
+    if in_run and in_file:
         return f"{row['name']!r} is {told('')} in the file and {told('_run')} in the run"
-    return f"{row['name']!r} is only in the {'run' if known[0] else 'file'}"
+    return f"{row['name']!r} is only in the {'run' if in_run else 'file'}"
 
 
 def _write(source: Original, plan: Layout, model: Path, out: Path, force: bool) -> None:
