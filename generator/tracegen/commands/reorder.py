@@ -226,5 +226,10 @@ def _print(
         f"{q.decimal(told.after)} from OUT. They are the accesses of {run}, joined where at most {q.size(TOLERANCE)} "
         f"lie between, if no byte is in memory; medians, n = {q.counted(told.n_passes, 'pass', 'passes')}."
     )
+    if order != "layer":
+        print(
+            "The order was learned on all measured passes, these among them; on the page Access an order is learned on "
+            "earlier passes and scored on later ones."
+        )
     if told.gaps:
         print(visible(told.gaps))
