@@ -45,6 +45,7 @@ from tracegen.figures.figure import Explorer, Figure, Part, Table
 from tracegen.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.figures.heatmap import HEATMAP
 from tracegen.figures.hot_experts import HOT_EXPERTS
+from tracegen.figures.keep_tensors import KEEP_TENSORS
 from tracegen.figures.layers import LAYERS
 from tracegen.figures.model_files import MODEL_FILES
 from tracegen.figures.needs import Need
@@ -86,6 +87,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     CACHE_SIZES,
     WHAT_IF_MEMORY,
     HOT_EXPERTS,
+    KEEP_TENSORS,
     DISK_SPLIT,
     DISK_DEVICE,
     DISK_REQUESTS,

@@ -73,6 +73,13 @@ def too_few(n_tokens: int, least: int) -> str:
     )
 
 
+def keep_title(served: float, kept_bytes: float) -> str:
+    """What the tensors that fit into half of the file's size serve."""
+    if not kept_bytes:
+        return "No tensor that was touched fits into half of the file’s size"
+    return f"The hottest tensors, {q.size(kept_bytes)}, hold {q.percent(served)} of the touched bytes"
+
+
 def hot_finding(verdict: str, static: float, recent: float, share: float) -> str:
     """The finding of the overview about experts that stay hot."""
     learned = (
