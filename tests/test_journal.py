@@ -121,7 +121,10 @@ def test_hostile_text_is_text(known: journal.References) -> None:
         ("[[sample#fig-memory|the map]]", "a reference is NAME@vN"),
         ("{{ sample:touched_share }}", "a reference is NAME@vN"),
         ("[[sample@v2/nothing]]", "has no page 'nothing'; it has overview, memory"),
-        ("[[sample@v2#fig-nothing]]", "has no anchor 'fig-nothing'; its figures and tables are fig-overview"),
+        (
+            "[[sample@v2#fig-nothing]]",
+            "has no anchor 'fig-nothing'; did you mean fig-operations, fig-timeline? it has 9",
+        ),
         ("[[sample@v2/graph#fig-memory]]", "has no anchor 'fig-memory'"),
         ("{{ sample@v2:nothing }}", "has no value 'nothing'; its values are evil, touched_share"),
         ("{{sample@v2}}", "a value is {{ sample@v2:KEY }}; name one, or link with [[sample@v2]]"),
