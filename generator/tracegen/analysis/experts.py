@@ -38,10 +38,9 @@ class Choice:
 def choice(tables: Tables) -> Choice:
     """How often each expert was chosen in generate passes; warm-up and prompt are left out."""
     rows = generated(tables)
-    held = tables["tensors"].dropna(subset=["n_experts", "layer"]).groupby("layer")["n_experts"].max()
     chosen = rows.groupby(["layer", "expert"]).size()
-    layers = sorted(rows["layer"].unique())
-    size = {n: max(int(held.get(n, 0)), int(rows.loc[rows["layer"] == n, "expert"].max()) + 1) for n in layers}
+    size = sizes(tables, rows)
+    layers = sorted(size)
     every = pd.MultiIndex.from_tuples([(n, e) for n in layers for e in range(size[n])], names=["layer", "expert"])
     counts = chosen.reindex(every, fill_value=0).rename("n_tokens").reset_index()
     per_row = rows.groupby(["layer", "pass_id", "row"]).size().unique()
@@ -49,15 +48,27 @@ def choice(tables: Tables) -> Choice:
     return Choice(counts, n_rows, _only(set(size.values())), _only({int(n) for n in per_row}))
 
 
+def sizes(tables: Tables, rows: pd.DataFrame) -> dict[int, int]:
+    """How many experts each layer has in which `rows` chose: those of its tensors, at least up to the last chosen."""
+    held = tables["tensors"].dropna(subset=["n_experts", "layer"]).groupby("layer")["n_experts"].max()
+    last = rows.groupby("layer")["expert"].max()
+    return {int(n): max(int(held.get(n, 0)), int(last[n]) + 1) for n in sorted(last.index)}
+
+
 def generated(tables: Tables) -> pd.DataFrame:
     """The choices of the token rows of generate passes, in order of layer, pass, row and rank.
 
     Columns: those of the table `routing`, and generated_token, the token that the row holds (null: not known).
     """
+    return of_phase(tables, "generate")
+
+
+def of_phase(tables: Tables, phase: str) -> pd.DataFrame:
+    """The choices of the token rows of passes of a kind, `generate` or `prompt`: see `generated`."""
     passes = measured(tables)
-    generate = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
+    of_kind = passes.loc[(passes["kind"] == phase).to_numpy(bool), "pass_id"]
     routing = tables["routing"]
-    rows = routing[routing["pass_id"].isin(generate)].astype({"layer": "int64", "expert": "int64"})
+    rows = routing[routing["pass_id"].isin(of_kind)].astype({"layer": "int64", "expert": "int64"})
     rows = rows.merge(held(tables), on=["pass_id", "row"], how="left")
     return rows.sort_values(["layer", "pass_id", "row", "rank"], ignore_index=True)
 

@@ -1,0 +1,70 @@
+"""The choices of experts as arrays, a layer at a time: what tests by permutation shuffle.
+
+A token's choices in different layers depend on each other, so a permutation moves whole tokens, with all their layers.
+That takes layers in which the same token rows chose: they make up a `Group`. Most runs have one; the last layer of a
+prompt has a group of its own, for llama.cpp computes it only for the rows whose output is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+Chose = np.ndarray  # bool
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The choices of a layer: `chose` is of shape (token rows, experts), each row true for `n_chosen` experts."""
+
+    layer: int
+    n_chosen: int
+    chose: Chose
+
+    @property
+    def n_experts(self) -> int:
+        """How many experts the layer has."""
+        return int(self.chose.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """How many token rows chose."""
+        return int(self.chose.shape[0])
+
+
+@dataclass(frozen=True)
+class Group:
+    """Layers in which the same token rows chose. `rows`: pass_id, row, who (the sequence, -1: not known), in order."""
+
+    rows: pd.DataFrame
+    layers: tuple[Layer, ...]
+
+
+def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = None) -> list[Group]:
+    """The choices by groups of layers with the same token rows, the group of most layers first.
+
+    `chosen` has the columns of the table `routing`; `sizes` the number of experts of each layer. Rows are in order of
+    sequence, pass and row; of more than `most` rows the first are taken. A layer is left out where its rows choose
+    different numbers of experts, or all of them: there is no chance in that, and nothing to test.
+    """
+    key = ["who", "pass_id", "row"]
+    rows = chosen.assign(who=chosen["sequence"].astype("Int64").fillna(-1).astype("int64"))
+    rows = rows.astype({"layer": "int64", "expert": "int64", "pass_id": "int64", "row": "int64"})
+    found: dict[tuple[bytes, ...], tuple[pd.DataFrame, list[Layer]]] = {}
+    for number, of in rows.groupby("layer", sort=True):
+        layer = int(str(number))
+        tokens = of[key].drop_duplicates().sort_values(key, ignore_index=True)
+        at = of[key].merge(tokens.assign(at=tokens.index), on=key, how="left")["at"].to_numpy()
+        chose = np.zeros((len(tokens), sizes[layer]), dtype=bool)
+        chose[at, of["expert"].to_numpy()] = True
+        n_chosen = chose.sum(axis=1)
+        if (n_chosen != n_chosen[0]).any() or n_chosen[0] >= sizes[layer]:
+            continue
+        tokens, chose = tokens.iloc[:most], chose[:most]
+        same = tuple(tokens[name].to_numpy().tobytes() for name in key)
+        found.setdefault(same, (tokens, []))[1].append(Layer(layer, int(n_chosen[0]), chose))
+    made = [Group(tokens, tuple(layers)) for tokens, layers in found.values()]
+    return sorted(made, key=lambda group: (-len(group.layers), -len(group.rows), group.layers[0].layer))

@@ -1,0 +1,55 @@
+"""How many experts of each tensor a pass used, in the words that users of llama.cpp paste.
+
+All expert tensors of a layer share its routing: an expert that some token row of the pass chose is used of each.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import experts, passes
+from tracegen.analysis.accesses import Tables
+
+
+def used(tables: Tables) -> pd.DataFrame:
+    """Experts used of each expert tensor, by each pass of the prompt, and by all generate passes together.
+
+    Columns: phase, pass_id (null for generate), name (of the pass), layer, tensor (null: the trace names none),
+    n_rows (token rows that chose in the layer), n_used (experts that some row chose), n_experts, if_even (expected
+    n_used if each row chose at random: E (1 - (1 - k/E)^n), null where rows differ in k). In order of passes, generate
+    last, then layers and tensors.
+    """
+    parts = []
+    labels = passes.labels(tables)
+    prompt = experts.of_phase(tables, "prompt").assign(phase="prompt")
+    prompt["name"] = prompt["pass_id"].map(labels)
+    generate = experts.generated(tables).assign(phase="generate", name="all generated tokens")
+    rows = pd.concat([part for part in (prompt, generate) if len(part)] or [prompt], ignore_index=True)
+    sizes = experts.sizes(tables, rows)
+    of_pass = rows["pass_id"].where((rows["phase"] == "prompt").to_numpy(bool), -1)
+    for (number, key), of in rows.assign(of=of_pass.astype("int64")).groupby(["of", "layer"], sort=True):
+        layer, size = int(str(key)), sizes[int(str(key))]
+        per_row = of.groupby(["pass_id", "row"]).size()
+        n, k = len(per_row), int(per_row.iloc[0])
+        even = size * (1 - (1 - k / size) ** n) if (per_row == k).all() else None
+        parts.append(
+            {
+                "phase": str(of["phase"].iloc[0]), "pass_id": None if int(str(number)) < 0 else int(str(number)),
+                "name": str(of["name"].iloc[0]), "layer": layer, "n_rows": n, "n_used": int(of["expert"].nunique()),
+                "n_experts": size, "if_even": even,
+            }
+        )  # fmt: skip
+    columns = ["phase", "pass_id", "name", "layer", "n_rows", "n_used", "n_experts", "if_even"]
+    table = pd.DataFrame(parts, columns=columns)
+    last = table["phase"].eq("generate")
+    table = table.assign(last=last).sort_values(["last", "pass_id", "layer"], ignore_index=True).drop(columns="last")
+    tensors = tables["tensors"].dropna(subset=["n_experts", "layer"])[["layer", "name"]].drop_duplicates()
+    tensors = tensors.astype({"layer": "int64"}).rename(columns={"name": "tensor"})
+    table = table.astype({"layer": "int64"}).merge(tensors, on="layer", how="left")
+    types = dict.fromkeys(["pass_id", "n_rows", "n_used", "n_experts"], "Int64")
+    return table.astype({**types, "if_even": "Float64"})[[*columns[:4], "tensor", *columns[4:]]]
+
+
+def line(tensor: str, n_used: int, n_experts: int) -> str:
+    """`blk.0.ffn_gate_exps.weight: 95/128 experts used`."""
+    return f"{tensor}: {n_used}/{n_experts} experts used"
