@@ -37,6 +37,7 @@ def test_distances_are_counted_and_shuffles_are_all_ways_to_deal() -> None:
 
 
 @pytest.mark.parametrize("make", [even, uneven, lambda *a: sticky(*a, stay=0.5)])
+@pytest.mark.slow
 def test_rows_of_one_law_are_rarely_called_different(make: object) -> None:
     """One line of rows, cut into prompt and generation: 5 % of 100 runs; 12 or more have a probability of 0.005."""
     found = 0

@@ -88,7 +88,15 @@ def test_without_scripts_figures_and_tables_remain(chrome: Any, root: Path) -> N
     page.goto((root / "experts/index.html").as_uri())
     for fold in page.locator("details.tg-unfold > summary").all():
         fold.click()
-    for key in ("experts", "experts-tokens", "experts-load", "experts-cover", "experts-reuse", "experts-weights"):
+    for key in (
+        "experts",
+        "experts-tokens",
+        "experts-load",
+        "experts-cover",
+        "experts-reuse",
+        "experts-sticky",
+        "experts-weights",
+    ):
         assert page.locator(f"#fig-{key} svg:visible").count() == 1, key
     assert not page.locator("canvas").is_visible()
     context.close()

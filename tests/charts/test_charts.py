@@ -39,6 +39,7 @@ def figures() -> dict[str, svg.Drawing]:
         "experts-load",
         "experts-cover",
         "experts-reuse",
+        "experts-sticky",
         "experts-weights",
         "buffers",
         "timeline",

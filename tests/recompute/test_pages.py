@@ -313,8 +313,24 @@ def test_experts(case: Case) -> None:
     assert_published(case.published.csv("experts-layers"), experts.layers(case.rows), ("layer",))
     assert_published(case.published.csv("experts-reuse"), experts.reuse(case.rows), ("layer",))
     assert_published(case.published.csv("experts-strength"), experts.strength(case.rows), ("layer", "place"))
+    drawn = [
+        f"{name}{end}" for name in ("n_used", "entropy", "gini", "largest") for end in ("_chance", "_low", "_high")
+    ]
+    found = of_layers(case.published.csv("experts-balance"), *drawn)
+    assert_published(found, experts.balance(case.rows), ("phase", "layer"))
+    found = of_layers(case.published.csv("experts-sticky"), "share_low", "share_high", "low", "high", "p", "p_held")
+    assert_published(found, experts.sticky(case.rows), ("layer",))
+    found = of_layers(case.published.csv("experts-phases"), "block", "shuffled", "high", "effect", "p", "p_held")
+    assert_published(found, experts.phases(case.rows), ("layer",))
+    found = of_layers(case.published.csv("experts-used"), "name")
+    assert_published(found, experts.used(case.rows), ("pass_id", "tensor"))
     key = ("pass_id", "row", "rank")
     assert_published(case.published.csv("experts-of-tokens"), experts.of_tokens(case.rows), key)
+
+
+def of_layers(found: list[dict[str, str]], *drawn: str) -> list[dict[str, str]]:
+    """The rows of single layers, without the columns that were drawn at random: tests of the analyses hold these."""
+    return [{name: text for name, text in row.items() if name not in drawn} for row in found if row["layer"]]
 
 
 def test_experts_of_every_layer(case: Case) -> None:

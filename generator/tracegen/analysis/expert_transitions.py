@@ -26,6 +26,7 @@ from tracegen.analysis.expert_rows import Group, groups
 
 N_PARTS = 10
 LEAST_PAIRS = 2 * N_PARTS  # of neighbours, for an interval
+FEW_PAIRS = 3  # up to so many, no order of the tokens is rare: 4 tokens have 12 orders and their reverses
 MOST_ROWS = 2_000  # of more token rows the first are tested: a test compares each with each
 COLUMNS = ["layer", "n_layers", "n_pairs", "n_choices", "n_again", "share", "share_low", "share_high", "even",
            "shuffled", "low", "high", "effect", "p", "p_held"]  # fmt: skip

@@ -36,6 +36,26 @@ def bars(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS
     return (drawn + under + ticks + words).properties(width=plot, height=200)
 
 
+def against_chance(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """`rows`: layer, value, low, high, even. A point per layer, the band of chance, a tick for an even choice."""
+    data = rows[["layer", "value", "low", "high", "even"]].astype("float64").astype({"layer": int})
+    narrow = theme.narrow(width)  # then the name stands above the plot
+    plot = theme.plot(theme.NUMBERS, width) - (0 if narrow else GAP + LETTER * len(even))
+    x = _layers(data, plot)
+    base = alt.Chart(data).encode(x=x)
+    step = plot / data["layer"].nunique()
+    y = alt.Y("low:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    band = base.mark_bar(color=theme.INK["band2"][1], size=min(WIDEST, 0.75 * step)).encode(y=y, y2=alt.Y2("high:Q"))
+    ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=min(1.2 * WIDEST, 0.95 * step))
+    ticks = ticks.encode(y=alt.Y("even:Q"))
+    points = base.mark_point(filled=True, size=60, opacity=1, color=theme.INK["bar"][1]).encode(y=alt.Y("value:Q"))
+    last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
+    place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
+    words = alt.Chart(last).mark_text(**place, x="width", color=theme.INK["ink"][1])
+    words = words.encode(y=alt.value(-8) if narrow else alt.Y("even:Q"), text=alt.Text("text:N"))
+    return (band + ticks + points + words).properties(width=plot, height=200)
+
+
 def lines(rows: pd.DataFrame, order: list[str], title: str, *, width: int = theme.WIDTHS[-1]) -> Any:
     """`rows`: layer, series, value. A line with points for each series; its name at its right end, or in a legend."""
     data = pd.DataFrame({"layer": rows["layer"].astype(int), "series": rows["series"], "value": rows["value"]})

@@ -32,13 +32,18 @@ from tracegen.figures.disk_tensors import DISK_TENSORS
 from tracegen.figures.downloads import DOWNLOADS
 from tracegen.figures.experts import EXPERTS
 from tracegen.figures.experts_again import EXPERTS_AGAIN
+from tracegen.figures.experts_balance import EXPERTS_BALANCE
 from tracegen.figures.experts_cover import EXPERTS_COVER
 from tracegen.figures.experts_layers import EXPERTS_LAYERS
 from tracegen.figures.experts_load import EXPERTS_LOAD
 from tracegen.figures.experts_of_tokens import EXPERTS_OF_TOKENS
+from tracegen.figures.experts_pairs import EXPERTS_PAIRS
+from tracegen.figures.experts_phases import EXPERTS_PHASES
 from tracegen.figures.experts_reuse import EXPERTS_REUSE
+from tracegen.figures.experts_sticky import EXPERTS_STICKY
 from tracegen.figures.experts_strength import EXPERTS_STRENGTH
 from tracegen.figures.experts_tokens import EXPERTS_TOKENS
+from tracegen.figures.experts_used import EXPERTS_USED
 from tracegen.figures.experts_weights import EXPERTS_WEIGHTS
 from tracegen.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.figures.figure import Explorer, Figure, Part, Table
@@ -112,8 +117,13 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     EXPERTS_LOAD,
     EXPERTS_COVER,
     EXPERTS_LAYERS,
+    EXPERTS_BALANCE,
     EXPERTS_REUSE,
     EXPERTS_AGAIN,
+    EXPERTS_STICKY,
+    EXPERTS_PAIRS,
+    EXPERTS_PHASES,
+    EXPERTS_USED,
     EXPERTS_WEIGHTS,
     EXPERTS_STRENGTH,
     MODEL_FILES,

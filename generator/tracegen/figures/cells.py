@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,3 +70,13 @@ def share(part: Any, whole: float) -> Cell:
     if not q.known(part) or not whole:
         return Cell(q.UNKNOWN, number=True)
     return Cell(q.percent(part / whole), number=True, bar=part / whole)
+
+
+def between(low: Any, high: Any, text: Callable[[Any], str]) -> Cell:
+    """A range, `LOW to HIGH`; `not applicable` where there is none."""
+    return Cell(f"{text(low)} to {text(high)}" if q.known(low) and q.known(high) else q.NOT_APPLICABLE, number=True)
+
+
+def applicable(value: Any, text: Callable[[Any], str]) -> Cell:
+    """A number, or `not applicable` where there is none."""
+    return Cell(text(value) if q.known(value) else q.NOT_APPLICABLE, number=True)

@@ -15,6 +15,8 @@ from tracegen.analysis import (
     caches,
     coverage,
     disk_waits,
+    expert_balance,
+    expert_transitions,
     experts,
     granules,
     heatmap,
@@ -251,6 +253,21 @@ class Context:
     def chosen(self) -> pd.DataFrame:
         """The experts that each token row of generate passes chose."""
         return experts.generated(self.tables)
+
+    @cached_property
+    def expert_sizes(self) -> dict[int, int]:
+        """How many experts each layer has in which rows of generate passes chose."""
+        return experts.sizes(self.tables, self.chosen)
+
+    @cached_property
+    def expert_balance(self) -> pd.DataFrame:
+        """How even the choices of experts are, beside what random choice would give."""
+        return expert_balance.balance(self.tables)
+
+    @cached_property
+    def stickiness(self) -> pd.DataFrame:
+        """How many experts of the token before are chosen again, beside what shuffled tokens give."""
+        return expert_transitions.stickiness(self.chosen, self.expert_sizes)
 
     @cached_property
     def choice_by_chance(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracegen.analysis import held
+from tracegen.analysis import expert_rows, held
 from tracegen.figures.context import Context
 from tracegen.figures.figure import When
 from tracegen.words import expert_sentences as say
@@ -39,6 +39,11 @@ def no_choice(context: Context) -> str:
         has_generate=bool((passes["kind"] == "generate").any()),
         kinds=[str(kind) for kind in passes.loc[passes["pass_id"].isin(routed), "kind"].dropna().unique()],
     )
+
+
+def untested(context: Context) -> str:
+    """Why no layer can be tested against chance; empty if one can."""
+    return no_choice(context) or ("" if expert_rows.groups(context.chosen, context.expert_sizes) else say.UNTESTED)
 
 
 def last_token(context: Context) -> str:

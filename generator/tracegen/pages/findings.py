@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.analysis import order, routing, timing, waiting
+from tracegen.analysis import chance, order, routing, timing, waiting
 from tracegen.charts import theme
 from tracegen.figures import needs, shared_what_if
 from tracegen.figures.access_reads import ACCESS_READS
@@ -13,6 +13,7 @@ from tracegen.figures.disk import DISK
 from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_split import DISK_SPLIT
 from tracegen.figures.experts_load import EXPERTS_LOAD
+from tracegen.figures.experts_sticky import EXPERTS_STICKY
 from tracegen.figures.heatmap import HEATMAP
 from tracegen.figures.hot_experts import HOT_EXPERTS
 from tracegen.figures.shared_access import of_phase
@@ -213,6 +214,11 @@ def _of_experts(context: Collector) -> list[Finding]:
         held = hot.n_held / hot.n_experts
         said = cache_sentences.hot_finding(hot.verdict, hot.static.served, hot.recent.served, held)
         found.append(Finding(said, HOT_EXPERTS, "experts", hot.static.served))
+    sticky = context.stickiness
+    if len(sticky) and (p := float(sticky["p"].iloc[0])) < chance.LEVEL:
+        again, shuffled, by_chance = (float(sticky[name].iloc[0]) for name in ("share", "shuffled", "even"))
+        said = expert_sentences.sticky_finding(share=again, shuffled=shuffled, even=by_chance, p=p)
+        found.append(Finding(said, EXPERTS_STICKY, "experts", again))
     share, even = routing.most_chosen(routing.ranked(counts))
     n_never, n_pairs = int((counts["n_tokens"] == 0).sum()), len(counts)
     text = expert_sentences.overview(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from math import sqrt
+from math import log2, sqrt
 
 from tests.recompute.plain.rows import Row, Rows
 
@@ -163,3 +163,101 @@ def held(rows: Rows) -> dict[tuple[int, int], int]:
     generate = {one["pass_id"] for one in rows.of_kind("generate")}
     keys = sorted((row["pass_id"], row["row"]) for row in rows["tokens"] if row["pass_id"] in generate)
     return {key: k for k, key in enumerate(keys)}
+
+
+def prompt_choices(rows: Rows) -> Chosen:
+    """The choices of each layer by token rows of passes of the prompt, as `choices` of those of generate passes."""
+    prompt = {one["pass_id"] for one in rows.of_kind("prompt")}
+    found: dict[int, dict[tuple[int, int], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows["routing"]:
+        if row["pass_id"] in prompt:
+            found[row["layer"]][row["pass_id"], row["row"]].append(row)
+    return {layer: [of[key] for key in sorted(of)] for layer, of in sorted(found.items())}
+
+
+def balance(rows: Rows) -> list[Row]:
+    """How evenly the choices of each layer fall on its experts, by phase: what needs no simulation."""
+    made = []
+    for phase, layers_of in (("generate", choices(rows)), ("prompt", prompt_choices(rows))):
+        for layer, tokens in layers_of.items():
+            size = n_experts(rows, layer)
+            chosen = [row["expert"] for token in tokens for row in token]
+            n = [chosen.count(expert) for expert in range(size)]
+            shares = [one / len(chosen) for one in n if one]
+            differences = sum(abs(a - b) for a in n for b in n)
+            made.append(
+                {
+                    "phase": phase, "layer": layer, "n_layers": 1, "n_rows": len(tokens), "n_experts": size,
+                    "n_chosen": len(tokens[0]), "n_used": len(shares),
+                    "entropy": -sum(share * log2(share) for share in shares) / log2(size),
+                    "gini": differences / (2 * size * len(chosen)), "largest": max(n) * size / len(chosen),
+                }
+            )  # fmt: skip
+    return made
+
+
+def sticky(rows: Rows) -> list[Row]:
+    """How many experts of the token before are chosen again: observed, even, and the mean over all orders of tokens.
+
+    In a random order each ordered pair of the n tokens of a sequence is as likely to be neighbours as any other.
+    """
+    made = []
+    for row in reuse(rows):
+        of: dict[int, list[set[int]]] = defaultdict(list)
+        for token in choices(rows)[row["layer"]]:
+            of[token[0]["sequence"]].append({one["expert"] for one in token})
+        common = sum(
+            sum(len(a & b) for i, a in enumerate(sets) for j, b in enumerate(sets) if i != j) / len(sets)
+            for sets in of.values()
+        )
+        kept = {name: row[name] for name in ("layer", "n_choices", "n_again", "share", "even")}
+        shuffled = common / row["n_choices"]
+        made.append(
+            kept | {"n_pairs": row["n_tokens"], "shuffled": shuffled, "effect": row["share"] - shuffled, "n_layers": 1}
+        )
+    return made
+
+
+def phases(rows: Rows) -> list[Row]:
+    """How far apart the shares of choices of prompt and generation lie, layer by layer."""
+    made = []
+    for layer, tokens in choices(rows).items():
+        prompt = prompt_choices(rows).get(layer, [])
+        if not prompt:
+            continue
+        one, other = ([row["expert"] for token in of for row in token] for of in (prompt, tokens))
+        apart = sum(abs(one.count(e) / len(one) - other.count(e) / len(other)) for e in range(n_experts(rows, layer)))
+        made.append(
+            {"layer": layer, "n_layers": 1, "n_prompt": len(prompt), "n_generate": len(tokens), "distance": apart / 2}
+        )
+    return made
+
+
+def at_random(of: list[Row], size: int) -> float:
+    """How many of `size` experts as many rows would use on average that each choose as many at random."""
+    n = len({(row["pass_id"], row["row"]) for row in of})
+    never = 1.0
+    for _ in range(n):
+        never *= 1 - len(of) / n / size
+    return size * (1 - never)
+
+
+def used(rows: Rows) -> list[Row]:
+    """How many experts of each expert tensor each pass of the prompt used, and all generate passes together."""
+    made = []
+    parts = [(one["pass_id"], {one["pass_id"]}) for one in rows.of_kind("prompt")]
+    parts.append((None, {one["pass_id"] for one in rows.of_kind("generate")}))
+    for number, passes in parts:
+        for tensor in rows["tensors"]:
+            of = [row for row in rows["routing"] if row["pass_id"] in passes and row["layer"] == tensor["layer"]]
+            if tensor["n_experts"] and of:
+                made.append(
+                    {
+                        "phase": "generate" if number is None else "prompt", "pass_id": number,
+                        "layer": tensor["layer"], "tensor": tensor["name"],
+                        "n_rows": len({(row["pass_id"], row["row"]) for row in of}),
+                        "n_used": len({row["expert"] for row in of}), "n_experts": tensor["n_experts"],
+                        "if_even": at_random(of, tensor["n_experts"]),
+                    }
+                )  # fmt: skip
+    return made
