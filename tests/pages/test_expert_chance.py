@@ -1,0 +1,111 @@
+"""What the page of experts says where chance cannot be told: a reason in words, never a number that looks like one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.analysis.routed import even, run_of
+from tests.builders import a_moe_run
+from tracegen.figures.experts_balance import EXPERTS_BALANCE
+from tracegen.figures.experts_pairs import EXPERTS_PAIRS
+from tracegen.figures.experts_phases import EXPERTS_PHASES
+from tracegen.figures.experts_sticky import EXPERTS_STICKY
+from tracegen.figures.experts_used import EXPERTS_USED
+from tracegen.figures.figure import Content, Rows
+from tracegen.pages.collector import Collector
+from tracegen.pages.findings import _of_experts
+
+Tables = dict[str, pd.DataFrame]
+ALL = (EXPERTS_BALANCE, EXPERTS_STICKY, EXPERTS_PAIRS, EXPERTS_PHASES, EXPERTS_USED)
+
+
+def contents(tables: Tables) -> list[Content | Rows]:
+    collector = Collector(a_moe_run(), tables)
+    return [part.content(collector) for part in ALL]
+
+
+def texts(tables: Tables) -> list[str]:
+    """What stands in place of each figure, or empty; and every cell of the tables."""
+    return [of.empty if isinstance(of, Content) or not of.rows else "" for of in contents(tables)]
+
+
+def cells(rows: Content | Rows) -> list[list[str]]:
+    assert isinstance(rows, Rows)
+    return [[cell.text for cell in row] for row in rows.rows]
+
+
+def test_one_token_is_too_few_for_all_but_counting() -> None:
+    tables = run_of(even(1, 1, 2, 8, 2), even(2, 1, 2, 8, 2), 8)
+    balance, sticky, pairs, phases, used = texts(tables)
+    assert (balance, phases, used) == ("", "", "")
+    assert "No generated token that chose experts has another one before it" in sticky
+    assert pairs == "1 token row is too few to test pairs: it takes 40."
+    assert contents(tables)[3].title.startswith("Too few tokens to tell")
+
+
+def test_all_experts_or_one_expert_leave_nothing_to_chance() -> None:
+    for choices, size in ((even(1, 9, 2, 4, 4), 4), (np.zeros((9, 2, 1), int), 1)):
+        tables = run_of(choices, choices, size)
+        _, sticky, pairs, phases, _ = texts(tables)
+        assert all(text.startswith("Not applicable: in no layer") for text in (sticky, pairs, phases))
+        for row in cells(contents(tables)[0]):
+            assert row[3:] == ["not applicable"] * 7
+        assert all("experts used" in row[1] and row[2] == "100 %" for row in cells(contents(tables)[4]))
+
+
+def test_one_expert_for_each_token_makes_no_pairs() -> None:
+    pairs = texts(run_of(None, even(1, 60, 2, 8, 1), 8))[2]
+    assert pairs == "Not applicable: a token chooses one expert of a layer, so that none are chosen together."
+
+
+def test_no_routing_no_generation_and_no_prompt() -> None:
+    tables = run_of(even(1, 9, 2, 8, 2), even(2, 9, 2, 8, 2), 8)
+    bare = tables | {"routing": tables["routing"].iloc[:0]}
+    assert all(text.startswith("The trace holds no routing:") for text in texts(bare))
+    prompt = run_of(even(1, 9, 2, 8, 2), None, 8)
+    *others, used = texts(prompt)
+    assert all("The run has no generate pass" in text for text in others) and not used
+    assert "no routing of a prompt pass" in texts(run_of(None, even(1, 9, 2, 8, 2), 8))[3]
+
+
+def test_layers_that_differ_are_told_apart() -> None:
+    """Layer 1 has 4 experts, of which a row chooses 3; layer 0 has 8 and 2."""
+    one, two = run_of(None, even(1, 60, 1, 8, 2), 8), run_of(None, even(2, 60, 1, 4, 3), 4)
+    tensors = [of["tensors"].assign(layer=layer) for layer, of in enumerate((one, two))]
+    routing = [of["routing"].assign(layer=layer) for layer, of in enumerate((one, two))]
+    tables = one | {"tensors": pd.concat(tensors), "routing": pd.concat(routing)}
+    balance = cells(contents(tables)[0])
+    assert [row[0] for row in balance] == ["all", "0", "1"] and [row[3] for row in balance] == [
+        "12",
+        "8 of 8",
+        "4 of 4",
+    ]
+    data = contents(tables)[1].data
+    assert data is not None and data["even"].tolist()[1:] == [0.25, 0.75]
+
+
+def test_choices_at_random_are_no_finding_and_repeated_ones_are() -> None:
+    def said(choices: np.ndarray) -> list[str]:
+        return [f.part.key for f in _of_experts(Collector(a_moe_run(), run_of(None, choices, 8)))]
+
+    plain = even(1, 60, 2, 8, 2)
+    assert "experts-sticky" not in said(plain)
+    assert "experts-sticky" in said(np.repeat(plain[:20], 3, axis=0))
+
+
+def test_lines_that_users_paste() -> None:
+    used = contents(run_of(even(1, 3, 1, 8, 2), even(2, 2, 1, 8, 2), 8))[4]
+    assert isinstance(used, Rows)
+    lines = used.files["data/experts-used.txt"]
+    assert isinstance(lines, str) and lines.endswith("experts used\n")
+    titles = [line for line in lines.splitlines() if line.startswith("#")]
+    assert titles == ["# prompt (pass 0): 3 token rows", "# all generated tokens: 2 token rows"]
+    assert any(line.startswith("blk.0.ffn_gate_exps.weight: ") for line in lines.splitlines())
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_few_tokens_are_told_as_few(n: int) -> None:
+    title = contents(run_of(None, even(1, n, 1, 8, 2), 8))[1].title
+    assert title.startswith("Too few tokens to tell") == (n == 4)
