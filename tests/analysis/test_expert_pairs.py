@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.optimize import brentq
 
 from tests.analysis.routed import chosen_of, even, sticky, uneven
@@ -18,6 +19,7 @@ from tracegen.analysis.expert_pairs import (
     N_BLOCKS,
     SHOWN,
     _held,
+    chernoff,
     expected_together,
     pairs,
 )
@@ -113,10 +115,20 @@ def test_counted_one_by_one() -> None:
         assert r["lift"] == pytest.approx(r["together"] / r["expected"])
 
 
-def test_only_the_strongest_are_listed_in_order() -> None:
-    made = pairs(chosen_of(even(1, 400, 3, 32, 4)), dict.fromkeys(range(3), 32))
-    assert len(made.strongest) == SHOWN < made.n_tested and list(made.strongest.columns) == COLUMNS
-    assert made.strongest["p"].is_monotonic_increasing
+def test_listed_are_those_below_the_level_in_order() -> None:
+    made = pairs(chosen_of(even(1, 400, 6, 64, 8)), dict.fromkeys(range(6), 64))
+    assert 0 < len(made.strongest) <= SHOWN < made.n_tested and list(made.strongest.columns) == COLUMNS
+    assert made.strongest["p"].is_monotonic_increasing and (made.strongest["p"] < chance.LEVEL).all()
+    assert made.strongest["low"].notna().all() and not made.strongest["unusual"].any()
+
+
+@pytest.mark.parametrize(("n", "share", "least"), [(30, 0.2, 9), (80, 0.1, 8), (25, 0.4, 20)])
+def test_the_bound_is_never_below_the_exact_tail(n: int, share: float, least: int) -> None:
+    one = np.array([1.0])
+    bound = chernoff(one * least, one * n, one * n * share, one)[0]
+    assert stats.binom.sf(least - 1, n, share) <= bound < 30 * stats.binom.sf(least - 1, n, share)
+    assert chernoff(one * least, one * n, one * n * share, 2 * one)[0] == pytest.approx(bound**0.5)
+    assert chernoff(one * 1, one * n, one * n * share, one)[0] == 1
 
 
 def test_what_cannot_be_told_is_empty() -> None:

@@ -10,6 +10,7 @@ which is two-sided and never 0 (Phipson and Smyth 2010). Seeds are fixed: the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
 
 import numpy as np
@@ -43,6 +44,7 @@ def held(ps: Sequence[float]) -> list[float]:
     return made
 
 
+@cache
 def t_95(n: int) -> float:
     """The two-sided 95 % point of Student's t with n - 1 degrees of freedom, by bisection of `t_tail`."""
     low, high = 0.0, 1e4

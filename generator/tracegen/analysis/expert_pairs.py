@@ -51,7 +51,7 @@ TYPES = {name: "Int64" if name in _COUNTS else "boolean" if name == "unusual" el
 
 @dataclass(frozen=True)
 class Pairs:
-    """`strongest`: the tested pairs of least p, COLUMNS; of `n_tested` of `n_pairs` pairs, `n_unusual` are unusual."""
+    """`strongest`: tested pairs with p < LEVEL, COLUMNS; of `n_tested` of `n_pairs` pairs, `n_unusual` are unusual."""
 
     strongest: pd.DataFrame
     n_tested: int
@@ -62,10 +62,11 @@ class Pairs:
 def pairs(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> Pairs:
     """Test every pair of experts of a layer that at least LEAST_ROWS token rows each chose, in enough parts of the run.
 
-    `chosen` is the result of `experts.generated`, `sizes` of `experts.sizes`. At most SHOWN pairs are listed: those of
-    least p_held, then of least p, then by layer and experts. Columns: layer, a < b (experts), n_rows, n_a and n_b (rows
-    that chose each), together, expected, lift, low and high (95 %), p, p_held, unusual (called one). Layers in which
-    rows choose one expert or all are left out, and those with fewer than 2 N_BLOCKS rows.
+    `chosen` is the result of `experts.generated`, `sizes` of `experts.sizes`. At most SHOWN pairs are listed, of those
+    whose p is below LEVEL before it is held: unusual ones, then of least p, then by layer and experts. Columns: layer,
+    a < b (experts), n_rows, n_a and n_b (rows that chose each), together, expected, lift, low and high (95 %), p,
+    p_held, unusual (called one). Layers in which rows choose one expert or all are left out, and those with fewer than
+    2 N_BLOCKS rows.
     """
     layers = [layer for group in groups(chosen, sizes) for layer in group.layers if layer.n_chosen > 1]
     layers = sorted((one for one in layers if one.n_rows >= 2 * N_BLOCKS), key=lambda one: one.layer)
@@ -76,9 +77,9 @@ def pairs(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> Pairs:
     table = pd.concat(tables, ignore_index=True)
     table["p_held"] = _held(table["p"].to_numpy())
     table["unusual"] = (table["p_held"] < chance.LEVEL) & (table["lift"] >= LEAST_LIFT)
-    least = table if len(table) <= SHOWN else table[table["p"] <= np.partition(table["p"].to_numpy(), SHOWN)[SHOWN]]
-    order = ["unusual", "p_held", "p", "layer", "a", "b"]
-    strongest = least.sort_values(order, ascending=[False, *[True] * 5], ignore_index=True).head(SHOWN)
+    order = ["unusual", "p", "layer", "a", "b"]
+    least = table[table["p"] < chance.LEVEL].sort_values(order, ascending=[False, *[True] * 4], ignore_index=True)
+    strongest = least.head(SHOWN)
     return Pairs(strongest[COLUMNS].astype(TYPES), len(table), n_pairs, int(table["unusual"].sum()))
 
 
@@ -91,27 +92,38 @@ def _held(ps: np.ndarray) -> np.ndarray:
 
 
 def _of_layer(layer: Layer) -> pd.DataFrame:
-    """The tested pairs of a layer, without what many of them change."""
+    """The tested pairs of a layer, without what many of them change.
+
+    Chernoff's bound is a lower bound of p. Where it is not below LEVEL, it is taken for p, without an interval: no
+    method that holds many tests makes p smaller, and blocks are only counted where they can matter.
+    """
     x = layer.chose.astype(np.float32)
     n, counts = layer.n_rows, layer.chose.sum(axis=0)
     known = expected_together(counts, layer.n_chosen)
-    blocks = [x[rows] for rows in np.array_split(np.arange(n), N_BLOCKS)]
-    of_block = np.array([block.sum(axis=0) for block in blocks], dtype=np.float64)
+    starts = np.array([rows[0] for rows in np.array_split(np.arange(n), N_BLOCKS)])
+    of_block = np.add.reduceat(x, starts, axis=0)
     spread = counts**2 / np.maximum((of_block**2).sum(axis=0), 1)
     often = np.flatnonzero((counts >= LEAST_ROWS) & (spread >= LEAST_SPREAD))
     if known is None or len(often) < 2:
         return pd.DataFrame(columns=COLUMNS)
+    mine = x[:, often]
     upper = np.triu_indices(len(often), 1)
     a, b = often[upper[0]], often[upper[1]]
-    rarer = np.where(counts[a] <= counts[b], a, b)
-    together = np.array([(block[:, often].T @ block[:, often])[upper] for block in blocks], dtype=np.float64)
-    total, expected = together.sum(axis=0), known[a, b]
-    low, high, p = interval_and_p(together, of_block[:, rarer], expected, _lasting(x[:, often])[upper])
+    together, expected = (mine.T @ mine)[upper].astype(np.float64), known[a, b]
+    lasting, rarer = _lasting(mine)[upper], np.where(counts[a] <= counts[b], a, b)
+    p = chernoff(together, counts[rarer], expected, lasting)
+    low, high = np.full(len(p), np.nan), np.full(len(p), np.nan)
+    near = np.flatnonzero(p < chance.LEVEL)
+    if len(near):
+        both = np.add.reduceat(x[:, a[near]] * x[:, b[near]], starts, axis=0).astype(np.float64)
+        rare = of_block[:, rarer[near]].astype(np.float64)
+        low[near], high[near], by_blocks = interval_and_p(both, rare, expected[near], lasting[near])
+        p[near] = np.maximum(p[near], by_blocks)
     return pd.DataFrame(
         {
             "layer": layer.layer, "a": a, "b": b, "n_rows": n, "n_a": counts[a], "n_b": counts[b],
-            "together": total.astype("int64"), "expected": expected, "lift": total / expected, "low": low, "high": high,
-            "p": p,
+            "together": together.astype("int64"), "expected": expected, "lift": together / expected, "low": low,
+            "high": high, "p": p,
         }
     )  # fmt: skip
 
@@ -144,10 +156,20 @@ def _lasting(x: np.ndarray) -> np.ndarray:
     return lasting
 
 
+def chernoff(together: np.ndarray, rarer: np.ndarray, expected: np.ndarray, lasting: np.ndarray) -> np.ndarray:
+    """A bound of p by pair: rows with both, with the rarer expert, and expected; `lasting` rows count as one."""
+    share, by_chance = together / rarer, np.clip(expected / rarer, 1e-12, 1 - 1e-12)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = np.where(share > 0, share * np.log(share / by_chance), 0.0)
+        far += np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - by_chance)), 0.0)
+    bound: np.ndarray = np.where(share > by_chance, np.exp(-rarer / lasting * np.maximum(far, 0.0)), 1.0)
+    return bound
+
+
 def interval_and_p(
     both: np.ndarray, rarer: np.ndarray, expected: np.ndarray, lasting: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The ends of the interval of lift, and p, by pair.
+    """The ends of the interval of lift, and Student's p, by pair.
 
     `both` and `rarer`: rows with both experts and with the rarer one, blocks by pairs; `expected` rows with both;
     `lasting`: so many rows count as one, see `_lasting`.
@@ -155,15 +177,10 @@ def interval_and_p(
     n = rarer.sum(axis=0)
     share, by_chance = both.sum(axis=0) / n, np.clip(expected / n, 1e-12, 1 - 1e-12)
     between = N_BLOCKS / (N_BLOCKS - 1) * ((both - share * rarer) ** 2).sum(axis=0) / n**2
-    variance = np.maximum(between, by_chance * (1 - by_chance) / n * lasting)
-    t = (share - by_chance) / np.sqrt(variance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.where(share > 0, share * np.log(share / by_chance), 0.0)
-        far += np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - by_chance)), 0.0)
-    more = np.maximum(chance.t_tail(t, N_BLOCKS) / 2, np.exp(-n / lasting * np.maximum(far, 0.0)))
-    p = np.where(share > by_chance, more, 1.0)
-    left = np.clip(np.minimum(n / lasting, share * (1 - share) / np.maximum(between, 1e-12)), 1.0, n)
-    left = np.where(between > 0, left, n / lasting)
+    t = (share - by_chance) / np.sqrt(np.maximum(between, by_chance * (1 - by_chance) / n * lasting))
+    p = np.where(t > 0, chance.t_tail(t, N_BLOCKS) / 2, 1.0)
+    left = np.minimum(n / lasting, share * (1 - share) / np.maximum(between, 1e-12))
+    left = np.clip(np.where(between > 0, left, n / lasting), 1.0, n)
     z = chance.t_95(N_BLOCKS)
     middle = (share + z**2 / (2 * left)) / (1 + z**2 / left)
     around = z * np.sqrt(share * (1 - share) / left + (z / (2 * left)) ** 2) / (1 + z**2 / left)

@@ -52,19 +52,20 @@ def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = No
     """
     key = ["who", "pass_id", "row"]
     rows = chosen.assign(who=chosen["sequence"].astype("Int64").fillna(-1).astype("int64"))
-    rows = rows.astype({"layer": "int64", "expert": "int64", "pass_id": "int64", "row": "int64"})
-    found: dict[tuple[bytes, ...], tuple[pd.DataFrame, list[Layer]]] = {}
-    for number, of in rows.groupby("layer", sort=True):
-        layer = int(str(number))
-        tokens = of[key].drop_duplicates().sort_values(key, ignore_index=True)
-        at = of[key].merge(tokens.assign(at=tokens.index), on=key, how="left")["at"].to_numpy()
+    rows = rows[[*key, "layer", "expert"]].astype("int64")
+    number = rows.groupby(key, sort=True).ngroup().to_numpy()
+    every = rows.assign(number=number).drop_duplicates("number").sort_values("number", ignore_index=True)[key]
+    layers, experts = rows["layer"].to_numpy(), rows["expert"].to_numpy()
+    found: dict[bytes, tuple[pd.DataFrame, list[Layer]]] = {}
+    for layer in np.unique(layers).tolist():
+        here = layers == layer
+        tokens, at = np.unique(number[here], return_inverse=True)
         chose = np.zeros((len(tokens), sizes[layer]), dtype=bool)
-        chose[at, of["expert"].to_numpy()] = True
+        chose[at, experts[here]] = True
         n_chosen = chose.sum(axis=1)
         if (n_chosen != n_chosen[0]).any() or n_chosen[0] >= sizes[layer]:
             continue
-        tokens, chose = tokens.iloc[:most], chose[:most]
-        same = tuple(tokens[name].to_numpy().tobytes() for name in key)
-        found.setdefault(same, (tokens, []))[1].append(Layer(layer, int(n_chosen[0]), chose))
+        tokens, chose = tokens[:most], chose[:most]
+        found.setdefault(tokens.tobytes(), (every.iloc[tokens], []))[1].append(Layer(layer, int(n_chosen[0]), chose))
     made = [Group(tokens, tuple(layers)) for tokens, layers in found.values()]
     return sorted(made, key=lambda group: (-len(group.layers), -len(group.rows), group.layers[0].layer))

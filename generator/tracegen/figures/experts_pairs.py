@@ -74,8 +74,8 @@ EXPERTS_PAIRS = Table(
         f"{shared_experts.GENERATED} Each token row counts once for each pair that it chose. Layers with fewer than "
         f"{2 * expert_pairs.N_BLOCKS} rows are left out.",
         "A lift of 2: chosen together twice as often as expected from how often each is chosen. The test is careful: "
-        "where tokens choose at random it lists a pair in at most one of 20 runs. The CSV lists the pairs of least p, "
-        "unusual or not: for one that is not, a lift means nothing.",
+        "where tokens choose at random it lists a pair in at most one of 20 runs. The CSV lists all pairs whose p is "
+        "below 0.05 before it is held: for one that is not in the table, a lift means nothing.",
         code=shared_experts.CHOSEN.replace("experts, routing", "expert_pairs, experts")
         + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
     ),
