@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,13 +44,19 @@ def run_of(prompt: Choices | None, generated: Choices | None, n_experts: int) ->
                 for layer, of in enumerate(of_token)
                 for rank, expert in enumerate(of)
             ]
-    tensors = scaled_case(1, n_layers, moe=True)["tensors"]
+    tensors = tensors_of(n_layers)
     held = tensors["n_experts"].mask(tensors["n_experts"].notna(), n_experts)
     return (
         empty()
         | {"routing": frame("routing", rows), "passes": frame("passes", passes)}
         | {"tensors": tensors.assign(n_experts=held)}
     )
+
+
+@cache
+def tensors_of(n_layers: int) -> pd.DataFrame:
+    """The tensors of a mixture."""
+    return scaled_case(1, n_layers, moe=True)["tensors"]
 
 
 def even(seed: int, n: int, n_layers: int, n_experts: int, k: int) -> Choices:

@@ -42,7 +42,7 @@ def phases(tables: Tables) -> pd.DataFrame:
     common = set(both["prompt"]["layer"]) & set(both["generate"]["layer"])
     rows = pd.concat([_in_line(of, phase) for phase, of in both.items()], ignore_index=True)
     rows = rows[rows["layer"].isin(common)]
-    generate = set(zip(both["generate"]["pass_id"], both["generate"]["row"], strict=True))
+    generate = set(both["generate"]["pass_id"].tolist())
     made = [_group(group, generate) for group in groups(rows, _sizes(tables, both))] if len(rows) else []
     if not made:
         return pd.DataFrame({name: pd.Series(dtype="Float64") for name in COLUMNS}).astype(_TYPES)
@@ -64,13 +64,12 @@ def _sizes(tables: Tables, both: Mapping[str, pd.DataFrame]) -> dict[int, int]:
     return experts.sizes(tables, pd.concat(list(both.values()), ignore_index=True))
 
 
-def _group(group: Group, generate: set[tuple[int, int]]) -> pd.DataFrame:
+def _group(group: Group, generate: set[int]) -> pd.DataFrame:
     """The rows of one group: over its layers, then each layer."""
-    keys = zip(group.rows["pass_id"], group.rows["row"], strict=True)
-    is_generate = np.array([key in generate for key in keys])
+    is_generate = group.rows["pass_id"].isin(generate).to_numpy()
     n_generate, n_prompt = int(is_generate.sum()), int((~is_generate).sum())
     block = max(1, min(BLOCK, min(n_generate, n_prompt) // LEAST_BLOCKS))
-    labels = np.vstack([is_generate, _dealt(is_generate, block)])
+    labels = np.vstack([is_generate, _dealt(is_generate, block)]).astype(np.float32)
     distances = np.array([_distance(layer.chose, labels) for layer in group.layers])  # layers by (observed, draws …)
     sizes = {"n_prompt": n_prompt, "n_generate": n_generate, "block": block}
     overall = {"layer": None, "n_layers": len(group.layers)} | sizes | _tested(distances.mean(axis=0))
@@ -99,9 +98,9 @@ def _dealt(is_generate: np.ndarray, block: int) -> np.ndarray:
 
 
 def _distance(chose: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The distance of a layer for each labelling (labellings by rows): total variation between the two shares."""
+    """The distance of a layer by labelling (labellings by rows, 1 if generated): total variation of the shares."""
     x = chose.astype(np.float32)
-    generated = (labels.astype(np.float32) @ x).astype(np.float64)
+    generated = (labels @ x).astype(np.float64)
     prompt = x.sum(axis=0, dtype=np.float64) - generated
     shares = [of / of.sum(axis=1, keepdims=True) for of in (prompt, generated)]
     distances: np.ndarray = np.abs(shares[0] - shares[1]).sum(axis=1) / 2
