@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from benchmarks import (
+    bench_analyses,
     bench_browser,
     bench_build,
     bench_pages,
@@ -29,6 +30,7 @@ BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("tracer", bench_tracer.run),
     ("tokens", bench_tokens.run),
     ("read", bench_read.run),
+    ("analyses", bench_analyses.run),
     ("build", bench_build.run),
     ("pages", bench_pages.run),
     ("browser", bench_browser.run),

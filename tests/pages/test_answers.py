@@ -37,6 +37,10 @@ FOUND = (
         ("How much of a small Mixture-of-Experts model does one token read?", ("bytes",)),
         ("Do repacked matrices keep tokens from waiting for the disk?", ("bytes", "waiting", "the disk")),
         ("How long does a token take?", ("time",)),
+        (
+            "Is there a hot set of experts, and how much memory is enough?",
+            ("experts", "the size of memory", "bytes"),
+        ),
         ("Is it wise?", ()),
         ("", ()),
         ("Bytesized fitness", ()),
@@ -54,6 +58,19 @@ def test_the_question_decides_first_and_then_the_share() -> None:
     assert whole.rule == "The findings that state the largest shares come first."
     assert (len(whole.first), len(whole.others)) == (3, 1)
     assert ranked((), "Which experts?") == ranked((), "") and ranked((), "").rule == ""
+
+
+def test_subjects_of_a_question_take_turns() -> None:
+    found = (
+        *FOUND,
+        Finding("Bytes, all.", HEATMAP, "bytes", 1.0),
+        Finding("Experts, half.", EXPERTS_LOAD, "experts", 0.6),
+    )
+    whole = ranked(found, "Which experts read which bytes?")
+    assert [f.text for f in (*whole.first, *whole.others)] == [
+        "Experts, half.", "Bytes, all.", "Experts, few.", "Bytes, a half.", "Time, most.", "No disk."
+    ]  # fmt: skip
+    assert whole.rule.startswith("First the findings about experts and bytes, which the question names, in turn; then")
 
 
 def test_a_question_that_nothing_answers_is_said_to_be_unanswered() -> None:

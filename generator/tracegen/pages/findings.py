@@ -133,7 +133,7 @@ def _of_order(context: Collector) -> list[Finding]:
     if context.scored.is_apart and not context.refusal(WHAT_IF_ORDERS.needs):
         saved, memory = shared_what_if.saved(context.what_if, shared_what_if.HALF)
         simulated = what_if_sentences.finding(*shared_what_if.best(context.what_if), saved, memory)
-        found.append(Finding(simulated, WHAT_IF_ORDERS, "bytes", saved))
+        found.append(Finding(simulated, WHAT_IF_ORDERS, "the size of memory", saved))
     return found
 
 

@@ -1,6 +1,7 @@
 """Which findings open the overview: first what the experiment's question names, then the largest share.
 
-The rule looks at words of the question and at shares only, so it is the same for every run, and a page states it.
+A question that names several subjects gets the largest share of each, then the second largest of each, and so on. The
+rule looks at words of the question and at shares only, so it is the same for every run, and a page states it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from tracegen.figures.figure import Figure, Part
 
@@ -17,6 +19,7 @@ WORDS = {
     "experts": r"experts?|router|routing",
     "waiting": r"wait(?:s|ed|ing)?",
     "the disk": r"disks?|storage|devices?|ssds?|page faults?|page cache|fits?|cold",
+    "the size of memory": r"how much (?:memory|ram)|enough|caches?|pin(?:s|ned|ning)?",
     "time": r"time|times|fast|faster|slow|slower|long|longer|speed|latency|threads?|seconds?",
     "bytes": r"bytes?|reads?|touch(?:es|ed)?|files?|weights?|memory|tensors?|repack(?:s|ed|ing)?|cop(?:y|ies|ied)",
 }
@@ -58,8 +61,10 @@ def asked(question: str) -> tuple[str, ...]:
 def ranked(findings: Sequence[Finding], question: str) -> Ranked:
     """The findings in the order of the rule; findings of equal rank keep their order."""
     subjects = asked(question)
-    place = {name: at for at, name in enumerate(subjects)}
-    ordered = sorted(findings, key=lambda f: (place.get(f.subject, len(subjects)), -f.share))
+    by_share = sorted(findings, key=lambda f: -f.share)
+    turns = {name: [f for f in by_share if f.subject == name] for name in subjects}
+    named = [f for turn in zip_longest(*turns.values()) for f in turn if f is not None]
+    ordered = [*named, *(f for f in by_share if f.subject not in turns)]
     return Ranked(tuple(ordered[:N_FIRST]), tuple(ordered[N_FIRST:]), _rule(findings, subjects))
 
 
@@ -73,7 +78,9 @@ def _rule(findings: Sequence[Finding], subjects: Sequence[str]) -> str:
     lacking = f" No finding about {' or '.join(missing)} was counted." if missing else ""
     if len(missing) == len(subjects):
         return f"{lacking.strip()} The findings that state the largest shares come first."
+    named = [name for name in subjects if name in known]
+    turn = ", in turn" if len(named) > 1 else ""
     return (
-        f"First the findings about {' and '.join(name for name in subjects if name in known)}, which the question "
-        f"names; then those that state the largest shares.{lacking}"
+        f"First the findings about {' and '.join(named)}, which the question names{turn}; then those that state the "
+        f"largest shares.{lacking}"
     )
