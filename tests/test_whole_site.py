@@ -267,8 +267,15 @@ def test_a_strict_build_of_another_kind(project: Project, tmp_path: Path, settin
 
 
 def readable(folder: Path) -> Iterator[tuple[str, str]]:
-    """Every file of a folder as text: Parquet by its values and its metadata, the rest as it is."""
+    """Every file of a folder as text: Parquet by its values and its metadata, the rest as it is.
+
+    A version's manifest is left out: sizes and hashes of files hold any number by chance.
+    """
     for name, content in files_of(folder).items():
+        if Path(name).name == "version.json":
+            record = json.loads(content)
+            del record["manifest"]
+            content = json.dumps(record).encode()
         yield name, content.decode("utf-8", "replace")
         if name.endswith(".parquet"):
             table = pq.read_table(io.BytesIO(content))
