@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -24,6 +25,7 @@ from tests.recompute import plain
 from tests.recompute.kinds import IS, WINDOW
 from tests.recompute.plain import access as plain_access
 from tests.recompute.plain import experts, memory, others, times
+from tests.recompute.plain import reuse as plain_reuse
 from tests.recompute.plain import values as named
 from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.touched import KINDS_OF_MEMORY, Access, accesses, by_op
@@ -238,6 +240,33 @@ def test_hit_rates_of_lru_and_of_a_static_set(case: Case) -> None:
         for target in plain_access.TARGETS
     ]  # fmt: skip
     assert_published(sizes, needed, ("policy", "target"))
+
+
+def test_reuse(case: Case) -> None:
+    if not plain_access.uses(case.rows, case.measured, 4096):
+        assert "data/reuse.csv" not in case.published.report.files
+        return
+    assert_published(case.published.csv("reuse"), plain_reuse.reuse(case.rows, case.measured), ("kind",))
+    told = [row["pass_id"] for row in plain_access.told_passes(plain_access.order(case.rows, case.measured))]
+    if len(told) > 1:
+        expected = plain_reuse.working_set(case.rows, case.measured, told)
+        assert_published(case.published.csv("working-set"), expected, ("n_passes",))
+
+
+def test_concentration(case: Case) -> None:
+    """Points of the published curves lie on those counted here: a curve of many points is published with fewer."""
+    if not plain_access.uses(case.rows, case.measured, 4096):
+        assert "data/concentration.csv" not in case.published.report.files
+        return
+    expected = plain_reuse.concentration(case.rows, case.measured)
+    published = case.published.csv("concentration")
+    assert {row["measure"] for row in published} == set(expected)
+    for measure, points in expected.items():
+        shown = [(float(r["file_share"]), float(r["use_share"])) for r in published if r["measure"] == measure]
+        assert len(shown) == min(len(points), 400) or len(points) > 400 >= len(shown) > 200
+        xs, ys = zip(*points, strict=True)
+        for x, y in shown:
+            assert y == pytest.approx(np.interp(x, xs, ys), abs=1e-6)
 
 
 # Operations

@@ -216,14 +216,14 @@ def _sample(codes: np.ndarray, names: np.ndarray, counts: np.ndarray, most: int)
     """
     if len(codes) <= most:
         return 1.0, codes
-    order = np.lexsort((_hash(names), counts))
+    order = np.lexsort((hashed(names), counts))
     n = max(round(len(names) * most / len(codes)), 1)
     chosen = np.zeros(len(names), dtype=bool)
     chosen[order[(np.arange(n) * len(names) // n)]] = True
     return n / len(names), codes[chosen[codes]]
 
 
-def _hash(numbers: np.ndarray) -> np.ndarray:
+def hashed(numbers: np.ndarray) -> np.ndarray:
     """A hash of each number, spread evenly over 64 bits (the finaliser of splitmix64)."""
     mixed = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

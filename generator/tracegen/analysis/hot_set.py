@@ -66,8 +66,7 @@ class HotSet:
 
 
 def n_held(n_experts: int, n_chosen: int) -> int:
-    """How many experts of a layer to hold: twice what a token chooses, at most half of all, and at least one "
-    "token's."""
+    """How many experts of a layer to hold: twice what a token chooses, at most half of all, at least one token's."""
     return max(n_chosen, min(2 * n_chosen, n_experts // 2))
 
 

@@ -45,6 +45,21 @@ def _expert_bytes(tables: Tables) -> dict[int, int]:
     return {int(t): int(b) for t, b in zip(rows["tensor"], rows["unit_bytes"], strict=True)}
 
 
+def overlaps(
+    low: np.ndarray, high: np.ndarray, begin: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where ranges meet places: number of the range, number of the place, bytes in both; a triple for each meeting.
+
+    Ranges go from `low` to `high`, places from `begin` to `end` (bytes, int64, ends exclusive). Places are in order and
+    do not overlap; ranges are in any order and may. Meetings stand in order of the ranges, then of the places.
+    """
+    first = np.searchsorted(end, low, "right")
+    count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
+    row = np.repeat(np.arange(len(low)), count)
+    place = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    return row, place, np.minimum(high[row], end[place]) - np.maximum(low[row], begin[place])
+
+
 def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataFrame:
     """What each pass touched of each piece: pass_id, piece, memory, n_uses, touched_bytes, work_ns.
 
@@ -58,12 +73,7 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
         return pd.DataFrame({name: pd.Series(dtype="object" if name == "memory" else "Int64") for name in names})
     axis = used["file"].map(tables["files"].set_index("file")["axis_begin"]).to_numpy("int64")
     begin, end = used["begin"].to_numpy("int64") + axis, used["end"].to_numpy("int64") + axis
-    edges, ends = cut["begin"].to_numpy(), cut["end"].to_numpy()
-    first = np.searchsorted(ends, begin, "right")
-    count = np.maximum(np.searchsorted(edges, end, "left") - first, 0)
-    row = np.repeat(np.arange(len(used)), count)
-    piece = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    share = np.minimum(end[row], ends[piece]) - np.maximum(begin[row], edges[piece])
+    row, piece, share = overlaps(begin, end, cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
     parts = pd.DataFrame(
         {
             "pass_id": used["pass_id"].to_numpy()[row],
@@ -98,11 +108,7 @@ def union(used: pd.DataFrame) -> pd.DataFrame:
 def bytes_in(ranges_: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> pd.DataFrame:
     """Bytes of the ranges (pass_id, begin, end) in places: pass_id, place (number), bytes. Places do not overlap."""
     low, high = ranges_["begin"].to_numpy("int64"), ranges_["end"].to_numpy("int64")
-    first = np.searchsorted(end, low, "right")
-    count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
-    row = np.repeat(np.arange(len(ranges_)), count)
-    cell = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    share = np.minimum(high[row], end[cell]) - np.maximum(low[row], begin[cell])
+    row, cell, share = overlaps(low, high, begin, end)
     parts = pd.DataFrame({"pass_id": ranges_["pass_id"].to_numpy("int64")[row], "place": cell, "bytes": share})
     return parts.groupby(["pass_id", "place"], as_index=False)[["bytes"]].sum()
 

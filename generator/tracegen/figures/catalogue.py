@@ -19,6 +19,7 @@ from tracegen.figures.buffers import BUFFERS
 from tracegen.figures.cache_rates import CACHE_RATES
 from tracegen.figures.cache_sizes import CACHE_SIZES
 from tracegen.figures.components import COMPONENTS
+from tracegen.figures.concentration import CONCENTRATION
 from tracegen.figures.disk import DISK
 from tracegen.figures.disk_device import DISK_DEVICE
 from tracegen.figures.disk_experts import DISK_EXPERTS
@@ -57,6 +58,8 @@ from tracegen.figures.needs import Need
 from tracegen.figures.never_touched import NEVER_TOUCHED
 from tracegen.figures.op_kinds import OP_KINDS
 from tracegen.figures.residency import RESIDENCY
+from tracegen.figures.resident_groups import RESIDENT_GROUPS
+from tracegen.figures.reuse import REUSE
 from tracegen.figures.tensor_groups import TENSOR_GROUPS
 from tracegen.figures.timeline import TIMELINE
 from tracegen.figures.token_times import TOKENS
@@ -65,6 +68,7 @@ from tracegen.figures.waiting_kinds import WAITING_KINDS
 from tracegen.figures.waiting_nodes import WAITING_NODES
 from tracegen.figures.what_if_memory import WHAT_IF_MEMORY
 from tracegen.figures.what_if_orders import WHAT_IF_ORDERS
+from tracegen.figures.working_set import WORKING_SET
 
 FIGURES: tuple[Figure | Table | Explorer, ...] = (
     COMPONENTS,
@@ -76,6 +80,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     DISK,
     HEATMAP,
     RESIDENCY,
+    RESIDENT_GROUPS,
     TENSOR_GROUPS,
     BIGGEST_TENSORS,
     NEVER_TOUCHED,
@@ -90,7 +95,10 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     ACCESS_LEDGER,
     CACHE_RATES,
     CACHE_SIZES,
+    WORKING_SET,
+    REUSE,
     WHAT_IF_MEMORY,
+    CONCENTRATION,
     HOT_EXPERTS,
     KEEP_TENSORS,
     DISK_SPLIT,

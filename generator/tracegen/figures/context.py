@@ -33,6 +33,7 @@ from tracegen.analysis import (
     summary,
     timing,
     what_if,
+    working_set,
 )
 from tracegen.figures.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
 from tracegen.model import Check, Run
@@ -162,6 +163,16 @@ class Context:
         touched = granules.per_pass(self.granule_uses)
         of = touched[touched.index.isin(self.kinds.index[self.kinds == "generate"])]
         return float(of.median()) * self.granule_bytes if len(of) else None
+
+    @cached_property
+    def windows(self) -> working_set.Windows:
+        """What passes in a row touch together: generate passes, or prompt passes in a run without any."""
+        rows = self.access_passes[self.access_passes["n_accesses"] > 0]
+        for kind in ("generate", "prompt"):
+            passes = [int(n) for n in rows.loc[(rows["kind"] == kind).fillna(False).to_numpy(bool), "pass_id"]]
+            if passes:
+                break
+        return working_set.windows(self.granule_uses, passes, self.granule_bytes, kind)
 
     @cached_property
     def read_time(self) -> read_time.ReadTime:

@@ -23,6 +23,7 @@ from tracegen.figures.shared_times import component_groups
 from tracegen.figures.tensor_groups import TENSOR_GROUPS
 from tracegen.figures.waiting_kinds import WAITING_KINDS
 from tracegen.figures.what_if_orders import WHAT_IF_ORDERS
+from tracegen.figures.working_set import MIDDLE, WORKING_SET
 from tracegen.pages.collector import Collector
 from tracegen.pages.ranking import Finding
 from tracegen.words import (
@@ -121,7 +122,7 @@ def _of_bytes(context: Collector) -> list[Finding]:
 
 
 def _of_order(context: Collector) -> list[Finding]:
-    """In which order a generated token goes through the mapped file."""
+    """In which order generated tokens go through the mapped file, and what those in a row need."""
     rows = of_phase(context, "generate")
     if rows.empty or context.refusal(ACCESS_READS.needs):
         return []
@@ -130,6 +131,10 @@ def _of_order(context: Collector) -> list[Finding]:
     reads, touched = (float(rows[name].median()) for name in (f"reads_{tolerance}", "touched_bytes"))
     text = access_sentences.finding(n, reads, tolerance, touched)
     found = [Finding(text, ACCESS_READS, "bytes", n["contiguous"] / max(sum(n.values()), 1))]
+    one, new, several = (context.windows.of(*of) for of in ((1, "bytes"), (1, "new_bytes"), (MIDDLE, "bytes")))
+    if one and new is not None and several and not context.refusal(WORKING_SET.needs):
+        text = cache_sentences.working_set_finding(one, new, several, MIDDLE)
+        found.append(Finding(text, WORKING_SET, "the size of memory", new / one))
     if context.scored.is_apart and not context.refusal(WHAT_IF_ORDERS.needs):
         saved, memory = shared_what_if.saved(context.what_if, shared_what_if.HALF)
         simulated = what_if_sentences.finding(*shared_what_if.best(context.what_if), saved, memory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracegen.words import quantities as q
 
 NO_SPEED = "A simulation of what was touched, not a prediction of speed."
@@ -26,6 +28,26 @@ def rates_title(lru: float | None, best: float | None, target: float) -> str:
     return (
         f"{q.percent(target)} of repeated uses hit with a cache of {q.size(lru)} that drops what was not used for "
         f"longest, and with {q.size(best)} at best"
+    )
+
+
+ONE_PASS = "It takes at least two passes to say what passes in a row need together."
+
+
+def working_set_title(kind: str, of: Sequence[tuple[int, float]]) -> str:
+    """What passes of a kind touch together; `of`: number of passes in a row, bytes."""
+    if not of:
+        return "How much do tokens in a row need together?"
+    (_, one), *more = of
+    parts = [f"{q.count(n)} in a row {q.size(size)}" for n, size in more]
+    return ", ".join([f"A {kind} pass touches {q.size(one)}", *parts])
+
+
+def working_set_finding(one: float, new: float, several: float, n_several: int) -> str:
+    """What a generate pass needs that the one before it did not, and what `n_several` in a row need, bytes."""
+    return (
+        f"Of the {q.size(one)} of the file that a generate pass touches, the pass before left {q.size(new)} untouched; "
+        f"{q.count(n_several)} in a row touch {q.size(several)} together."
     )
 
 
@@ -71,6 +93,47 @@ def too_few(n_tokens: int, least: int) -> str:
         f"{q.counted(n_tokens, 'token')} {'is' if n_tokens == 1 else 'are'} too few to learn a hot set on some and "
         f"score it on others: it takes {q.count(least)}. Generate more tokens (tokens = {least + 1})."
     )
+
+
+ITEMS = {
+    "expert": "expert of a tensor",
+    "tensor": "tensor without experts",
+    "whole tensor": "tensor, whole",
+    "2097152 bytes": "granule of 2 MiB",
+    "4096 bytes": "granule of 4 KiB",
+}
+
+
+def reuse_title(experts: bool, half: int | None, most: int | None) -> str:
+    """Within how many passes half and 90 % of the repeated uses come, of experts or of tensors."""
+    if half is None or most is None:
+        return ""
+    what = "an expert" if experts else "a tensor"
+    if half == most:
+        return f"90 % of the repeated uses of {what} come within {q.counted(most, 'pass')}"
+    return f"Half of the repeated uses of {what} come within {q.counted(half, 'pass')}, 90 % within {q.count(most)}"
+
+
+def sampled_granules(share: float, error: float) -> str:
+    """How small granules were sampled; `error`: by how much quarters of the sample differ from it."""
+    return (
+        f" Of the granules of 4 KiB {q.percent(share)} were counted and scaled up; a quarter of them alone would say "
+        f"up to {q.percent(error)} more or less."
+    )
+
+
+def concentration_title(half: float, most: float) -> str:
+    """Which shares of the file's bytes have half and 80 % of the touched bytes."""
+    return f"Half of the touched bytes come from {q.percent(half)} of the tensors’ bytes, 80 % from {q.percent(most)}"
+
+
+def never_asked(n: int, n_experts: int) -> str:
+    """How many experts of tensors no token asked for; empty without experts."""
+    if not n_experts:
+        return ""
+    if not n:
+        return f" Each of the {q.count(n_experts)} experts of tensors was asked for."
+    return f" {q.count(n)} of {q.count(n_experts)} experts of tensors were never asked for."
 
 
 def keep_title(served: float, kept_bytes: float) -> str:

@@ -56,6 +56,19 @@ def residency_title(begun: float, ended: float, after: str, n: int) -> str:
     return first if n == 1 else f"{first}, {q.percent(ended)} at the end"
 
 
+def resident_groups_title(shares: Mapping[str, float]) -> str:
+    """Which part of the model was in memory most, and which least, when the last pass had ended; `shares` by group."""
+    if not shares:
+        return ""
+    most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
+    if shares[most] - shares[least] < 0.01:
+        return f"At the end {q.percent(shares[most])} of each part of the model was in memory"
+    return (
+        f"At the end {q.percent(shares[most])} of {most} and {q.percent(shares[least])} of {least} weights were in "
+        "memory"
+    )
+
+
 def unused_of_file(unused_bytes: int, file_bytes: int, n_passes: int) -> str:
     """How much of the model's files no measured pass touched."""
     if unused_bytes == 0:

@@ -1,0 +1,45 @@
+"""What passes in a row touch together, and what the next one needs anew, by their number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.charts.compared import scaled
+
+TOGETHER, NEW = "touched together", "needed anew by the next"
+COLOURS = {TOGETHER: theme.GROUPS["attention"][1], NEW: theme.GROUPS["experts"][1]}
+DASHES = {TOGETHER: [1, 0], NEW: [6, 3]}
+
+
+def chart(rows: pd.DataFrame, noun: str, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """`rows`: n_passes, bytes, least_bytes, most_bytes, new_bytes (null: unknown). `noun`: what passes are, plural."""
+    size, unit = scaled([float(rows["most_bytes"].max())], "bytes")
+    count = rows["n_passes"].astype(int)
+    series = [
+        pd.DataFrame({"n": count, "series": name, "size": rows[column].astype(float) / size})
+        for name, column in ((TOGETHER, "bytes"), (NEW, "new_bytes"))
+    ]
+    data = pd.concat(series, ignore_index=True).dropna()
+    order = [name for name in COLOURS if (data["series"] == name).any()]
+    values = [int(n) for n in count]
+    x = alt.X(
+        "n:Q", title=f"{noun} in a row", scale=dict(type="log", base=2, domain=[1, max(values[-1], 2)], nice=False),
+        axis=theme.x_axis(width, values=values if width > theme.NARROW else values[::2], format=",d"),
+    )  # fmt: skip
+    y = alt.Y("size:Q", title=unit, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    legend = theme.legend(order, width, title=None, symbolType="stroke", symbolStrokeWidth=2, offset=30)
+    band = pd.DataFrame({"n": count, "low": rows["least_bytes"] / size, "high": rows["most_bytes"] / size})
+    around = alt.Chart(band).mark_area(color=theme.INK["band"][1])
+    around = around.encode(x=x, y=alt.Y("low:Q", title=unit), y2=alt.Y2("high:Q"))
+    line = alt.Chart(data).mark_line(strokeWidth=2).encode(
+        x=x, y=y,
+        color=alt.Color("series:N", scale=dict(domain=order, range=[COLOURS[name] for name in order]), legend=legend),
+        strokeDash=alt.StrokeDash("series:N", scale=dict(domain=order, range=[DASHES[name] for name in order]),
+                                  legend=legend),
+    )  # fmt: skip
+    drawn = around + line + line.mark_point(filled=True, size=40, opacity=1)
+    return drawn.properties(width=theme.plot(theme.NUMBERS, width), height=240)

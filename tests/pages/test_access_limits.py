@@ -1,0 +1,91 @@
+"""What the pages Access and Caches say of runs with next to nothing on them: a reason, never a zero like a finding."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tracegen.analysis.accesses import ranges
+from tracegen.figures.catalogue import of_page
+from tracegen.figures.figure import Content, Rows
+from tracegen.pages.collector import Collector
+from tracegen.pages.findings import findings
+
+Tables = dict[str, pd.DataFrame]
+MOE = scaled_case(3, 2, moe=True)
+
+
+def contents(tables: Tables) -> dict[str, Content | Rows]:
+    """The content of each figure and table of the two pages that such a run has."""
+    collector = Collector(a_moe_run(), tables)
+    parts = [part for page in ("access", "caches") for part in of_page(page) if part.when.holds(collector)]
+    return {part.key: part.content(collector) for part in parts}
+
+
+def in_place(of: Content | Rows) -> str:
+    """What stands in place of a figure or table; empty if it is shown."""
+    return of.empty if isinstance(of, Content) or not of.rows else ""
+
+
+def test_without_access_to_a_mapped_file_nothing_is_counted() -> None:
+    placements = MOE["placements"]
+    in_buffers = placements.assign(
+        memory="buffer", buffer_id=1, buffer_offset=0, tensor=pd.NA, file=pd.NA, origin_offset=pd.NA
+    ).astype(placements.dtypes.to_dict())  # fmt: skip
+    for bare in (
+        MOE | {"placements": in_buffers},
+        MOE | {name: MOE[name].iloc[:0] for name in ("files", "tensors")} | {"placements": in_buffers},
+    ):
+        shown = contents(bare)
+        hot = shown.pop("hot-experts")
+        assert in_place(hot).startswith("3 tokens are too few")
+        for key, of in shown.items():
+            assert "No operation" in in_place(of) or "no model file" in in_place(of).lower(), (key, in_place(of))
+        subjects = {finding.part.key for finding in findings(Collector(a_moe_run(), bare))}
+        assert not subjects & {"access-reads", "what-if-orders", "working-set"}
+
+
+def test_copied_weights_are_no_access_to_the_file() -> None:
+    placements = MOE["placements"]
+    mapped = (placements["memory"] == "disk").to_numpy(bool)
+    copied = placements.assign(
+        memory=placements["memory"].astype("object").mask(mapped, "copied"),
+        buffer_id=placements["buffer_id"].mask(mapped, 1),
+        buffer_offset=placements["buffer_offset"].mask(mapped, placements["origin_offset"]),
+    ).astype(placements.dtypes.to_dict())
+    for key, of in contents(MOE | {"placements": copied}).items():
+        if key not in ("hot-experts", "access-ledger"):
+            assert "copied" in in_place(of), (key, in_place(of))
+
+
+def one_access(n_passes: int) -> Tables:
+    """The run with the first passes only, in which one operation ran: the last one that reads a matrix."""
+    used = ranges(MOE)
+    matrices = used[(used["memory"] == "disk").to_numpy(bool) & (used["slot"] == "src0").to_numpy(bool)]
+    node = int(matrices.merge(MOE["passes"].query("kind == 'generate'"), on="pass_id")["node"].iloc[-1])
+    passes = MOE["passes"].query("kind == 'generate'").head(n_passes)
+    cut = {
+        name: table[table["pass_id"].isin(passes["pass_id"]).to_numpy(bool)]
+        for name, table in MOE.items()
+        if "pass_id" in table
+    }
+    for name in ("ops", "spans", "touches"):
+        cut[name] = cut[name][(cut[name]["node"] == node).to_numpy(bool)]
+    return MOE | cut
+
+
+@pytest.mark.parametrize("n_passes", [1, 2])
+def test_one_operation_that_reads_one_matrix(n_passes: int) -> None:
+    shown = contents(one_access(n_passes))
+    size = {key: of for key, of in shown.items() if not in_place(of)}
+    alone = n_passes == 1
+    assert ("cache-rates" in size, "cache-sizes" in size, "reuse" in size) == ((not alone),) * 3
+    assert ("working-set" in size) is not alone
+    for key in ("cache-rates", "cache-sizes", "reuse"):
+        assert not alone or in_place(shown[key]) == "Nothing was touched twice, so that no cache could serve anything."
+    assert in_place(shown["access-distances"]) == "No pass has a step that has a distance."
+    told = " ".join(of.title + of.caption for of in size.values())
+    assert not re.search(r"\bnan\b|\binf\b|None|<NA>", told)
