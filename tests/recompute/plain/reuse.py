@@ -33,12 +33,14 @@ def working_set(rows: Rows, found: Iterable[Access], passes: list[int]) -> list[
     return made
 
 
-def pieces(rows: Rows) -> list[Piece]:
-    """Tensors, and experts of tensors singly, in order of the file."""
+def pieces(rows: Rows, found: Iterable[Access]) -> list[Piece]:
+    """Tensors, and experts singly of those of which operations choose experts, in order of the file."""
+    chosen = {(row["pass_id"], row["node"], row["slot"]) for row in rows["touches"] if row["unit"] == "expert"}
+    stacked = {access.tensor for access in found if (access.pass_id, access.node, access.slot) in chosen}
     made: list[Piece] = []
     for tensor in rows["tensors"]:
         start, size, n = rows.axis[tensor["file"]] + tensor["offset"], tensor["size_bytes"], tensor["n_experts"]
-        if n is None:
+        if n is None or tensor["tensor"] not in stacked:
             made.append((tensor["tensor"], None, start, start + size))
         else:
             each = size // n
@@ -61,9 +63,9 @@ def _uses(of: dict[int, list[Row]], items: list[tuple[Any, int, int]]) -> list[t
     return made
 
 
-def reuse(rows: Rows, found: Iterable[Access]) -> list[Row]:
+def reuse(rows: Rows, found: list[Access]) -> list[Row]:
     """For each kind of item, the passes and bytes between its uses."""
-    of, cut = in_order(rows, found), pieces(rows)
+    of, cut = in_order(rows, found), pieces(rows, found)
     every = [(piece, *piece[2:]) for piece in cut]
     with_experts = any(expert is not None for _, expert, _, _ in cut)
     whole = {t: (min(p[2] for p in cut if p[0] == t), max(p[3] for p in cut if p[0] == t)) for t, *_ in cut}
@@ -114,7 +116,7 @@ def concentration(rows: Rows, found: list[Access]) -> dict[str, list[tuple[float
     of = in_order(rows, found)
     mapped = {used["tensor"] for one in of.values() for used in one}
     copied = {access.tensor for access in found if access.memory == "copied"} - mapped
-    cut = [piece for piece in pieces(rows) if piece[0] not in copied]
+    cut = [piece for piece in pieces(rows, found) if piece[0] not in copied]
     uses = _uses(of, [(piece, *piece[2:]) for piece in cut])
     work: dict[tuple[int, int], float] = {}
     for span in rows["spans"]:
