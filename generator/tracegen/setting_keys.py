@@ -259,7 +259,9 @@ def _values(meaning: str, example: str) -> Setting:
 MATRIX: Mapping[str, Setting] = {
     "prompts": _text(
         "A JSON file of prompts by name, each a value of the factor `prompt`. A relative path counts from the folder "
-        "of the experiment.toml.",
+        "of the experiment.toml. What stands before the last `/` of a name is the field of the prompt: `code/1` and "
+        "`code/2` are two prompts of the field `code`. If fields have several prompts, the page of the matrix says "
+        "[which experts belong to a field](comparing.md#which-experts-belong-to-a-field).",
         'prompts = "prompts.json"',
     ),
     "llama_cpp": _values(
