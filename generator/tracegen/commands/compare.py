@@ -54,29 +54,39 @@ FOLDER = Path(".tracegen") / "comparisons"
 )
 def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, fail_on: tuple[str, ...]) -> int:
     """Compare A with each B; print what differs and write a page of each comparison."""
-    from tracegen.comparing import rules
+    from tracegen.comparing import field_tables, rules
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.effects import effects
+    from tracegen.comparing.fields import fields_of
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.sides import side_of
 
     asked = [rules.parsed(text) for text in fail_on]
+    fields = None
     if others:
         sides = [side_of(text) for text in (first, *others)]
         comparisons = [compare(sides[0], side) for side in sides[1:]]
     else:
         sides = _cells(first)
         comparisons = [effect.comparison for effect in effects(sides)]
+        fields = fields_of(sides)
+        fields = fields if fields and fields.named else None
     broken = [line for c in comparisons for rule in asked if (line := rules.broken(rule, c))]
     if as_json:
-        print(json.dumps([rules.as_json(c) for c in comparisons], indent=1, allow_nan=False))
+        document = [rules.as_json(c) for c in comparisons]
+        document += [field_tables.as_json(fields)] if fields else []
+        print(json.dumps(document, indent=1, allow_nan=False))
     elif markdown:
         from tracegen.comparing.markdown import markdown_of
 
         print("\n".join(markdown_of(c) for c in comparisons))
+        if fields:
+            print(field_tables.markdown_of(fields))
     else:
         for comparison in comparisons:
             _print(comparison)
+        for line in field_tables.findings(fields) if fields else ():
+            print(visible(line))
         if others:
             _write_pages(comparisons)
         else:

@@ -15,6 +15,8 @@ from tracegen.charts import svg, theme
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, evenly, of_ratios
 from tracegen.comparing.effects import Effect, effects, factors_of
+from tracegen.comparing.field_tables import findings, specialists_table
+from tracegen.comparing.fields import fields_of
 from tracegen.comparing.interactions import Interaction, interactions
 from tracegen.comparing.matrix_map import map_of_cells
 from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN
@@ -48,7 +50,7 @@ def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | N
     pages = [
         comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(found, 1)
     ]
-    factors, joint = factors_of(sides), interactions(sides)
+    factors, joint, fields = factors_of(sides), interactions(sides), fields_of(sides)
     view = {
         "effects": [
             {"name": effect.name, "href": page.path, "brief": say.in_brief(effect.comparison),
@@ -67,6 +69,9 @@ def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | N
         "map": map_of_cells(sides, collector),
         "within": _within(found, collector),
         "interactions": _interactions(joint, collector),
+        "fields": findings(fields) if fields and fields.named else [],
+        "specialists": specialists_table(fields, collector.csv) if fields else None,
+        "random": _random(sides, has_experts=fields is not None),
         "interacting": [_interacting(row) for row in joint if row.difference.verdict == "different"],
     }  # fmt: skip
     overview = rendered(Page("overview", name, SUMMARY, ""), "matrix.html", view)
@@ -82,6 +87,16 @@ def _made(sides: Sequence[Side]) -> str:
     ((cpu, cores),) = hosts if len(hosts) == 1 else ((None, None),)
     on = f" on {cpu}, {q.counted(int(cores), 'core')}" if cpu and cores else ""
     return f"Made {when}{on}."
+
+
+def _random(sides: Sequence[Side], *, has_experts: bool) -> str:
+    """What random weights mean for the page; empty if no model has them."""
+    n = sum(side.typical.fact("model", "random_weights") is True for side in sides)
+    if not n:
+        return ""
+    some = "" if n == len(sides) else f" of {n} of {q.counted(len(sides), 'cell')}"
+    experts = " What a text means plays no part in which experts its tokens choose." if has_experts else ""
+    return f"The model{some} was never trained: bytes and times are real, the text it writes is not.{experts}"
 
 
 def _machines(runs: Sequence[Measured]) -> str:

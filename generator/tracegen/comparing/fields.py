@@ -1,0 +1,94 @@
+"""The experts that the prompts of a matrix choose, by field: what its page, Markdown and JSON say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tracegen.analysis import experts
+from tracegen.analysis.prompt_choices import COLUMNS
+from tracegen.analysis.prompt_likeness import Likeness, likeness
+from tracegen.analysis.specialists import Specialists, specialists
+from tracegen.comparing.effects import factors_of
+from tracegen.comparing.side import Measured, Side
+from tracegen.matrix import field_of
+
+FACTOR = "prompt"
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What the prompts of a matrix chose.
+
+    `where`: the values that the other factors have in the cells that count; empty if the prompt is the only factor.
+    `silent`: prompts that chose no expert in a generate pass. `varying`: prompts whose repeats chose differently.
+    `repeated`: whether some cell has several runs. `random`: whether the weights of a model are random. `hidden`:
+    whether the names of prompts are private.
+    """
+
+    specialists: Specialists
+    likeness: Likeness | None
+    where: str
+    silent: tuple[str, ...]
+    varying: tuple[str, ...]
+    repeated: bool
+    random: bool
+    hidden: bool
+
+    @property
+    def named(self) -> bool:
+        """Whether some field has several prompts."""
+        return bool((self.specialists.fields["n_prompts"] > 1).any())
+
+
+def fields_of(sides: Sequence[Side]) -> Fields | None:
+    """The choices by field of the cells that differ in the prompt; None without two prompts, or without any choice.
+
+    One run of each cell counts, the typical one, which is that of its version: runs with the same settings choose
+    alike, and to count the repeats would make tokens of one. Of cells with the same prompt, those count that agree in
+    all other factors; of several such groups the first with most prompts.
+    """
+    if FACTOR not in factors_of(sides):
+        return None
+    groups: dict[tuple[tuple[str, str], ...], dict[str, Side]] = {}
+    for side in sides:
+        factors = side.typical.factors
+        others = tuple((name, value) for name, value in factors.items() if name != FACTOR)
+        if FACTOR in factors:
+            groups.setdefault(others, {}).setdefault(factors[FACTOR], side)
+    others, cells = max(groups.items(), key=lambda group: len(group[1]))
+    found = {prompt: _choices(prompt, side.typical) for prompt, side in cells.items()}
+    rows = pd.concat(list(found.values()), ignore_index=True)
+    if len(cells) < 2 or rows.empty:
+        return None
+    varies = {name for name, values in factors_of(sides).items() if len(values) > 1}
+    return Fields(
+        specialists=specialists(rows), likeness=likeness(rows),
+        where=", ".join(f"{name}={value}" for name, value in others if name in varies),
+        silent=tuple(prompt for prompt, of in found.items() if of.empty),
+        varying=tuple(prompt for prompt, side in cells.items() if _varies(side)),
+        repeated=any(len(side.runs) > 1 for side in cells.values()),
+        random=any(side.typical.fact("model", "random_weights") is True for side in cells.values()),
+        hidden=any(_is_private(side.typical.facts) for side in cells.values()),
+    )  # fmt: skip
+
+
+def _choices(prompt: str, run: Measured) -> pd.DataFrame:
+    """The choices of the generate passes of a run, as `prompt_choices` counts them."""
+    text = run.fact("settings", "prompt")
+    rows = experts.generated(run.tables())
+    return rows.assign(prompt=prompt, field=field_of(prompt, text if isinstance(text, str) else None))[COLUMNS]
+
+
+def _varies(side: Side) -> bool:
+    """Whether the runs of a cell chose some expert more or less often: then they generated other tokens."""
+    of = [run.measures for run in side.runs]
+    chosen = [m.loc[m["by"] == "expert", ["item", "value"]].set_index("item")["value"].to_dict() for m in of]
+    return any(other != chosen[0] for other in chosen[1:])
+
+
+def _is_private(facts: Mapping[str, object]) -> bool:
+    settings = facts.get("settings")
+    return isinstance(settings, Mapping) and settings.get("private") is True
