@@ -11,7 +11,9 @@ from typing import Any
 
 import hypothesis
 import pytest
+import vl_convert
 
+from tests import drawn
 from tests.llama_builds import whole_build
 from tests.shared import session_folder, shared_folder
 from tests.site_project import Project, make_project
@@ -46,6 +48,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     from tests.spread import LongestFirst
 
     return LongestFirst(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_chart_is_drawn_once() -> Iterator[None]:
+    """Charts of the same data are drawn once in a process: see `drawn`. Commands in processes of their own draw all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", drawn.vegalite_to_svg)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
