@@ -26,9 +26,10 @@ def chart(rows: pd.DataFrame, noun: str, *, width: int = theme.WIDTHS[-1]) -> An
     data = pd.concat(series, ignore_index=True).dropna()
     order = [name for name in COLOURS if (data["series"] == name).any()]
     values = [int(n) for n in count]
+    named = values[:-1] if len(values) > 1 and values[-1] < 1.5 * values[-2] else values  # names that have room
     x = alt.X(
         "n:Q", title=f"{noun} in a row", scale=dict(type="log", base=2, domain=[1, max(values[-1], 2)], nice=False),
-        axis=theme.x_axis(width, values=values if width > theme.NARROW else values[::2], format=",d"),
+        axis=theme.x_axis(width, values=named if width > theme.NARROW else named[::2], format=",d"),
     )  # fmt: skip
     y = alt.Y("size:Q", title=unit, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
     legend = theme.legend(order, width, title=None, symbolType="stroke", symbolStrokeWidth=2, offset=30)

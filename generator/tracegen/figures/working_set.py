@@ -19,7 +19,7 @@ def _content(context: Context) -> Content:
     found = context.windows
     kind, n, granule = found.kind, len(found.pass_ids), context.granule_bytes
     told = [(length, found.of(length)) for length in dict.fromkeys((1, MIDDLE, n))]
-    title = say.working_set_title(kind, [(length, size) for length, size in told if size is not None])
+    title = say.working_set_title(kind, granule, [(length, size) for length, size in told if size is not None])
     return Content(
         title=title,
         caption=f"Different granules of {q.size(granule)} of the mapped file, each once. Touched together: mean over "

@@ -133,7 +133,7 @@ def _of_order(context: Collector) -> list[Finding]:
     found = [Finding(text, ACCESS_READS, "bytes", n["contiguous"] / max(sum(n.values()), 1))]
     one, new, several = (context.windows.of(*of) for of in ((1, "bytes"), (1, "new_bytes"), (MIDDLE, "bytes")))
     if one and new is not None and several and not context.refusal(WORKING_SET.needs):
-        text = cache_sentences.working_set_finding(one, new, several, MIDDLE)
+        text = cache_sentences.working_set_finding(context.granule_bytes, one, new, several, MIDDLE)
         found.append(Finding(text, WORKING_SET, "the size of memory", new / one))
     if context.scored.is_apart and not context.refusal(WHAT_IF_ORDERS.needs):
         saved, memory = shared_what_if.saved(context.what_if, shared_what_if.HALF)

@@ -34,20 +34,20 @@ def rates_title(lru: float | None, best: float | None, target: float) -> str:
 ONE_PASS = "It takes at least two passes to say what passes in a row need together."
 
 
-def working_set_title(kind: str, of: Sequence[tuple[int, float]]) -> str:
-    """What passes of a kind touch together; `of`: number of passes in a row, bytes."""
+def working_set_title(kind: str, granule: int, of: Sequence[tuple[int, float]]) -> str:
+    """What passes of a kind touch together, in granules of so many bytes; `of`: number of passes in a row, bytes."""
     if not of:
         return "How much do tokens in a row need together?"
     (_, one), *more = of
     parts = [f"{q.count(n)} in a row {q.size(size)}" for n, size in more]
-    return ", ".join([f"A {kind} pass touches {q.size(one)}", *parts])
+    return ", ".join([f"In granules of {q.size(granule)} a {kind} pass touches {q.size(one)}", *parts])
 
 
-def working_set_finding(one: float, new: float, several: float, n_several: int) -> str:
+def working_set_finding(granule: int, one: float, new: float, several: float, n_several: int) -> str:
     """What a generate pass needs that the one before it did not, and what `n_several` in a row need, bytes."""
     return (
-        f"Of the {q.size(one)} of the file that a generate pass touches, the pass before left {q.size(new)} untouched; "
-        f"{q.count(n_several)} in a row touch {q.size(several)} together."
+        f"In granules of {q.size(granule)} a generate pass touches {q.size(one)} of the file, of which the pass before "
+        f"left {q.size(new)} untouched; {q.count(n_several)} in a row touch {q.size(several)} together."
     )
 
 
