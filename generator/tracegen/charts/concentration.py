@@ -33,8 +33,8 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
         strokeDash=alt.StrokeDash("measure:N", scale=dict(domain=order, range=[DASHES[name] for name in order]),
                                   legend=legend),
     )  # fmt: skip
-    even = alt.Chart(pd.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0]})).mark_line(
-        strokeDash=[4, 3], strokeWidth=1, color=theme.INK["muted"][1]
-    )
-    drawn = even.encode(x="x:Q", y="y:Q") + line + line.mark_point(filled=True, size=60, opacity=0)
+    ends = pd.DataFrame({"x": [0.0], "y": [0.0], "x2": [1.0], "y2": [1.0]})
+    even = alt.Chart(ends).mark_rule(strokeDash=[4, 3], strokeWidth=1, color=theme.INK["muted"][1])
+    even = even.encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"))
+    drawn = even + line + line.mark_point(filled=True, size=60, opacity=0)  # the pointer finds points
     return drawn.properties(width=theme.plot(theme.NUMBERS, width), height=260)
