@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
+from tracegen.analysis import reuse
 from tracegen.analysis.accesses import ranges
 from tracegen.figures.catalogue import of_page
 from tracegen.figures.figure import Content, Rows
@@ -89,3 +90,11 @@ def test_one_operation_that_reads_one_matrix(n_passes: int) -> None:
     assert in_place(shown["access-distances"]) == "No pass has a step that has a distance."
     told = " ".join(of.title + of.caption for of in size.values())
     assert not re.search(r"\bnan\b|\binf\b|None|<NA>", told)
+
+
+def test_each_size_of_granule_that_is_sampled_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse.of_granules, "__defaults__", (5,))
+    caption = contents(MOE)["reuse"].caption
+    assert "Of the granules of 2 MiB" in caption and "Of the granules of 4 KiB" in caption
+    monkeypatch.setattr(reuse.of_granules, "__defaults__", (10**6,))
+    assert "Of the granules" not in contents(MOE)["reuse"].caption

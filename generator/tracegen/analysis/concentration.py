@@ -20,7 +20,7 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.pieces import overlaps
 
 MEASURES = ("touched_bytes", "n_accesses", "work_ns")
-TARGETS = (0.5, 0.8, 0.95)  # shares of the use that pages ask for
+TARGETS = (0.5, 0.8)  # shares of the use that pages ask for
 
 
 def piece_use(tables: Tables, used: pd.DataFrame, accesses: pd.DataFrame, cut: pd.DataFrame) -> pd.DataFrame:

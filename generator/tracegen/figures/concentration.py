@@ -27,7 +27,7 @@ def _content(context: Context) -> Content:
     ]
     touched = curves["touched_bytes"]
     title = (
-        say.concentration_title(*(concentration.file_share(touched, t) for t in concentration.TARGETS[:2]))
+        say.concentration_title(*(concentration.file_share(touched, t) for t in concentration.TARGETS))
         if len(touched)
         else ""
     )

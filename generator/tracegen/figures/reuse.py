@@ -35,12 +35,12 @@ def _content(context: Context) -> Rows:
         for r in data.to_dict("records")
     ]
     told = of.get("expert", of["tensor"])
-    sampled = next((r for r in of.values() if r.sampled < 1), None)
+    sampled = [say.sampled_granules(kind, r.sampled, r.error) for kind, r in of.items() if r.sampled < 1]
     return Rows(
         title=say.reuse_title("expert" in of, told.passes(0.5), told.passes(0.9)),
         caption="Passes between: the second use less the first. Memory for LRU: the cache that serves so many of the "
         "repeated uses when it holds whole items and drops the one that was not used for longest."
-        f"{say.sampled_granules(sampled.sampled, sampled.error) if sampled else ''} {FILE} has each tensor and expert. "
+        f"{''.join(sampled)} {FILE} has each tensor and expert. "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
         head=(
             Head("Item"),

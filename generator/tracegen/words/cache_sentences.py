@@ -37,7 +37,7 @@ ONE_PASS = "It takes at least two passes to say what passes in a row need togeth
 def working_set_title(kind: str, granule: int, of: Sequence[tuple[int, float]]) -> str:
     """What passes of a kind touch together, in granules of so many bytes; `of`: number of passes in a row, bytes."""
     if not of:
-        return "How much do tokens in a row need together?"
+        return ""
     (_, one), *more = of
     parts = [f"{q.count(n)} in a row {q.size(size)}" for n, size in more]
     return ", ".join([f"In granules of {q.size(granule)} a {kind} pass touches {q.size(one)}", *parts])
@@ -114,10 +114,11 @@ def reuse_title(experts: bool, half: int | None, most: int | None) -> str:
     return f"Half of the repeated uses of {what} come within {q.counted(half, 'pass')}, 90 % within {q.count(most)}"
 
 
-def sampled_granules(share: float, error: float) -> str:
-    """How small granules were sampled; `error`: by how much quarters of the sample differ from it."""
+def sampled_granules(kind: str, share: float, error: float) -> str:
+    """How granules of a kind were sampled; `error`: by how much quarters of the sample differ from it."""
+    size = ITEMS[kind].removeprefix("granule of ")
     return (
-        f" Of the granules of 4 KiB {q.percent(share)} were counted and scaled up; a quarter of them alone would say "
+        f" Of the granules of {size} {q.percent(share)} were counted and scaled up; a quarter of them alone would say "
         f"up to {q.percent(error)} more or less."
     )
 
