@@ -41,7 +41,7 @@ def report() -> Report:
     return render_report(MOE_RUN, MOE, address="demo/run-003", citable=None)
 
 
-OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "disk-layers"}
+OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "disk-layers", "experts-next"}
 
 
 def bare(document: Any) -> Any:

@@ -93,7 +93,6 @@ def test_without_scripts_figures_and_tables_remain(chrome: Any, root: Path) -> N
         "experts-tokens",
         "experts-load",
         "experts-cover",
-        "experts-reuse",
         "experts-sticky",
         "experts-weights",
     ):

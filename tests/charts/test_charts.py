@@ -40,7 +40,6 @@ def figures() -> dict[str, svg.Drawing]:
         "experts-tokens",
         "experts-load",
         "experts-cover",
-        "experts-reuse",
         "experts-sticky",
         "experts-weights",
         "buffers",

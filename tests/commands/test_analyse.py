@@ -14,6 +14,7 @@ from tests.builders import a_moe_run, a_run, scaled_case
 from tests.site_project import stored
 from tracegen.cli import main
 from tracegen.figures.answers import questions
+from tracegen.figures.experts_balance import EXPERTS_BALANCE
 from tracegen.notebook.loaded import load
 from tracegen.pages.collector import Collector
 
@@ -101,3 +102,14 @@ def test_names_of_a_trace_cannot_steer_the_terminal(capsys: pytest.CaptureFixtur
     stored(Path("experiments"), replace(a_run(), experiment="hostile"), tables)
     text = printed(capsys, "hostile", "biggest-tensors")
     assert "[2J" in text and "\x1b" not in text
+
+
+def test_columns_of_the_same_name_keep_their_own_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table has three columns `by chance`: of entropy, of Gini, and of the largest load."""
+    lines = [line for line in printed(capsys, "demo", "experts-balance").splitlines() if line]
+    heads = lines[1].split("  ")
+    loaded = load("demo")
+    content = EXPERTS_BALANCE.content(Collector(loaded.measured, loaded.tables))
+    assert sum(head.strip() == "by chance" for head in heads) == 3
+    told = [text for text in lines[2].split("  ") if text]
+    assert [text.strip() for text in told] == [cell.text for cell in content.rows[0]]

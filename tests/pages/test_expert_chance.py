@@ -9,26 +9,30 @@ import pytest
 from tests.analysis.routed import even, run_of
 from tests.builders import a_moe_run
 from tracegen.figures.experts_balance import EXPERTS_BALANCE
+from tracegen.figures.experts_next import EXPERTS_NEXT
 from tracegen.figures.experts_pairs import EXPERTS_PAIRS
 from tracegen.figures.experts_phases import EXPERTS_PHASES
+from tracegen.figures.experts_segments import EXPERTS_SEGMENTS
 from tracegen.figures.experts_sticky import EXPERTS_STICKY
 from tracegen.figures.experts_used import EXPERTS_USED
-from tracegen.figures.figure import Content, Rows
+from tracegen.figures.figure import Content, Figure, Rows, Table
 from tracegen.pages.collector import Collector
 from tracegen.pages.findings import _of_experts
 
 Tables = dict[str, pd.DataFrame]
+Part = Figure | Table
 ALL = (EXPERTS_BALANCE, EXPERTS_STICKY, EXPERTS_PAIRS, EXPERTS_PHASES, EXPERTS_USED)
+BY_ORDER = (EXPERTS_SEGMENTS, EXPERTS_NEXT)
 
 
-def contents(tables: Tables) -> list[Content | Rows]:
+def contents(tables: Tables, parts: tuple[Part, ...] = ALL) -> list[Content | Rows]:
     collector = Collector(a_moe_run(), tables)
-    return [part.content(collector) for part in ALL]
+    return [part.content(collector) for part in parts]
 
 
-def texts(tables: Tables) -> list[str]:
+def texts(tables: Tables, parts: tuple[Part, ...] = ALL) -> list[str]:
     """What stands in place of each figure, or empty; and every cell of the tables."""
-    return [of.empty if isinstance(of, Content) or not of.rows else "" for of in contents(tables)]
+    return [of.empty if isinstance(of, Content) or not of.rows else "" for of in contents(tables, parts)]
 
 
 def cells(rows: Content | Rows) -> list[list[str]]:
@@ -109,3 +113,29 @@ def test_lines_that_users_paste() -> None:
 def test_few_tokens_are_told_as_few(n: int) -> None:
     title = contents(run_of(None, even(1, n, 1, 8, 2), 8))[1].title
     assert title.startswith("Too few tokens to tell") == (n == 4)
+
+
+def test_what_the_order_of_tokens_says_needs_enough_of_them() -> None:
+    def said(n: int, layers: int = 2, k: int = 2) -> list[str]:
+        return texts(run_of(None, even(1, n, layers, 8, k), 8), BY_ORDER)
+
+    assert said(3) == [
+        "No sequence has 4 generated tokens in a row.", "3 token rows are too few to learn a guess: it takes 100."
+    ]  # fmt: skip
+    assert said(4)[0] == "" and said(100) == ["", ""]
+    assert said(100, layers=1)[1].startswith("Not applicable: fewer than two layers")
+    assert all(text.startswith("Not applicable: in no layer") for text in said(100, k=8))
+    bare = run_of(None, even(1, 9, 2, 8, 2), 8)
+    assert all(
+        text.startswith("The trace holds no routing:")
+        for text in texts(bare | {"routing": bare["routing"][:0]}, BY_ORDER)
+    )
+
+
+def test_the_layer_before_is_a_finding_only_where_it_tells_more_than_use() -> None:
+    def said(choices: np.ndarray) -> list[str]:
+        return [f.part.key for f in _of_experts(Collector(a_moe_run(), run_of(None, choices, 8)))]
+
+    plain = even(1, 120, 2, 8, 2)
+    assert "experts-next" not in said(plain)
+    assert "experts-next" in said(np.stack([plain[:, 0], (plain[:, 0] + 1) % 8], axis=1))

@@ -267,36 +267,6 @@ def test_what_the_overview_says_of_experts(given: dict[str, Any], said: str) -> 
     assert said in say.overview(**{**dict(share=2 / 7, even=1 / 8), **given})
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (dict(share=0.5, n_tokens=6), "50.0 % of a token’s experts were also chosen by the token before; an even"),
-        (
-            dict(share=0.0, n_tokens=6),
-            "No token chose an expert of the token before again; an even choice would give 25.0 %",
-        ),
-        (dict(share=1.0, n_tokens=6), "Every token chose the experts of the token before again; an even choice would"),
-        (
-            dict(share=0.0, n_tokens=1),
-            "The one token with a token before it chose no expert of the token before again;",
-        ),
-        (
-            dict(share=1.0, n_tokens=1),
-            "The one token with a token before it chose the experts of the token before again;",
-        ),
-    ],
-)
-def test_which_are_chosen_again(given: dict[str, Any], said: str) -> None:
-    assert said in say.reuse_title(even=0.25, **given)
-
-
-def test_how_many_tokens_have_one_before_them() -> None:
-    assert "n = 6 token rows per layer with a token before them;" in say.reuse_caption([6, 6])
-    assert "n = 5 to 6 token rows per layer with a token before them;" in say.reuse_caption([6, 5])
-    assert "n = 1 token row per layer with a token before it;" in say.reuse_caption([1])
-    assert "n =" not in say.reuse_caption([])
-
-
 def test_how_strongly() -> None:
     assert say.weights_title(mean=0.354, places=2, layers=FOUR) == (
         "A token’s strongest expert in a layer gets a weight of 0.354 on average"
@@ -323,63 +293,6 @@ def test_few_rows_are_uneven_by_chance() -> None:
     assert "random" not in say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1], chance=None)
 
 
-def test_how_even_beside_random_choice() -> None:
-    said = say.balance_title(0.952, 0.993, 0.995)
-    assert (
-        said == "The choices are 95.2 % even (entropy), less even than random choice by as many rows: 99.3 % to 99.5 %"
-    )
-    assert "more even than random choice" in say.balance_title(0.999, 0.993, 0.995)
-    assert "as even as random choice" in say.balance_title(0.994, 0.993, 0.995)
-    assert say.balance_title(0.9, None, None) == "The choices are 90.0 % even (entropy)"
-    assert say.balance_title(None, None, None).endswith("?")
-
-
-def test_stickiness_is_told_against_shuffled_tokens() -> None:
-    given: dict[str, Any] = dict(share=0.306, low=0.153, high=0.17, level=0.05, few=False)
-    assert say.sticky_title(effect=0.14, p=0.001, **given) == (
-        "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"
-    )
-    assert ", fewer than shuffled tokens:" in say.sticky_title(effect=-0.14, p=0.001, **given)
-    assert "as often as shuffled ones" in say.sticky_title(effect=0.14, p=0.05, **given)
-    assert "Too few tokens" in say.sticky_title(effect=0.14, p=0.001, **(given | {"few": True}))
-    overall = say.sticky_overall(effect=0.02, low=0.16, high=0.2, shuffled=0.17, p=0.04, n_layers=4, n_held=1)
-    assert overall == (
-        " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.040; of 4 layers, 1 differ by "
-        "Holm’s method."
-    )
-    alone = say.sticky_overall(effect=-0.02, low=None, high=None, shuffled=0.17, p=0.4, n_layers=1, n_held=0)
-    assert alone == " Effect over all layers: −2.0 percentage points, p = 0.400."
-    caption = say.sticky_caption(n_pairs=[1], draws=999, overall=alone, cut="")
-    assert "n = 1 token row per layer with a token before it." in caption
-    assert "n =" not in say.sticky_caption(n_pairs=[], draws=999, overall="", cut="")
-
-
-def test_pairs_and_why_there_is_none() -> None:
-    assert say.pairs_title(1).startswith("1 pair of experts of a layer is chosen together")
-    assert say.pairs_title(30).startswith("30 pairs of experts of a layer are chosen together")
-    assert say.pairs_title(0).endswith("?")
-    given: dict[str, Any] = dict(n_tested=1_000, n_unusual=30, least_rows=20, least_lift=1.5)
-    assert "The 20 of least p; the CSV has more." in say.pairs_caption(n_shown=20, **given)
-    assert "the CSV has more" not in say.pairs_caption(n_shown=30, **given)
-    few: dict[str, Any] = dict(n_rows=60, n_chosen=2, n_tested=9, n_pairs=28, least=40)
-    assert say.no_pairs(**few) == "No pair exceeds chance clearly, of 9 tested pairs."
-    assert "often enough to test" in say.no_pairs(**(few | dict(n_tested=0)))
-    assert say.no_pairs(**(few | dict(n_rows=1, n_pairs=0))) == "1 token row is too few to test pairs: it takes 40."
-    assert "Not applicable" in say.no_pairs(**(few | dict(n_chosen=1, n_pairs=0)))
-
-
-def test_prompt_against_generation() -> None:
-    given: dict[str, Any] = dict(distance=0.267, high=0.25, level=0.05)
-    assert "choose other experts: their distance is 26.7 %" in say.phases_title(p=0.01, few=False, **given)
-    assert "choose no clearly different experts" in say.phases_title(p=0.05, few=False, **given)
-    assert "Too few" in say.phases_title(p=0.05, few=True, **given)
-    assert "single rows" in say.phases_caption(block=1, draws=999, cut="")
-    assert "blocks of 8 rows in a row" in say.phases_caption(block=8, draws=999, cut="")
-    assert "no routing of a prompt pass" in say.no_phases(n_prompt=0, n_generate=5)
-    assert "no routing of a generate pass" in say.no_phases(n_prompt=5, n_generate=0)
-    assert say.no_phases(n_prompt=5, n_generate=5) == say.UNTESTED
-
-
 def test_experts_used() -> None:
     given: dict[str, Any] = dict(n_experts=32)
     assert say.used_title(prompt=(26, 30), generate=(32, 32), **given) == (
@@ -393,4 +306,3 @@ def test_experts_used() -> None:
     )
     assert say.used_title(prompt=(3, 3), generate=(3, 3), n_experts=None).endswith("?")
     assert say.used_title(prompt=None, generate=None, n_experts=8).endswith("?")
-    assert say.p_text(0.0004) == "p < 0.001" and say.p_text(0.001) == "p = 0.001"

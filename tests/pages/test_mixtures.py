@@ -15,7 +15,7 @@ from tests.pages.rendered import CASES, body, rendered, words
 def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> None:
     drawn = {f.key: f.page for f in rendered(CASES["experts"], a_moe_run()).figures}
     assert {key for key, page in drawn.items() if page == "experts"} == {
-        "experts", "experts-tokens", "experts-load", "experts-cover", "experts-reuse", "experts-sticky",
+        "experts", "experts-tokens", "experts-load", "experts-cover", "experts-sticky",
         "experts-weights",
     }  # fmt: skip
     assert "experts" not in {page.key for page in rendered(CASES["dense"]).pages}

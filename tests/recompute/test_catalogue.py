@@ -14,7 +14,6 @@ SAME_DATA = {  # key: the one whose data are the same
     "what-if-memory": "what-if-orders",
     "experts-tokens": "experts-of-tokens",
     "experts-cover": "experts-layers",
-    "experts-again": "experts-reuse",
     "experts-weights": "experts-strength",
 }
 NOT_COUNTED = {
@@ -31,6 +30,7 @@ NOT_COUNTED = {
     "disk-sizes": "the same",
     "disk-read-sizes": "the same",
     "access-ledger": "of runs that looked for pages in memory: tests/analysis/test_ledger.py looks at each byte",
+    "experts-next": "of runs with 100 tokens: tests/analysis/test_expert_next.py learns and scores by itself",
     "experts-pairs": "of runs with 40 tokens: tests/analysis/test_expert_pairs.py counts each pair by itself",
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
     "keep-tensors": "tests/analysis/test_kept_tensors.py: by hand, and pair by pair",

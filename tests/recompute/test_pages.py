@@ -340,7 +340,7 @@ def test_experts(case: Case) -> None:
     assert_published(case.published.csv("experts"), experts.counts(case.rows), ("layer", "expert"))
     assert_published(case.published.csv("experts-load"), experts.ranked(case.rows), ("layer", "place"))
     assert_published(case.published.csv("experts-layers"), experts.layers(case.rows), ("layer",))
-    assert_published(case.published.csv("experts-reuse"), experts.reuse(case.rows), ("layer",))
+    assert_published(case.published.csv("experts-again"), experts.reuse(case.rows), ("layer",))
     assert_published(case.published.csv("experts-strength"), experts.strength(case.rows), ("layer", "place"))
     drawn = [
         f"{name}{end}" for name in ("n_used", "entropy", "gini", "largest") for end in ("_chance", "_low", "_high")
@@ -349,6 +349,12 @@ def test_experts(case: Case) -> None:
     assert_published(found, experts.balance(case.rows), ("phase", "layer"))
     found = of_layers(case.published.csv("experts-sticky"), "share_low", "share_high", "low", "high", "p", "p_held")
     assert_published(found, experts.sticky(case.rows), ("layer",))
+    drawn = [f"{name}_{end}" for name in ("srp", "sch_1", "sch_2") for end in ("shuffled", "low", "high")]
+    found = [
+        {name: text for name, text in row.items() if name not in drawn}
+        for row in case.published.csv("experts-segments")
+    ]
+    assert_published(found, experts.segments(case.rows), ("length",))
     found = of_layers(case.published.csv("experts-phases"), "block", "shuffled", "high", "effect", "p", "p_held")
     assert_published(found, experts.phases(case.rows), ("layer",))
     found = of_layers(case.published.csv("experts-used"), "name")

@@ -96,20 +96,21 @@ def _print_answer(answer: Answer) -> None:
     """The answer, the first rows of what the page shows, and what was counted."""
     print(visible(answer.reason or answer.answer))
     if answer.columns:
-        rows = {visible(name): [visible(text) for text in texts[:LIMIT]] for name, texts in answer.columns.items()}
-        n = len(next(iter(answer.columns.values())))
+        rows = [(visible(name), [visible(text) for text in texts[:LIMIT]]) for name, texts in answer.columns]
+        n = len(answer.columns[0][1])
         print()
         _print_rows(rows)
         print(f"{LIMIT:,} of {n:,} rows; --csv prints all\n" if n > LIMIT else "")
     print(visible(answer.counts))
 
 
-def _print_rows(columns: dict[str, list[str]]) -> None:
+def _print_rows(columns: Sequence[tuple[str, list[str]]]) -> None:
     """Aligned columns; those of numbers to the right."""
     number = re.compile(r"[<>−+-]?\s?[\d.,\s\u202f]*\s?%?")
-    lines = [list(columns), *zip(*columns.values(), strict=True)]
+    of_columns = [texts for _, texts in columns]
+    lines = [[name for name, _ in columns], *zip(*of_columns, strict=True)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
-    right = [all(number.fullmatch(text) for text in texts) for texts in columns.values()]
+    right = [all(number.fullmatch(text) for text in texts) for texts in of_columns]
     for line in lines:
         padded = [t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)]
         print("  ".join(padded).rstrip())

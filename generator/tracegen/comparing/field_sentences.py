@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracegen.words import expert_sentences
+from tracegen.words import expert_chance_sentences
 from tracegen.words import quantities as q
 
 RANDOM = (
@@ -15,7 +15,7 @@ HIDDEN = "The names of prompts are private here, and with them their fields."
 
 def points(part: float) -> str:
     """`+12.3 points`, from a difference of shares."""
-    return f"{expert_sentences.points(part)} points"
+    return f"{expert_chance_sentences.points(part)} points"
 
 
 def p_words(p: float) -> str:

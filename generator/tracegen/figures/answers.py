@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ class Answer:
 
     `answer` is the title of the figure: a sentence that answers `question`, or the question itself. `counts` says what
     was counted, `reason` why there is no answer (empty: there is one). `columns` are the texts that a page shows as a
-    table, by head; of a figure, its data. `data` is what the page offers as CSV, None if it offers none.
+    table, each with its head, of which some may be alike; of a figure, its data. `data` is what the page offers as CSV,
+    None if it offers none.
     """
 
     key: str
@@ -29,7 +30,7 @@ class Answer:
     answer: str
     counts: str
     reason: str
-    columns: Mapping[str, Sequence[str]]
+    columns: Sequence[tuple[str, Sequence[str]]]
     data: pd.DataFrame | None
 
 
@@ -46,21 +47,21 @@ def answers(context: Context, parts: Sequence[Figure | Table]) -> list[Answer]:
 def _answer(context: Context, part: Figure | Table) -> Answer:
     refused = context.refusal(part.needs)
     if refused:
-        return Answer(part.key, part.page, part.title, part.title, part.explanation.counts, refused, {}, None)
+        return Answer(part.key, part.page, part.title, part.title, part.explanation.counts, refused, (), None)
     content = part.content(context)
     counts = content.caption + context.noted(part.needs)
     if isinstance(content, Rows):
         reason = "" if content.rows else content.empty or "There are no rows."
         heads = [f"{head.label}{head.unit and f' ({head.unit})'}" for head in content.head]
-        columns = {head: [row[at].text for row in content.rows] for at, head in enumerate(heads)}
+        columns = [(head, [row[at].text for row in content.rows]) for at, head in enumerate(heads)]
     else:
-        reason, columns = content.empty, {} if content.empty else _texts(content.data)
+        reason, columns = content.empty, [] if content.empty else _texts(content.data)
     data = None if reason else content.data
     return Answer(part.key, part.page, part.title, content.title or part.title, counts, reason, columns, data)
 
 
-def _texts(data: pd.DataFrame) -> dict[str, list[str]]:
-    return {str(name): [_text(value) for value in data[name]] for name in data}
+def _texts(data: pd.DataFrame) -> list[tuple[str, list[str]]]:
+    return [(str(name), [_text(value) for value in data[name]]) for name in data]
 
 
 def _text(value: Any) -> str:

@@ -37,10 +37,11 @@ from tracegen.figures.experts_balance import EXPERTS_BALANCE
 from tracegen.figures.experts_cover import EXPERTS_COVER
 from tracegen.figures.experts_layers import EXPERTS_LAYERS
 from tracegen.figures.experts_load import EXPERTS_LOAD
+from tracegen.figures.experts_next import EXPERTS_NEXT
 from tracegen.figures.experts_of_tokens import EXPERTS_OF_TOKENS
 from tracegen.figures.experts_pairs import EXPERTS_PAIRS
 from tracegen.figures.experts_phases import EXPERTS_PHASES
-from tracegen.figures.experts_reuse import EXPERTS_REUSE
+from tracegen.figures.experts_segments import EXPERTS_SEGMENTS
 from tracegen.figures.experts_sticky import EXPERTS_STICKY
 from tracegen.figures.experts_strength import EXPERTS_STRENGTH
 from tracegen.figures.experts_tokens import EXPERTS_TOKENS
@@ -126,9 +127,10 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     EXPERTS_COVER,
     EXPERTS_LAYERS,
     EXPERTS_BALANCE,
-    EXPERTS_REUSE,
-    EXPERTS_AGAIN,
     EXPERTS_STICKY,
+    EXPERTS_AGAIN,
+    EXPERTS_SEGMENTS,
+    EXPERTS_NEXT,
     EXPERTS_PAIRS,
     EXPERTS_PHASES,
     EXPERTS_USED,

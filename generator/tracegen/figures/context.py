@@ -16,6 +16,7 @@ from tracegen.analysis import (
     coverage,
     disk_waits,
     expert_balance,
+    expert_next,
     expert_transitions,
     experts,
     granules,
@@ -279,6 +280,11 @@ class Context:
     def stickiness(self) -> pd.DataFrame:
         """How many experts of the token before are chosen again, beside what shuffled tokens give."""
         return expert_transitions.stickiness(self.chosen, self.expert_sizes)
+
+    @cached_property
+    def experts_next(self) -> pd.DataFrame:
+        """How many of a layer's experts those of the layer before tell."""
+        return expert_next.told(self.chosen, self.expert_sizes)
 
     @cached_property
     def choice_by_chance(self) -> float | None:

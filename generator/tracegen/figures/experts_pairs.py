@@ -9,7 +9,7 @@ from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
 from tracegen.figures.figure import Rows, Table
 from tracegen.figures.shared_experts import WITH_EXPERTS
-from tracegen.words import expert_sentences as say
+from tracegen.words import expert_chance_sentences as say
 from tracegen.words import quantities as q
 
 SHOWN = 20

@@ -11,7 +11,8 @@ from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
 from tracegen.figures.figure import Content, Figure
 from tracegen.figures.shared_experts import WITH_EXPERTS
-from tracegen.words import expert_sentences as say
+from tracegen.words import expert_chance_sentences as say
+from tracegen.words import expert_sentences
 from tracegen.words import quantities as q
 
 QUESTION = "Do tokens choose the experts of the token before more often than chance?"
@@ -38,9 +39,7 @@ def _content(context: Context) -> Content:
     table = context.stickiness
     layers = table[table["layer"].notna()]
     title, overall = _overall(table) if len(table) else (QUESTION, "")
-    most = expert_transitions.MOST_ROWS
-    n = context.choice.n_rows
-    cut = f" Of {q.counted(n, 'token')} the first {q.count(most)} are counted." if n > most else ""
+    cut = shared_experts.first_rows(context, expert_transitions.MOST_ROWS)
     percents = layers.assign(value=layers["share"])[["layer", "value", "low", "high", "even"]].astype("float64")
     percents[["value", "low", "high", "even"]] *= 100
     return Content(
@@ -51,7 +50,7 @@ def _content(context: Context) -> Content:
         alt=f"By layer, the share of experts chosen again beside that of shuffled tokens. {q.ended(title)}",
         chart=lambda width: by_layer.against_chance(percents, "% of choices", "k/E", width=width),
         data=table,
-        empty=shared_experts.untested(context) or ("" if len(table) else say.NO_PAIR),
+        empty=shared_experts.untested(context) or ("" if len(table) else expert_sentences.NO_PAIR),
     )
 
 
@@ -73,7 +72,8 @@ EXPERTS_STICKY = Figure(
         "other. The effect is the distance from the mean of the band in percentage points; p is two-sided, by layer "
         "held by Holm’s method. p asks whether the order of these tokens matters; the interval, how much the share "
         "differs between parts of the run. A small p with an interval around 0 is an effect of some part only. "
-        "The CSV has all numbers; its first row is over all layers.",
+        "The share is also the hit rate of a cache that holds the experts of one token. The CSV has all numbers; its "
+        "first row is over all layers.",
         code=shared_experts.CHOSEN.replace("experts, routing", "expert_transitions, experts")
         + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
     ),

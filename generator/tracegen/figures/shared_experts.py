@@ -7,6 +7,7 @@ from typing import Any
 from tracegen.analysis import expert_rows, held
 from tracegen.figures.context import Context
 from tracegen.figures.figure import When
+from tracegen.words import expert_chance_sentences
 from tracegen.words import expert_sentences as say
 from tracegen.words import quantities as q
 
@@ -43,7 +44,15 @@ def no_choice(context: Context) -> str:
 
 def untested(context: Context) -> str:
     """Why no layer can be tested against chance; empty if one can."""
-    return no_choice(context) or ("" if expert_rows.groups(context.chosen, context.expert_sizes) else say.UNTESTED)
+    return no_choice(context) or (
+        "" if expert_rows.groups(context.chosen, context.expert_sizes) else expert_chance_sentences.UNTESTED
+    )
+
+
+def first_rows(context: Context, most: int) -> str:
+    """That only the first `most` token rows are counted; empty if there are no more."""
+    n = context.choice.n_rows
+    return f" Of {q.counted(n, 'token row')} the first {q.count(most)} are counted." if n > most else ""
 
 
 def last_token(context: Context) -> str:

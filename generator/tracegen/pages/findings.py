@@ -13,6 +13,7 @@ from tracegen.figures.disk import DISK
 from tracegen.figures.disk_requests import DISK_REQUESTS
 from tracegen.figures.disk_split import DISK_SPLIT
 from tracegen.figures.experts_load import EXPERTS_LOAD
+from tracegen.figures.experts_next import EXPERTS_NEXT
 from tracegen.figures.experts_sticky import EXPERTS_STICKY
 from tracegen.figures.heatmap import HEATMAP
 from tracegen.figures.hot_experts import HOT_EXPERTS
@@ -30,6 +31,7 @@ from tracegen.words import (
     access_sentences,
     cache_sentences,
     disk_sentences,
+    expert_chance_sentences,
     expert_sentences,
     sentences,
     what_if_sentences,
@@ -209,6 +211,18 @@ def _of_disk_waits(context: Collector, generate: pd.Series) -> Finding:
     return Finding(text, DISK_SPLIT, "waiting", share)
 
 
+def _of_next(context: Collector) -> list[Finding]:
+    """That the experts of a layer tell those of the next, if they do so more than chance and than the most chosen."""
+    table = context.experts_next
+    if table.empty:
+        return []
+    share, most, before, effect, p = (float(table[name].iloc[0]) for name in ("share", "most", "before", "effect", "p"))
+    if p >= chance.LEVEL or effect <= 0 or share <= max(most, before):
+        return []
+    said = expert_chance_sentences.next_finding(share=share, most=most, before=before, p=p)
+    return [Finding(said, EXPERTS_NEXT, "experts", share)]
+
+
 def _of_experts(context: Collector) -> list[Finding]:
     """How many experts no token chose, and how evenly the others were chosen."""
     if not context.run.has_experts or no_choice(context) or context.refusal(needs.CHOICES):
@@ -222,8 +236,9 @@ def _of_experts(context: Collector) -> list[Finding]:
     sticky = context.stickiness
     if len(sticky) and (p := float(sticky["p"].iloc[0])) < chance.LEVEL:
         again, shuffled, by_chance = (float(sticky[name].iloc[0]) for name in ("share", "shuffled", "even"))
-        said = expert_sentences.sticky_finding(share=again, shuffled=shuffled, even=by_chance, p=p)
+        said = expert_chance_sentences.sticky_finding(share=again, shuffled=shuffled, even=by_chance, p=p)
         found.append(Finding(said, EXPERTS_STICKY, "experts", again))
+    found += _of_next(context)
     share, even = routing.most_chosen(routing.ranked(counts))
     n_never, n_pairs = int((counts["n_tokens"] == 0).sum()), len(counts)
     text = expert_sentences.overview(

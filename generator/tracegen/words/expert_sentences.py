@@ -281,7 +281,7 @@ def _lower(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
-def _n(numbers: Collection[int], what: str) -> str:
+def counted_rows(numbers: Collection[int], what: str) -> str:
     """` n = 3 to 5 token rows …` from the number of rows of each layer; empty without layers."""
     if not numbers:
         return ""
@@ -291,29 +291,6 @@ def _n(numbers: Collection[int], what: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-# Which again.
-
-
-def reuse_title(*, share: float, even: float, n_tokens: int) -> str:
-    """The title of repeated choices: their `share` of all choices of the `n_tokens` that have a token before them."""
-    if share in (0, 1):
-        who = "The one token with a token before it" if n_tokens == 1 else "Every token" if share else "No token"
-        what = "the experts" if share else "no expert" if n_tokens == 1 else "an expert"
-        return f"{who} chose {what} of the token before again{_even(even, '')}"
-    return f"{q.percent(share)} of a token’s experts were also chosen by the token before{_even(even, '')}"
-
-
-def reuse_caption(n_tokens: Collection[int]) -> str:
-    """The caption of repeated choices; `n_tokens` has for each layer the tokens that have a token before them."""
-    them = "it" if max(n_tokens, default=0) == 1 else "them"
-    return (
-        "Share of a generated token’s experts that the generated token before it in the same sequence also chose in "
-        "the same layer: the hit rate of a cache that holds one token’s experts. A row chooses the experts of the "
-        "token that it holds. Tick: the share if all experts were equally likely."
-        f"{_n(n_tokens, f'per layer with a token before {them}; the first of a sequence has none')} {LEFT_OUT}"
-    )
 
 
 # How strongly.
@@ -333,152 +310,11 @@ def weights_caption(*, n_rows: Collection[int], places: int, shown: int) -> str:
         "Mean weight of the chosen experts per layer, by their place in order of weight. The router gives the weights; "
         "llama.cpp multiplies the experts’ outputs by them. Place 1 is a row’s strongest expert, which is not always "
         "llama.cpp’s first choice: a router may choose with a bias that the weight lacks."
-        f"{_n(n_rows, 'per layer and place')}{cut} {LEFT_OUT}"
+        f"{counted_rows(n_rows, 'per layer and place')}{cut} {LEFT_OUT}"
     )
 
 
-# Against chance.
-
-UNTESTED = (
-    "Not applicable: in no layer do token rows choose one number of experts that is less than all of them, so that "
-    "there is no chance to test against."
-)
-
-
-def p_text(p: float) -> str:
-    """`p = 0.03`; the least p that shuffles can show is written as it is."""
-    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
-
-
-def balance_title(entropy: float | None, low: float | None, high: float | None) -> str:
-    """How even the choices of generated tokens are over all layers, and what random choice by as many rows gives."""
-    if entropy is None:
-        return "How evenly are the experts chosen?"
-    said = f"The choices are {q.percent(entropy)} even (entropy)"
-    if low is None or high is None:
-        return said
-    than = "less even than" if entropy < low else "more even than" if entropy > high else "as even as"
-    return f"{said}, {than} random choice by as many rows: {q.percent(low)} to {q.percent(high)}"
-
-
-TOO_FEW = "Too few tokens to tell"
-
-
-def sticky_title(*, share: float, low: float, high: float, effect: float, p: float, level: float, few: bool) -> str:
-    """Whether tokens choose the experts of the token before, more or less than in shuffled order; over all layers.
-
-    `few`: so few tokens that no order of them can have a p below `level`.
-    """
-    if few:
-        return f"{TOO_FEW} whether they choose the experts of the token before more often than chance"
-    ends = f"{q.percent(low)} to {q.percent(high)}"
-    if p < level:
-        than = "more" if effect > 0 else "fewer"
-        return (
-            f"A token chooses {q.percent(share)} of its experts as the token before did, {than} than shuffled tokens: "
-            f"{ends}"
-        )
-    return f"Tokens choose the experts of the token before as often as shuffled ones: {q.percent(share)}, in {ends}"
-
-
-def sticky_caption(*, n_pairs: Collection[int], draws: int, overall: str, cut: str) -> str:
-    """The caption of stickiness; `n_pairs`: the tokens with one before them, by layer; `overall`: its numbers."""
-    them = "it" if max(n_pairs, default=0) == 1 else "them"
-    counted = _n(n_pairs, f"per layer with a token before {them}")
-    return (
-        "Points: share of a token’s experts that the token before it in its sequence chose too, in the same layer. "
-        f"Grey: the middle 95 % of {draws} shuffles of the tokens, each with its experts of all layers; it rises where "
-        "a layer prefers some experts. Ticks: k/E, a random choice of k of E experts."
-        f"{counted}{overall}{cut} {LEFT_OUT}"
-    )
-
-
-def sticky_overall(
-    *, effect: float, low: float | None, high: float | None, shuffled: float, p: float, n_layers: int, n_held: int
-) -> str:
-    """The numbers over all layers: effect with the interval of the share, p, and how many layers differ by Holm."""
-    ends = ""
-    if low is not None and high is not None:
-        ends = f" (95 %: {points(low - shuffled)} to {points(high - shuffled)})"
-    layers = f"; of {q.counted(n_layers, 'layer')}, {q.count(n_held)} differ by Holm’s method" if n_layers > 1 else ""
-    return f" Effect over all layers: {points(effect)} percentage points{ends}, {p_text(p)}{layers}."
-
-
-def points(value: float) -> str:
-    """`+3.1`: a difference of shares in percentage points."""
-    return f"{100 * value:+.1f}".replace("-", "−")
-
-
-def sticky_finding(*, share: float, shuffled: float, even: float, p: float) -> str:
-    """The finding of the overview: a token repeats experts of the token before, more or less than its use explains."""
-    return (
-        f"A token chose {q.percent(share)} of its experts as the token before did; tokens in shuffled order would "
-        f"{q.percent(shuffled)} ({p_text(p)}), and random choice {q.percent(even)}."
-    )
-
-
-def pairs_title(n_unusual: int) -> str:
-    """How many pairs of experts are chosen together more often than chance."""
-    if not n_unusual:
-        return "Which experts are chosen together?"
-    are = "pair of experts of a layer is" if n_unusual == 1 else "pairs of experts of a layer are"
-    return f"{q.count(n_unusual)} {are} chosen together more often than their own use explains"
-
-
-def pairs_caption(*, n_tested: int, n_shown: int, n_unusual: int, least_rows: int, least_lift: float) -> str:
-    """The caption of the pairs; `n_shown` of `n_unusual` are in the table."""
-    cut = f" The {q.count(n_shown)} of least p; the CSV has more." if n_shown < n_unusual else ""
-    tested = q.counted(n_tested, "tested pair")
-    return (
-        "Together: token rows of generate passes that chose both experts. Expected: from how often each is chosen, "
-        "where a row chooses exactly k (quasi-independence). Lift: together divided by expected, with an interval that "
-        f"allows for tokens that resemble their neighbours. p is held by Holm’s method against all {tested}, those of "
-        f"experts that at least {least_rows} rows each chose, spread over the run; listed from p < 0.05 and a lift of "
-        f"{least_lift} on.{cut} {LEFT_OUT}"
-    )
-
-
-def no_pairs(*, n_rows: int, n_chosen: int | None, n_tested: int, n_pairs: int, least: int) -> str:
-    """Why no pair is listed."""
-    if n_chosen == 1:
-        return "Not applicable: a token chooses one expert of a layer, so that none are chosen together."
-    if not n_pairs:
-        are = "is" if n_rows == 1 else "are"
-        return f"{q.counted(n_rows, 'token row')} {are} too few to test pairs: it takes {least}."
-    if not n_tested:
-        return "No two experts of a layer were each chosen often enough to test whether they are chosen together."
-    return f"No pair exceeds chance clearly, of {q.counted(n_tested, 'tested pair')}."
-
-
-def phases_title(*, distance: float, high: float, p: float, level: float, few: bool) -> str:
-    """Whether prompt and generated tokens choose other experts; over all layers. `few`: no p can be below `level`."""
-    if few:
-        return f"{TOO_FEW} whether prompt and generation choose other experts"
-    chance = f"rows dealt at random stay below {q.percent(high)}"
-    if p < level:
-        return f"Prompt and generated tokens choose other experts: their distance is {q.percent(distance)}, {chance}"
-    return (
-        f"Prompt and generated tokens choose no clearly different experts: their distance is {q.percent(distance)}, "
-        f"{chance}"
-    )
-
-
-def phases_caption(*, block: int, draws: int, cut: str) -> str:
-    """The caption of the phases; rows were dealt in blocks of `block`."""
-    rows = "single rows" if block == 1 else f"blocks of {block} rows in a row"
-    return (
-        "Distance: ½ Σ |share in the prompt − share in generation| over the experts of a layer: 0 % for the same "
-        "shares, 100 % for no expert in common. Dealt at random: below this lie 95 % of the distances if the "
-        f"same rows are prompt or generation by chance, {draws} permutations of {rows}, each with all layers. "
-        f"Effect: distance less the mean of these. p by layer is held by Holm’s method. Over all layers: means.{cut}"
-    )
-
-
-def no_phases(*, n_prompt: int, n_generate: int) -> str:
-    """Why prompt and generation are not compared."""
-    if not n_prompt:
-        return "The trace holds no routing of a prompt pass, so that there is nothing to compare with."
-    return UNTESTED if n_generate else "The trace holds no routing of a generate pass."
+# How many.
 
 
 def used_title(*, prompt: tuple[int, int] | None, generate: tuple[int, int] | None, n_experts: int | None) -> str:

@@ -261,3 +261,72 @@ def used(rows: Rows) -> list[Row]:
                     }
                 )  # fmt: skip
     return made
+
+
+def segments(rows: Rows) -> list[Row]:
+    """SRP and SCH of segments of 4, 16, 64 and 256 token rows; every layer has the same experts and rows."""
+    layers = choices(rows)
+    by_sequence: dict[int, list[list[list[int]]]] = defaultdict(list)  # sequence: token rows of layers of experts
+    for tokens in zip(*layers.values(), strict=True):
+        sequence = tokens[0][0]["sequence"]
+        by_sequence[-1 if sequence is None else sequence].append(
+            [sorted(row["expert"] for row in token) for token in tokens]
+        )
+    of = [by_sequence[sequence] for sequence in sorted(by_sequence)]
+    k = len(of[0][0][0]) if of else 0
+    if not of or k == n_experts(rows, next(iter(layers))):
+        return []
+    made = []
+    for m in (4, 16, 64, 256):
+        n = sum(max(0, len(tokens) - m + 1) for tokens in of)
+        if n:
+            srp, taken = best_segment_routing(of, m)
+            made.append(
+                {"length": m, "n_rows": sum(map(len, of)), "n_segments": n, "n_layers": len(layers), "srp": srp}
+                | {"srp_size": taken / k}
+                | {f"sch_{size}": _mean_cache(of, m, size * k) for size in (1, 2)}
+            )
+    return made
+
+
+def _mean_cache(of: list[list[list[list[int]]]], m: int, size: int) -> float:
+    n_layers = len(of[0][0])
+    each = [segment_cache([[row[at] for row in tokens] for tokens in of], m, size) for at in range(n_layers)]
+    return sum(each) / n_layers
+
+
+def best_segment_routing(of: list[list[list[list[int]]]], m: int) -> tuple[float, float]:
+    """SRP, and how many experts of a layer its router takes: sequences of token rows of layers of experts."""
+    counted, n_segments = [], 0
+    for tokens in of:
+        for start in range(len(tokens) - m + 1):
+            for layer in range(len(tokens[0])):
+                n_segments += 1
+                several = [expert for row in tokens[start : start + m] for expert in row[layer]]
+                counted += [several.count(expert) for expert in set(several)]
+    best = (0.0, 0.0)
+    for least in range(1, m + 1):
+        taken = [c for c in counted if c >= least]
+        precise, found = sum(taken) / (m * len(taken)) if taken else 0.0, sum(taken) / sum(counted)
+        f1 = 2 * precise * found / (precise + found) if taken else 0.0
+        if f1 > best[0] + 1e-12:
+            best = (f1, len(taken) / n_segments)
+    return best
+
+
+def segment_cache(of: list[list[list[int]]], m: int, size: int) -> float:
+    """SCH of a layer: sequences of token rows of experts, in one cache of so many experts that knows m rows."""
+    held: dict[int, int] = {}  # expert: when it was used last
+    hits = clock = 0
+    for tokens in of:
+        for at, row in enumerate(tokens):
+            ahead = [expert for one in tokens[at : at + m] for expert in one]
+            missing = [expert for expert in row if expert not in held]
+            hits += len(row) - len(missing) + min(len(missing), size - len(held))
+            for expert in row:
+                if expert not in held and len(held) >= size:
+                    del held[min(held, key=lambda one: (ahead.count(one), held[one]))]
+                clock += 1
+                held[expert] = clock
+                ahead.remove(expert)
+    return hits / sum(len(row) for tokens in of for row in tokens)

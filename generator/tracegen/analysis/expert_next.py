@@ -1,0 +1,135 @@
+"""Do the experts that a token chooses in a layer tell those that it will choose in the next one?
+
+If they do, a program can read the next layer's experts while the layer computes. The first `LEARNED` of the token rows
+teach the guess, the later ones score it. With P(b | a) the share of the learned rows with expert a that chose expert b
+in the next layer, a row that chose the experts A is guessed to choose the k experts of largest
+
+    score(b) = mean over a in A of P(b | a)          equal scores: the one chosen more often, then the lower number
+
+    share = Σ |guessed ∩ chosen| / Σ k               over the scored rows
+
+Three other guesses of k experts stand beside it: the most chosen ones of the learned rows (`most`), those of the token
+before in the next layer itself (`before`; the first of a sequence: the most chosen), and any (`even`, k/E).
+
+Chance: a guess also scores because some experts are chosen often, and because tokens in a row resemble each other.
+So the experts guessed for each row are held against those that the row `s` rows later chose, in a circle, for every
+shift s: both keep their order. `low` to `high` is the middle 95 % of these shares, `shifted` their mean, and
+p = (shifts with a share as far from their mean as observed, 0 among them) / rows. The interval of the share rests on
+the means of `N_PARTS` parts of the scored rows (batch means; Student's t).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis import chance
+from tracegen.analysis.expert_rows import Group, Layer, groups
+
+LEARNED = 0.8  # of the token rows
+N_PARTS = 10
+LEAST_SCORED = 2 * N_PARTS  # rows, for an interval: fewer are not told
+LEAST_ROWS = LEAST_SCORED * 5
+MOST_ROWS = 2_000  # of more token rows the first are used: each scored row is held against each
+COLUMNS = ["layer", "after", "n_layers", "n_learned", "n_rows", "n_choices", "n_told", "share", "share_low",
+           "share_high", "most", "before", "even", "shifted", "low", "high", "effect", "p"]  # fmt: skip
+_TIE = 1e-9
+_INTEGERS = {"layer", "after"}
+_TYPES = {name: "Int64" if name in _INTEGERS or name.startswith("n_") else "Float64" for name in COLUMNS}
+
+
+def told(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
+    """How many of a layer's experts those of the layer before tell: over all layers (layer null) and for each.
+
+    `chosen` is the result of `experts.generated`, `sizes` of `experts.sizes`. Columns: layer, after (the layer with
+    experts before it), n_layers (pairs of layers), n_learned and n_rows (rows that teach and that are scored),
+    n_choices (of the scored rows), n_told (of these, guessed), share with its 95 % interval share_low to share_high,
+    most, before, even (shares of the other guesses), shifted, low, high, effect (share - shifted), p. Without rows
+    where fewer than two layers can be tested or fewer than `LEAST_ROWS` token rows chose in them.
+    """
+    found = groups(chosen, sizes, MOST_ROWS)
+    if not found or len(found[0].layers) < 2 or len(found[0].rows) < LEAST_ROWS:
+        return pd.DataFrame({name: pd.Series(dtype=_TYPES[name]) for name in COLUMNS})
+    group = _in_order(found[0])
+    n_learned = int(LEARNED * len(group.rows))
+    pairs = [_pair(a, b, group.rows["who"].to_numpy(), n_learned) for a, b in pairwise(group.layers)]
+    every = np.sum([shared for shared, _ in pairs], axis=0)
+    records = [_record(shared, others, n_learned) for shared, others in pairs]
+    for record, (a, b) in zip(records, pairwise(group.layers), strict=True):
+        record |= {"layer": b.layer, "after": a.layer, "n_layers": 1}
+    choices = np.array([others["k"] for _, others in pairs], dtype=float)
+    means = {name: float(np.average([of[name] for _, of in pairs], weights=choices)) for name in _OTHERS}
+    overall = _record(every, means | {"k": float(choices.sum())}, n_learned)
+    overall |= {"layer": None, "after": None, "n_layers": len(pairs)}
+    return pd.DataFrame([overall, *records], columns=COLUMNS).astype(_TYPES)
+
+
+_OTHERS = ("most", "before", "even")
+
+
+def _in_order(group: Group) -> Group:
+    """The group with its rows in order of evaluation, so that the scored ones are the last."""
+    order = np.lexsort([group.rows[name].to_numpy() for name in ("row", "pass_id")])
+    layers = tuple(Layer(of.layer, of.n_chosen, of.chose[order]) for of in group.layers)
+    return Group(group.rows.iloc[order].reset_index(drop=True), layers)
+
+
+def _pair(a: Layer, b: Layer, who: np.ndarray, n_learned: int) -> tuple[np.ndarray, dict[str, float]]:
+    """What the experts of layer `a` tell of those of `b`: shared[i, j] experts of row i's guess and row j's choice."""
+    x, y = a.chose.astype(np.float64), b.chose.astype(np.float64)
+    use = y[:n_learned].mean(axis=0)
+    n = x[:n_learned].sum(axis=0)[:, None]
+    given = np.where(n > 0, x[:n_learned].T @ y[:n_learned] / np.maximum(n, 1), use)  # an expert never learned: the use
+    scores = x[n_learned:] @ given / a.n_chosen
+    guessed = _first(scores, use, b.n_chosen)
+    chose = y[n_learned:]
+    most = _first(use[None], use, b.n_chosen)
+    before = np.where(_earlier(who)[n_learned:, None] >= 0, y[_earlier(who)[n_learned:]], most)
+    n_choices = chose.sum()
+    others = {
+        "most": float((most * chose).sum() / n_choices),
+        "before": float((before * chose).sum() / n_choices),
+        "even": b.n_chosen / b.n_experts,
+        "k": float(b.n_chosen),
+    }
+    return guessed @ chose.T, others
+
+
+def _first(scores: np.ndarray, use: np.ndarray, k: int) -> np.ndarray:
+    """1.0 for the k experts of largest score in each row, else 0.0; equal scores by use, then by number."""
+    ranks = np.lexsort([np.broadcast_to(-use, scores.shape), -np.round(scores / _TIE)], axis=1)
+    made = np.zeros(scores.shape)
+    np.put_along_axis(made, ranks[:, :k], 1.0, axis=1)
+    return made
+
+
+def _earlier(who: np.ndarray) -> np.ndarray:
+    """The place of the row before each in its sequence, -1 for none."""
+    order = np.argsort(who, kind="stable")
+    made = np.full(len(who), -1)
+    same = who[order[1:]] == who[order[:-1]]
+    made[order[1:][same]] = order[:-1][same]
+    return made
+
+
+def _record(shared: np.ndarray, others: Mapping[str, float], n_learned: int) -> dict[str, object]:
+    """The numbers of one row of the table from the experts shared by each guess with each row's choice."""
+    n = len(shared)
+    n_choices = n * others["k"]
+    of_row = shared.diagonal() / others["k"]
+    shifted = np.array([np.take_along_axis(shared, (np.arange(n)[:, None] + s) % n, 1).sum() for s in range(n)])
+    shares = shifted / n_choices
+    low, high = chance.range_95(shares)
+    share, mean = float(of_row.mean()), float(shares.mean())
+    parts = np.array([part.mean() for part in np.array_split(of_row, N_PARTS)])
+    around = chance.t_95(N_PARTS) * float(parts.std(ddof=1)) / N_PARTS**0.5
+    as_far = np.abs(shares - mean) >= abs(share - mean) - _TIE
+    return {
+        "n_learned": n_learned, "n_rows": n, "n_choices": round(n_choices), "n_told": round(float(shared.trace())),
+        "share": share, "share_low": max(0.0, share - around), "share_high": min(1.0, share + around),
+        "most": others["most"], "before": others["before"], "even": others["even"],
+        "shifted": mean, "low": low, "high": high, "effect": share - mean, "p": float(as_far.mean()),
+    }  # fmt: skip

@@ -1,0 +1,92 @@
+"""SRP and SCH: against plain loops that follow the paper's text, known answers, and Belady's bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.analysis.routed import chosen_of, even, sticky, uneven
+from tests.recompute.plain.experts import best_segment_routing, segment_cache
+from tracegen.analysis.expert_segments import COLUMNS, DRAWS, LENGTHS, MOST_ROWS, segments
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 24), layers=st.integers(1, 3), k=st.integers(1, 3))
+def test_counted_one_by_one(seed: int, n: int, layers: int, k: int) -> None:
+    choices = np.sort(uneven(seed, n, layers, 6, k, 0.6), axis=2)
+    split = seed % 2 * n // 2  # rows of a first sequence
+    made = segments(chosen_of(choices, [0] * split + [1] * (n - split)), dict.fromkeys(range(layers), 6))
+    rows = [choices[:split].tolist(), choices[split:].tolist()] if split else [choices.tolist()]
+    expected = [m for m in LENGTHS if m <= max(map(len, rows))]
+    assert made["length"].tolist() == expected
+    for r in made.to_dict("records"):
+        m = r["length"]
+        srp, taken = best_segment_routing(rows, m)
+        assert (r["srp"], r["srp_size"]) == (pytest.approx(srp), pytest.approx(taken / k))
+        for size in (1, 2):
+            each = [segment_cache([[row[layer] for row in of] for of in rows], m, size * k) for layer in range(layers)]
+            assert r[f"sch_{size}"] == pytest.approx(np.mean(each))
+
+
+def test_the_same_experts_always_and_never() -> None:
+    same = segments(chosen_of(np.tile([[[1, 4]]], (64, 1, 1))), {0: 8})
+    assert same["length"].tolist() == [4, 16, 64]
+    for name in ("srp", "srp_shuffled", "srp_size", "sch_1", "sch_2"):
+        assert same[name].tolist() == [1.0, 1.0, 1.0]
+    turns = np.arange(64).reshape(-1, 1, 1) % 8  # each expert once in 8 rows
+    made = segments(chosen_of(turns), {0: 8}).set_index("length")
+    assert made.loc[4, "srp"] == pytest.approx(2 * 4 / (4 * 4 + 4)), "4 of 8 experts for 4 rows, each for one of them"
+    assert made.loc[16, "srp"] == pytest.approx(2 * 16 / (16 * 8 + 16)) and made.loc[16, "srp_size"] == 8.0
+    assert made.loc[16, "sch_1"] == pytest.approx(1 / 64), "only what comes into free room"
+
+
+def belady_hits(rows: list[list[int]], size: int) -> int:
+    """The most hits of any cache that takes in what it misses; free room is no miss."""
+    flat = [expert for row in rows for expert in row]
+    held: set[int] = set()
+    hits = 0
+    for at, expert in enumerate(flat):
+        hits += expert in held or len(held) < size
+        if expert not in held and len(held) >= size:
+            ahead = {one: flat.index(one, at + 1) if one in flat[at + 1 :] else len(flat) for one in held}
+            held.remove(max(ahead, key=lambda one: ahead[one]))
+        held.add(expert)
+    return hits
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(16, 40))
+def test_no_cache_is_better_than_belady_and_a_whole_one_holds_all(seed: int, n: int) -> None:
+    choices = uneven(seed, n, 1, 6, 1, 0.7)
+    made = segments(chosen_of(choices), {0: 6})
+    for size in (1, 2):
+        assert (made[f"sch_{size}"] <= belady_hits(choices[:, 0].tolist(), size) / n + 1e-9).all()
+    whole = segments(chosen_of(even(seed, n, 1, 4, 2)), {0: 4})
+    assert (whole["sch_2"] == 1.0).all(), "2 k is all of 4 experts"
+
+
+def test_rows_that_last_are_above_shuffled_ones_and_random_ones_are_not() -> None:
+    lasts = segments(chosen_of(sticky(1, 200, 3, 16, 2, 0.8)), dict.fromkeys(range(3), 16))
+    assert (lasts["srp"] > lasts["srp_high"]).iloc[:3].all() and (lasts["sch_1"] > lasts["sch_1_high"]).all()
+    found = 0
+    for seed in range(100):
+        made = segments(chosen_of(even(seed, 20, 1, 8, 2)), {0: 8}).iloc[1]
+        found += bool(not made["srp_low"] <= made["srp"] <= made["srp_high"])
+    assert found <= 2 * 100 / (DRAWS + 1) + 10  # 10 expected: 2 of 20 places are outside the others
+
+
+def test_layers_of_the_commonest_kind_and_the_first_rows() -> None:
+    mixed = pd.concat([chosen_of(even(1, 30, 2, 8, 2)), chosen_of(even(2, 30, 1, 6, 3)).assign(layer=2)])
+    assert segments(mixed, {0: 8, 1: 8, 2: 6})["n_layers"].tolist() == [2, 2]
+    cut = segments(chosen_of(even(1, MOST_ROWS + 9, 1, 8, 2)), {0: 8})
+    assert cut["n_rows"].tolist() == [MOST_ROWS] * 4
+
+
+def test_what_cannot_be_told_has_no_row() -> None:
+    for choices, size in ((even(1, 3, 2, 8, 2), 8), (even(1, 9, 2, 4, 4), 4)):
+        made = segments(chosen_of(choices), {0: size, 1: size})
+        assert made.empty and list(made.columns) == COLUMNS
+    assert segments(chosen_of(even(1, 9, 1, 8, 2)).iloc[:0], {}).empty

@@ -1,0 +1,99 @@
+"""Sentences of tests against chance: each says what was found, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracegen.words import expert_chance_sentences as say
+
+
+def test_p_is_never_zero() -> None:
+    assert say.p_text(0.0004) == "p < 0.001" and say.p_text(0.001) == "p = 0.001"
+
+
+def test_how_even_beside_random_choice() -> None:
+    said = say.balance_title(0.952, 0.993, 0.995)
+    assert (
+        said == "The choices are 95.2 % even (entropy), less even than random choice by as many rows: 99.3 % to 99.5 %"
+    )
+    assert "more even than random choice" in say.balance_title(0.999, 0.993, 0.995)
+    assert "as even as random choice" in say.balance_title(0.994, 0.993, 0.995)
+    assert say.balance_title(0.9, None, None) == "The choices are 90.0 % even (entropy)"
+    assert say.balance_title(None, None, None).endswith("?")
+
+
+def test_stickiness_is_told_against_shuffled_tokens() -> None:
+    given: dict[str, Any] = dict(share=0.306, low=0.153, high=0.17, level=0.05, few=False)
+    assert say.sticky_title(effect=0.14, p=0.001, **given) == (
+        "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"
+    )
+    assert ", fewer than shuffled tokens:" in say.sticky_title(effect=-0.14, p=0.001, **given)
+    assert "as often as shuffled ones" in say.sticky_title(effect=0.14, p=0.05, **given)
+    assert "Too few tokens" in say.sticky_title(effect=0.14, p=0.001, **(given | {"few": True}))
+    overall = say.sticky_overall(effect=0.02, low=0.16, high=0.2, shuffled=0.17, p=0.04, n_layers=4, n_held=1)
+    assert overall == (
+        " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.040; of 4 layers, 1 differ by "
+        "Holm’s method."
+    )
+    alone = say.sticky_overall(effect=-0.02, low=None, high=None, shuffled=0.17, p=0.4, n_layers=1, n_held=0)
+    assert alone == " Effect over all layers: −2.0 percentage points, p = 0.400."
+    caption = say.sticky_caption(n_pairs=[1], draws=999, overall=alone, cut="")
+    assert "n = 1 token row per layer with a token before it." in caption
+    assert "n =" not in say.sticky_caption(n_pairs=[], draws=999, overall="", cut="")
+
+
+def test_pairs_and_why_there_is_none() -> None:
+    assert say.pairs_title(1).startswith("1 pair of experts of a layer is chosen together")
+    assert say.pairs_title(30).startswith("30 pairs of experts of a layer are chosen together")
+    assert say.pairs_title(0).endswith("?")
+    given: dict[str, Any] = dict(n_tested=1_000, n_unusual=30, least_rows=20, least_lift=1.5)
+    assert "The 20 of least p; the CSV has more." in say.pairs_caption(n_shown=20, **given)
+    assert "the CSV has more" not in say.pairs_caption(n_shown=30, **given)
+    few: dict[str, Any] = dict(n_rows=60, n_chosen=2, n_tested=9, n_pairs=28, least=40)
+    assert say.no_pairs(**few) == "No pair exceeds chance clearly, of 9 tested pairs."
+    assert "often enough to test" in say.no_pairs(**(few | dict(n_tested=0)))
+    assert say.no_pairs(**(few | dict(n_rows=1, n_pairs=0))) == "1 token row is too few to test pairs: it takes 40."
+    assert "Not applicable" in say.no_pairs(**(few | dict(n_chosen=1, n_pairs=0)))
+
+
+def test_prompt_against_generation() -> None:
+    given: dict[str, Any] = dict(distance=0.267, high=0.25, level=0.05)
+    assert "choose other experts: their distance is 26.7 %" in say.phases_title(p=0.01, few=False, **given)
+    assert "choose no clearly different experts" in say.phases_title(p=0.05, few=False, **given)
+    assert "Too few" in say.phases_title(p=0.05, few=True, **given)
+    assert "single rows" in say.phases_caption(block=1, draws=999, cut="")
+    assert "blocks of 8 rows in a row" in say.phases_caption(block=8, draws=999, cut="")
+    assert "no routing of a prompt pass" in say.no_phases(n_prompt=0, n_generate=5)
+    assert "no routing of a generate pass" in say.no_phases(n_prompt=5, n_generate=0)
+    assert say.no_phases(n_prompt=5, n_generate=5) == say.UNTESTED
+
+
+def test_what_the_layer_before_tells() -> None:
+    given: dict[str, Any] = dict(share=0.34, low=0.2, high=0.25, level=0.05)
+    assert say.next_title(effect=0.1, p=0.02, **given) == (
+        "A guess from the layer before finds 34.0 % of a token’s experts, more than by chance 20.0 % to 25.0 %"
+    )
+    assert "fewer than by chance" in say.next_title(effect=-0.1, p=0.02, **given)
+    assert "no more than by chance" in say.next_title(effect=0.1, p=0.05, **given)
+    overall = say.next_overall(effect=0.1, low=0.3, high=0.38, shifted=0.24, p=0.02, most=0.3, before=0.28, even=0.125)
+    assert overall == (
+        " Effect over all layers: +10.0 percentage points (95 %: +6.0 to +14.0), p = 0.020. The most chosen experts "
+        "find 30.0 %, those of the token before 28.0 %, any k of E 12.5 %."
+    )
+    caption = say.next_caption(n_learned=207, n_rows=52, overall=overall, cut=" Cut.")
+    assert "first 207 token rows and scored on the other 52" in caption and overall + " Cut." in caption
+    assert say.no_next(n_rows=1, n_layers=4, least=100) == ("1 token row is too few to learn a guess: it takes 100.")
+    assert "99 token rows are too few" in say.no_next(n_rows=99, n_layers=4, least=100)
+    assert say.no_next(n_rows=200, n_layers=1, least=100).startswith("Not applicable: fewer than two layers")
+
+
+def test_how_long_the_same_experts_serve() -> None:
+    given: dict[str, Any] = dict(length=16, low=0.34, high=0.36)
+    assert say.segments_title(srp=0.4, **given) == (
+        "A fixed set of experts fits the choices of 16 tokens in a row with an F1 of 40.0 % (SRP), more than those of "
+        "shuffled tokens: 34.0 % to 36.0 %"
+    )
+    assert "less than those of shuffled" in say.segments_title(srp=0.3, **given)
+    assert "as much as those of shuffled" in say.segments_title(srp=0.36, **given)
+    caption = say.segments_caption(n_rows=259, n_layers=24, draws=19, cut="")
+    assert "n = 259 token rows in 24 layers." in caption and "not a prediction of speed. Prompt" in caption
