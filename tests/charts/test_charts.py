@@ -41,6 +41,7 @@ def figures() -> dict[str, svg.Drawing]:
         "experts-load",
         "experts-cover",
         "experts-sticky",
+        "experts-next",
         "experts-weights",
         "buffers",
         "timeline",
