@@ -140,8 +140,10 @@ def test_key_figures(case: Case) -> None:
         **named.of_layers(rows),
         **named.of_tokens(rows),
         **named.of_experts(rows),
+        **named.of_caches(rows, case.measured),
     }
-    assert values == pytest.approx(expected, rel=1e-9)
+    belady = {name for name in values if name.endswith("_belady")}  # its oracle is in tests/analysis/test_caches.py
+    assert {name: value for name, value in values.items() if name not in belady} == pytest.approx(expected, rel=1e-9)
 
 
 def test_times_by_component_and_kind_of_op(case: Case) -> None:

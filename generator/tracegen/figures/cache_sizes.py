@@ -7,7 +7,7 @@ from tracegen.figures import needs, shared_caches
 from tracegen.figures.cells import Head, cells, size
 from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
-from tracegen.figures.figure import Rows, Table
+from tracegen.figures.figure import Rows, Table, Values
 from tracegen.words import cache_sentences as say
 from tracegen.words import quantities as q
 
@@ -32,7 +32,18 @@ def _content(context: Context) -> Rows:
         data=data[["policy", "target", "size_bytes"]],
         empty=shared_caches.nothing(context),
         numbers={"granule_bytes": context.granule_bytes},
+        values=_values(context) if len(table) else {},
     )
+
+
+def _values(context: Context) -> Values:
+    """`cache_bytes_TARGET_POLICY`: the memory for a hit rate in percent; of the policies that a text compares."""
+    found = {
+        f"cache_bytes_{round(100 * target)}_{policy.lower()}": shared_caches.needed(context, policy, target)
+        for policy in ("LRU", "static", "Belady")
+        for target in caches.TARGETS
+    }
+    return {name: (int(n), "bytes", q.size(n)) for name, n in found.items() if n is not None}
 
 
 CACHE_SIZES = Table(

@@ -67,7 +67,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Rows:
-    """The content of a table for one run; `title`, `empty` and `numbers` as in `Content`.
+    """The content of a table for one run; `title`, `empty`, `numbers` and `values` as in `Content`.
 
     `data` becomes the CSV, named by the table's key or by `file`; None: no CSV. `files` are further files of the
     bundle: path -> content.
@@ -82,6 +82,7 @@ class Rows:
     empty: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
     files: Mapping[str, str | bytes] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

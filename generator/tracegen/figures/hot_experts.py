@@ -46,7 +46,17 @@ def _content(context: Context) -> Rows:
         data=hot_set.table(hot),
         empty=empty,
         files={"data/pin-profile.csv": text},
+        values={
+            "hot_experts_held_share": _percent(hot.n_held / hot.n_experts),
+            "hot_experts_served": _percent(hot.static.served),
+            "hot_experts_gain": (hot.static.gain, "1", _signed(hot.static.gain)),
+            "recent_experts_served": _percent(hot.recent.served),
+        },
     )
+
+
+def _percent(share: float) -> tuple[float, str, str]:
+    return share, "1", q.percent(share)
 
 
 _HEAD = (

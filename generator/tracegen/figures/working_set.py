@@ -31,6 +31,11 @@ def _content(context: Context) -> Content:
         data=found.table,
         empty=shared_access.nothing(context) or ("" if n > 1 else say.ONE_PASS),
         numbers={"passes": list(found.pass_ids), "granule_bytes": granule},
+        values={
+            f"working_set_bytes_{'all' if length == n else length}": (size, "bytes", q.size(size))
+            for length, size in told
+            if size is not None
+        },
     )
 
 

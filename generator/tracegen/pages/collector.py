@@ -89,6 +89,8 @@ class Collector(Context):
         csv = "" if content.data is None else self.csv(content.file or table.key, content.data)
         for path, text in content.files.items():
             self.files.add(path, text)
+        for name, value in content.values.items():
+            self.value(name, *value)
         caption = content.caption + self.noted(table.needs)
         title, head = content.title or table.title, tuple(content.head)
         tex = self._table_tex(table.key, title, caption, head, rows) if rows else ""

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
-from tests.recompute.plain import experts, times
+from tests.recompute.plain import access, experts, reuse, times
 from tests.recompute.plain.rows import Rows
+from tests.recompute.plain.touched import Access
 
 Values = dict[str, float]
 
@@ -57,3 +58,29 @@ def of_experts(rows: Rows) -> Values:
     first = [row for row in experts.ranked(rows) if row["place"] == 1]
     named = {f"most_chosen_expert_layer_{row['layer']}": row["expert"] for row in first}
     return named | {f"most_chosen_expert_share_layer_{row['layer']}": row["share"] for row in first}
+
+
+def of_caches(rows: Rows, measured: Sequence[Access]) -> Values:
+    """The memory for each hit rate with LRU and with a static set, and the working sets of passes in a row, bytes."""
+    size = access.granule_bytes(rows)
+    items = access.uses(rows, measured, size)
+    if not items:
+        return {}
+    distances, static = access.lru_distances(items), access.static_hits(items)
+    hits = {"lru": lambda n: sum(d < n for d in distances), "static": lambda n: static[n]}
+    named = {
+        f"cache_bytes_{round(100 * target)}_{policy}": size
+        * next(n for n in range(len(static)) if of(n) >= target * len(distances))
+        for policy, of in hits.items()
+        for target in access.TARGETS
+        if distances
+    }
+    told = [row["pass_id"] for row in access.told_passes(access.order(rows, measured))]
+    if len(told) < 2:
+        return named
+    sizes = {row["n_passes"]: row["bytes"] for row in reuse.working_set(rows, measured, told)}
+    return (
+        named
+        | {f"working_set_bytes_{n}": sizes[n] for n in (1, 16) if n in sizes and n < len(told)}
+        | {"working_set_bytes_all": sizes[len(told)]}
+    )
