@@ -71,10 +71,10 @@ def test_prompt_against_generation() -> None:
 def test_what_the_layer_before_tells() -> None:
     given: dict[str, Any] = dict(share=0.34, low=0.2, high=0.25, level=0.05)
     assert say.next_title(effect=0.1, p=0.02, **given) == (
-        "A guess from the layer before finds 34.0 % of a token’s experts, more than by chance 20.0 % to 25.0 %"
+        "A guess from the layer before finds 34.0 % of a token’s experts, more than chance: 20.0 % to 25.0 %"
     )
-    assert "fewer than by chance" in say.next_title(effect=-0.1, p=0.02, **given)
-    assert "no more than by chance" in say.next_title(effect=0.1, p=0.05, **given)
+    assert "fewer than chance:" in say.next_title(effect=-0.1, p=0.02, **given)
+    assert "no more than chance:" in say.next_title(effect=0.1, p=0.05, **given)
     overall = say.next_overall(effect=0.1, low=0.3, high=0.38, shifted=0.24, p=0.02, most=0.3, before=0.28, even=0.125)
     assert overall == (
         " Effect over all layers: +10.0 percentage points (95 %: +6.0 to +14.0), p = 0.020. The most chosen experts "

@@ -151,7 +151,7 @@ def no_phases(*, n_prompt: int, n_generate: int) -> str:
 
 def next_title(*, share: float, low: float, high: float, effect: float, p: float, level: float) -> str:
     """Whether the experts of a layer tell those of the next; over all layers."""
-    by_chance = f"by chance {q.percent(low)} to {q.percent(high)}"
+    by_chance = f"chance: {q.percent(low)} to {q.percent(high)}"
     if p < level:
         than = "more" if effect > 0 else "fewer"
         return f"A guess from the layer before finds {q.percent(share)} of a token’s experts, {than} than {by_chance}"
