@@ -56,22 +56,24 @@ def fifo(items: Items, size: int) -> int:
 
 def lfu(items: Items, size: int) -> int:
     """Hits of a cache of `size` items with LFU replacement; an item that was dropped begins again at 1 use."""
-    held: dict[int, tuple[int, int]] = {}  # item -> uses since it came in, time of the last one
-    heap: list[tuple[int, int, int]] = []  # uses, time, item; outdated entries are passed over
+    n = len(items)
+    held: dict[int, int] = {}  # item -> uses since it came in, times n, plus the time of the last one
+    heap: list[int] = []  # the same when it was put there, one of each item; it has only grown since
     hits = 0
     for time, item in enumerate(items):
         known = held.get(item)
         if known is not None:
             hits += 1
-        elif len(held) >= size:
-            while True:
-                uses, last, least = heapq.heappop(heap)
-                if held.get(least) == (uses, last):
-                    del held[least]
-                    break
-        now = (1 if known is None else known[0] + 1, time)
-        held[item] = now
-        heapq.heappush(heap, (*now, item))
+            held[item] = (known // n + 1) * n + time
+            continue
+        if len(held) >= size:
+            while (now := held[items[heap[0] % n]]) != heap[0]:
+                heapq.heapreplace(heap, now)
+            del held[items[heap[0] % n]]
+            heapq.heapreplace(heap, n + time)
+        else:
+            heapq.heappush(heap, n + time)
+        held[item] = n + time
     return hits
 
 
@@ -81,26 +83,34 @@ def belady(items: Items, size: int, *, bypass: bool = True) -> int:
     With `bypass` it need not take in what it missed; without, it must, as in Belady's paper.
     """
     next_use = _next_use(np.asarray(items, dtype=np.int64)).tolist()
-    held: dict[int, int] = {}  # item -> its next use
-    heap: list[tuple[int, int]] = []  # minus the next use, item; outdated entries are passed over
-    hits = 0
+    n = len(items)
+    held: dict[int, int] = {}  # item that will be used again -> its next use
+    heap: list[int] = []  # minus the next use; outdated entries are passed over
+    dead = hits = 0  # dead: held, and never used again
     for item, following in zip(items, next_use, strict=True):
         hit = item in held
         hits += hit
-        if not bypass and not hit and len(held) >= size:
-            _drop_farthest(held, heap)
+        if not bypass and not hit and len(held) + dead >= size:
+            if dead:
+                dead -= 1
+            else:
+                _drop_farthest(held, heap, items)
+        if following == n:
+            held.pop(item, None)
+            dead += not bypass
+            continue
         held[item] = following
-        heapq.heappush(heap, (-following, item))
-        if len(held) > size:
-            _drop_farthest(held, heap)
+        heapq.heappush(heap, -following)
+        if len(held) + dead > size:
+            _drop_farthest(held, heap, items)
     return hits
 
 
-def _drop_farthest(held: dict[int, int], heap: list[tuple[int, int]]) -> None:
+def _drop_farthest(held: dict[int, int], heap: list[int], items: Items) -> None:
     while True:
-        far, last = heapq.heappop(heap)
-        if held.get(last) == -far:
-            del held[last]
+        farthest = -heapq.heappop(heap)
+        if held.get(items[farthest]) == farthest:
+            del held[items[farthest]]
             return
 
 
