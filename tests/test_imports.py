@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("checks",),
     ("figures",),
     ("pages", "comparing"),
-    ("runs", "notebook", "publishing", "folders"),
+    ("runs", "notebook", "publishing", "folders", "export"),
     ("repeats",),
     ("site", "sides"),
     ("commands",),

@@ -1,0 +1,68 @@
+"""`tracegen export`: what is written, where, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_moe_run, scaled_case
+from tests.site_project import stored
+from tracegen.cli import main
+from tracegen.commands import export
+from tracegen.export.formats import FORMATS
+from tracegen.notebook.loaded import load
+from tracegen.tables import BY_NAME
+
+
+@pytest.fixture(autouse=True)
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stored run `demo` of a mixture."""
+    monkeypatch.chdir(tmp_path)
+    stored(Path("experiments"), a_moe_run(), scaled_case(4, 2, moe=True))
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    before = sorted(Path().rglob("*"))
+    assert main(["export", "demo", *words]) == 2
+    assert sorted(Path().rglob("*")) == before  # a refusal leaves nothing
+    return capsys.readouterr().err
+
+
+def test_the_help_names_the_formats_there_are() -> None:
+    assert {written.key: written.meaning for written in FORMATS} == export.MEANING
+
+
+def test_the_tables_come_back_from_parquet_and_from_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    loaded = load("demo")
+    assert main(["export", "demo", "parquet"]) == 0 and main(["export", "demo", "csv", "--out", "sub/rows"]) == 0
+    assert capsys.readouterr().out.startswith("demo-run-003-parquet  ")
+    for name in BY_NAME:
+        held = loaded.tables[name]
+        pd.testing.assert_frame_equal(
+            pd.read_parquet(f"demo-run-003-parquet/{name}.parquet").astype(object).fillna(0),
+            held.astype(object).fillna(0), check_dtype=False,
+        )  # fmt: skip
+        assert len(pd.read_csv(f"sub/rows/{name}.csv")) == len(held)
+
+
+def test_only_the_passes_that_were_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "demo", "csv", "--pass", "1-2", "--pass", "4"]) == 0
+    assert pd.read_csv("demo-run-003-csv/ops.csv")["pass_id"].unique().tolist() == [1, 2, 4]
+    assert len(pd.read_csv("demo-run-003-csv/graph_nodes.csv")) == len(load("demo").graph_nodes)
+    assert "demo/run-003 has no pass 99; it has the passes 0 to" in refused(capsys, "csv", "--pass", "99")
+    assert "'2-1' is no pass; write its number, or FIRST-LAST" in refused(capsys, "csv", "--pass", "2-1")
+    assert "'-1' is no pass" in refused(capsys, "csv", "--pass", "-1")
+
+
+def test_what_is_there_stays_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "demo", "csv"]) == 0
+    assert "demo-run-003-csv: exists already" in refused(capsys, "csv")
+    assert main(["export", "demo", "csv", "--force"]) == 0
+    Path("mine").mkdir()
+    Path("mine/thesis.tex").touch()
+    assert "mine: was not written by tracegen export" in refused(capsys, "csv", "--out", "mine", "--force")
+    Path("link").symlink_to("mine")
+    assert "link: is no regular file or folder" in refused(capsys, "csv", "--out", "link", "--force")
+    assert "invalid choice: 'xml'" in refused(capsys, "xml")
