@@ -79,9 +79,9 @@ def _c(name: str, dtype: str, meaning: str, unit: str = "", values: tuple[str, .
 
 
 _SHAPE = tuple(
-    _c(f"ne{i}", "int64", f"elements in dimension {i} (ggml order: 0 is contiguous)", "elements") for i in range(4)
+    _c(f"ne{i}", "Int64", f"elements in dimension {i} (ggml order: 0 is contiguous)", "elements") for i in range(4)
 )
-_STRIDES = tuple(_c(f"nb{i}", "int64", f"stride of dimension {i}", "bytes") for i in range(4))
+_STRIDES = tuple(_c(f"nb{i}", "Int64", f"stride of dimension {i}", "bytes") for i in range(4))
 
 FILES = Table(
     "files",
@@ -223,11 +223,11 @@ GRAPH_NODES = Table(
         _c("name", "string", "full name of the tensor that the node produces"),
         _c("layer", "Int32", "layer; null when the node belongs to none", ""),
         _c("component", "category", "part of the model", values=COMPONENTS),
-        _c("dtype", "category", "ggml type of the result"),
+        _c("dtype", "category?", "ggml type of the result"),
         *_SHAPE,
         *_STRIDES,
-        _c("size_bytes", "int64", "extent of the result (ggml_nbytes)", "bytes"),
-        _c("op_params", "string", "ggml's op parameters, hexadecimal, trailing zeros cut"),
+        _c("size_bytes", "Int64", "extent of the result (ggml_nbytes)", "bytes"),
+        _c("op_params", "string?", "ggml's op parameters, hexadecimal, trailing zeros cut"),
         _c("compute", "bool", "whether ggml is to compute the node; false: the state of its ops is off"),
         _c("view_of", "Int32", "the node whose memory this node views; null: the node has its own memory"),
         _c("view_offset_bytes", "int64", "offset into the viewed node", "bytes"),
@@ -414,8 +414,8 @@ PLACEMENTS = Table(
         _c("origin_offset", "Int64", "offset of the first byte in that file", "bytes"),
         _c("buffer_id", "Int32", "the runtime buffer in which the tensor lies (copied, buffer)"),
         _c("buffer_offset", "Int64", "offset of the first byte in that buffer", "bytes"),
-        _c("address", "uint64", "virtual address in the traced process"),
-        _c("size_bytes", "int64", "extent of the tensor (ggml_nbytes)", "bytes"),
+        _c("address", "UInt64", "virtual address in the traced process"),
+        _c("size_bytes", "Int64", "extent of the tensor (ggml_nbytes)", "bytes"),
     ),
 )
 
@@ -464,7 +464,7 @@ TENSORS = Table(
         _c("file", "int32", "file that holds the tensor"),
         _c("offset", "int64", "absolute offset in that file", "bytes"),
         _c("size_bytes", "int64", "size", "bytes"),
-        _c("dtype", "category", "ggml type"),
+        _c("dtype", "category?", "ggml type"),
         *_SHAPE,
         _c("layer", "Int32", "layer; null when the tensor belongs to none"),
         _c("component", "category", "part of the model", values=COMPONENTS),

@@ -131,7 +131,7 @@ def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
     whole = rows[rows["used_bytes"].notna()]
     whole = whole.assign(begin=whole["offset"], end=whole["offset"] + whole["used_bytes"])
     whole = _with_holes(whole, tables)
-    part = rows[rows["used_bytes"].isna()].merge(
+    part = rows[rows["used_bytes"].isna() & rows["unit_bytes"].notna()].merge(
         tables["touches"].astype({"slot": _SLOT}), on=["pass_id", "node", "slot"]
     )
     part = _units_apart(part.assign(stride=_unit_strides(part, tables["graph_nodes"])))
@@ -144,10 +144,15 @@ def ranges(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
 
 
 def _unit_strides(rows: pd.DataFrame, nodes: pd.DataFrame) -> np.ndarray:
-    """Distance between neighbouring units of each operand, bytes: experts lie along dimension 2, rows along 1."""
+    """Distance between neighbouring units of each operand, bytes: experts lie along dimension 2, rows along 1.
+
+    Where strides were not recorded, units follow each other without room between them.
+    """
     known = nodes[["graph", "node", "nb1", "nb2"]].rename(columns={"node": "source"})
     strides = rows[["graph", "source"]].merge(known, on=["graph", "source"], how="left")
-    return np.where(rows["op"] == "MUL_MAT_ID", strides["nb2"], strides["nb1"])
+    along = strides["nb2"].where((rows["op"] == "MUL_MAT_ID").to_numpy(), strides["nb1"])
+    tight = rows["unit_bytes"].array
+    return along.where(along.notna(), tight).to_numpy("int64")
 
 
 def _units_apart(rows: pd.DataFrame) -> pd.DataFrame:
@@ -194,7 +199,9 @@ def unseen(tables: Tables, pass_ids: Iterable[int] | None = None, *, rows: pd.Da
     keys = ["pass_id", "node", "slot"]
     recorded = tables["touches"][keys].astype({"slot": _SLOT}).drop_duplicates().assign(seen=True)
     rows = rows.merge(recorded, on=keys, how="left")
-    return rows.loc[rows["seen"].isna(), [*keys, "source_name", "tensor", "memory"]].reset_index(drop=True)
+    return rows.loc[
+        rows["seen"].isna() | rows["unit_bytes"].isna(), [*keys, "source_name", "tensor", "memory"]
+    ].reset_index(drop=True)
 
 
 def placed(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFrame:

@@ -25,19 +25,34 @@ def content_bytes(rows: pd.DataFrame, dimensions: Iterable[int] = range(4)) -> p
     """Bytes of the elements along `dimensions` (by default of the whole tensor), one Int64 per row.
 
     `rows` has dtype, ne0 … ne3, nb0 … nb3 and size_bytes (the extent, from the first byte to the last). Null where the
-    type is not known; but a whole contiguous tensor of unknown type takes its extent.
+    type or the shape is not known; but a whole contiguous tensor of unknown type takes its extent, and a tensor whose
+    strides nobody recorded counts as contiguous: it takes its extent, and a part of it its share of that.
     """
     chosen = tuple(dimensions)
     block, size = block_bytes(rows["dtype"])
-    elements = np.prod([rows[f"ne{i}"].to_numpy("int64") for i in chosen], axis=0)
-    known = ~np.isnan(size)
+    shape = np.array([rows[f"ne{i}"].to_numpy("int64", na_value=-1) for i in range(4)])
+    shaped = (shape >= 0).all(axis=0)
+    elements = np.prod(shape[list(chosen)], axis=0)
+    known = ~np.isnan(size) & shaped
     sizes = elements // np.where(known, block, 1).astype("int64") * np.where(known, size, 0).astype("int64")
+    extent = rows["size_bytes"].to_numpy("int64", na_value=-1)
     if chosen == (0, 1, 2, 3):
-        whole = ~known & (rows["nb3"] * rows["ne3"] == rows["size_bytes"]).to_numpy()
-        whole &= (rows["nb2"] * rows["ne2"] == rows["nb3"]).to_numpy()
-        whole &= (rows["nb1"] * rows["ne1"] == rows["nb2"]).to_numpy()
-        sizes, known = np.where(whole, rows["size_bytes"], sizes), known | whole
+        whole = ~known & _tight(rows)
+        sizes, known = np.where(whole, extent, sizes), known | whole
+    flat = ~known & rows["nb0"].isna().to_numpy(bool) & (extent >= 0)
+    if chosen != (0, 1, 2, 3):
+        flat &= shaped
+        extent = extent * elements // np.maximum(np.prod(shape, axis=0), 1)
+    sizes, known = np.where(flat, extent, sizes), known | flat
     return pd.Series(pd.arrays.IntegerArray(sizes.astype("int64"), ~known), index=rows.index)
+
+
+def _tight(rows: pd.DataFrame) -> np.ndarray:
+    """Which tensors have no room between their elements along dimensions 1 to 3; False where strides are unknown."""
+    tight = rows["nb3"] * rows["ne3"] == rows["size_bytes"]
+    tight &= rows["nb2"] * rows["ne2"] == rows["nb3"]
+    tight &= rows["nb1"] * rows["ne1"] == rows["nb2"]
+    return tight.fillna(False).to_numpy(bool)
 
 
 def stretches(dtype: str, elements: Sequence[int], strides: Sequence[int]) -> tuple[np.ndarray, int] | None:

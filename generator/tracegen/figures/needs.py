@@ -20,13 +20,16 @@ class Need:
 
 
 EVIDENCE = Need("events that are missing from the trace, or come from another run, make every sum wrong",
-                (Key.ONE_RUN_ID, Key.DROPPED_EVENTS, Key.ZERO_RECORDS))  # fmt: skip
+                (Key.ONE_RUN_ID, Key.DROPPED_EVENTS, Key.ZERO_RECORDS, Key.RECORDED_ONCE))  # fmt: skip
 NODES = Need("an operation that was not recorded has no time and no bytes", (Key.NODES_ACCOUNTED,))
 CLOCK = Need("times of some or all threads are wrong",
-             (Key.THREADS_ACCOUNTED, Key.MONOTONE_TIME, Key.EVEN_CLOCK, Key.TIME_ACCOUNTED))  # fmt: skip
+             (Key.THREADS_ACCOUNTED, Key.MONOTONE_TIME, Key.EVEN_CLOCK, Key.TIME_ACCOUNTED, Key.OP_TIMES))  # fmt: skip
 COST = Need("times are those of the tracer rather than of the model", (Key.TRACING_COST,))
 PLACES = Need("bytes would be drawn at the wrong place of the file", (Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE))
-NAMES = Need("operations have wrong names, and the names decide what an operation reads", (Key.FIRST_OP, Key.OP_MIX))
+NAMES = Need(
+    "operations have wrong names, and the names decide what an operation reads",
+    (Key.FIRST_OP, Key.OP_MIX, Key.OP_NAMES),
+)
 LAYERS = Need("operations would be counted in wrong layers", (Key.LAYERS_AGREE,))
 KINDS = Need("passes would be counted as another kind: warm-up as prompt, prompt as generation",
              (Key.PASS_KINDS, Key.PASSES_AGREE))  # fmt: skip
@@ -51,7 +54,7 @@ KEY_FIGURES: Mapping[str, tuple[Need, ...]] = {
 }  # fmt: skip
 
 # If a check only warned, its figures are shown with the warning: above the times of a page, or in their captions.
-NOTED_ABOVE_TIMES = (Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_TOKENS, Key.TRACING_COST)
+NOTED_ABOVE_TIMES = (Key.OP_TIMES, Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_TOKENS, Key.TRACING_COST)
 NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),
     Key.TRACE_COMPLETE: (WHOLE,),

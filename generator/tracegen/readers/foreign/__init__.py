@@ -1,0 +1,1 @@
+"""Traces that other tools recorded: one module or package per format."""
