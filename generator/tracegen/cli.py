@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -34,7 +35,7 @@ class Verbs(Group):
         """The command with this name, or None."""
         if cmd_name not in VERBS:
             return None
-        command = import_module(f"tracegen.commands.{cmd_name.replace('-', '_')}").command
+        command = import_module(f"tracegen.commands.{_module(cmd_name)}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -42,6 +43,11 @@ class Verbs(Group):
         """Write the list of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
+
+
+def _module(name: str) -> str:
+    """The module of a command; `import` is a word of Python, and gets an underscore."""
+    return f"{name}_" if iskeyword(name) else name.replace("-", "_")
 
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -46,7 +46,7 @@ def nodes_of(tables: Tables, graph: int) -> pd.DataFrame:
     for target, source in zip(edges["target"].tolist(), edges["source"].tolist(), strict=True):
         operands.setdefault(target, []).append(label.get(source, "?"))
     rows = every[(every["kind"] == "op").to_numpy(bool)].sort_values("node")
-    shape = rows[[f"ne{i}" for i in range(4)]].astype("string").agg(" × ".join, axis=1)
+    shape = rows[[f"ne{i}" for i in range(4)]].astype("string").fillna("?").agg(" × ".join, axis=1)
     table = rows[["node", "op", "layer", "component", "dtype", "op_params"]].assign(
         name=[label[n] for n in rows["node"]],
         shape=shape,

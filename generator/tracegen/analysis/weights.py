@@ -12,15 +12,17 @@ _LAYER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 def by_type(tensors: pd.DataFrame) -> pd.DataFrame:
     """The types of the table `tensors`, most bytes first: dtype, n_tensors, size_bytes, share (of all bytes)."""
-    grouped = tensors.groupby(tensors["dtype"].astype("object"))["size_bytes"]
+    grouped = tensors.groupby(tensors["dtype"].astype("object").fillna("unknown"))["size_bytes"]
     table = grouped.agg(n_tensors="size", size_bytes="sum").reset_index()
     table["share"] = table["size_bytes"] / max(int(table["size_bytes"].sum()), 1)
     return table.sort_values(["size_bytes", "dtype"], ascending=[False, True], ignore_index=True)
 
 
-def n_elements(tensors: pd.DataFrame) -> int:
-    """How many numbers the tensors hold: what is called the parameters of a model."""
+def n_elements(tensors: pd.DataFrame) -> int | None:
+    """How many numbers the tensors hold: what is called the parameters of a model; None if a shape is not known."""
     shape = tensors[["ne0", "ne1", "ne2", "ne3"]].astype("object")
+    if shape.isna().any(axis=None):
+        return None
     return int(shape.prod(axis=1).sum()) if len(shape) else 0
 
 

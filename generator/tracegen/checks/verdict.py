@@ -198,6 +198,9 @@ def _op_mix(e: Evidence) -> Check:
         title, limit = "The operations are those of the architecture", "those of a language model"
         return check(Key.OP_MIX, title, "not checked", "no model", limit, _ONLY_GGML)
     present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
+    if present == {"MUL_MAT"}:  # an imported trace of a recorder that knew no other
+        limit = "MUL_MAT and a norm; with experts their routing"
+        return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "MUL_MAT only", limit)
     wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if e.n_experts else set())
     wanted_norm = {"RMS_NORM", "NORM"}
     missing = sorted(wanted - present) + ([] if wanted_norm & present else ["RMS_NORM or NORM"])
@@ -362,3 +365,5 @@ _CHECKS = (
     times.parts, times.cost,
     times.interference, times.stopped, times.skew,
 )  # fmt: skip
+
+OF_TABLES = (_layers, _op_mix, _untouched, times.skew)  # those that tables of any origin allow

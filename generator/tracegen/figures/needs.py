@@ -59,4 +59,7 @@ NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),
     Key.TRACE_COMPLETE: (WHOLE,),
     Key.BUFFERS_BALANCE: (BALANCE,),
+    Key.BUFFERS_WHOLE: (BALANCE,),
+    Key.EXPERTS_WHOLE: (NAMES,),
+    Key.OPERANDS_WHOLE: (NAMES,),
 }

@@ -26,6 +26,7 @@ from tracegen.readers.gguf.header import alignment_in
 from tracegen.readers.native.segments import NO_SPACE, WHY_DROPPED, segment_files
 from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
 from tracegen.readers.requests.table import read_requests
+from tracegen.runs import importing
 from tracegen.runs.facts import Captured, facts_of, model_document
 from tracegen.tables import frame
 
@@ -258,9 +259,11 @@ def _model_tables(document: Mapping[str, Any]) -> ModelTables:
 def read_again(folder: Path) -> Run:
     """Make the tables and checks of a stored run anew from its evidence. Raises StoreError when it is not whole."""
     run = store.read_run(folder)
+    _verify_evidence(folder)
+    if "imported" in run.facts:
+        return importing.read_again(folder, run)
     document = store.read_json(folder / "raw" / "model.json", store.SCHEMA)
     raw = folder / "raw"
-    _verify_evidence(folder)
     trace = _read(raw, document)
     facts = run.facts
     timings = _timings(raw, facts.get("counted", True))

@@ -134,6 +134,7 @@ def threads_during(label: str, work: float, n_threads: int) -> str:
 
 
 CARE = {
+    "op_times": "An operation’s time is the gap to the next record, not its own",
     "interference": "Threads that could run waited for a processor",
     "not_stopped": "Some passes stood still",
     "even_tokens": "Mean and median of the token times differ",
@@ -152,7 +153,7 @@ def times_with_care(checks: Sequence[Check]) -> str:
     notes = []
     for c in checks:
         notes.append(f"{CARE[c.key]}: {c.found} (limit: {c.limit}).")
-        if c.key in ("interference", "even_tokens") and c.detail:
+        if c.key in ("interference", "even_tokens", "op_times") and c.detail:
             notes.append(f"{c.detail[:1].upper()}{c.detail[1:]}.")
     return " ".join(["Read these times with care.", *notes]) if notes else ""
 

@@ -235,10 +235,15 @@ def _short(name: str, layered: bool) -> str:
 
 
 def _sizes(row: Mapping[Any, Any]) -> str:
-    sizes = [int(row[f"ne{i}"]) for i in range(4)]
+    """Type and shape, as far as they are known."""
+    known = [row[f"ne{i}"] for i in range(4)]
+    dtype = "type unknown" if pd.isna(row["dtype"]) else str(row["dtype"])
+    if any(pd.isna(n) for n in known):
+        return f"{dtype}, shape unknown"
+    sizes = [int(n) for n in known]
     while len(sizes) > 1 and sizes[-1] == 1:
         sizes.pop()
-    return f"{row['dtype']} {' × '.join(map(str, sizes))}"
+    return f"{dtype} {' × '.join(map(str, sizes))}"
 
 
 def _title(row: Mapping[Any, Any], nodes: tuple[int, ...]) -> str:

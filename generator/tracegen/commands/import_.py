@@ -1,0 +1,87 @@
+"""`tracegen import`: makes a run of a trace that another tool recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tracegen.arguments import PATH, Choice, Command, experiment_names
+from tracegen.capture.execute import visible
+from tracegen.commands import VERBS
+from tracegen.errors import SettingsError
+
+# Named here, as the modules that read them load slowly; a test holds that these are the formats and tables.
+FORMATS = {
+    "tensor_trace": "tensor_trace.bin with 64, 128, 256 or 1,024 bytes a record",
+    "ggmlviz": "a .ggmlviz file of ggml-viz",
+    "trace_json": "the exported JSON of the older tools",
+}
+OP_TABLES = ("2025-07", "2026-01", "2026-11")
+EXAMPLES = (
+    "tracegen import measurements/gpt-oss",
+    "tracegen import tensor_trace.bin --as first-look --model model.gguf",
+    "tracegen import trace.ggmlviz --op-table 2026-11",
+)
+EPILOG = (
+    "What lies beside a trace and belongs to it is found and used: dumps of graphs (DOT, or exported), the log of "
+    "buffers, the list of tensors (CSV or JSON), the model. Content decides what a file is, never its name. The files "
+    "are kept in the run. The same source again gives the same run. Passes, their kinds and their tokens are inferred; "
+    "what the file claims, and each fault that such traces are known for, stands in the verdict."
+)
+
+
+@click.command("import", cls=Command, help=VERBS["import"], examples=EXAMPLES, epilog=EPILOG)
+@click.argument("sources", metavar="SOURCE", nargs=-1, required=True, type=PATH, help="A file or folder of the trace.")
+@click.option(
+    "--as",
+    "name",
+    metavar="EXPERIMENT",
+    shell_complete=experiment_names,
+    help="The experiment that gets the run (default: named after the source).",
+)
+@click.option(
+    "--format",
+    "role",
+    type=Choice(tuple(FORMATS)),
+    help="The format of the trace, where several lie together. "
+    + "; ".join(f"{key}: {meaning}" for key, meaning in FORMATS.items())
+    + ".",
+)
+@click.option(
+    "--op-table",
+    type=Choice(OP_TABLES),
+    help="The revision of ggml (year and month) whose numbers of operations a .ggmlviz file has, where its labels do "
+    "not tell.",
+)
+@click.option("--model", metavar="FILE", type=PATH, help="The GGUF file that ran: it says where each tensor lies.")
+def command(
+    sources: Sequence[Path], name: str | None, role: str | None, op_table: str | None, model: Path | None
+) -> int:
+    """Find the files, make the run, and print what it lacks."""
+    from tracegen.capture.hashing import hash_files
+    from tracegen.commands.run import EXPERIMENTS, print_stored
+    from tracegen.folders import refuse_same_name
+    from tracegen.progress import Progress
+    from tracegen.runs import importing
+    from tracegen.settings import check_name
+
+    for source in sources:
+        if not source.exists():
+            raise SettingsError(f"{source}: there is no such file or folder; check the path")
+    progress = Progress()
+    wanted = importing.found_in(sources, model, role, op_table)
+    experiment = check_name(name) if name is not None else importing.default_name(sources)
+    refuse_same_name(EXPERIMENTS / experiment)
+    for line in wanted.ignored:
+        print(f"left out: {visible(line)}", file=sys.stderr)
+    hashes: Sequence[str] = ()
+    if wanted.model is not None:
+        progress.step("hash model")
+        hashes = hash_files(wanted.model.paths, progress)
+    run, known = importing.import_run(experiment, EXPERIMENTS / experiment, wanted, progress, hashes)
+    if known:
+        print(f"imported before, as {run.experiment}/{run.name}")
+    return print_stored(run)

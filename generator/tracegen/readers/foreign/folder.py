@@ -1,0 +1,160 @@
+"""Finds out what the files of a foreign trace are: content decides, never a name or a size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracegen.errors import SettingsError, TraceFormatError
+from tracegen.readers.foreign import dot, memory_map, older_json
+from tracegen.readers.foreign.source import SourceFile, opened
+from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, layout_of
+
+HEAD = LAYOUTS[-1].size_bytes * SAMPLE  # bytes that decide what a file is
+LARGEST_TEXT = 1 << 30  # bytes of a file that is read at once
+MOST_FILES = 20_000
+GGUF_MAGIC, GGMLVIZ_MAGIC = b"GGUF", b"GGMLVIZ1"
+# What a file can be, in words. The first three are traces, the others lie beside one.
+ROLES: Mapping[str, str] = {
+    "tensor_trace": "tensor_trace.bin",
+    "ggmlviz": ".ggmlviz",
+    "trace_json": "exported trace (JSON)",
+    "dot": "dump of a graph (DOT)",
+    "graph_json": "exported graph (JSON)",
+    "map_csv": "list of tensors (CSV of gguf-dump)",
+    "map_json": "memory map (JSON)",
+    "buffers": "log of buffers",
+    "settings": "settings.json",
+    "gguf": "model (GGUF)",
+}
+TRACES = ("tensor_trace", "ggmlviz", "trace_json")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file, and what it is."""
+
+    path: Path
+    role: str
+
+
+def role_of(file: SourceFile) -> str | None:
+    """What a file is; None for none of the known formats. Raises TraceFormatError where several could be meant."""
+    head = file.read(0, HEAD)
+    if head.startswith(GGUF_MAGIC):
+        return "gguf"
+    if head.startswith(GGMLVIZ_MAGIC):
+        return "ggmlviz"
+    if dot.looks_like(head):
+        return "dot"
+    if memory_map.looks_like_csv(head):
+        return "map_csv"
+    if head.lstrip()[:1] == b"{":
+        return _json_role(file, head)
+    if not head.strip(b"\0"):
+        return None
+    try:
+        layout_of(file.name, head)
+    except TraceFormatError as error:
+        if "several layouts" in str(error):
+            raise
+        return None
+    return "tensor_trace"
+
+
+def _json_role(file: SourceFile, head: bytes) -> str | None:
+    if head.lstrip().startswith(b'{"timestamp_ms"'):
+        return "buffers"
+    document = memory_map.parse_json(file.name, whole(file))
+    if older_json.is_trace(document):
+        return "trace_json"
+    if older_json.is_graph(document):
+        return "graph_json"
+    if memory_map.is_map(document):
+        return "map_json"
+    if isinstance(document, dict) and isinstance(document.get("timeline"), list):
+        return "buffers"
+    if isinstance(document, dict) and isinstance(document.get("experiment"), dict):
+        return "settings"
+    return None
+
+
+def whole(file: SourceFile) -> bytes:
+    """All bytes of a file that is read at once. Raises TraceFormatError when it is too large, or changes."""
+    if file.size_bytes > LARGEST_TEXT:
+        raise TraceFormatError(
+            f"{file.name}: has {file.size_bytes:,} bytes, but at most {LARGEST_TEXT:,} are read at once; split it"
+        )
+    data = file.read(0, file.size_bytes + 1)
+    file.refuse_change()
+    return data
+
+
+def files_of(sources: Sequence[Path]) -> list[Found]:
+    """The known files among the sources, and those in their folders. A file that is named must be of a known format.
+
+    Raises SettingsError and TraceFormatError.
+    """
+    found: dict[Path, Found] = {}
+    for source in sources:
+        if source.is_dir():
+            for path in _below(source):
+                _add(found, path, named=False)
+        else:
+            _add(found, source, named=True)
+            for path in _beside(source):
+                _add(found, path, named=False)
+    return list(found.values())
+
+
+def _add(found: dict[Path, Found], path: Path, *, named: bool) -> None:
+    if path in found:
+        return
+    with opened(path) as file:
+        try:
+            role = role_of(file)
+            reason = "no known format of a trace, and nothing that belongs to one"
+        except TraceFormatError:
+            if named:
+                raise
+            return
+        if role is None and named:
+            layout_of(file.name, file.read(0, HEAD))  # says what was tried
+            raise TraceFormatError(f"{path}: {reason}; `tracegen import --help` lists what can be read")
+    if role is not None:
+        found[path] = Found(path, role)
+
+
+def _below(folder: Path, depth: int = 3) -> Iterator[Path]:
+    """The regular files in a folder and in its folders, in the order of their names; links out of it are left out."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise SettingsError(f"{folder}: cannot be read: {error.strerror or error}") from error
+    if len(entries) > MOST_FILES:
+        raise SettingsError(f"{folder}: holds {len(entries):,} files, more than a trace has; name the files of one")
+    for entry in entries:
+        if entry.is_symlink() or entry.name.startswith("."):
+            continue
+        if entry.is_dir() and depth > 1:
+            yield from _below(entry, depth - 1)
+        elif entry.is_file():
+            yield entry
+
+
+def _beside(source: Path) -> Iterator[Path]:
+    """The files beside a trace that may belong to it: those of its folder that are no traces, and dumps of graphs."""
+    for path in _below(source.parent, 1):
+        if path == source:
+            continue
+        with opened(path) as file:
+            try:
+                role = role_of(file)
+            except TraceFormatError:
+                continue
+        if role is not None and role not in TRACES:
+            yield path
+    graphs = source.parent / "graphs"
+    if graphs.is_dir() and not graphs.is_symlink():
+        yield from _below(graphs, 1)

@@ -1,0 +1,275 @@
+"""Restores the tables of a run from a trace of operations and what lies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.errors import TraceFormatError
+from tracegen.model import Check
+from tracegen.readers.foreign import op_checks
+from tracegen.readers.foreign.companions import Companions, Weights, weights_of
+from tracegen.readers.foreign.experts import expert_tables
+from tracegen.readers.foreign.graphs import Graph, graph_of, joined
+from tracegen.readers.foreign.ops import Described, OpTrace
+from tracegen.readers.foreign.passes import Restored, restore_passes
+from tracegen.readers.foreign.trace import ForeignTrace
+
+PHASES = ("PROMPT", "GENERATE")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The passes, the distinct graphs with an example of each, and which of them each pass evaluated.
+
+    `graph` and `placement` have a number for each pass; `example` has the pass in which each placement was seen first,
+    and `graph_of` the graph of each placement. `dump` names the file from which a graph was taken, None: from none.
+    """
+
+    passes: Restored
+    graphs: tuple[Graph, ...]
+    ops: tuple[tuple[Described, ...], ...]
+    dump: tuple[str | None, ...]
+    graph: tuple[int, ...]
+    placement: tuple[int, ...]
+    example: tuple[int, ...]
+    graph_of: tuple[int, ...]
+
+
+def restore(
+    name: str, trace: OpTrace, companions: Companions, *, cut_at: int | None = None, n_later: int = 0
+) -> ForeignTrace:
+    """The tables and checks of a trace of operations. Raises TraceFormatError when it has no operation.
+
+    `cut_at`: the byte where a record is cut, None: nowhere; `n_later`: records behind the end of the data.
+    """
+    if not len(trace):
+        raise TraceFormatError(f"{name}: holds no operation")
+    passes = restore_passes(trace)
+    weights, shift = weights_of(companions, _recorded(trace))
+    run = _distinct(trace, passes, companions, tuple(weights.by_name))
+    tables = contract.empty()
+    tables["files"], tables["tensors"] = weights.files, weights.tensors
+    tables["passes"] = _passes(trace, run)
+    tables |= _graph_tables(run, weights)
+    tables["ops"] = _ops(trace, run)
+    tables["placements"] = _placements(trace, run, weights, companions)
+    if companions.buffers is not None:
+        tables["buffers"] = companions.buffers.table
+    tables["touches"], tables["routing"], experts = expert_tables(trace, run.passes, run.graph, run.graphs, run.ops)
+    checks: list[Check | None] = [op_checks.complete(run, cut_at), op_checks.later(n_later)]
+    checks += [*op_checks.checks(trace, run, tables, companions, shift), experts]
+    if companions.buffers is not None:
+        checks += companions.buffers.checks
+    facts = {
+        "n_records": len(trace), "partial_records": passes.partial, "n_passes": len(passes.begin),
+        "graphs_from": [dump for dump in run.dump if dump is not None],
+    }  # fmt: skip
+    return ForeignTrace(trace.format, tables, tuple(check for check in checks if check is not None), facts)
+
+
+def _recorded(trace: OpTrace) -> dict[str, tuple[int, int]]:
+    """Place and size of each weight that the trace says to lie in the file, by its whole name."""
+    known: dict[str, tuple[int, int]] = {}
+    for number in range(int(trace.which.max()) + 1):
+        for operand in trace.describe(number).operands:
+            whole = not 0 < trace.room[1] <= len(operand.name.encode())
+            if operand.memory == "disk" and operand.place is not None and whole and " (" not in operand.name:
+                known[operand.name] = (operand.place, operand.size_bytes)
+    return known
+
+
+def _distinct(trace: OpTrace, passes: Restored, companions: Companions, weights: Sequence[str]) -> Run:
+    """Which passes evaluated the same graph, and which of these had their tensors at the same places."""
+    shapes: dict[tuple[object, ...], int] = {}
+    codes = np.empty(int(trace.which.max()) + 1, np.int32)
+    for number in range(len(codes)):
+        each = trace.describe(number)
+        key = (each.op, each.name, tuple((o.name or o.address, o.size_bytes) for o in each.operands))
+        codes[number] = shapes.setdefault(key, len(shapes))
+    of_graph: dict[bytes, int] = {}
+    of_placement: dict[bytes, int] = {}
+    graph, placement, graph_of_placement = [], [], []
+    example: list[int] = []  # a pass of each placement
+    first: list[int] = []  # a pass of each graph
+    for i, (begin, end) in enumerate(zip(passes.begin.tolist(), passes.end.tolist(), strict=True)):
+        which = trace.which[begin:end]
+        number = of_graph.setdefault(codes[which].tobytes(), len(of_graph))
+        if number == len(first):
+            first.append(i)
+        place = of_placement.setdefault(which.tobytes(), len(of_placement))
+        if place == len(example):
+            example.append(i)
+            graph_of_placement.append(number)
+        graph.append(number)
+        placement.append(place)
+    graphs, ops, dumps = [], [], []
+    for i in first:
+        described = trace.description(int(passes.begin[i]), int(passes.end[i]))
+        found = _dumped(described, companions, trace.room)
+        graphs.append(found[1] if found else graph_of(described, trace.room, weights))
+        dumps.append(found[0] if found else None)
+        ops.append(tuple(described))
+    return Run(
+        passes, tuple(graphs), tuple(ops), tuple(dumps), tuple(graph), tuple(placement), tuple(example),
+        tuple(graph_of_placement),
+    )  # fmt: skip
+
+
+def _dumped(ops: Sequence[Described], companions: Companions, room: tuple[int, int]) -> tuple[str, Graph] | None:
+    """The first dump that holds the operations of a pass, and its name."""
+    for name, dump in companions.dumps.items():
+        graph = joined(ops, dump, room)
+        if graph is not None:
+            return name, graph
+    return None
+
+
+def _passes(trace: OpTrace, run: Run) -> pd.DataFrame:
+    """The table `passes`. When a pass ended is not recorded: its last operation has a begin only."""
+    passes = run.passes
+    n = len(passes.begin)
+    begins = passes.begin
+    tokens = [_one(trace.token[b:e]) for b, e in zip(passes.begin, passes.end, strict=True)]
+    phases = [_one(trace.phase[b:e]) for b, e in zip(passes.begin, passes.end, strict=True)]
+    return contract.frame(
+        "passes",
+        {
+            "pass_id": np.arange(n, dtype=np.int32),
+            "kind": pd.Series(passes.kinds, dtype=object),
+            "kind_basis": ["inferred" if kind else None for kind in passes.kinds],
+            "n_tokens": pd.array(passes.n_tokens, "Int32"),
+            "produced_token": pd.array(passes.produced, "Int32"),
+            "graph": pd.array(run.graph, "Int32"),
+            "placement": pd.array(run.placement, "Int32"),
+            "begin_ns": trace.time_ns[begins],
+            "claimed_token_id": pd.array([None if token == -1 else token for token in tokens], "Int64"),
+            "claimed_phase": [PHASES[phase] if phase is not None and 0 <= phase <= 1 else None for phase in phases],
+        },
+    )
+
+
+def _one(values: np.ndarray) -> int | None:
+    """The value that all have; None where they differ."""
+    first = int(values[0])
+    return first if (values == first).all() else None
+
+
+def _graph_tables(run: Run, weights: Weights) -> dict[str, pd.DataFrame]:
+    graphs, nodes, edges = [], [], []
+    held = weights.tensors[["ne0", "ne1", "ne2", "ne3", "dtype"]].itertuples(index=False)
+    shapes = dict(zip(weights.tensors["name"].astype(str), held, strict=True))
+    for number, graph in enumerate(run.graphs):
+        graphs.append(
+            dict(graph=number, topology=graph.topology, n_nodes=graph.n_nodes, n_leafs=len(graph.nodes) - graph.n_nodes)
+        )
+        for i, (node, (layer, component)) in enumerate(zip(graph.nodes, graph.places(), strict=True)):
+            shape, dtype = node.shape, node.dtype
+            if node.kind == "leaf" and node.name in shapes:
+                *known, kind = shapes[node.name]
+                shape = None if pd.isna(known[0]) else tuple(int(n) for n in known)
+                dtype = dtype or (None if pd.isna(kind) else str(kind))
+            ne = (*shape, 1, 1, 1)[:4] if shape is not None else (None,) * 4
+            nodes.append(
+                (number, i, node.kind, node.op, node.name, layer, component, dtype, *ne, node.size_bytes, True)
+            )
+            edges += [(number, source, i, f"src{slot}") for slot, source in sorted(node.operands.items()) if slot < 10]
+    names = ("graph", "node", "kind", "op", "name", "layer", "component", "dtype", "ne0", "ne1", "ne2", "ne3")
+    columns = dict(zip((*names, "size_bytes", "compute"), zip(*nodes, strict=True), strict=True))
+    columns["view_offset_bytes"] = (0,) * len(nodes)
+    of_edges = dict(zip(("graph", "source", "target", "slot"), zip(*edges, strict=True), strict=True)) if edges else {}
+    return {
+        "graphs": contract.frame("graphs", graphs),
+        "graph_nodes": contract.frame("graph_nodes", {name: list(values) for name, values in columns.items()}),
+        "graph_edges": contract.frame("graph_edges", {name: list(values) for name, values in of_edges.items()}),
+    }
+
+
+def _ops(trace: OpTrace, run: Run) -> pd.DataFrame:
+    """The table `ops`: recorded operations end where the next one begins; views are noop; the others have no state."""
+    parts, states, begins, ends = [], [], [], []
+    per_graph = [_states(graph) for graph in run.graphs]
+    for i, (begin, end) in enumerate(zip(run.passes.begin.tolist(), run.passes.end.tolist(), strict=True)):
+        graph, (state, at) = run.graphs[run.graph[i]], per_graph[run.graph[i]]
+        time_ns = trace.time_ns[begin:end]
+        parts.append(np.full(graph.n_nodes, i, np.int32))
+        states.append(state)
+        own = np.full(graph.n_nodes, -1, np.int64)
+        own[at] = time_ns
+        begins.append(own)
+        until = np.full(graph.n_nodes, -1, np.int64)
+        until[at[:-1]] = time_ns[1:]
+        ends.append(until)
+    begin_ns, end_ns, state = (np.concatenate(each) for each in (begins, ends, states))
+    wrong = (end_ns >= 0) & (end_ns < begin_ns)  # where time runs back no gap is known
+    end_ns[wrong] = -1
+    n_nodes = [run.graphs[number].n_nodes for number in run.graph]
+    return contract.frame(
+        "ops",
+        {
+            "pass_id": np.concatenate(parts),
+            "node": np.concatenate([np.arange(n, dtype=np.int32) for n in n_nodes]),
+            "state": contract.coded("ops", "state", state),
+            "begin_ns": _known(begin_ns),
+            "end_ns": _known(end_ns),
+            "time_basis": contract.coded("ops", "time_basis", np.where(end_ns >= 0, 1, -1).astype(np.int8)),
+        },
+    )
+
+
+def _states(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """The code of the state of each node (−1: not recorded), and the nodes of the recorded operations."""
+    state = np.full(graph.n_nodes, -1, np.int8)
+    noops = [i for i, node in enumerate(graph.nodes[: graph.n_nodes]) if node.kind == "noop"]
+    state[noops] = contract.OP_STATES.index("noop")
+    at = np.array(graph.at, np.int64)
+    state[at] = contract.OP_STATES.index("executed")
+    return state, at
+
+
+def _known(values: np.ndarray) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.maximum(values, 0), values < 0)
+
+
+def _placements(trace: OpTrace, run: Run, weights: Weights, companions: Companions) -> pd.DataFrame:
+    """The table `placements`: where the operands lay. The place of a result that nothing read is not recorded."""
+    rows: list[dict[str, object]] = []
+    numbers = companions.buffers.numbers if companions.buffers else {}
+    begins = companions.buffers.begins if companions.buffers else {}
+    for placement, (example, number) in enumerate(zip(run.example, run.graph_of, strict=True)):
+        graph = run.graphs[number]
+        ops = trace.description(int(run.passes.begin[example]), int(run.passes.end[example]))
+        seen: dict[int, dict[str, object]] = {}
+        for sources, each in zip(graph.sources, ops, strict=True):
+            for node, operand in zip(sources, each.operands, strict=True):
+                if node in seen:
+                    continue
+                row: dict[str, object] = dict(
+                    placement=placement, graph=number, node=node, memory=operand.memory,
+                    address=operand.address or None, size_bytes=operand.size_bytes,
+                )  # fmt: skip
+                if operand.memory == "disk":
+                    row |= _in_file(graph.nodes[node].name, operand.place, weights)
+                elif operand.place in numbers:
+                    offset = operand.address - begins[operand.place]
+                    row |= dict(buffer_id=numbers[operand.place], buffer_offset=offset if offset >= 0 else None)
+                seen[node] = row
+        rows += [seen[node] for node in sorted(seen)]
+    columns = ("placement", "graph", "node", "tensor", "memory", "file", "origin_offset", "buffer_id", "buffer_offset")
+    return contract.frame(
+        "placements", {name: [row.get(name) for row in rows] for name in (*columns, "address", "size_bytes")}
+    )
+
+
+def _in_file(name: str, place: int | None, weights: Weights) -> dict[str, object]:
+    """Tensor, file and offset of an operand in the file; the file is not known without a list of its tensors."""
+    if name in weights.numbers:
+        tensor, file = weights.numbers[name]
+        return dict(tensor=tensor, file=file, origin_offset=weights.by_name[name].offset)
+    if len(weights.files) == 1 and place is not None:
+        return dict(file=0, origin_offset=place, tensor=weights.holding(place))
+    return dict(origin_offset=place)

@@ -1,0 +1,413 @@
+"""The work of `tracegen import`: finds what the files of a foreign trace are, restores its tables, stores a run.
+
+    raw/source/NAME.zst     each file as it was; of a tensor_trace.bin the part that holds data
+    raw/import.json         what each file is, its size and its hash, and the model
+
+The hash of all files identifies a source: the same source again gives the run that was made of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from tracegen import store
+from tracegen.address import name_problem
+from tracegen.checks.evidence import Evidence
+from tracegen.checks.foreign import checks_of_import
+from tracegen.errors import EnvironmentFailure, SettingsError, TraceFormatError
+from tracegen.model import Run
+from tracegen.progress import BYTES, Progress
+from tracegen.readers.foreign import buffer_log, dot, memory_map, older_json
+from tracegen.readers.foreign.companions import Companions
+from tracegen.readers.foreign.folder import ROLES, TRACES, Found, files_of, whole
+from tracegen.readers.foreign.ops import OpTrace
+from tracegen.readers.foreign.restore import restore
+from tracegen.readers.foreign.source import SourceFile, opened
+from tracegen.readers.foreign.tensor_trace.ops import ops_of
+from tracegen.readers.foreign.tensor_trace.records import read_records
+from tracegen.readers.foreign.trace import ForeignTrace
+from tracegen.readers.gguf.file import Model, read_model
+from tracegen.resources import package_version
+from tracegen.tables import frame
+
+VERSION = "foreign-1"
+IMPORT_FILE = "import.json"
+PIECE = 8 << 20
+PARALLEL_FROM = 4 << 20  # bytes of JSON from which starting more processes pays
+
+
+@dataclass(frozen=True)
+class Import:
+    """What is imported: one trace (its file, or the files of an exported one) and what lies beside it.
+
+    `ignored` are files of known formats that are not used, each with the reason; `op_table` names the table of
+    operation numbers, None: it is inferred.
+    """
+
+    role: str
+    trace: tuple[Found, ...]
+    beside: tuple[Found, ...]
+    ignored: tuple[str, ...]
+    model: Model | None = None
+    op_table: str | None = None
+
+    @property
+    def files(self) -> tuple[Found, ...]:
+        """All files that are kept."""
+        return (*self.trace, *self.beside)
+
+
+def found_in(sources: Sequence[Path], model: Path | None, role: str | None, op_table: str | None) -> Import:
+    """What to import of the files and folders. `role`: the only format of a trace that counts, None: any.
+
+    Raises SettingsError when they hold no trace, or several.
+    """
+    known = files_of(sources)
+    traces = {key: [found for found in known if found.role == key] for key in TRACES}
+    wanted = [key for key in TRACES if traces[key] and role in (None, key)]
+    ignored = []
+    if "tensor_trace" in wanted and "trace_json" in wanted:  # the JSON was made from the records
+        wanted.remove("trace_json")
+        ignored.append(
+            f"{len(traces['trace_json'])} exported traces: made from tensor_trace.bin, which lies beside them"
+        )
+    if not wanted:
+        what = f"no {ROLES[role]}" if role else "no trace"
+        there = ", ".join(f"{f.path.name} ({ROLES[f.role]})" for f in known[:6]) or "nothing that is known"
+        raise SettingsError(f"{sources[0]}: {what} was found; found: {there}")
+    single = [key for key in wanted if key != "trace_json"]
+    several = sum(len(traces[key]) for key in single)
+    if len(wanted) > 1 or several > 1:
+        names = ", ".join(str(f.path) for key in wanted for f in traces[key][:4])
+        raise SettingsError(f"{sources[0]}: holds several traces ({names}); a run has one: name one of them")
+    beside = [found for found in known if found.role not in TRACES]
+    models = [found.path for found in beside if found.role == "gguf"]
+    if model is None and len(models) > 1:
+        names = ", ".join(path.name for path in models[:4])
+        ignored.append(f"models {names}: nothing says which of them ran; name it with --model")
+    chosen = model or (models[0] if len(models) == 1 else None)
+    kept, left = _one_each([found for found in beside if found.role != "gguf"])
+    return Import(
+        wanted[0], tuple(traces[wanted[0]]), tuple(kept), (*ignored, *left),
+        read_model(chosen) if chosen is not None else None, op_table,
+    )  # fmt: skip
+
+
+def _one_each(beside: Sequence[Found]) -> tuple[list[Found], list[str]]:
+    """One log of buffers, one list of tensors; all dumps of graphs. What is left out is said."""
+    kept, left = [], []
+    of: dict[str, Found] = {}
+    for found in beside:
+        group = {"map_json": "map", "map_csv": "map", "buffers": "buffers"}.get(found.role)
+        if found.role == "settings":
+            left.append(f"{found.path.name}: settings of an experiment; `temp_files` and paths of it mean nothing here")
+        if group is None or group not in of:
+            kept.append(found)
+            of |= {group: found} if group else {}
+        else:
+            left.append(f"{found.path.name}: {ROLES[found.role]}, as {of[group].path.name}, which is used")
+    if any(found.role == "dot" for found in kept):
+        graphs = [found for found in kept if found.role == "graph_json"]
+        if graphs:
+            kept = [found for found in kept if found.role != "graph_json"]
+            left.append(f"{len(graphs)} exported graphs: made from the dumps, which lie beside them")
+    return kept, left
+
+
+def default_name(sources: Sequence[Path]) -> str:
+    """The name of the experiment, from that of the folder or file. Raises SettingsError when it gives none."""
+    place = sources[0].absolute()
+    stem = place.name if place.is_dir() else place.stem
+    if not place.is_dir() and stem in ("tensor_trace", "trace", "token-00000"):
+        stem = place.parent.name
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:64]
+    if name_problem(name):
+        raise SettingsError(f"{sources[0]}: gives no name for an experiment; name it with --as")
+    return name
+
+
+def import_run(
+    name: str, folder: Path, wanted: Import, progress: Progress, hashes: Sequence[str] = ()
+) -> tuple[Run, bool]:
+    """Import a trace as a run of the experiment `name` below `folder`; the run, and whether it was there before.
+
+    `hashes` are those of the model's files. Nothing is left where this fails.
+    """
+    runs, published = folder / "runs", store.last_published_run(folder)
+    with store.part_folder(runs) as part, ThreadPoolExecutor(1) as beside:
+        source = part / "raw" / "source"
+        source.mkdir(parents=True)
+        progress.step("read")
+        names = _names(wanted.files)
+        keeping = beside.submit(_keep_all, wanted, names, source)
+        trace = _read(wanted, {found: found.path for found in wanted.files}, progress)
+        entries = keeping.result()
+        identity = _identity(entries, wanted)
+        known = _known(runs, identity)
+        if known is not None:
+            progress.done()
+            return known, True
+        progress.step("check and store")
+        document = {
+            "schema": store.SCHEMA, "identity": identity, "role": wanted.role, "op_table": wanted.op_table,
+            "files": entries, "model": _model_document(wanted.model, hashes),
+        }  # fmt: skip
+        store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
+        store.write_tables(part / "tables", trace.tables, VERSION)
+        checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
+        run = Run(name, 0, _now(), checks, _facts(trace, wanted, document, hashes))
+        target = store.place_numbered(
+            part, runs, lambda number: store.write_run_file(part, replace(run, number=number)), after=published
+        )
+        progress.done()
+    return store.read_run(target), False
+
+
+def read_again(folder: Path, run: Run) -> Run:
+    """Make tables and checks of an imported run anew from what it keeps. Raises StoreError when that is not whole."""
+    document = store.read_json(folder / "raw" / IMPORT_FILE, store.SCHEMA)
+    with _unpacked(folder / "raw" / "source", document["files"]) as paths:
+        files = {Found(path, entry["role"]): path for entry, path in paths}
+        trace_files = tuple(found for found in files if found.role in TRACES)
+        beside = tuple(found for found in files if found.role not in TRACES)
+        model = _model_of(document["model"])
+        wanted = Import(document["role"], trace_files, beside, (), model, document["op_table"])
+        trace = _read(wanted, files, Progress())
+    checks = checks_of_import(_evidence(trace, model), trace.checks)
+    with store.part_folder(folder.parent) as part:
+        store.write_tables(part / "tables", trace.tables, VERSION)
+        for path in sorted((part / "tables").iterdir()):
+            os.replace(path, folder / "tables" / path.name)
+    updated = replace(run, checks=checks)
+    store.write_run_file(folder, updated)
+    return updated
+
+
+def read_foreign(wanted: Import, progress: Progress) -> ForeignTrace:
+    """The tables of a trace that is not imported. Raises TraceFormatError."""
+    return _read(wanted, {found: found.path for found in wanted.files}, progress)
+
+
+def _read(wanted: Import, paths: Mapping[Found, Path], progress: Progress) -> ForeignTrace:
+    name = wanted.trace[0].path.name
+    if wanted.role == "ggmlviz":
+        raise TraceFormatError(f"{name}: .ggmlviz cannot be read yet")
+    companions = _companions(wanted, paths)
+    if wanted.role == "trace_json":
+        return restore(name, _json_trace(wanted, paths), companions)
+    with opened(paths[wanted.trace[0]]) as file:
+        records = read_records(file, lambda done, total: progress.update(done, total, BYTES))
+    return restore(name, ops_of(name, records), companions, cut_at=records.cut_at, n_later=records.n_later)
+
+
+def _json_trace(wanted: Import, paths: Mapping[Found, Path]) -> OpTrace:
+    data = {}
+    for found in wanted.trace:
+        with opened(paths[found]) as file:
+            data[found.path.name] = whole(file)
+    if len(data) > 1 and sum(map(len, data.values())) >= PARALLEL_FROM:
+        with ProcessPoolExecutor(min(len(data), os.cpu_count() or 1)) as executor:
+            return older_json.read_traces(data, executor)
+    return older_json.read_traces(data)
+
+
+def _companions(wanted: Import, paths: Mapping[Found, Path]) -> Companions:
+    dumps, buffers, listed = {}, None, None
+    for found in sorted(wanted.beside, key=lambda found: str(found.path)):
+        name = found.path.name
+        with opened(paths[found]) as file:
+            data = whole(file)
+        match found.role:
+            case "dot":
+                dumps[name] = dot.read_dot(name, data)
+            case "graph_json":
+                dumps[name] = older_json.read_graph(name, memory_map.parse_json(name, data))
+            case "map_csv":
+                listed = memory_map.read_csv(name, data)
+            case "map_json":
+                listed = memory_map.read_json_map(name, memory_map.parse_json(name, data))
+            case "buffers":
+                buffers = buffer_log.read_buffers(name, data)
+    return Companions(dumps, buffers, listed, wanted.model)
+
+
+def _names(files: Sequence[Found]) -> dict[Found, str]:
+    """A name for each file in raw/source/: its own, with a number before it where two are called the same."""
+    names: dict[Found, str] = {}
+    for found in files:
+        name = re.sub(r"[^\w.\-]", "_", found.path.name.encode("utf-8", "replace").decode())[:120]
+        names[found] = name if name not in names.values() else f"{len(names)}-{name}"
+    return names
+
+
+def _keep_all(wanted: Import, names: Mapping[Found, str], folder: Path) -> list[dict[str, Any]]:
+    """Copy each file compressed; what it is, its size and hash."""
+    return [_keep(found, names[found], folder) for found in wanted.files]
+
+
+def _keep(found: Found, name: str, folder: Path) -> dict[str, Any]:
+    digest, kept = hashlib.sha256(), 0
+    try:
+        with opened(found.path) as file, pa.output_stream(str(folder / f"{name}.zst"), compression="zstd") as packed:
+            for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
+                digest.update(block)
+                packed.write(block)
+                kept += len(block)
+            size = file.size_bytes
+    except OSError as error:
+        raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}; free space") from error
+    return {
+        "name": name, "role": found.role, "sha256": digest.hexdigest(), "kept_bytes": kept, "size_bytes": size,
+    }  # fmt: skip
+
+
+def _blocks(file: SourceFile, *, until_zeros: bool) -> Iterator[bytes]:
+    """The content in pieces; with `until_zeros` without the pieces of zeros at its end."""
+    last = 0
+    if until_zeros:
+        for _, end in file.stretches():
+            last = end
+    at, held = 0, 0
+    end = last if until_zeros else file.size_bytes
+    while at < end and (block := file.read(at, min(PIECE, end - at))):
+        at += len(block)
+        if until_zeros and block.count(0) == len(block):
+            held += len(block)
+            continue
+        if held:
+            yield bytes(held)
+            held = 0
+        yield block.rstrip(b"\0") + bytes(-len(block.rstrip(b"\0")) % 1024) if until_zeros and at >= end else block
+
+
+@contextmanager
+def _unpacked(folder: Path, entries: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[Mapping[str, Any], Path]]]:
+    """The kept files as they were, in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="tracegen-") as place:
+        paths = []
+        for entry in entries:
+            path = Path(place) / str(entry["name"])
+            kept = str(folder / f"{entry['name']}.zst")
+            with pa.input_stream(kept, compression="zstd") as packed, path.open("wb") as out:
+                while block := packed.read(PIECE):
+                    out.write(block)
+            paths.append((entry, path))
+        yield paths
+
+
+def _identity(entries: Sequence[Mapping[str, Any]], wanted: Import) -> str:
+    """The hash of what was imported, and of how: another model or table of operations gives another run."""
+    parts = sorted(f"{entry['role']} {entry['sha256']}" for entry in entries)
+    model = wanted.model
+    parts += [
+        f"op table {wanted.op_table}",
+        "model " + (f"{len(model.tensors)} {model.paths[0].name}" if model else ""),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _known(runs: Path, identity: str) -> Run | None:
+    """The run that was made of the same source before."""
+    for folder in store.run_folders_in(runs):
+        run = store.read_run(folder)
+        if (run.facts.get("imported") or {}).get("identity") == identity:
+            return run
+    return None
+
+
+def _model_document(model: Model | None, hashes: Sequence[str]) -> dict[str, Any] | None:
+    if model is None:
+        return None
+    hashed = model.with_hashes(list(hashes)) if hashes else model
+    return {
+        "file": str(model.paths[0]), "architecture": model.architecture, "name": model.name,
+        "n_layers": model.n_layers, "n_experts": model.n_experts, "n_experts_used": model.n_experts_used,
+        "random_weights": model.random_weights, "metadata": model.metadata,
+        "data_begin": list(model.data_begin), "alignment": list(model.alignment),
+        "files": json.loads(hashed.files.to_json(orient="records")),
+        "tensors": json.loads(model.tensors.to_json(orient="records")),
+    }  # fmt: skip
+
+
+def _model_of(document: Mapping[str, Any] | None) -> Model | None:
+    """The model as it was described when the run was imported."""
+    if document is None:
+        return None
+    return Model(
+        (Path(document["file"]),), frame("files", document["files"]), frame("tensors", document["tensors"]),
+        document["metadata"], tuple(document["data_begin"]), tuple(document["alignment"]), document["architecture"],
+        document["name"], document["n_layers"], document["n_experts"], document["n_experts_used"],
+        document["random_weights"],
+    )  # fmt: skip
+
+
+def _evidence(trace: ForeignTrace, model: Model | None) -> Evidence:
+    return Evidence(
+        tables=trace.tables, trace={}, timings={}, n_layers=model.n_layers if model else None,
+        n_experts=model.n_experts if model else _experts(trace),
+    )  # fmt: skip
+
+
+def _experts(trace: ForeignTrace) -> int | None:
+    """The number of experts of a layer that the list of tensors gives."""
+    n = trace.tables["tensors"]["n_experts"].max()
+    return None if pd.isna(n) else int(n)
+
+
+def _facts(trace: ForeignTrace, wanted: Import, document: Mapping[str, Any], hashes: Sequence[str]) -> dict[str, Any]:
+    """The facts of an imported run; what such a trace does not hold is null."""
+    model = wanted.model
+    files = trace.tables["files"]
+    described: dict[str, Any] = dict.fromkeys(
+        ("file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
+         "n_experts_used", "random_weights", "metadata")
+    )  # fmt: skip
+    if model is not None:
+        described = {key: document["model"].get(key) for key in described}
+        described |= {"sha256": hashes[0] if hashes else None, "n_files": len(model.files)}
+    if len(files):
+        described |= {"size_bytes": int(files["size_bytes"].sum()), "n_tensors": len(trace.tables["tensors"])}
+        described["file"] = described["file"] or str(files["path"].iloc[0])
+        described["n_experts"] = described["n_experts"] or _experts(trace)
+    return {
+        "imported": {
+            "format": trace.format, "identity": document["identity"], "op_table": wanted.op_table,
+            "files": document["files"], "left_out": list(wanted.ignored), **trace.facts,
+        },
+        "settings": {"private": False},
+        "command": [],
+        "exit_status": 0,
+        "stopped": False,
+        "counted": False,
+        "text": {"prompt": None, "generated": None, "token_ids": None, "pieces": None, "private": False},
+        "llama_cpp": {"version": None, "build": {}, "timings": {}, "graphs_reused": None},
+        "conditions": {},
+        "model": described,
+        "more_models": [],
+        "host": dict.fromkeys(
+            ("name", "id", "cpu", "cores", "memory_bytes", "page_bytes", "kernel", "machine", "memory_rate")
+        ),
+        "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},
+        "versions": {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__},
+        "source": {"commit": None, "dirty": None},
+        "stages": [],
+    }  # fmt: skip
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
