@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MEANING = {
     "parquet": "a folder with each table as Parquet",
     "csv": "a folder with each table as CSV, where an empty cell means not recorded",
+    "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
 }
 EXAMPLES = (
     "tracegen export first-look csv",

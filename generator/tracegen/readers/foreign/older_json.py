@@ -173,7 +173,7 @@ def read_graph(name: str, document: Mapping[str, Any]) -> DotGraph:
         known = dtype.upper() in BLOCKS
         nodes.append(
             DotNode(
-                label if known else f"{label} ({dtype})", dtype.upper() if known else "", tuple(shape),
+                label if known or not dtype else f"{label} ({dtype})", dtype.upper() if known else "", tuple(shape),
                 "NONE" if row.get("operation") in (None, "CONST") else op_of(str(row["operation"])),
             )
         )  # fmt: skip

@@ -182,7 +182,7 @@ def _layers(described: list[Described], often: np.ndarray) -> str:
     """How many claimed layers are not among those in the names of results and weights; empty: none."""
     wrong = total = 0
     for each, n in zip(described, often.tolist(), strict=True):
-        names = [each.name, *(operand.name for operand in each.operands)]
+        names = [each.name, *(operand.name for operand in each.operands if operand.name.startswith("blk."))]
         stated = {layer for name in names if (layer := layer_of(name)) is not None}
         if each.claimed_layer is not None and stated:
             total += n
