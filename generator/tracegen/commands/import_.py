@@ -75,13 +75,13 @@ def command(
     wanted = importing.found_in(sources, model, role, op_table)
     experiment = check_name(name) if name is not None else importing.default_name(sources)
     refuse_same_name(EXPERIMENTS / experiment)
-    for line in wanted.ignored:
-        print(f"left out: {visible(line)}", file=sys.stderr)
     hashes: Sequence[str] = ()
     if wanted.model is not None:
         progress.step("hash model")
         hashes = hash_files(wanted.model.paths, progress)
     run, known = importing.import_run(experiment, EXPERIMENTS / experiment, wanted, progress, hashes)
+    for line in run.facts["imported"]["left_out"]:
+        print(f"left out: {visible(line)}", file=sys.stderr)
     if known:
         print(f"imported before, as {run.experiment}/{run.name}")
     return print_stored(run)

@@ -63,14 +63,16 @@ def _at_least_one(text: str) -> int:
     help=VERBS["show"],
     examples=EXAMPLES,
     epilog=EPILOG,
-    exclusive=(("stats", "verify", "ops", "buffers", "issue"), ("as_json", "issue")),
+    exclusive=(("stats", "verify", "ops", "buffers", "issue", "summary"), ("as_json", "issue")),
 )
 @click.argument(
     "run",
     metavar="RUN",
     shell_complete=run_names,
-    help="Folder of a run, or NAME/run-003, or NAME for its newest run; with --issue, a version too: NAME@v1.",
+    help="Folder of a run, or NAME/run-003, or NAME for its newest run; with --issue, a version too: NAME@v1. Or a "
+    "file or folder that `tracegen import` could read: it is shown without importing it.",
 )
+@click.option("--summary", is_flag=True, help="Print the key figures, as without any option.")
 @click.option("--stats", is_flag=True, help="Print the number of rows of every table, and the facts of the trace.")
 @click.option("--verify", is_flag=True, help="Hash every file of the run, and list all checks.")
 @click.option("--ops", is_flag=True, help="Print the ops, in order of execution.")
@@ -95,6 +97,7 @@ def _at_least_one(text: str) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON, in numbers.")
 def command(
     run: str,
+    summary: bool,
     stats: bool,
     verify: bool,
     ops: bool,
@@ -113,6 +116,8 @@ def command(
     from tracegen import store
     from tracegen.folders import run_folder
 
+    if _is_foreign(Path(run)):
+        return _print_foreign(Path(run), (stats, verify, ops, buffers), pass_id, limit or LIMIT, as_json)
     folder = run_folder(run)
     stored = store.read_run(folder)
     if verify:
@@ -125,6 +130,38 @@ def command(
         _print_ops(store.read_tables(folder / "tables", OVERVIEW), pass_id, limit or LIMIT, as_json)
     else:
         figures = _figures_of(folder, stored)
+        _print_pairs(_overview(figures), figures, as_json)
+    return 0
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether the argument is a file, or a folder that holds no run of tracegen, neither itself nor in `runs`."""
+    return path.is_file() or (path.is_dir() and not any((path / name).exists() for name in ("run.json", "runs")))
+
+
+def _print_foreign(
+    path: Path, wanted: tuple[bool, bool, bool, bool], pass_id: int | None, limit: int, as_json: bool
+) -> int:
+    """Print what a foreign trace holds, without importing it; as for a run, but a file has no hashes to verify."""
+    from tracegen.progress import Progress
+    from tracegen.runs import importing
+
+    source = importing.found_in([path], None, None, None)
+    run, tables = importing.as_run(source, Progress())
+    for line in run.facts["imported"]["left_out"]:
+        print(f"left out: {visible(line)}", file=sys.stderr)
+    stats, verify, ops, buffers = wanted
+    if verify:
+        _print_checks(run, as_json)
+        return 1 if run.verdict == "not usable" else 0
+    if stats:
+        _print_stats(run, tables, as_json)
+    elif buffers:
+        _print_table(_largest_first(tables["buffers"]), as_json)
+    elif ops:
+        _print_ops(tables, pass_id, limit, as_json)
+    else:
+        figures = _figures(run, tables)
         _print_pairs(_overview(figures), figures, as_json)
     return 0
 
@@ -181,13 +218,18 @@ def _verify(folder: Path, run: Run, as_json: bool) -> int:
     from tracegen import store
 
     store.verify_run(folder)
-    if as_json:
-        print(json.dumps([asdict(check) for check in run.checks], indent=1))
-    else:
-        for check in run.checks:
-            print(f"{check.state:11}  {check.title}: {visible(check.found)} (limit: {check.limit})")
+    _print_checks(run, as_json)
+    if not as_json:
         print(f"every file of {folder} is as it was written; {run.verdict}")
     return 1 if run.verdict == "not usable" else 0
+
+
+def _print_checks(run: Run, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([asdict(check) for check in run.checks], indent=1))
+        return
+    for check in run.checks:
+        print(f"{check.state:11}  {check.title}: {visible(check.found)} (limit: {check.limit})")
 
 
 def _named(group: str, values: Mapping[str, object]) -> dict[str, object]:

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -198,21 +199,30 @@ def read_again(folder: Path, run: Run) -> Run:
     return updated
 
 
-def read_foreign(wanted: Import, progress: Progress) -> ForeignTrace:
-    """The tables of a trace that is not imported. Raises TraceFormatError."""
-    return _read(wanted, {found: found.path for found in wanted.files}, progress)
+def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.DataFrame]]:
+    """A trace as a run that is not stored, with its tables. Raises TraceFormatError."""
+    progress.step("read")
+    trace = _read(wanted, {found: found.path for found in wanted.files}, progress)
+    progress.done()
+    checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
+    entries = [{"name": f.path.name, "role": f.role, "kept_bytes": f.path.stat().st_size} for f in wanted.files]
+    document = {"identity": None, "files": entries, "model": _model_document(wanted.model, ())}
+    name = default_name([wanted.trace[0].path])
+    return Run(name, 0, _now(), checks, _facts(trace, wanted, document, ())), trace.tables
 
 
 def _read(wanted: Import, paths: Mapping[Found, Path], progress: Progress) -> ForeignTrace:
     name = wanted.trace[0].path.name
     if wanted.role == "ggmlviz":
         raise TraceFormatError(f"{name}: .ggmlviz cannot be read yet")
-    companions = _companions(wanted, paths)
+    companions, broken = _companions(wanted, paths)
     if wanted.role == "trace_json":
-        return restore(name, _json_trace(wanted, paths), companions)
-    with opened(paths[wanted.trace[0]]) as file:
-        records = read_records(file, lambda done, total: progress.update(done, total, BYTES))
-    return restore(name, ops_of(name, records), companions, cut_at=records.cut_at, n_later=records.n_later)
+        trace = restore(name, _json_trace(wanted, paths), companions)
+    else:
+        with opened(paths[wanted.trace[0]]) as file:
+            records = read_records(file, lambda done, total: progress.update(done, total, BYTES))
+        trace = restore(name, ops_of(name, records), companions, cut_at=records.cut_at, n_later=records.n_later)
+    return replace(trace, facts={**trace.facts, "left_out": broken})
 
 
 def _json_trace(wanted: Import, paths: Mapping[Found, Path]) -> OpTrace:
@@ -226,24 +236,37 @@ def _json_trace(wanted: Import, paths: Mapping[Found, Path]) -> OpTrace:
     return older_json.read_traces(data)
 
 
-def _companions(wanted: Import, paths: Mapping[Found, Path]) -> Companions:
-    dumps, buffers, listed = {}, None, None
+def _companions(wanted: Import, paths: Mapping[Found, Path]) -> tuple[Companions, list[str]]:
+    """What lies beside the trace, and why some of it is not used: it is broken, and nobody named it."""
+    companions, broken = Companions(model=wanted.model), []
     for found in sorted(wanted.beside, key=lambda found: str(found.path)):
-        name = found.path.name
         with opened(paths[found]) as file:
             data = whole(file)
-        match found.role:
-            case "dot":
-                dumps[name] = dot.read_dot(name, data)
-            case "graph_json":
-                dumps[name] = older_json.read_graph(name, memory_map.parse_json(name, data))
-            case "map_csv":
-                listed = memory_map.read_csv(name, data)
-            case "map_json":
-                listed = memory_map.read_json_map(name, memory_map.parse_json(name, data))
-            case "buffers":
-                buffers = buffer_log.read_buffers(name, data)
-    return Companions(dumps, buffers, listed, wanted.model)
+        try:
+            companions = _with(companions, found, data)
+        except TraceFormatError as error:
+            if found.named:
+                raise
+            broken.append(str(error))
+    return companions, broken
+
+
+def _with(companions: Companions, found: Found, data: bytes) -> Companions:
+    """The companions, and what this file says."""
+    name = found.path.name
+    match found.role:
+        case "dot":
+            return replace(companions, dumps={**companions.dumps, name: dot.read_dot(name, data)})
+        case "graph_json":
+            graph = older_json.read_graph(name, memory_map.parse_json(name, data))
+            return replace(companions, dumps={**companions.dumps, name: graph})
+        case "map_csv":
+            return replace(companions, map=memory_map.read_csv(name, data))
+        case "map_json":
+            return replace(companions, map=memory_map.read_json_map(name, memory_map.parse_json(name, data)))
+        case "buffers":
+            return replace(companions, buffers=buffer_log.read_buffers(name, data))
+    return companions
 
 
 def _names(files: Sequence[Found]) -> dict[Found, str]:
@@ -277,22 +300,26 @@ def _keep(found: Found, name: str, folder: Path) -> dict[str, Any]:
 
 
 def _blocks(file: SourceFile, *, until_zeros: bool) -> Iterator[bytes]:
-    """The content in pieces; with `until_zeros` without the pieces of zeros at its end."""
-    last = 0
+    """The content in pieces; with `until_zeros` without the zeros at its end, but for those of the last KiB."""
+    end = file.size_bytes
     if until_zeros:
-        for _, end in file.stretches():
-            last = end
-    at, held = 0, 0
-    end = last if until_zeros else file.size_bytes
+        end = max((end for _, end in file.stretches()), default=0)
+    at, zeros = 0, 0
     while at < end and (block := file.read(at, min(PIECE, end - at))):
         at += len(block)
-        if until_zeros and block.count(0) == len(block):
-            held += len(block)
+        if until_zeros and not np.frombuffer(block, np.uint8).any():
+            zeros += len(block)  # written only if something follows
             continue
-        if held:
-            yield bytes(held)
-            held = 0
-        yield block.rstrip(b"\0") + bytes(-len(block.rstrip(b"\0")) % 1024) if until_zeros and at >= end else block
+        while zeros:
+            yield bytes(min(zeros, PIECE))
+            zeros -= min(zeros, PIECE)
+        yield _trimmed(block) if until_zeros and at >= end else block
+
+
+def _trimmed(block: bytes) -> bytes:
+    """The block without the zeros at its end, in whole KiB: no record is larger."""
+    used = len(block.rstrip(b"\0"))
+    return block[: -(-used // 1024) * 1024]
 
 
 @contextmanager
@@ -387,7 +414,8 @@ def _facts(trace: ForeignTrace, wanted: Import, document: Mapping[str, Any], has
     return {
         "imported": {
             "format": trace.format, "identity": document["identity"], "op_table": wanted.op_table,
-            "files": document["files"], "left_out": list(wanted.ignored), **trace.facts,
+            "files": document["files"], **trace.facts,
+            "left_out": [*wanted.ignored, *trace.facts.get("left_out", ())],  # type: ignore[misc]
         },
         "settings": {"private": False},
         "command": [],

@@ -7,6 +7,7 @@ the pass evaluated one token, or if the router chose all experts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -23,71 +24,117 @@ ID_BYTES = 4  # the number of an expert is an int32
 SLOT = {"MUL_MAT_ID": "src0", "ADD_ID": "src1"}  # the operand of which an operation reads the chosen experts only
 
 
+@dataclass(frozen=True)
+class _Choosing:
+    """An operation of a graph that reads chosen experts: its place among the operations, its node and slot.
+
+    `choice` names the operand that holds the choice, one for all weights of a layer; `n_ids`: how many experts a row
+    has; `n_all`: how many experts there are if all were chosen, else 0.
+    """
+
+    at: int
+    node: int
+    slot: str
+    choice: str
+    layer: int | None
+    n_ids: int
+    n_all: int
+
+
 def expert_tables(
     trace: OpTrace, passes: Restored, graph: Sequence[int], graphs: Sequence[Graph], ops: Sequence[Sequence[Described]]
 ) -> tuple[pd.DataFrame, pd.DataFrame, Check | None]:
     """The tables `touches` and `routing`, and the check of what they lack; None for a model without experts."""
-    touches: list[dict[str, object]] = []
-    routing: list[dict[str, object]] = []
-    wanted = [[i for i, each in enumerate(of) if each.op in SLOT] for of in ops]
+    choosing = [_choosing(each, of) for each, of in zip(graphs, ops, strict=True)]
+    touches: list[tuple[int, int, str, int, int, str]] = []
+    routing: list[tuple[int, int, int, int]] = []
     n_choosing = n_known = n_whole = n_all = 0
     reused = set()
     named = dict(zip(trace.expert_at.tolist(), range(len(trace.expert_at)), strict=True))
     for pass_id, number in enumerate(graph):
-        begin, met = int(passes.begin[pass_id]), set()
-        chosen: dict[
-            str, list[int]
-        ] = {}  # by name of the operand that holds the choice: one for all weights of a layer
-        stacks = _all_chosen(ops[number], wanted[number])
-        for i in wanted[number]:
+        begin = int(passes.begin[pass_id])
+        chosen: dict[str, list[int]] = {}
+        met: set[int] = set()
+        for op in choosing[number]:
             n_choosing += 1
-            each, node = ops[number][i], graphs[number].at[i]
-            row = named.get(begin + i)
-            ids = trace.experts[row][: int(trace.n_experts[row])].tolist() if row is not None else []
-            choice = each.operands[2].name if len(each.operands) > 2 else ""
-            ids = ids or chosen.get(choice, [])
-            n_known += bool(ids)
-            if i in stacks:
+            row = named.get(begin + op.at)
+            ids = trace.experts[row][: int(trace.n_experts[row])].tolist() if row is not None and not op.n_all else []
+            ids = ids or chosen.get(op.choice, [])
+            n_known += row is not None
+            if op.n_all:
                 n_all += 1
-                reused |= {pass_id} if passes.kinds[pass_id] != "warmup" else set()
-                touches.append(_touch(pass_id, node, each.op, 0, stacks[i], "estimated"))
+                touches.append((pass_id, op.node, op.slot, 0, op.n_all, "estimated"))
+                if passes.kinds[pass_id] != "warmup":
+                    reused.add(pass_id)
                 continue
-            if passes.n_tokens[pass_id] != 1 or not ids or not _complete(each, ids):
+            if passes.n_tokens[pass_id] != 1 or not _complete(ids, op.n_ids):
                 continue
             n_whole += 1
-            chosen[choice] = ids
-            touches += [_touch(pass_id, node, each.op, first, n, "measured") for first, n in _runs(ids)]
-            layer = layer_of(each.name)
-            if layer is not None and layer not in met:
-                met.add(layer)
-                routing += [
-                    dict(pass_id=pass_id, layer=layer, row=0, rank=rank, expert=expert)
-                    for rank, expert in enumerate(ids)
-                ]
+            chosen[op.choice] = ids
+            touches += [(pass_id, op.node, op.slot, first, n, "measured") for first, n in _runs(ids)]
+            if op.layer is not None and op.layer not in met:
+                met.add(op.layer)
+                routing += [(pass_id, op.layer, rank, expert) for rank, expert in enumerate(ids)]
     if not n_choosing:
         return contract.frame("touches"), contract.frame("routing"), None
-    routing.sort(key=lambda r: (r["pass_id"], r["layer"], r["rank"]))
     lacking = n_choosing - n_whole - n_all
-    detail = (
-        "only the experts of the first token row are in the trace, and at most 16 of them: what a pass of several "
-        "tokens read is not known, except where the router chose all experts"
-        if n_known
-        else "the trace has no numbers of experts; only where the router chose all of them is known what was read"
-    )
+    check = _check(lacking, n_choosing, n_all, n_known > 0, len(reused))
+    return _touches(touches), _routing(routing), check
+
+
+def _check(lacking: int, n_choosing: int, n_all: int, known: bool, n_reused: int) -> Check:
     told = f"{lacking:,} of {n_choosing:,} operations without"
     told += f"; {n_all:,} chose all experts, as a warm-up does" if n_all else ""
-    detail = detail if lacking else ""
-    if reused:
-        why = f"{len(reused)} passes after the warm-up chose all experts too: its graph was used again"
-        detail = f"{detail}; {why}" if detail else why
-    check = found("experts_whole", "warning" if lacking or reused else "passed", told, detail)
-    return contract.frame("touches", touches), contract.frame("routing", routing), check
+    why = []
+    if lacking and known:
+        why.append(
+            "only the experts of the first token row are in the trace, and at most 16 of them: what a pass of several "
+            "tokens read is not known, except where the router chose all experts"
+        )
+    elif lacking:
+        why.append(
+            "the trace has no numbers of experts; what was read is known only where the router chose all of them"
+        )
+    if n_reused:
+        passes = "1 pass" if n_reused == 1 else f"{n_reused:,} passes"
+        why.append(f"{passes} after the warm-up chose all experts too: the graph of the warm-up was used again")
+    return found("experts_whole", "warning" if lacking or n_reused else "passed", told, "; ".join(why))
 
 
-def _complete(each: Described, ids: Sequence[int]) -> bool:
-    """Whether the ids are as many as the operation reads for a row, and different."""
-    size = each.operands[2].size_bytes if len(each.operands) > 2 else 0
-    return len(ids) == len(set(ids)) == size // ID_BYTES and min(ids) >= 0
+def _touches(rows: Sequence[tuple[int, int, str, int, int, str]]) -> pd.DataFrame:
+    names = ("pass_id", "node", "slot", "first_unit", "n_units", "basis")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+    values = {name: list(of) for name, of in columns.items()}
+    return contract.frame("touches", values | ({"unit": ["expert"] * len(rows)} if rows else {}))
+
+
+def _routing(rows: list[tuple[int, int, int, int]]) -> pd.DataFrame:
+    rows.sort()
+    names = ("pass_id", "layer", "rank", "expert")
+    columns = {name: list(of) for name, of in zip(names, zip(*rows, strict=True), strict=True)} if rows else {}
+    return contract.frame("routing", columns | ({"row": [0] * len(rows)} if rows else {}))
+
+
+def _choosing(graph: Graph, ops: Sequence[Described]) -> list[_Choosing]:
+    """The operations of a graph that read chosen experts."""
+    places = [i for i, each in enumerate(ops) if each.op in SLOT]
+    chosen = _all_chosen(ops, places)
+    found_ops = []
+    for i in places:
+        choice = ops[i].operands[2] if len(ops[i].operands) > 2 else None
+        n_ids = choice.size_bytes // ID_BYTES if choice is not None else 0
+        found_ops.append(
+            _Choosing(
+                i, graph.at[i], SLOT[ops[i].op], choice.name if choice else "", layer_of(ops[i].name), n_ids,
+                chosen.get(i, 0),
+            )
+        )  # fmt: skip
+    return found_ops
+
+
+def _complete(ids: Sequence[int], n: int) -> bool:
+    """Whether the numbers are as many as a row has, different, and such as experts can have."""
+    return 0 < n == len(ids) == len(set(ids)) and min(ids) >= 0
 
 
 def _all_chosen(ops: Sequence[Described], places: Sequence[int]) -> dict[int, int]:
@@ -96,19 +143,19 @@ def _all_chosen(ops: Sequence[Described], places: Sequence[int]) -> dict[int, in
     Of each row ggml sorts a number for each expert, and of several rows keeps them at the distance of all experts. So
     the choice of k of E in n rows has the extent of ((n − 1)·E + k) numbers; that of all experts n·E.
     """
-    sorted_bytes: dict[int | None, tuple[int, int]] = {}
+    sorted_bytes: dict[int | None, int] = {}
     for each in ops:
         if each.op == "ARGSORT" and each.operands:
-            sorted_bytes[layer_of(each.name)] = (each.operands[0].size_bytes, 0)
+            sorted_bytes[layer_of(each.name)] = each.operands[0].size_bytes
     chosen: dict[int, int] = {}
+    rows = _rows(ops)
     for i in places:
         every = sorted_bytes.get(layer_of(ops[i].name))
         operands = ops[i].operands
-        if every is None or len(operands) < 3 or operands[2].size_bytes != every[0]:
+        if every is None or len(operands) < 3 or operands[2].size_bytes != every:
             continue
-        rows = _rows(ops)
-        if rows and every[0] % (rows * ID_BYTES) == 0:
-            chosen[i] = every[0] // rows // ID_BYTES
+        if rows and every % (rows * ID_BYTES) == 0:
+            chosen[i] = every // rows // ID_BYTES
     return chosen
 
 
@@ -118,10 +165,6 @@ def _rows(ops: Sequence[Described]) -> int | None:
     if first.op != "GET_ROWS" or len(first.operands) < 2:
         return None
     return first.operands[1].size_bytes // ID_BYTES or None
-
-
-def _touch(pass_id: int, node: int, op: str, first: int, n: int, basis: str) -> dict[str, object]:
-    return dict(pass_id=pass_id, node=node, slot=SLOT[op], unit="expert", first_unit=first, n_units=n, basis=basis)
 
 
 def _runs(ids: Sequence[int]) -> list[tuple[int, int]]:

@@ -33,10 +33,11 @@ TRACES = ("tensor_trace", "ggmlviz", "trace_json")
 
 @dataclass(frozen=True)
 class Found:
-    """A file, and what it is."""
+    """A file, and what it is; `named`: it was named itself, and not found in a folder or beside another file."""
 
     path: Path
     role: str
+    named: bool = False
 
 
 def role_of(file: SourceFile) -> str | None:
@@ -123,7 +124,7 @@ def _add(found: dict[Path, Found], path: Path, *, named: bool) -> None:
             layout_of(file.name, file.read(0, HEAD))  # says what was tried
             raise TraceFormatError(f"{path}: {reason}; `tracegen import --help` lists what can be read")
     if role is not None:
-        found[path] = Found(path, role)
+        found[path] = Found(path, role, named)
 
 
 def _below(folder: Path, depth: int = 3) -> Iterator[Path]:

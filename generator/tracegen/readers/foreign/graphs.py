@@ -75,6 +75,8 @@ class _Building:
         self._named: dict[str, int] = {}
         self._leaf: dict[tuple[str, int], int] = {}
         self._room, self._weights = room, weights
+        self._views: dict[str, list[str]] = {}  # by name of what they view
+        self._cut: set[str] = set()  # names of results that may be cut
 
     def add(self, each: Described) -> tuple[int, tuple[int, ...]]:
         """Take the next operation; its number, and those of its operands (leaves: −1 − number)."""
@@ -83,10 +85,11 @@ class _Building:
         self._nodes.append(node)
         number = len(self._nodes) - 1
         if each.name:
-            views = [name for name in self._named if name.startswith(f"{each.name} (")]
-            for name in views:  # a view of the former result of this name
-                del self._named[name]
+            for name in self._views.pop(each.name, ()):  # views of the former result of this name
+                self._named.pop(name, None)
             self._named[each.name] = number
+            if self._is_cut(each.name, self._room[0]):
+                self._cut.add(each.name)
         return number, sources
 
     def _source(self, name: str, address: int, size: int) -> int:
@@ -106,15 +109,16 @@ class _Building:
             begun = [number for known, number in self._named.items() if known.startswith(name)]
             if begun:
                 return max(begun)
-        for known, number in self._named.items():
-            if self._is_cut(known, self._room[0]) and name.startswith(known):
-                return number
+        for known in self._cut:
+            if known in self._named and name.startswith(known):
+                return self._named[known]
         base, view = _view_of(name)
         of = self._producer(base) if view is not None else None
         if view is None or of is None:
             return None
         self._nodes.append(Node("noop", view, name, {0: of}))
         self._named[name] = len(self._nodes) - 1
+        self._views.setdefault(name.partition(" (")[0], []).append(name)
         return self._named[name]
 
     @staticmethod
