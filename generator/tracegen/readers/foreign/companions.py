@@ -25,6 +25,12 @@ class Companions:
     map: MemoryMap | None = None
     model: Model | None = None
 
+    def names(self) -> frozenset[str]:
+        """The names of the model's tensors, as far as they are known."""
+        if self.model is not None:
+            return frozenset(self.model.tensors["name"].astype(str))
+        return frozenset(tensor.name for tensor in self.map.tensors) if self.map is not None else frozenset()
+
 
 @dataclass(frozen=True)
 class Weights:

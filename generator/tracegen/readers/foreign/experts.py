@@ -42,10 +42,18 @@ class _Choosing:
 
 
 def expert_tables(
-    trace: OpTrace, passes: Restored, graph: Sequence[int], graphs: Sequence[Graph], ops: Sequence[Sequence[Described]]
+    trace: OpTrace,
+    passes: Restored,
+    graph: Sequence[int],
+    graphs: Sequence[Graph],
+    ops: Sequence[Sequence[Described]],
+    n_experts: int | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, Check | None]:
-    """The tables `touches` and `routing`, and the check of what they lack; None for a model without experts."""
-    choosing = [_choosing(each, of) for each, of in zip(graphs, ops, strict=True)]
+    """The tables `touches` and `routing`, and the check of what they lack; None for a model without experts.
+
+    `n_experts`: how many experts a layer has, None: unknown.
+    """
+    choosing = [_choosing(each, of, n_experts) for each, of in zip(graphs, ops, strict=True)]
     touches: list[tuple[int, int, str, int, int, str]] = []
     routing: list[tuple[int, int, int, int]] = []
     n_choosing = n_known = n_whole = n_all = 0
@@ -115,10 +123,10 @@ def _routing(rows: list[tuple[int, int, int, int]]) -> pd.DataFrame:
     return contract.frame("routing", columns | ({"row": [0] * len(rows)} if rows else {}))
 
 
-def _choosing(graph: Graph, ops: Sequence[Described]) -> list[_Choosing]:
+def _choosing(graph: Graph, ops: Sequence[Described], n_experts: int | None) -> list[_Choosing]:
     """The operations of a graph that read chosen experts."""
     places = [i for i, each in enumerate(ops) if each.op in SLOT]
-    chosen = _all_chosen(ops, places)
+    chosen = _all_chosen(ops, places, n_experts)
     found_ops = []
     for i in places:
         choice = ops[i].operands[2] if len(ops[i].operands) > 2 else None
@@ -137,25 +145,26 @@ def _complete(ids: Sequence[int], n: int) -> bool:
     return 0 < n == len(ids) == len(set(ids)) and min(ids) >= 0
 
 
-def _all_chosen(ops: Sequence[Described], places: Sequence[int]) -> dict[int, int]:
+def _all_chosen(ops: Sequence[Described], places: Sequence[int], n_experts: int | None) -> dict[int, int]:
     """The operations whose router chose all experts, and how many these are: the choice is as long as what was sorted.
 
-    Of each row ggml sorts a number for each expert, and of several rows keeps them at the distance of all experts. So
-    the choice of k of E in n rows has the extent of ((n − 1)·E + k) numbers; that of all experts n·E.
+    Of each row ggml sorts a number for each expert, and keeps the rows of the choice at that distance. So the choice of
+    k of E in n rows has the extent of ((n − 1)·E + k) numbers; that of all experts n·E. The last layer has only the
+    rows with outputs: where the number of experts is not known, it is that of a layer with all rows.
     """
     sorted_bytes: dict[int | None, int] = {}
     for each in ops:
         if each.op == "ARGSORT" and each.operands:
             sorted_bytes[layer_of(each.name)] = each.operands[0].size_bytes
-    chosen: dict[int, int] = {}
     rows = _rows(ops)
+    n = n_experts
+    if n is None and rows and (rows == 1 or len(sorted_bytes) > 1):
+        n = max(sorted_bytes.values(), default=0) // (rows * ID_BYTES)
+    chosen: dict[int, int] = {}
     for i in places:
-        every = sorted_bytes.get(layer_of(ops[i].name))
-        operands = ops[i].operands
-        if every is None or len(operands) < 3 or operands[2].size_bytes != every:
-            continue
-        if rows and every % (rows * ID_BYTES) == 0:
-            chosen[i] = every // rows // ID_BYTES
+        every, operands = sorted_bytes.get(layer_of(ops[i].name)), ops[i].operands
+        if n and every and len(operands) > 2 and operands[2].size_bytes == every and every % (n * ID_BYTES) == 0:
+            chosen[i] = n
     return chosen
 
 

@@ -98,14 +98,12 @@ def files_of(sources: Sequence[Path]) -> list[Found]:
     Raises SettingsError and TraceFormatError.
     """
     found: dict[Path, Found] = {}
+    files = [source for source in sources if not source.is_dir()]
+    for source in files:
+        _add(found, source, named=True)
     for source in sources:
-        if source.is_dir():
-            for path in _below(source):
-                _add(found, path, named=False)
-        else:
-            _add(found, source, named=True)
-            for path in _beside(source):
-                _add(found, path, named=False)
+        for path in _beside(source) if source in files else _below(source):
+            _add(found, path, named=False)
     return list(found.values())
 
 

@@ -104,7 +104,7 @@ def kinds_of(tokens: list[int | None], warms_up: bool) -> list[str | None]:
         if n is None:
             return kinds[:i] + [None] * (len(tokens) - i)
         if n > 1:
-            if i == 0 and small and len(tokens) > 1 and tokens[1] == 1:
+            if i == 0 and small and tokens[1] in (1, None):
                 continue  # a warm-up before a prompt of one token, or a prompt of two tokens without a warm-up
             kinds[i], prompted = "prompt", True
         elif prompted or (i > 0 and kinds[i - 1] == "generate"):

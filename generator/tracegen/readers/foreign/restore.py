@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +50,7 @@ def restore(
     if not len(trace):
         raise TraceFormatError(f"{name}: holds no operation")
     passes = restore_passes(trace)
-    weights, shift = weights_of(companions, _recorded(trace))
+    weights, shift = weights_of(companions, _recorded(trace, companions.names()))
     run = _distinct(trace, passes, companions, tuple(weights.by_name))
     tables = contract.empty()
     tables["files"], tables["tensors"] = weights.files, weights.tensors
@@ -60,7 +60,10 @@ def restore(
     tables["placements"] = _placements(trace, run, weights, companions)
     if companions.buffers is not None:
         tables["buffers"] = companions.buffers.table
-    tables["touches"], tables["routing"], experts = expert_tables(trace, run.passes, run.graph, run.graphs, run.ops)
+    most = weights.tensors["n_experts"].max()
+    tables["touches"], tables["routing"], experts = expert_tables(
+        trace, run.passes, run.graph, run.graphs, run.ops, None if pd.isna(most) else int(most)
+    )
     checks: list[Check | None] = [op_checks.complete(run, cut_at), op_checks.later(n_later)]
     checks += [*op_checks.checks(trace, run, tables, companions, shift), experts]
     if companions.buffers is not None:
@@ -72,12 +75,15 @@ def restore(
     return ForeignTrace(trace.format, tables, tuple(check for check in checks if check is not None), facts)
 
 
-def _recorded(trace: OpTrace) -> dict[str, tuple[int, int]]:
-    """Place and size of each weight that the trace says to lie in the file, by its whole name."""
+def _recorded(trace: OpTrace, listed: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Place and size of each weight that the trace says to lie in the file, by its whole name.
+
+    A name that fills its room is whole if it is one of those `listed`.
+    """
     known: dict[str, tuple[int, int]] = {}
     for number in range(int(trace.which.max()) + 1):
         for operand in trace.describe(number).operands:
-            whole = not 0 < trace.room[1] <= len(operand.name.encode())
+            whole = not 0 < trace.room[1] <= len(operand.name.encode()) or operand.name in listed
             if operand.memory == "disk" and operand.place is not None and whole and " (" not in operand.name:
                 known[operand.name] = (operand.place, operand.size_bytes)
     return known
