@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracegen.export import columns
 from tracegen.export.format import Format
+from tracegen.export.perfetto import trace
 
-FORMATS: tuple[Format, ...] = (columns.PARQUET, columns.CSV)
+FORMATS: tuple[Format, ...] = (columns.PARQUET, columns.CSV, trace.PERFETTO)
 BY_KEY = {written.key: written for written in FORMATS}
