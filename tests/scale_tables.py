@@ -158,14 +158,14 @@ def long_graph(n_layers: int, per_layer: int) -> Tables:
 def repeated(tables: Mapping[str, pd.DataFrame], n: int) -> Tables:
     """The same run with its last pass `n` times more; the copies follow each other as the last pass follows the first.
 
-    What is recorded per pass (ops, spans, tokens, touches, routing, residency) is repeated with it.
+    Rows that are numbered by pass are repeated with it (ops, spans, tokens, touches, routing, …), others are not.
     """
     passes = tables["passes"]
     last = passes.iloc[-1]
     length = int(last["end_ns"] - last["begin_ns"]) + 40_000
     made = dict(tables)
     for name, table in tables.items():
-        if "pass_id" not in table:
+        if BY_NAME[name].key[0] != "pass_id":
             continue
         rows = table[(table["pass_id"] == last["pass_id"]).to_numpy(bool)]
         if not len(rows):

@@ -60,7 +60,8 @@ def read(path: Path) -> Drawn:
         for kind, texts in packet.interned_data.ListFields():
             for text in texts:
                 value = text.str.decode() if hasattr(text, "str") else text.name
-                assert text.iid and words[kind.name].setdefault(text.iid, value) == value
+                assert text.iid and text.iid not in words[kind.name]
+                words[kind.name][text.iid] = value
         if packet.HasField("track_descriptor"):
             described = packet.track_descriptor
             name = described.process.process_name or described.thread.thread_name or described.name

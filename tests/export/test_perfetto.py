@@ -300,7 +300,8 @@ def test_a_large_run_becomes_several_files_of_whole_passes(tmp_path: Path) -> No
     one = drawn(many, tmp_path / "one")
     limit = 30_000
     (tmp_path / "several").mkdir()
-    write(source(many), tmp_path / "several", limit)
+    mixed = {name: table.sample(frac=1, random_state=1) for name, table in many.items()}
+    write(source(mixed), tmp_path / "several", limit)
     paths = sorted((tmp_path / "several").iterdir())
     ranges = [tuple(map(int, path.stem.removeprefix("passes-").split("-"))) for path in paths]
     last = int(many["passes"]["pass_id"].max())
@@ -321,6 +322,49 @@ def test_a_large_run_becomes_several_files_of_whole_passes(tmp_path: Path) -> No
     held = one.counters["CPU: allocated buffers"]
     (before,) = (file.counters["CPU: allocated buffers"] for file in files[1:2])
     assert before[0] == (read_begin(many, ranges[1][0]), [v for t, v in held if t < read_begin(many, ranges[1][0])][-1])
+
+
+@pytest.mark.parametrize("limit", range(15_000, 45_000, 2_777))
+def test_no_file_is_larger_than_the_limit(tmp_path: Path, limit: int) -> None:
+    write(source(with_barriers(with_faults(repeated(scaled_case(1, 1), 6)))), tmp_path, limit)
+    sizes = [path.stat().st_size for path in tmp_path.iterdir()]
+    assert len(sizes) > 1 and max(sizes) <= limit
+
+
+def test_slices_that_are_open_at_once_do_not_share_a_track(tmp_path: Path) -> None:
+    """Also where one belongs to a pass, and chunk, before the other."""
+    bare = scaled_case(2, 1)
+    one, two = (int(begin) for begin in bare["passes"]["begin_ns"].iloc[-2:])
+    row = dict(device="8:0", size_bytes=512, file=None, offset=None, file_bytes=0, kind="read")
+    requests = [
+        row | dict(request=0, pass_id=3, place=0, issue_ns=one + 5, duration_ns=two - one + 10),
+        row | dict(request=1, pass_id=4, place=512, issue_ns=two + 1, duration_ns=100),
+        row | dict(request=2, pass_id=4, place=1024, issue_ns=two + 101, duration_ns=0),
+    ]
+    write(source({**bare, "requests": frame("requests", requests)}), tmp_path, 100_000)
+    (path,) = tmp_path.iterdir()
+    made = {s.args["place"]: s for s in read(path).of(category="request")}
+    assert [made[place].duration for place in (0, 512, 1024)] == [two - one + 10, 100, 0]
+    assert made[0].uuid != made[512].uuid and all(s.inside is None for s in made.values())
+
+
+def test_faults_of_no_operation_are_beside_the_threads(tables: Tables, tmp_path: Path) -> None:
+    faults = tables["faults"].astype(object)
+    faults.loc[:7, "node"] = None
+    faults.loc[4:15, "thread"] = None
+    faults.loc[8:19, "pass_id"] = None
+    faults.loc[2:17:5, ["duration_ns", "kind"]] = None
+    held = frame("faults", faults.to_dict("records"))
+    made = drawn({**tables, "faults": held}, tmp_path)
+    shown = [s for s in [*made.slices, *made.instants] if s.category == "page fault"]
+    assert Counter(s.begin for s in shown) == Counter(held["begin_ns"])
+    assert sum(s.duration for s in made.of(category="page fault")) == held["duration_ns"].sum()
+    unknown = held[held["duration_ns"].isna()]
+    found = [s for s in made.instants if s.category == "page fault"]
+    assert Counter((s.begin, s.name) for s in found) == Counter((begin, "page fault") for begin in unknown["begin_ns"])
+    others = held[held["thread"].isna()]
+    assert Counter(s.begin for s in shown if s.track == "faults of other threads") == Counter(others["begin_ns"])
+    assert len(others) == 12 and len(unknown) == 4
 
 
 def read_begin(tables: Tables, number: int) -> int:

@@ -82,7 +82,7 @@ def chunks(source: Source, n_rows: int) -> Iterator[Chunk]:
 def _starts(by_pass: dict[str, Sorted], n_rows: int) -> list[int]:
     """The places in the table of passes at which chunks begin; the first is 0."""
     numbers = by_pass["passes"].values
-    weights = np.zeros(len(numbers), np.int64)
+    weights = np.ones(len(numbers), np.int64)
     for name in _WEIGHED:
         weights += np.diff(np.searchsorted(by_pass[name].values, numbers), append=len(by_pass[name].values))
     starts, filled = [0], 0

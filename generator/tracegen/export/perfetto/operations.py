@@ -78,8 +78,8 @@ class Operations:
         outer = self._outer(chunk)
         tracks, order = self._placed(outer)
         outer, tracks = outer.sorted(order), tracks[order]
-        inner = _inside(outer, chunk.tables["faults"], chunk.tables["barriers"])
-        data = self._written(chunk, outer, tracks, inner)
+        inner, told = _inside(outer, chunk.tables["faults"], chunk.tables["barriers"])
+        data = self._written(chunk, outer, tracks, inner, told)
         left = []
         for name, is_fault in (("faults", True), ("barriers", False)):
             rest = np.ones(len(chunk.tables[name]), bool)
@@ -136,7 +136,7 @@ class Operations:
         until = outer.end + outer.wait
         order = np.argsort(pool, kind="stable")
         backwards = (np.diff(outer.begin[order]) < 0) & (np.diff(pool[order]) == 0)
-        if backwards.any() or (until == outer.begin).any():
+        if backwards.any():
             order = np.lexsort((until, outer.begin, pool))
         tracks = np.empty(len(pool), np.int64)
         ends = np.searchsorted(pool[order], np.arange(len(labels)), "right")
@@ -146,7 +146,7 @@ class Operations:
             tracks[rows] = self._tracks.place(label, outer.begin[rows], until[rows], thread=is_thread)
         return tracks, order[np.argsort(tracks[order], kind="stable")]
 
-    def _written(self, chunk: Chunk, outer: _Outer, tracks: np.ndarray, inner: Inner) -> np.ndarray:
+    def _written(self, chunk: Chunk, outer: _Outer, tracks: np.ndarray, inner: Inner, told: np.ndarray) -> np.ndarray:
         """All slices as packets, in the order in which a track must have them, also where times are equal.
 
         Slice j (from 0, an outer one before its inner ones) inside d others, with k inside itself, begins in place
@@ -164,7 +164,7 @@ class Operations:
         end_tracks = np.concatenate([tracks, tracks[inner.outer], tracks[waits]])
         waited = [Same(self._words.name("wait") + self._words.category("wait"))]
         blocks = [
-            Block(2 * number, packets.events(SLICE_BEGIN, outer.begin, tracks, self._fields(chunk, outer, inner))),
+            Block(2 * number, packets.events(SLICE_BEGIN, outer.begin, tracks, self._fields(chunk, outer, told))),
             Block(2 * wait_number, packets.events(SLICE_BEGIN, outer.end[waits], tracks[waits], waited)),
             Block(end_places, packets.events(SLICE_END, ends, end_tracks, [])),
         ]
@@ -176,16 +176,15 @@ class Operations:
             blocks.append(Block(2 * in_number[chosen] - 1, begun))
         return joined(blocks)
 
-    def _fields(self, chunk: Chunk, outer: _Outer, inner: Inner) -> list[Column]:
+    def _fields(self, chunk: Chunk, outer: _Outer, told: np.ndarray) -> list[Column]:
         of_pass = rows_of(self._passes, outer.pass_id)
         graph = np.where(of_pass >= 0, np.append(self._graphs, -1)[of_pass], -1)
         node = rows_of(self._nodes, packed(graph, outer.node))
-        told = np.bincount(inner.outer[~inner.is_fault], minlength=len(outer.begin)) > 0
         fields = [
             self._static.at(np.where(node >= 0, node, len(self._nodes))),
             *self._words.integers("pass_id", outer.pass_id),
             *self._words.integers("node", outer.node),
-            *self._words.integers("barrier_ns", pd.Series(outer.barrier).where((outer.barrier > 0) & ~told)),
+            *self._words.integers("barrier_ns", outer.barrier, (outer.barrier > 0) & ~told),
         ]
         if (outer.basis >= 0).any():
             fields.append(self._basis.at(outer.basis))
@@ -237,9 +236,12 @@ def packed_pairs(table: pd.DataFrame) -> np.ndarray:
     return packed(table["pass_id"], table["node"])
 
 
-def _inside(outer: _Outer, faults: pd.DataFrame, barriers: pd.DataFrame) -> Inner:
-    """Page faults and barriers that lie in their slices and do not cross each other there, in order."""
-    found = []
+def _inside(outer: _Outer, faults: pd.DataFrame, barriers: pd.DataFrame) -> tuple[Inner, np.ndarray]:
+    """Page faults and barriers that lie in their slices and do not cross each other there, in order.
+
+    And for each slice of `outer` whether a barrier of it was recorded.
+    """
+    found, told = [], np.zeros(len(outer.begin), bool)
     for table, is_fault in ((faults, True), (barriers, False)):
         known = table[["pass_id", "node", "thread", "duration_ns"]].notna().all(axis=1).to_numpy(bool)
         row = np.flatnonzero(known)
@@ -248,12 +250,14 @@ def _inside(outer: _Outer, faults: pd.DataFrame, barriers: pd.DataFrame) -> Inne
         end = begin + integers(some["duration_ns"])
         refuse_backwards("faults" if is_fault else "barriers", some, begin, end)
         at = _rows_of_threads(outer, some)
+        if not is_fault:
+            told[at[at >= 0]] = True
         fits = (at >= 0) & (begin >= outer.begin[at]) & (end <= outer.end[at]) if len(outer.begin) else at >= 0
         found.append(Inner(at[fits], begin[fits], end[fits], np.full(int(fits.sum()), is_fault), row[fits]))
     both = Inner(*(np.concatenate(values) for values in zip(*(vars(one).values() for one in found), strict=True)))
     both = both.chosen(np.lexsort((both.end, both.begin, both.outer)))
     crossing = (both.outer[1:] == both.outer[:-1]) & (both.begin[1:] < both.end[:-1])
-    return both.chosen(_apart(both, crossing)) if crossing.any() else both
+    return both.chosen(_apart(both, crossing)) if crossing.any() else both, told
 
 
 def _rows_of_threads(outer: _Outer, table: pd.DataFrame) -> np.ndarray:

@@ -80,10 +80,11 @@ class Words:
         given = number(17, self.number(VALUES, value)) if isinstance(value, str) else number(4, value)
         return message(_ARGUMENT, number(1, self.number(ARGUMENTS, name)), given)
 
-    def integers(self, name: str, values: pd.Series | np.ndarray) -> list[Column]:
-        """An argument that is a whole number in each row; nothing where it is null."""
+    def integers(self, name: str, values: pd.Series | np.ndarray, known: np.ndarray | None = None) -> list[Column]:
+        """An argument that is a whole number in each row; nothing where it is null, or `known` is false."""
         said = Same(number(1, self.number(ARGUMENTS, name)))
-        known = np.ones(len(values), bool) if isinstance(values, np.ndarray) else values.notna().to_numpy(bool)
+        if known is None:
+            known = pd.notna(values).to_numpy(bool) if isinstance(values, pd.Series) else np.ones(len(values), bool)
         if known.all():
             return messages(_ARGUMENT, [said, *numbers(4, np.asarray(values, np.int64))])
         held = np.asarray(values[known], np.int64)

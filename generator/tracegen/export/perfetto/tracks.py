@@ -24,7 +24,7 @@ class _Lanes:
     uuids: list[int] = field(default_factory=list)
 
     def place(self, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """The lane of each slice, the first that is free; slices must be sorted by begin, then by end."""
+        """The lane of each slice, the first that is free; slices must be sorted by begin."""
         if (begin[1:] >= end[:-1]).all() and (not self.ends or int(begin[0]) >= self.ends[0]):
             self.ends[:1] = [int(end[-1])]
             return np.zeros(len(begin), np.int64)
@@ -60,8 +60,7 @@ class Tracks:
     def place(self, name: str, begin: np.ndarray, end: np.ndarray, *, thread: bool = False) -> np.ndarray:
         """The uuid of the track for each slice; those of one name never cross, whenever they are placed.
 
-        Slices are sorted by begin, then by end, and begin after those that were placed before. With `thread` the
-        first track is that of a thread.
+        Slices must be sorted by begin. With `thread` the first track is that of a thread.
         """
         if not len(begin):
             return np.zeros(0, np.int64)
