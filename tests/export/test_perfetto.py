@@ -324,11 +324,18 @@ def test_a_large_run_becomes_several_files_of_whole_passes(tmp_path: Path) -> No
     assert before[0] == (read_begin(many, ranges[1][0]), [v for t, v in held if t < read_begin(many, ranges[1][0])][-1])
 
 
-@pytest.mark.parametrize("limit", range(15_000, 45_000, 2_777))
-def test_no_file_is_larger_than_the_limit(tmp_path: Path, limit: int) -> None:
-    write(source(with_barriers(with_faults(repeated(scaled_case(1, 1), 6)))), tmp_path, limit)
-    sizes = [path.stat().st_size for path in tmp_path.iterdir()]
-    assert len(sizes) > 1 and max(sizes) <= limit
+def test_no_file_is_larger_than_the_limit(tmp_path: Path) -> None:
+    """Down from a single file, each time a byte less than the first file needs."""
+    tables = with_barriers(with_faults(repeated(scaled_case(1, 1), 6)))
+    limit, seen = 10**9, []
+    while limit > 12_000:
+        (folder := tmp_path / str(limit)).mkdir()
+        write(source(tables), folder, limit)
+        sizes = [path.stat().st_size for path in sorted(folder.iterdir())]
+        assert max(sizes) <= limit
+        limit = sizes[0] - 1
+        seen.append(len(sizes))
+    assert seen == sorted(seen) and seen[0] == 1 and len(set(seen)) > 3
 
 
 def test_slices_that_are_open_at_once_do_not_share_a_track(tmp_path: Path) -> None:
