@@ -25,6 +25,7 @@ MEANING = {
     "parquet": "a folder with each table as Parquet",
     "csv": "a folder with each table as CSV, where an empty cell means not recorded",
     "perfetto": "a timeline for ui.perfetto.dev, in several files where it is large",
+    "dot": "a folder with each graph as a Graphviz file",
 }
 EXAMPLES = (
     "tracegen export first-look csv",
