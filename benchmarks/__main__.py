@@ -13,6 +13,7 @@ from benchmarks import (
     bench_analyses,
     bench_browser,
     bench_build,
+    bench_export,
     bench_pages,
     bench_read,
     bench_scale,
@@ -36,6 +37,7 @@ BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("browser", bench_browser.run),
     ("scale", bench_scale.run),
     ("start", bench_start.run),
+    ("export", bench_export.run),
 )
 
 

@@ -153,3 +153,30 @@ def long_graph(n_layers: int, per_layer: int) -> Tables:
     }
     tables["spans"] = frame("spans", {"pass_id": zeros, "node": number[:n].astype("int32"), "thread": zeros, **times})
     return tables
+
+
+def repeated(tables: Mapping[str, pd.DataFrame], n: int) -> Tables:
+    """The same run with its last pass `n` times more; the copies follow each other as the last pass follows the first.
+
+    Rows that are numbered by pass are repeated with it (ops, spans, tokens, touches, routing, …), others are not.
+    """
+    passes = tables["passes"]
+    last = passes.iloc[-1]
+    length = int(last["end_ns"] - last["begin_ns"]) + 40_000
+    made = dict(tables)
+    for name, table in tables.items():
+        if BY_NAME[name].key[0] != "pass_id":
+            continue
+        rows = table[(table["pass_id"] == last["pass_id"]).to_numpy(bool)]
+        if not len(rows):
+            continue
+        number = np.repeat(np.arange(1, n + 1), len(rows))
+        columns = {column: rows[column].array.take(np.tile(np.arange(len(rows)), n)) for column in rows}
+        for column in ("pass_id", "produced_token", "call"):
+            if column in columns:
+                columns[column] = (pd.Series(columns[column]) + number).astype(rows[column].dtype).array
+        for column in MOMENTS:
+            if column in columns:
+                columns[column] = (pd.Series(columns[column]) + number * length).astype(rows[column].dtype).array
+        made[name] = pd.concat([table, pd.DataFrame(columns)], ignore_index=True)
+    return made

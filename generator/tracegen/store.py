@@ -214,7 +214,10 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
         try:
-            stored = pq.ParquetFile(path).read()  # read_table would import more, for data sets of many files
+            with pq.ParquetFile(path) as stored:  # read_table would import more, for data sets of many files
+                # One column after the other, so that a table never has twice the memory that it needs.
+                names_held = stored.schema_arrow.names
+                columns = {c: _owned(stored.read([c])[c].to_pandas(types_mapper=whole.get)) for c in names_held}
         except FileNotFoundError as error:
             if contract.BY_NAME[name].added > extension:
                 tables[name] = contract.frame(name)
@@ -222,9 +225,17 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error
-        columns = {c: stored[c].to_pandas(types_mapper=whole.get) for c in stored.column_names}
         tables[name] = contract.frame(name, columns)
     return tables
+
+
+def _owned(column: pd.Series[Any]) -> Any:
+    """The values of a column that was read; numbers in memory of their own, which a table can take over."""
+    import pandas as pd
+
+    if isinstance(column.array, pd.arrays.NumpyExtensionArray):
+        return column.to_numpy(copy=True)
+    return column.array.copy() if isinstance(column.array, pd.arrays.IntegerArray) else column
 
 
 def write_run_file(folder: Path, run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +13,8 @@ from tests.builders import a_moe_run, scaled_case
 from tests.site_project import stored
 from tracegen.cli import main
 from tracegen.commands import export
-from tracegen.export.formats import FORMATS
+from tracegen.export.formats import BY_KEY, FORMATS
+from tracegen.export.perfetto.trace import PERFETTO, write
 from tracegen.notebook.loaded import load
 from tracegen.tables import BY_NAME
 
@@ -66,3 +69,18 @@ def test_what_is_there_stays_unless_asked(capsys: pytest.CaptureFixture[str]) ->
     Path("link").symlink_to("mine")
     assert "link: is no regular file or folder" in refused(capsys, "csv", "--out", "link", "--force")
     assert "invalid choice: 'xml'" in refused(capsys, "xml")
+
+
+def test_a_timeline_is_one_file_or_a_folder_of_several(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["export", "demo", "perfetto"]) == 0
+    assert capsys.readouterr().out == f"demo-run-003.pftrace  {Path('demo-run-003.pftrace').stat().st_size:,} bytes\n"
+    monkeypatch.setitem(BY_KEY, "perfetto", replace(PERFETTO, write=partial(write, limit=20_000)))
+    assert main(["export", "demo", "perfetto", "--out", "several.pftrace"]) == 0
+    assert capsys.readouterr().out.startswith("several  ") and len(list(Path("several").glob("passes-*.pftrace"))) > 1
+    assert "several: exists already" in refused(capsys, "perfetto", "--out", "several.pftrace")
+    assert main(["export", "demo", "perfetto", "--out", "several.pftrace", "--pass", "1-2", "--force"]) == 0
+    assert not Path("several.pftrace").exists() and {*Path("several").glob("passes-*")} == {
+        Path("several/passes-1-1.pftrace"), Path("several/passes-2-2.pftrace"),
+    }  # fmt: skip

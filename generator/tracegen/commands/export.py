@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 # Named here, as the modules that write them load slowly; a test holds that these are the formats.
 MEANING = {
+    "perfetto": "a timeline for ui.perfetto.dev, in several files where it is large",
     "parquet": "a folder with each table as Parquet",
     "csv": "a folder with each table as CSV, where an empty cell means not recorded",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
+    "dot": "a folder with each graph as a Graphviz file",
 }
 EXAMPLES = (
-    "tracegen export first-look csv",
+    "tracegen export first-look perfetto",
     "tracegen export first-look/run-003 parquet --pass 2-9 --out tables",
 )
 EPILOG = (
@@ -76,7 +78,7 @@ def command(run: str, format: str, passes: Sequence[range], out: Path | None, fo
     written = BY_KEY[format]
     target = out or Path(f"{source.stem}{written.suffix or f'-{format}'}")
     _refuse_place(target, force)
-    moved = _write(written, source, target)
+    moved = _write(written, source, target, force)
     print(f"{moved}  {_size(moved):,} bytes")
     return 0
 
@@ -94,7 +96,7 @@ def _source(loaded: LoadedRun | LoadedVersion, passes: Sequence[range]) -> Sourc
         missing = [number for number in wanted if number not in known]
         if missing:
             raise SettingsError(f"--pass: {name} has no pass {missing[0]}; it has {_range(known)}")
-    return Source(name, run, only_passes(loaded.tables, wanted))
+    return Source(name, run, only_passes(loaded.tables, wanted), wanted is not None)
 
 
 def _range(known: set[int]) -> str:
@@ -116,7 +118,7 @@ def _refuse_place(target: Path, force: bool) -> None:
 _MARK = ".tracegen-export"  # in each folder that was written here: only such a folder is replaced
 
 
-def _write(written: Format, source: Source, target: Path) -> Path:
+def _write(written: Format, source: Source, target: Path, force: bool) -> Path:
     """Write into a new folder beside the target, then rename. Raises EnvironmentFailure, and then leaves no trace."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +135,7 @@ def _write(written: Format, source: Source, target: Path) -> Path:
             return target
         folder = target.with_suffix("") if written.suffix is not None else target
         if folder != target:
-            _refuse_place(folder, force=True)
+            _refuse_place(folder, force)
         (part / _MARK).write_text(f"{written.key}\n")
         part.chmod(0o755)
         if folder.is_dir():

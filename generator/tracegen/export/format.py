@@ -19,6 +19,7 @@ class Source:
     name: str  # demo/run-003, demo@v1
     run: Run
     tables: Mapping[str, pd.DataFrame]
+    restricted: bool = False  # whether passes of the run were left out
 
     @property
     def stem(self) -> str:

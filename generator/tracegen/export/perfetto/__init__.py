@@ -1,0 +1,1 @@
+"""`perfetto`: a run as a trace that ui.perfetto.dev opens."""
