@@ -152,11 +152,12 @@ class _Graph:
             "name": str(row["name"]),
             "tensor_ptr": f"0x{0 if pd.isna(address) else int(address):x}",
             "size_bytes": 0 if pd.isna(size) else int(size),
-            "layer_id": None if pd.isna(row["layer"]) else int(row["layer"]),
+            "layer_id": None,
             "memory_source": "DISK" if place.get("memory") == "disk" else "BUFFER",
         }
         if described["memory_source"] == "DISK":
-            return described | {"disk_offset": int(place["origin_offset"])}
+            layer = None if pd.isna(row["layer"]) else int(row["layer"])  # the older tools name that of weights only
+            return described | {"layer_id": layer, "disk_offset": int(place["origin_offset"])}
         buffer = place.get("buffer_id")
         return described if pd.isna(buffer) else described | {"buffer_id": int(buffer)}
 

@@ -23,6 +23,7 @@ def provenance(context: Collector) -> dict[str, Any]:
     return {
         "command": _command(context),
         "groups": [
+            *_imported(context),
             group_of(
                 "settings",
                 "Settings",
@@ -106,6 +107,26 @@ def _when_asked(context: Collector, *wanted: tuple[str, str, tuple[str, ...], st
     """The groups whose facts the run has; `wanted`: key, title, path of the facts, note."""
     groups = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
     return [group_of(key, title, _sized(facts), note) for key, title, facts, note in groups if facts]
+
+
+def _imported(context: Collector) -> list[Group]:
+    """Of what an imported run was made; nothing for a run that was measured here."""
+    facts = context.fact("imported")
+    if not isinstance(facts, dict):
+        return []
+    files = {
+        f"file {number}: {entry['name']}": f"{q.count(entry['size_bytes'])} bytes, SHA-256 of what is kept "
+        f"{entry['sha256']}"
+        for number, entry in enumerate(facts.get("files") or (), 1)
+    }
+    told = {key: facts.get(key) for key in ("format", "op_table", "n_records", "partial_records", "graphs_from")}
+    left = {f"left out {number}": why for number, why in enumerate(facts.get("left_out") or (), 1)}
+    known = {key: value for key, value in told.items() if value not in (None, [], 0)}
+    note = (
+        "Another tool recorded the trace. Passes, kinds and tokens are inferred (kind_basis), and the time of an "
+        "operation is what time_basis says; the verdict says what is missing. The files are kept in the run."
+    )
+    return [group_of("imported", "Import", {**known, **files, **left}, note)]
 
 
 def _model(context: Collector) -> Group:

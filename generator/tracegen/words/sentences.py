@@ -133,6 +133,15 @@ def threads_during(label: str, work: float, n_threads: int) -> str:
     return f"During {label}, threads work in operations for {q.percent(work)} of the pass"
 
 
+def imported(format: str, model: str) -> str:
+    """What the overview of an imported run says first; `format` of its trace, `model` is empty where unknown."""
+    of = f" of a run of “{model}”" if model else ""
+    return (
+        f"This is a trace{of} that another tool recorded ({format}); it was imported, not measured here. Passes, their "
+        "kinds and their tokens are inferred from it; what it does not hold is not recorded."
+    )
+
+
 CARE = {
     "op_times": "An operation’s time is the gap to the next record, not its own",
     "interference": "Threads that could run waited for a processor",

@@ -190,6 +190,16 @@ def joined(ops: Sequence[Described], dump: DotGraph, room: tuple[int, int]) -> G
     return Graph(tuple(nodes), dump.n_nodes, tuple(at), tuple(sources), True)
 
 
+def agreement(ops: Sequence[Described], dump: DotGraph, graph: Graph) -> int:
+    """How many operands have exactly the size of their node: a view may have holes, so that it may also be larger."""
+    return sum(
+        operand.size_bytes == _WHOLE[node.dtype] * prod(node.shape)
+        for sources, each in zip(graph.sources, ops, strict=True)
+        for node, operand in zip((dump.nodes[source] for source in sources), each.operands, strict=True)
+        if node.dtype in _WHOLE
+    )
+
+
 def _is(each: Described, dump: DotGraph, number: int, room: tuple[int, int]) -> bool:
     """Whether an operation can be this node: its name, and name and size of each operand that it names."""
     node, operands = dump.nodes[number], dump.operands[number]

@@ -14,7 +14,7 @@ from tracegen.model import Check
 from tracegen.readers.foreign import op_checks
 from tracegen.readers.foreign.companions import Companions, Weights, weights_of
 from tracegen.readers.foreign.experts import expert_tables
-from tracegen.readers.foreign.graphs import Graph, graph_of, joined
+from tracegen.readers.foreign.graphs import Graph, agreement, graph_of, joined
 from tracegen.readers.foreign.ops import Described, OpTrace
 from tracegen.readers.foreign.passes import Restored, restore_passes
 from tracegen.readers.foreign.trace import ForeignTrace
@@ -127,12 +127,14 @@ def _distinct(trace: OpTrace, passes: Restored, companions: Companions, weights:
 
 
 def _dumped(ops: Sequence[Described], companions: Companions, room: tuple[int, int]) -> tuple[str, Graph] | None:
-    """The first dump that holds the operations of a pass, and its name."""
+    """The dump that holds the operations of a pass, and its name: of several the one whose sizes agree most often."""
+    best: tuple[int, str, Graph] | None = None
     for name, dump in companions.dumps.items():
         graph = joined(ops, dump, room)
         if graph is not None:
-            return name, graph
-    return None
+            agreeing = agreement(ops, dump, graph)
+            best = (agreeing, name, graph) if best is None or agreeing > best[0] else best
+    return None if best is None else best[1:]
 
 
 def _passes(trace: OpTrace, run: Run) -> pd.DataFrame:
