@@ -16,7 +16,7 @@ VERBS: Mapping[str, str] = {
     "analyse": "Answer the questions of the pages: what was touched, in which order, what a cache would serve, and "
     "more.",
     "compare": "Say what differs between two sets of runs, by how much, and how sure that is.",
-    "export": "Write a run or version in the format of another tool: Parquet, CSV.",
+    "export": "Write a run or version in the format of another tool: Parquet, CSV, one HTML file.",
     "sql": "Answer a question in SQL about the tables of one or many runs or versions.",
     "publish": "Freeze a run as a version that can be cited, and print what becomes public.",
     "build": "Build the site from the journal, the published versions and the newest drafts.",
