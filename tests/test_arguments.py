@@ -23,7 +23,7 @@ LEAVES = [leaf for verb in VERBS for leaf in with_verbs_below(command_of(verb)) 
 # An option that stands for many: what is written behind it, and what the verb is given.
 SAMPLES: dict[str, tuple[str, Any]] = {
     "int": ("3", 3), "float": ("3", 3.0), "rows": ("7", 7), "version": ("v4", 4), "text": ("a word", "a word"),
-    "path": ("x y.gguf", Path("x y.gguf")),
+    "path": ("x y.gguf", Path("x y.gguf")), "pass": ("2-9", range(2, 10)),
 }  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def test_a_shell_completes_verbs_options_experiments_and_runs(
     (tmp_path / "experiments" / "second").mkdir()
     (tmp_path / "experiments" / "fi\x1b[31m").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert offered(monkeypatch, capsys, "tracegen s") == ["show", "serve", "sample"]
+    assert offered(monkeypatch, capsys, "tracegen s") == ["show", "sql", "serve", "sample"]
     assert offered(monkeypatch, capsys, "tracegen llama-cpp ") == ["hook", "build", "path"]
     assert offered(monkeypatch, capsys, "tracegen llama-cpp hook --r") == ["--reverse"]
     assert offered(monkeypatch, capsys, "tracegen model --dtype Q") == ["Q4_0", "Q8_0", "Q4_K"]

@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("checks",),
     ("figures",),
     ("pages", "comparing"),
-    ("runs", "notebook", "publishing", "folders", "export"),
+    ("runs", "notebook", "publishing", "folders", "export", "queries"),
     ("repeats",),
     ("site", "sides"),
     ("commands",),
@@ -117,7 +117,7 @@ def test_the_architecture_names_every_room_and_no_other() -> None:
     assert named == (rooms - OUTSIDE_THE_ROOMS) | native
 
 
-HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2", "gguf", "rich")
+HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2", "gguf", "rich", "duckdb")
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,7 @@ HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2
         (["show", "demo", "--verify"], HEAVY),
         (["show", "demo"], set(HEAVY) - {"pandas", "numpy", "pyarrow"}),
         (["run", "nothing"], HEAVY),
+        (["sql", "--help"], HEAVY),
         (["device", "nothing"], set(HEAVY) - {"numpy"}),
         (["completion", "fish"], HEAVY),
     ],

@@ -26,7 +26,7 @@ NAMES = (
 
 def graphs(tables: dict[str, pd.DataFrame], folder: Path) -> dict[int, pygraphviz.AGraph]:
     folder.mkdir(exist_ok=True)
-    dot.DOT.write(Source("demo/run-003", a_moe_run(), tables), folder)
+    dot.DOT.write(Source("demo/run-003", a_moe_run(), tables, folder), folder)
     return {int(path.stem.removeprefix("graph-")): pygraphviz.AGraph(str(path)) for path in folder.glob("*.dot")}
 
 

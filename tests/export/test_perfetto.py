@@ -24,7 +24,7 @@ SPAN = ["pass_id", "node", "thread"]
 
 
 def source(tables: Mapping[str, pd.DataFrame], *, restricted: bool = False) -> Source:
-    return Source("demo/run-003", a_moe_run(), tables, restricted)
+    return Source("demo/run-003", a_moe_run(), tables, Path(), restricted)
 
 
 def drawn(tables: Mapping[str, pd.DataFrame], folder: Path, *, restricted: bool = False) -> Drawn:

@@ -25,6 +25,7 @@ MEANING = {
     "perfetto": "a timeline for ui.perfetto.dev, in several files where it is large",
     "parquet": "a folder with each table as Parquet",
     "csv": "a folder with each table as CSV, where an empty cell means not recorded",
+    "html": "the overview in its public form as one file, to mail or to attach to an issue",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
     "dot": "a folder with each graph as a Graphviz file",
 }
@@ -33,7 +34,8 @@ EXAMPLES = (
     "tracegen export first-look/run-003 parquet --pass 2-9 --out tables",
 )
 EPILOG = (
-    "Nothing is withheld: a run is exported with its paths and names, and a version as it was published. Numbers are "
+    "Nothing is withheld but in html: a run is exported with its paths and names, and a version as it was published. "
+    "html replaces names and paths as `tracegen publish` does. Numbers are "
     "those of the tables; `tracegen sql --schema` prints what each column means."
 )
 _PASSES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -72,10 +74,16 @@ def _passes(text: str) -> range:
 def command(run: str, format: str, passes: Sequence[range], out: Path | None, force: bool) -> int:
     """Load the run, write the format beside the target, and move it into place."""
     from tracegen.export.formats import BY_KEY
+    from tracegen.folders import version_folder
     from tracegen.notebook.loaded import load
 
-    source = _source(load(run), passes)
     written = BY_KEY[format]
+    if passes and written.whole:
+        raise SettingsError(f"--pass: {format} shows the whole run; leave it out")
+    loaded = load(run)
+    folder = version_folder(run) or loaded.measured.folder
+    assert folder is not None  # a stored run has one
+    source = _source(loaded, folder, passes)
     target = out or Path(f"{source.stem}{written.suffix or f'-{format}'}")
     _refuse_place(target, force)
     moved = _write(written, source, target, force)
@@ -83,7 +91,7 @@ def command(run: str, format: str, passes: Sequence[range], out: Path | None, fo
     return 0
 
 
-def _source(loaded: LoadedRun | LoadedVersion, passes: Sequence[range]) -> Source:
+def _source(loaded: LoadedRun | LoadedVersion, folder: Path, passes: Sequence[range]) -> Source:
     """What is exported. Raises SettingsError for a pass that the run does not have."""
     from tracegen.export.format import Source, only_passes
     from tracegen.notebook.loaded import LoadedVersion
@@ -96,7 +104,7 @@ def _source(loaded: LoadedRun | LoadedVersion, passes: Sequence[range]) -> Sourc
         missing = [number for number in wanted if number not in known]
         if missing:
             raise SettingsError(f"--pass: {name} has no pass {missing[0]}; it has {_range(known)}")
-    return Source(name, run, only_passes(loaded.tables, wanted), wanted is not None)
+    return Source(name, run, only_passes(loaded.tables, wanted), folder, wanted is not None)
 
 
 def _range(known: set[int]) -> str:

@@ -19,6 +19,7 @@ class Source:
     name: str  # demo/run-003, demo@v1
     run: Run
     tables: Mapping[str, pd.DataFrame]
+    folder: Path  # of the run or version
     restricted: bool = False  # whether passes of the run were left out
 
     @property
@@ -45,6 +46,7 @@ class Format:
     meaning: str
     write: Callable[[Source, Path], None]
     suffix: str | None = None
+    whole: bool = False  # it shows the whole run, and takes no choice of passes
 
 
 def only_passes(tables: Mapping[str, pd.DataFrame], passes: Sequence[int] | None) -> dict[str, pd.DataFrame]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -114,22 +114,25 @@ class LoadedVersion(Loaded):
         return f"<{self.citation}: {self.document.get('verdict')}, {len(self.tables)} tables>"
 
 
-def load(named: str) -> LoadedRun | LoadedVersion:
-    """Load the run or version that a path, `NAME`, `NAME/run-003` or `NAME@v1` names: see `tracegen.load`."""
+def load(named: str, only: Collection[str] = tuple(BY_NAME)) -> LoadedRun | LoadedVersion:
+    """Load the run or version that a path, `NAME`, `NAME/run-003` or `NAME@v1` names: see `tracegen.load`.
+
+    `only`: the tables to read; reading all takes long.
+    """
     folder = version_folder(named)
-    return load_run(named) if folder is None else load_version(folder)
+    return load_run(named, only) if folder is None else load_version(folder, only)
 
 
-def load_run(run: str | Path) -> LoadedRun:
-    """Load a stored run. Raises StoreError or SettingsError."""
+def load_run(run: str | Path, only: Collection[str] = tuple(BY_NAME)) -> LoadedRun:
+    """Load a stored run, with the tables in `only`. Raises StoreError or SettingsError."""
     folder = run_folder(str(run))
     stored = store.read_run(folder)
-    tables = store.read_tables(folder / "tables")
+    tables = store.read_tables(folder / "tables", tuple(only))
     return LoadedRun(LoadedTables(f"{stored.experiment}/{stored.name}", tables), stored)
 
 
-def load_version(folder: Path) -> LoadedVersion:
-    """Load the tables of a version's downloads.
+def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> LoadedVersion:
+    """Load the tables of a version's downloads, or those of them in `only`.
 
     Raises StoreError when one of them is missing or has changed, and SettingsError for the folder of a draft.
     """
@@ -140,7 +143,7 @@ def load_version(folder: Path) -> LoadedVersion:
     manifest = document["manifest"]
     held = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
     others = [name for name in (CHECKS, run_file.PATH) if name in manifest]
-    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held] + others
+    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held if name in only] + others
     for name in wanted:
         path = folder / name
         if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
@@ -149,7 +152,8 @@ def load_version(folder: Path) -> LoadedVersion:
     extension = max((BY_NAME[name].added for name in held), default=0)
     if held:
         held += [name for name, table in BY_NAME.items() if table.added > extension]
-    tables = store.read_tables(folder / DOWNLOADS, tuple(held)) if held else {}
+    read = tuple(name for name in held if name in only)
+    tables = store.read_tables(folder / DOWNLOADS, read) if read else {}
     checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
     facts = store.read_json(folder / run_file.PATH, run_file.SCHEMA)["facts"] if run_file.PATH in manifest else None
     return LoadedVersion(LoadedTables(citation, tables), citation, document, checks, facts)

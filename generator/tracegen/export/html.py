@@ -1,0 +1,127 @@
+"""`html`: the overview of a run or version as one file, to mail or to attach to an issue.
+
+It is the public form: of a run, names of host and user and paths are replaced, as publishing does; of a version, the
+page is as it was published. Styles and drawings stand in the file, it needs no script, and nothing in it leads out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from tracegen import store
+from tracegen.errors import SettingsError, StoreError
+from tracegen.export.format import Format, Source
+from tracegen.export.unlinked import unlinked
+from tracegen.pages.page import Report
+from tracegen.publishing import errata, privacy, versions
+from tracegen.publishing.bundle import VERSION_FILE, chrome, read_bundle, shells
+from tracegen.resources import package_version
+
+LIMIT = 3 << 20  # bytes
+STYLE = "tracegen.css"
+
+
+@dataclass(frozen=True)
+class _Overview:
+    """An overview before it becomes a file: its body and styles, and what the page around it says."""
+
+    title: str
+    body: str
+    style: str
+    facts: Mapping[str, Any]
+
+
+def _html(source: Source, folder: Path) -> None:
+    version = (source.folder / VERSION_FILE).is_file()
+    overview = _of_version(source.folder) if version else _of_run(source)
+    text = (
+        shells()
+        .get_template("single_file.html")
+        .render(
+            title=overview.title,
+            name=source.name,
+            body=Markup(unlinked(overview.body)),
+            style=Markup(_enclosed(f"{chrome().decode()}{overview.style}")),
+            exported_by=f"tracegen {package_version()}",
+            **overview.facts,
+        )
+    )
+    content = text.encode()
+    if len(content) > LIMIT:
+        raise SettingsError(
+            f"{source.name}: its overview takes {len(content):,} bytes, more than the {LIMIT:,} of a file to mail; "
+            "publish it, and send the address"
+        )
+    if not version:
+        privacy.refuse_leaks(source.run, Report("", (), {source.name: content}), privacy.this_machine())
+    (folder / "overview.html").write_bytes(content)
+
+
+def _of_run(source: Source) -> _Overview:
+    """The overview of a stored run in its public form. Raises StoreError when a file of the run has changed."""
+    from tracegen.pages.render import render_report  # imports altair, which loads slowly
+
+    store.verify_run(source.folder)
+    run = source.run
+    if privacy.asked_for(source.folder.resolve().parent.parent):
+        run = privacy.made_private(run)
+    public = privacy.public_run(run, privacy.this_machine())
+    report = render_report(public, privacy.public_tables(run, source.tables), address=source.name, citable=None)
+    facts: dict[str, Any] = {
+        "status": "draft",
+        "reason": "",
+        "successor": "",
+        "created": run.created,
+        "verdict": run.verdict,
+    }
+    facts |= {"generator": "", "errata": ()}
+    return _Overview(report.title, report.pages[0].body, report.assets[STYLE].decode(), facts)
+
+
+def _of_version(folder: Path) -> _Overview:
+    """The overview of a version as it was published, and what became known of it since.
+
+    Raises StoreError when a file of the version is missing or has changed.
+    """
+    bundle = read_bundle(folder)
+    document, experiment = bundle.document, folder.resolve().parent.parent
+    number = int(document["version"])
+    ledger = versions.read_ledger(experiment)
+    published = {one.version.number: one for one in versions.read_published(experiment, None)} if ledger else {}
+    known = published.get(number)
+    for path in ("index.html", document["assets"][STYLE]):
+        file = folder / path
+        if not file.is_file() or store.sha256_of(file) != document["manifest"][path]["sha256"]:
+            raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
+    facts = {
+        "status": known.version.status if known else "current",
+        "reason": known.reason if known else "",
+        "successor": f"{known.version.experiment}@v{known.successor}" if known and known.successor else "",
+        "created": document["created"],
+        "verdict": document["verdict"],
+        "generator": str(document.get("generator") or "an unknown tracegen"),
+        "errata": errata.errata_of(str(document.get("generator", "")), "overview"),
+    }
+    style = (folder / document["assets"][STYLE]).read_text(encoding="utf-8")
+    return _Overview(document["title"], bundle.body("index.html").decode(), style, facts)
+
+
+def _enclosed(style: str) -> str:
+    """The style sheet, which must not end the element in which it stands."""
+    if "</" in style or "<!--" in style:
+        raise StoreError("the style sheet holds markup, so it cannot stand in a page; restore it from a copy")
+    return style
+
+
+HTML = Format(
+    "html",
+    "the overview in its public form as one file, to mail or to attach to an issue",
+    _html,
+    suffix=".html",
+    whole=True,
+)
