@@ -14,6 +14,7 @@ from benchmarks import (
     bench_browser,
     bench_build,
     bench_export,
+    bench_import,
     bench_pages,
     bench_read,
     bench_scale,
@@ -37,6 +38,7 @@ BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("browser", bench_browser.run),
     ("scale", bench_scale.run),
     ("start", bench_start.run),
+    ("import", bench_import.run),
     ("export", bench_export.run),
 )
 
