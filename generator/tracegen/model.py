@@ -138,8 +138,15 @@ class Run:
         return isinstance(trace, Mapping) and trace.get("requests_recorded") is True
 
     @property
+    def has_spans(self) -> bool:
+        """Whether the trace can hold what threads did, and when passes ended; an imported one may not."""
+        return bool((self.facts.get("imported") or {}).get("spans") is not False)
+
+    @property
     def has_experts(self) -> bool:
-        """Whether the metadata of one of the run's models says that it has experts."""
+        """Whether the metadata of one of the run's models says that it has experts, and a trace may hold their use."""
+        if (self.facts.get("imported") or {}).get("routing") is False:
+            return False
         models = [self.facts.get("model"), *(self.facts.get("more_models") or ())]
         return any(isinstance(model, Mapping) and bool(model.get("n_experts")) for model in models)
 

@@ -104,21 +104,21 @@ TOKENS = {"v1-64": [2, 14, 1, 1, 1], "v2-128": [2, 14, 1, 1, 1], "v3-256-moe": [
 # What each verdict must name, and the words it must hold.
 NAMED = {
     "v1-64": {"nodes_accounted": ("failed", "MUL_MAT only"), "names_whole": ("warning", "no names at all"),
-              "claims_agree": ("warning", "phase PROMPT and token 0 in all 105 records")},
+              "claims_agree": ("warning", "all 105 records claim phase PROMPT and token 0")},
     "v2-128": {"nodes_accounted": ("failed", "MUL_MAT only"),
-               "claims_agree": ("warning", "63 of the generate claim PROMPT")},
-    "v3-256-moe": {"claims_agree": ("warning", "phase PROMPT and token 0 in all 595 records"),
+               "claims_agree": ("warning", "63 records that claim PROMPT belong to generated tokens")},
+    "v3-256-moe": {"claims_agree": ("warning", "all 595 records claim phase PROMPT and token 0"),
                    "names_whole": ("warning", "420 operands 19"), "nodes_accounted": ("passed", "975 of 975"),
                    "experts_whole": ("warning", "48 of 60 operations without"),
                    "op_times": ("warning", "gap to the next record")},
-    "v3-256-tinyllama-shape": {"claims_agree": ("warning", "phase PROMPT and token 0 in all 1,164 records"),
+    "v3-256-tinyllama-shape": {"claims_agree": ("warning", "all 1,164 records claim phase PROMPT and token 0"),
                                "nodes_accounted": ("failed", "134 MUL_MAT are missing in each of 4 passes"),
                                "tensors_tile_file": ("warning", "155 sizes of the list reached into the next tensor"),
                                "buffers_whole": ("warning", "only buffers of the KV cache")},
-    "v4b-1024-gpt-oss": {"claims_agree": ("warning", "848 of the warm-up claim PROMPT; 848 of the prompt claim GENER"),
-                         "experts_whole": ("warning", "chose all experts"),
+    "v4b-1024-gpt-oss": {"claims_agree": ("warning", "848 records that claim GENERATE belong to the prompt"),
+                         "experts_prompt": ("warning", "chose all experts"),
                          "operands_whole": ("warning", "48 operands more stand in the dumps"),
-                         "disk_known": ("passed", "one mapping"), "threads_known": ("warning", "16 bits")},
+                         "disk_known": ("warning", "as in one mapping"), "threads_known": ("warning", "1 number of 16 bits")},
 }  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def test_a_trace_alone_says_what_is_missing(tmp_path: Path) -> None:
     loaded = imported(folder / "tensor_trace.bin")
     assert check(loaded, "nodes_accounted").state == "not checked"
     assert check(loaded, "offsets_in_tensors").state == "not checked" and loaded.tensors.empty and loaded.files.empty
-    assert check(loaded, "graphs_joined").found == "no dump for 3 different graphs"
+    assert check(loaded, "graphs_joined").found == "no dump; 3 different graphs were put together from names"
     assert loaded.graph_nodes["ne0"].isna().all() and loaded.placements["file"].isna().all()
 
 
@@ -309,6 +309,6 @@ def test_show_needs_no_import(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", path, "--stats"]) == 0 and "rows of ops" in capsys.readouterr().out
     assert main(["show", path, "--ops", "--limit", "3"]) == 0 and "inp_embd" in capsys.readouterr().out
     assert main(["show", path, "--summary"]) == 0 and "1 warmup, 1 prompt" in capsys.readouterr().out
-    assert main(["show", path, "--verify"]) == 0 and "claim PROMPT" in capsys.readouterr().out
+    assert main(["show", path, "--verify"]) == 0 and "claim phase PROMPT" in capsys.readouterr().out
     assert main(["show", str(sample("v1-64") / "tensor_trace.bin"), "--verify"]) == 1
     assert not Path("experiments").exists()

@@ -51,7 +51,7 @@ def by(timed: pd.DataFrame, key: str, tokens: dict[str, int], rest: pd.DataFrame
     """
     rows = timed.dropna(subset=["duration_ns"])
     grouped = rows.groupby(["phase", key], observed=True, dropna=False)
-    sums = grouped[list(SUMS)].sum()
+    sums = grouped[list(SUMS)].sum(min_count=1)
     sums["n_ops"] = grouped.size()
     table = sums.reset_index()
     if rest is not None:
@@ -77,7 +77,7 @@ def top_ops(timed: pd.DataFrame, phase: str, limit: int = 15) -> pd.DataFrame:
     total = float(rows["duration_ns"].sum())
     ordered = rows.sort_values("duration_ns", ascending=False, kind="stable")
     grouped = ordered.groupby(keys, dropna=False, sort=False)
-    table = grouped[list(SUMS)].sum()
+    table = grouped[list(SUMS)].sum(min_count=1)
     table["n_ops"] = grouped.size()
     table[["pass_id", "node"]] = grouped[["pass_id", "node"]].first()
     table = table.reset_index().sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tracegen.checks import verdict
 from tracegen.checks.evidence import Evidence
@@ -17,9 +18,14 @@ def checks_of_import(evidence: Evidence, found: Sequence[Check]) -> tuple[Check,
 
     A general check that the reader made itself is left out.
     """
-    made = {check.key: check for check in found}
+    made = {Key(check.key): check for check in found}
     for run_check in _GENERAL:
         check = run_check(evidence)
-        made.setdefault(check.key, check)
-    order = {key.value: number for number, key in enumerate(Key)}
-    return tuple(sorted(made.values(), key=lambda check: order[check.key]))
+        made.setdefault(Key(check.key), check)
+    if (
+        Key.NODES_ACCOUNTED in made and made[Key.NODES_ACCOUNTED].state == "failed"
+    ):  # what the missing operations read is not untouched
+        known = made[Key.NEVER_TOUCHED]
+        why = "operations are missing, and what they read would be listed"
+        made[Key.NEVER_TOUCHED] = replace(known, state="not checked", found="not known", detail=why)
+    return tuple(made[key] for key in Key if key in made)

@@ -48,5 +48,6 @@ class Key(StrEnum):
     THREADS_KNOWN = "threads_known"
     DISK_KNOWN = "disk_known"
     EXPERTS_WHOLE = "experts_whole"
+    EXPERTS_PROMPT = "experts_prompt"
     BUFFERS_WHOLE = "buffers_whole"
     GRAPHS_JOINED = "graphs_joined"

@@ -120,7 +120,8 @@ def skew(e: Evidence) -> Check:
     limit = f"mean within a factor of {WARN_SKEW} of the median"
     measured = token_skew(e.tables)
     if measured is None:
-        return check(Key.EVEN_TOKENS, title, "not checked", "fewer than three generate passes", limit)
+        few = "fewer than three generate passes with a duration"
+        return check(Key.EVEN_TOKENS, title, "not checked", few, limit)
     ratio, n = measured
     state: CheckState = "passed" if 1 / WARN_SKEW <= ratio <= WARN_SKEW else "warning"
     detail = "some passes took much longer than most and dominate sums and rates; the figure of token times shows which"

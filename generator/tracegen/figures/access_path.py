@@ -18,7 +18,7 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     drawn = context.typical_pass if pass_id is None else pass_id
     empty = shared_access.nothing(context)
     if not empty and (drawn is None or drawn not in set(context.measured["pass_id"])):
-        empty = "The trace holds no times of operations in a measured pass."
+        empty = "The ends of measured passes were not recorded."
     rows = pd.DataFrame() if empty else order.path(context.tables, context.disk_accesses, int(drawn or 0))
     if not empty and rows.empty:
         empty = "The operations of the pass touched no mapped file, or have no times of their own."

@@ -18,7 +18,7 @@ def _content(context: Context) -> Rows:
         cells(
             Cell(q.printable(r["name"]), code=True),
             Cell(str(r["component"]), dot=theme.group(r["component"])),
-            Cell(str(r["dtype"]), code=True),
+            Cell(str(r["dtype"]) if q.known(r["dtype"]) else "unknown", code=True),
             number(q.count(r["offset"])),
             size(r["size_bytes"]),
             terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched",

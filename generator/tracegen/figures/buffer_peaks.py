@@ -30,7 +30,7 @@ BUFFER_PEAKS = Table(
     page="memory",
     section="kinds",
     title="How much did each kind of buffer hold at most?",
-    needs=(needs.EVIDENCE, needs.BALANCE, needs.WHOLE),
+    needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_content,
     explanation=Explanation(
         "The largest number of bytes that the buffers of a group held at one time, and the number of allocations.",

@@ -36,7 +36,7 @@ BUFFERS = Figure(
     page="memory",
     section="kinds",
     title="How much do the runtime's buffers hold?",
-    needs=(needs.EVIDENCE, needs.BALANCE, needs.WHOLE),
+    needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_content,
     explanation=Explanation(
         "Bytes allocated by the runtime and not yet freed, by what the buffer holds.",

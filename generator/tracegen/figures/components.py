@@ -14,8 +14,8 @@ def _content(context: Context) -> Content:
     """Time per token by component, prompt and generation side by side."""
     rows = timing.by(context.timed, "component", context.tokens, context.outside_ops)
     return Content(
-        caption=f"{shared_times.WALL} Summed by component and divided by token rows; "
-        f"{shared_times.phases(context)}. {shared_times.WHOLE} {OUTSIDE}",
+        caption=f"{shared_times.wall(context)} Summed by component and divided by token rows; "
+        f"{shared_times.phases(context)}. {shared_times.whole(context)}{'' if context.gap_times else f' {OUTSIDE}'}",
         alt=shared_times.alt("Operation time per token by component", rows, "component"),
         chart=lambda width: components.chart(rows, width=width),
         data=rows,

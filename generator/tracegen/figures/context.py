@@ -356,12 +356,19 @@ class Context:
         splits = self.tables["splits"]
         return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
 
+    @property
+    def gap_times(self) -> bool:
+        """Whether the times of operations are gaps between the begins that an imported trace holds."""
+        return bool((self.tables["ops"]["time_basis"] == "gap to next").any())
+
     def refusal(self, needed: Sequence[Need]) -> str:
         """Why a figure that needs these checks is not shown: the checks that failed; empty if none did."""
-        of = {key.value: need.why for need in needed for key in need.checks}
-        failed = [c for c in self.run.checks if c.state == "failed" and c.key in of]
-        refused = [f"Not drawn: the check “{c.title}” failed ({c.found}; limit {c.limit})." for c in failed]
-        reasons = dict.fromkeys(of[c.key] for c in failed)
+        of = {("failed", key.value): need.why for need in needed for key in (*need.checks, *need.warned)}
+        of |= {("warning", key.value): need.why for need in needed for key in need.warned}
+        broken = [c for c in self.run.checks if (c.state, c.key) in of]
+        how = {"failed": "failed", "warning": "warned"}
+        refused = [f"Not drawn: the check “{c.title}” {how[c.state]} ({c.found}; limit {c.limit})." for c in broken]
+        reasons = dict.fromkeys(of[c.state, c.key] for c in broken)
         return " ".join([*refused, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
 
     def noted(self, needed: Sequence[Need]) -> str:

@@ -60,7 +60,7 @@ GRAPH = Explorer(
     key="graph",
     page="graph",
     title="What does the graph look like?",
-    needs=(needs.EVIDENCE, needs.NAMES, needs.LAYERS),
+    needs=(needs.EVIDENCE, needs.NAMES, needs.LAYERS, needs.ALL_OPS),
     explanation=Explanation(
         "The computation graph as ggml evaluates it, folded: neighbouring layers with the same operations and "
         "connections are one block.",

@@ -15,9 +15,9 @@ def _content(context: Context) -> Content:
     phase = context.phase
     rows = timing.by_layer(context.timed, phase, context.tokens, theme.GROUP_OF)
     return Content(
-        caption=f"{shared_times.WALL} Summed by layer and component group and divided by token rows; {phase} passes "
-        f"only, {shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; the "
-        f"bars leave out time outside operations. {OUTSIDE}",
+        caption=f"{shared_times.wall(context)} Summed by layer and component group and divided by token rows; {phase} "
+        f"passes only, {shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; "
+        f"the bars leave out time outside operations. {OUTSIDE}",
         alt=f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
         chart=lambda width: layers.chart(rows, "ns_per_token", "of operation wall time per token row", width=width),

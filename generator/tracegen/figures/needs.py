@@ -13,10 +13,15 @@ from tracegen.checks.keys import Key
 
 @dataclass(frozen=True)
 class Need:
-    """Checks that belong together, and why a figure is false where one of them failed."""
+    """Checks that belong together, and why a figure is false where one of them failed.
+
+    `warned`: checks of imported runs that make a figure false already where they warn, because what such a trace
+    lacks would count as 0.
+    """
 
     why: str
     checks: tuple[Key, ...]
+    warned: tuple[Key, ...] = ()
 
 
 EVIDENCE = Need("events that are missing from the trace, or come from another run, make every sum wrong",
@@ -38,10 +43,14 @@ WHOLE = Need("the trace ends before the run did, so nothing can be said about th
 FAULTS = Need("page faults are missing, or were counted in the wrong operation",
               (Key.FAULTS_RECORDED, Key.FAULTS_AGREE, Key.FAULTS_PLACED, Key.FAULTS_BARRIERS))  # fmt: skip
 REQUESTS = Need("requests are missing, or model files have no known place on the device", (Key.REQUESTS_RECORDED,))
+CHOSEN = Need("which experts tokens chose was not recorded, so that their bytes would count as 0", (),
+              (Key.EXPERTS_WHOLE,))  # fmt: skip
+ALL_BUFFERS = Need("buffers are missing from the log, so that no sum is that of the run", (), (Key.BUFFERS_WHOLE,))
+ALL_OPS = Need("a graph of some operations is not the graph that ran", (Key.GRAPHS_JOINED,))
 BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
 
 TIMES = (EVIDENCE, NODES, CLOCK, COST, KINDS)
-BYTES = (EVIDENCE, NODES, PLACES, NAMES, KINDS)
+BYTES = (EVIDENCE, NODES, PLACES, NAMES, KINDS, CHOSEN)
 CHOICES = (EVIDENCE, NODES, NAMES, LAYERS, KINDS, WHOLE)
 
 # Needs of the key figures and findings of the overview: tokens per second and operations; bytes per token; bytes of the
@@ -59,7 +68,6 @@ NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),
     Key.TRACE_COMPLETE: (WHOLE,),
     Key.BUFFERS_BALANCE: (BALANCE,),
-    Key.BUFFERS_WHOLE: (BALANCE,),
-    Key.EXPERTS_WHOLE: (NAMES,),
-    Key.OPERANDS_WHOLE: (NAMES,),
+    Key.EXPERTS_PROMPT: (CHOSEN,),
+    Key.OPERANDS_WHOLE: (CHOSEN,),
 }

@@ -11,6 +11,10 @@ from tracegen.words import quantities as q
 
 # The meaning of an op's `duration_ns`, for every caption that shows it.
 WALL = "Wall time of executed operations: from the begin of an operation's first thread to the end of its last."
+GAP = (
+    "From the begin of each operation to the next record, whatever lay between: the trace has no ends. The last "
+    "operation of each pass, which is usually the output matrix, has no time."
+)
 WHOLE = (
     "Time outside operations has bars of its own: before the first operation (llama.cpp prepares the graph, threads "
     "wake), between operations (barriers), after the last. All bars together are the whole time of the passes; the "
@@ -33,6 +37,16 @@ TIMED = """
 from tracegen.analysis import operations, timing
 timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))
 """
+
+
+def wall(context: Context) -> str:
+    """What a time of an operation is in this run."""
+    return GAP if context.gap_times else WALL
+
+
+def whole(context: Context) -> str:
+    """What the bars of a figure of times add up to."""
+    return "All bars together are these gaps; the percentages are shares of them." if context.gap_times else WHOLE
 
 
 def phases(context: Context, only: str = "") -> str:

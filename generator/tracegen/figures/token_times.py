@@ -42,6 +42,8 @@ def _content(context: Context) -> Content:
         values=_values(rows["duration_ns"].astype(float)),
         empty=""
         if len(rows)
+        else "When the generate passes ended was not recorded, so they have no duration."
+        if context.summary.n_generate_passes
         else "This run has no generate pass: one token was asked for, and the prompt gave it."
         if context.summary.n_prompt_passes
         else "This run has no generate pass.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from tracegen.analysis import timing
@@ -12,6 +14,13 @@ from tracegen.figures.context import OUTSIDE, Context
 from tracegen.figures.explanation import Explanation
 from tracegen.figures.figure import Rows, Table
 from tracegen.words import quantities as q
+
+LATE = "One late thread lengthens it; work and waiting are sums over threads instead. "
+
+
+def _mean_us(total_ns: Any, n: int) -> str:
+    """The mean in µs; a dash where nothing was recorded."""
+    return q.decimal(float(total_ns) / n / 1e3, 2) if q.known(total_ns) else "–"
 
 
 def _content(context: Context) -> Rows:
@@ -35,7 +44,7 @@ def _content(context: Context) -> Rows:
                 Cell(str(row["component"]), dot=theme.group(row["component"])),
                 Cell(q.percent(row["share"]), number=True, bar=float(row["share"]) / longest if longest else 0),
                 Cell(q.decimal(mean / 1e3, 2), number=True),
-                *(Cell(q.decimal(float(row[c]) / row["n_ops"] / 1e3, 2), number=True) for c in timing.SUMS[1:]),
+                *(Cell(_mean_us(row[c], row["n_ops"]), number=True) for c in timing.SUMS[1:]),
                 Cell(q.count(row["n_ops"]), number=True),
             )
         )
@@ -53,8 +62,8 @@ def _content(context: Context) -> Rows:
     )
     return Rows(
         caption=f"The {len(shown)} results with the largest wall time, summed over {phase} passes and over nodes of "
-        "equal "
-        f"name. {shared_times.WALL} One late thread lengthens it; work and waiting are sums over threads instead. "
+        f"equal name. {shared_times.wall(context)} "
+        f"{'' if context.gap_times else LATE}"
         f"Numbers in µs are means of the n executions; the link leads to the longest one. {OUTSIDE}",
         head=head,
         rows=shown,

@@ -155,7 +155,7 @@ def _of_times(context: Collector, phase: str) -> list[Finding]:
     )
     by = by[by["phase"] == phase]
     groups = by[by["group"].isin(list(theme.GROUPS))]
-    if len(groups) and not context.refusal(COMPONENTS.needs):
+    if len(groups) and not context.gap_times and not context.refusal(COMPONENTS.needs):
         top, outside = groups.iloc[0], 1 - float(groups["share"].sum())
         outside = 0.0 if by["n_ops"].ne(0).all() else outside
         share = float(top["share"])

@@ -37,7 +37,7 @@ OUTLINE = (
 
 def outline(run: Run) -> tuple[tuple[str, str, str], ...]:
     """The pages of a run's report; needs no tables, because a site lists the pages of a draft before it reads them."""
-    exists = {"experts": run.has_experts, "disk": run.has_faults or run.has_requests}
+    exists = {"experts": run.has_experts, "disk": run.has_faults or run.has_requests, "timeline": run.has_spans}
     return tuple(page for page in OUTLINE if exists.get(page[0], True))
 
 

@@ -415,24 +415,20 @@ def _facts(trace: ForeignTrace, wanted: Import, document: Mapping[str, Any], has
         "imported": {
             "format": trace.format, "identity": document["identity"], "op_table": wanted.op_table,
             "files": document["files"], **trace.facts,
+            "routing": bool(len(trace.tables["routing"])), "spans": False,
             "left_out": [*wanted.ignored, *trace.facts.get("left_out", ())],  # type: ignore[misc]
         },
-        "settings": {"private": False},
+        "settings": {},
         "command": [],
-        "exit_status": 0,
-        "stopped": False,
-        "counted": False,
         "text": {"prompt": None, "generated": None, "token_ids": None, "pieces": None, "private": False},
-        "llama_cpp": {"version": None, "build": {}, "timings": {}, "graphs_reused": None},
+        "llama_cpp": {},
         "conditions": {},
         "model": described,
         "more_models": [],
-        "host": dict.fromkeys(
-            ("name", "id", "cpu", "cores", "memory_bytes", "page_bytes", "kernel", "machine", "memory_rate")
-        ),
+        "host": {},
         "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},
         "versions": {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__},
-        "source": {"commit": None, "dirty": None},
+        "source": {},
         "stages": [],
     }  # fmt: skip
 

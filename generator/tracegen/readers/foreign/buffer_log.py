@@ -109,7 +109,9 @@ def _buffers(events: Iterable[dict[str, Any]]) -> Buffers:
         if event["event"] == "alloc":
             if key in live:  # allocated anew: the end of the former buffer was not written
                 rows.append(live.pop(key) | dict(event="free", time_ns=event["time_ns"]))
-            numbers[key], begins[key] = n_alloc, event.get("buffer_ptr") or key
+            numbers[key] = n_alloc
+            if event.get("buffer_ptr"):
+                begins[key] = event["buffer_ptr"]
             live[key] = _row(event, n_alloc)
             rows.append(live[key])
             n_alloc += 1

@@ -56,7 +56,7 @@ def expert_tables(
     choosing = [_choosing(each, of, n_experts) for each, of in zip(graphs, ops, strict=True)]
     touches: list[tuple[int, int, str, int, int, str]] = []
     routing: list[tuple[int, int, int, int]] = []
-    n_choosing = n_known = n_whole = n_all = 0
+    n_choosing = n_known = n_whole = n_all = n_lacking = 0  # n_lacking: in passes of one token
     reused = set()
     named = dict(zip(trace.expert_at.tolist(), range(len(trace.expert_at)), strict=True))
     for pass_id, number in enumerate(graph):
@@ -76,6 +76,7 @@ def expert_tables(
                     reused.add(pass_id)
                 continue
             if passes.n_tokens[pass_id] != 1 or not _complete(ids, op.n_ids):
+                n_lacking += passes.n_tokens[pass_id] == 1
                 continue
             n_whole += 1
             chosen[op.choice] = ids
@@ -86,11 +87,14 @@ def expert_tables(
     if not n_choosing:
         return contract.frame("touches"), contract.frame("routing"), None
     lacking = n_choosing - n_whole - n_all
-    check = _check(lacking, n_choosing, n_all, n_known > 0, len(reused))
+    measured = any(kind == "generate" for kind in passes.kinds)
+    key = "experts_prompt" if measured and not n_lacking else "experts_whole"
+    check = _check(key, lacking, n_choosing, n_all, n_known > 0, len(reused))
     return _touches(touches), _routing(routing), check
 
 
-def _check(lacking: int, n_choosing: int, n_all: int, known: bool, n_reused: int) -> Check:
+def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_reused: int) -> Check:
+    """What the tables lack; where all passes of one token are whole, it is the prompt alone."""
     told = f"{lacking:,} of {n_choosing:,} operations without"
     told += f"; {n_all:,} chose all experts, as a warm-up does" if n_all else ""
     why = []
@@ -106,7 +110,9 @@ def _check(lacking: int, n_choosing: int, n_all: int, known: bool, n_reused: int
     if n_reused:
         passes = "1 pass" if n_reused == 1 else f"{n_reused:,} passes"
         why.append(f"{passes} after the warm-up chose all experts too: the graph of the warm-up was used again")
-    return found("experts_whole", "warning" if lacking or n_reused else "passed", told, "; ".join(why))
+    if not lacking:  # the sums are right, but not those of a usual prompt
+        key = "experts_prompt"
+    return found(key, "warning" if lacking or n_reused else "passed", told, "; ".join(why))
 
 
 def _touches(rows: Sequence[tuple[int, int, str, int, int, str]]) -> pd.DataFrame:

@@ -96,8 +96,8 @@ def _nodes(run: Run, tables: Tables) -> Check:
         told = f"{int(lacking.sum()):,} of {len(state):,} are missing, {n:,} of them {most}"
     return found(
         "nodes_accounted", False, told,
-        "llama.cpp repacks weights into memory of its own, and the recorder did not see the operations that read them; "
-        "their times and bytes are in no sum" if most == "MUL_MAT" else "",
+        "probably llama.cpp repacked these weights into memory of its own, where such a recorder does not see the "
+        "operations that read them; their times and bytes are in no sum" if most == "MUL_MAT" else "",
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _first_op(described: list[Described], run: Run, trace: OpTrace) -> Check:
 
 def _kinds(run: Run) -> Check:
     kinds = Counter("unknown" if kind is None else kind for kind in run.passes.kinds)
-    told = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+    told = "inferred: " + ", ".join(f"{n} {'warm-up' if kind == 'warmup' else kind}" for kind, n in kinds.items())
     detail = "inferred from the numbers of token rows; the load was not recorded"
     if run.passes.partial:
         detail += f"; {run.passes.partial:,} records before the first pass belong to one that began earlier: left out"
@@ -163,11 +163,12 @@ def _claims(trace: OpTrace, run: Run, layers: str) -> Check | None:
         for number, claimed in enumerate(PHASES):
             n = int((phase[at] == number).sum())
             if n and right.get(name) != number:
-                told.append(f"{n:,} of the {'warm-up' if name == 'warmup' else name} claim {claimed}")
+                of = {"warmup": "to the warm-up", "prompt": "to the prompt", "generate": "to generated tokens"}[name]
+                told.append(f"{n:,} records that claim {claimed} belong {of}")
     if one_value:
-        told.insert(0, f"phase {PHASES[int(phase[0])]} and token {int(token[0])} in all {len(phase):,} records")
+        told.insert(0, f"all {len(phase):,} records claim phase {PHASES[int(phase[0])]} and token {int(token[0])}")
     elif len(np.unique(token)) == 1 and len(lengths) > 1:
-        told.insert(0, f"token {int(token[0])} in all {len(token):,} records")
+        told.insert(0, f"all {len(token):,} records claim token {int(token[0])}")
     if layers:
         told.append(layers)
     if not told:
@@ -260,7 +261,7 @@ def _threads(trace: OpTrace) -> Check | None:
         return None
     n = len(np.unique(trace.thread))
     return found(
-        "threads_known", "warning", f"{n} different numbers of 16 bits",
+        "threads_known", "warning", f"{n} number{'' if n == 1 else 's'} of 16 bits",
         "only the last 16 bits of a thread's number were kept, and only one thread recorded; no waiting is known",
     )  # fmt: skip
 
@@ -277,7 +278,11 @@ def _disk(described: list[Described]) -> Check | None:
         return None
     n = sum(apart.values())
     if len(apart) == 1:
-        return found("disk_known", True, f"{n:,} places, all at the same distance from their address: one mapping")
+        return found(
+            "disk_known", "warning", f"{n:,} places at one distance from their addresses, as in one mapping",
+            "the trace says which memory held weights, not that it was the mapped file; a file that was read whole "
+            "into one buffer would look the same",
+        )  # fmt: skip
     return found(
         "disk_known", "warning", f"{n:,} places at {len(apart)} distances from their addresses",
         "`disk` stood for buffers of weights in such builds; some of these may be copies in memory, or several files",
@@ -331,11 +336,15 @@ def _tiles(tables: Tables, companions: Companions) -> Check | None:
 
 
 def _graphs(run: Run, companions: Companions) -> Check:
+    if {each.op for ops in run.ops for each in ops} == {"MUL_MAT"}:
+        return found(
+            "graphs_joined", False, "MUL_MAT only: no graph can be put together", "each operation stands alone"
+        )
     taken = [dump for dump in run.dump if dump is not None]
     without = len(run.dump) - len(taken)
     if not companions.dumps:
         return found(
-            "graphs_joined", "warning", f"no dump for {len(run.graphs):,} different graphs",
+            "graphs_joined", "warning", f"no dump; {len(run.graphs):,} different graphs were put together from names",
             "nodes that compute nothing (views) are known only where an operation names one; types and shapes of "
             "results are not known",
         )  # fmt: skip

@@ -14,7 +14,7 @@ from tracegen.model import Check
 from tracegen.readers.foreign import op_checks
 from tracegen.readers.foreign.companions import Companions, Weights, weights_of
 from tracegen.readers.foreign.experts import expert_tables
-from tracegen.readers.foreign.graphs import Graph, agreement, graph_of, joined
+from tracegen.readers.foreign.graphs import Graph, Node, agreement, graph_of, joined
 from tracegen.readers.foreign.ops import Described, OpTrace
 from tracegen.readers.foreign.passes import Restored, restore_passes
 from tracegen.readers.foreign.trace import ForeignTrace
@@ -55,6 +55,7 @@ def restore(
     tables = contract.empty()
     tables["files"], tables["tensors"] = weights.files, weights.tensors
     tables["passes"] = _passes(trace, run)
+    tables["tensors"] = _typed(tables["tensors"], run.graphs)
     tables |= _graph_tables(run, weights)
     tables["ops"] = _ops(trace, run)
     tables["placements"] = _placements(trace, run, weights, companions)
@@ -161,6 +162,16 @@ def _passes(trace: OpTrace, run: Run) -> pd.DataFrame:
     )
 
 
+def _typed(tensors: pd.DataFrame, graphs: Sequence[Graph]) -> pd.DataFrame:
+    """The tensors with the types that dumps of graphs give, where their list has none."""
+    known = {node.name: node.dtype for graph in graphs for node in graph.nodes if node.kind == "leaf" and node.dtype}
+    if not known or not tensors["dtype"].isna().any():
+        return tensors
+    types = tensors["dtype"].astype(object).where(tensors["dtype"].notna(), tensors["name"].map(known))
+    columns = {str(name): list(tensors[name]) for name in tensors.columns}
+    return contract.frame("tensors", columns | {"dtype": [None if pd.isna(t) else t for t in types]})
+
+
 def _one(values: np.ndarray) -> int | None:
     """The value that all have; None where they differ."""
     first = int(values[0])
@@ -263,14 +274,33 @@ def _placements(trace: OpTrace, run: Run, weights: Weights, companions: Companio
                 if operand.memory == "disk":
                     row |= _in_file(graph.nodes[node].name, operand.place, weights)
                 elif operand.place in numbers:
-                    offset = operand.address - begins[operand.place]
+                    begin = begins.get(operand.place)
+                    offset = operand.address - begin if begin is not None else -1
                     row |= dict(buffer_id=numbers[operand.place], buffer_offset=offset if offset >= 0 else None)
                 seen[node] = row
+        for node, known in enumerate(graph.nodes):
+            if node not in seen:
+                seen |= _unread(placement, number, node, known, weights)
         rows += [seen[node] for node in sorted(seen)]
     columns = ("placement", "graph", "node", "tensor", "memory", "file", "origin_offset", "buffer_id", "buffer_offset")
     return contract.frame(
         "placements", {name: [row.get(name) for row in rows] for name in (*columns, "address", "size_bytes")}
     )
+
+
+def _unread(placement: int, graph: int, node: int, known: Node, weights: Weights) -> dict[int, dict[str, object]]:
+    """The place of a node that no recorded operand names: a result lies in some buffer, as nothing writes to the file.
+
+    A weight that only a dump knows as an operand has a tensor and its place in the file; in which memory it lay then is
+    not recorded.
+    """
+    about: dict[str, object] = dict(placement=placement, graph=graph, node=node, size_bytes=known.size_bytes)
+    if known.kind == "op":
+        return {node: about | dict(memory="buffer")}
+    if known.kind == "leaf" and known.name in weights.numbers:
+        size = weights.by_name[known.name].size_bytes
+        return {node: about | dict(size_bytes=size) | _in_file(known.name, None, weights)}
+    return {}
 
 
 def _in_file(name: str, place: int | None, weights: Weights) -> dict[str, object]:
