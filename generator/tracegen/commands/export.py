@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MEANING = {
     "parquet": "a folder with each table as Parquet",
     "csv": "a folder with each table as CSV, where an empty cell means not recorded",
+    "ggmlviz": "one trace for ggml-viz: graphs, operations that have times, allocations",
 }
 EXAMPLES = (
     "tracegen export first-look csv",
