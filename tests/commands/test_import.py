@@ -118,7 +118,8 @@ NAMED = {
     "v4b-1024-gpt-oss": {"claims_agree": ("warning", "848 records that claim GENERATE belong to the prompt"),
                          "experts_prompt": ("warning", "chose all experts"),
                          "operands_whole": ("warning", "48 operands more stand in the dumps"),
-                         "disk_known": ("warning", "as in one mapping"), "threads_known": ("warning", "1 number of 16 bits")},
+                         "disk_known": ("warning", "as in one mapping"),
+                         "threads_known": ("warning", "1 number of 16 bits")},
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz native|gguf SECONDS`: bytes that reach new code of a reader, until one does what it should not.
+"""`python -m tests.fuzz READER SECONDS`: bytes that reach new code of a reader, until one does what it should not.
 
 Needs atheris (`pip install atheris`), which no test needs: a finding becomes a test of its own. Its bytes are
 kept in the folder that is named at the end; `python -m tests.fuzz native FILE` tries them again.
@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
-READERS = ("native", "gguf")
+READERS = ("native", "gguf", "ggmlviz")
 NUMBERS = (0, 1, 255, 1 << 31, (1 << 32) - 1, 1 << 40, 1 << 53, 1 << 62, (1 << 63) - 1, (1 << 64) - 1)
 MOST_MEMORY_MB, MOST_SECONDS = 4096, 30  # of one input
 

@@ -28,6 +28,7 @@ MEANING = {
     "html": "the overview in its public form as one file, to mail or to attach to an issue",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
     "dot": "a folder with each graph as a Graphviz file",
+    "ggmlviz": "one trace for ggml-viz: graphs, operations that have times, allocations",
 }
 EXAMPLES = (
     "tracegen export first-look perfetto",

@@ -33,7 +33,7 @@ from tracegen.checks.foreign import checks_of_import
 from tracegen.errors import EnvironmentFailure, SettingsError, TraceFormatError
 from tracegen.model import Run
 from tracegen.progress import BYTES, Progress
-from tracegen.readers.foreign import buffer_log, dot, memory_map, older_json
+from tracegen.readers.foreign import buffer_log, dot, ggmlviz, memory_map, older_json
 from tracegen.readers.foreign.companions import Companions
 from tracegen.readers.foreign.folder import ROLES, TRACES, Found, files_of, whole
 from tracegen.readers.foreign.ops import OpTrace
@@ -214,7 +214,8 @@ def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.Dat
 def _read(wanted: Import, paths: Mapping[Found, Path], progress: Progress) -> ForeignTrace:
     name = wanted.trace[0].path.name
     if wanted.role == "ggmlviz":
-        raise TraceFormatError(f"{name}: .ggmlviz cannot be read yet")
+        with opened(paths[wanted.trace[0]]) as file:
+            return ggmlviz.read(name, whole(file), op_table=wanted.op_table)
     companions, broken = _companions(wanted, paths)
     if wanted.role == "trace_json":
         trace = restore(name, _json_trace(wanted, paths), companions)

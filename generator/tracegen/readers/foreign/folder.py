@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracegen.errors import SettingsError, TraceFormatError
-from tracegen.readers.foreign import dot, memory_map, older_json
+from tracegen.readers.foreign import dot, ggmlviz, memory_map, older_json
 from tracegen.readers.foreign.source import SourceFile, opened
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, layout_of
 
 HEAD = LAYOUTS[-1].size_bytes * SAMPLE  # bytes that decide what a file is
 LARGEST_TEXT = 1 << 30  # bytes of a file that is read at once
 MOST_FILES = 20_000
-GGUF_MAGIC, GGMLVIZ_MAGIC = b"GGUF", b"GGMLVIZ1"
+GGUF_MAGIC = b"GGUF"
 # What a file can be, in words. The first three are traces, the others lie beside one.
 ROLES: Mapping[str, str] = {
     "tensor_trace": "tensor_trace.bin",
@@ -45,7 +45,7 @@ def role_of(file: SourceFile) -> str | None:
     head = file.read(0, HEAD)
     if head.startswith(GGUF_MAGIC):
         return "gguf"
-    if head.startswith(GGMLVIZ_MAGIC):
+    if ggmlviz.looks_like(head):
         return "ggmlviz"
     if dot.looks_like(head):
         return "dot"

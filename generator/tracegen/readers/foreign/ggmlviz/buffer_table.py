@@ -1,0 +1,110 @@
+"""The table `buffers`: live memory is the set of live pointers, and a pointer that is allocated again is replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.model import Check
+from tracegen.naming import layer_of
+from tracegen.readers.foreign.faults import found
+from tracegen.readers.foreign.ggmlviz.dialects import BUFFER_ALLOC, BUFFER_FREE, MEMORY
+from tracegen.readers.foreign.ggmlviz.events import TENSOR_ALLOC, TENSOR_FREE, Events
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The table, and how its events balance: `n_replaced` were allocated again while live, `n_unknown` frees had no
+    live pointer, `n_left` buffers were never freed. `n_inside` events of tensors lie in backend buffers: they are in
+    no row, as their bytes would count twice.
+    """
+
+    table: pd.DataFrame
+    n_allocs: int
+    n_frees: int
+    n_replaced: int
+    n_unknown: int
+    n_left: int
+    n_inside: int
+
+    def checks(self) -> tuple[Check, ...]:
+        """The checks of memory; none where no allocation was recorded."""
+        if self.n_allocs + self.n_frees == 0:
+            return ()
+        counts = (
+            (self.n_unknown, "frees of memory that was not allocated in this trace"),
+            (self.n_replaced, "allocations of a live pointer, which end the one before"),
+            (self.n_left, "allocations that are never freed"),
+        )
+        balance = found(
+            "buffers_balance",
+            "failed" if self.n_unknown else "passed" if self.n_allocs == self.n_frees else "warning",
+            f"{self.n_allocs:,} allocated, {self.n_frees:,} freed",
+            "; ".join(f"{n:,} {what}" for n, what in counts if n),
+        )
+        if not self.n_inside:
+            return (balance,)
+        inside = found(
+            "buffers_whole", "warning", f"{self.n_inside:,} events of tensors are left out",
+            "tensors lie in the backend buffers that are recorded too, and their bytes would count twice",
+        )  # fmt: skip
+        return balance, inside
+
+
+def buffers_of(events: Events, dialect: str) -> Buffers:
+    """The buffers of a trace: those of backends where they are recorded, otherwise the tensors that were allocated."""
+    of_tensors = np.flatnonzero((events.type == TENSOR_ALLOC) | (events.type == TENSOR_FREE))
+    of_backends = of_tensors[:0]
+    if dialect == MEMORY:
+        of_backends = np.flatnonzero((events.type == BUFFER_ALLOC) | (events.type == BUFFER_FREE))
+    at = of_backends if len(of_backends) else of_tensors
+    at = at[np.argsort(events.pointer[at], kind="stable")]
+    is_alloc = (events.type[at] == TENSOR_ALLOC) | (events.type[at] == BUFFER_ALLOC)
+    pointer = events.pointer[at]
+    same = np.zeros(len(at) + 1, bool)  # whether an event is about the same pointer as the one before
+    same[1:-1] = pointer[1:] == pointer[:-1]
+    follows_alloc = same[:-1] & np.concatenate([[False], is_alloc[:-1]])
+    allocs = np.flatnonzero(is_alloc)
+    ended = same[allocs + 1]
+    ends = np.where(ended, at[np.where(ended, allocs + 1, 0)], -1)
+    return Buffers(
+        _table(events, at[allocs], ends),
+        n_allocs=len(allocs),
+        n_frees=int((~is_alloc).sum()),
+        n_replaced=int((is_alloc & follows_alloc).sum()),
+        n_unknown=int((~is_alloc & ~follows_alloc).sum()),
+        n_left=int((~ended).sum()),
+        n_inside=len(of_tensors) if len(of_backends) else 0,
+    )
+
+
+def _table(events: Events, begins: np.ndarray, ends: np.ndarray) -> pd.DataFrame:
+    """The table of buffers that begin and end (-1: never) with these events, numbered in the order of their records.
+
+    A pointer tells buffers apart, but not where the bytes lie: of a tensor it is the address of its description.
+    """
+    order = np.argsort(begins)
+    begins, ends = begins[order], ends[order]
+    number = np.arange(len(begins), dtype=np.int32)
+    freed = np.flatnonzero(ends >= 0)
+    at = np.concatenate([begins, ends[freed]])
+    buffer = np.concatenate([number, number[freed]])
+    is_free = np.arange(len(at)) >= len(begins)
+    rows = np.lexsort((~is_free, at, events.time_ns[at]))
+    label = events.label[begins[buffer]][rows]
+    layers = [layer_of(text) for text in events.labels] if len(at) else []
+    layer = np.array([-1 if known is None else known for known in [*layers, None]], np.int32)[label]
+    return contract.frame(
+        "buffers",
+        {
+            "time_ns": events.time_ns[at][rows],
+            "event": contract.coded("buffers", "event", is_free[rows].astype(np.int8)),
+            "buffer_id": buffer[rows],
+            "name": np.array([*events.labels, None], object)[label],
+            "layer": pd.arrays.IntegerArray(layer, layer < 0),
+            "size_bytes": events.size[begins[buffer]][rows],
+        },
+    )

@@ -1,0 +1,102 @@
+"""Reads a `.ggmlviz` trace: graphs that were computed, their operations, allocations of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tracegen import tables as contract
+from tracegen.readers.foreign.ggmlviz.checks import checks_of
+from tracegen.readers.foreign.ggmlviz.dialects import counts_by_type
+from tracegen.readers.foreign.ggmlviz.events import MAGIC, VERSION, decode
+from tracegen.readers.foreign.ggmlviz.findings import Found, find
+from tracegen.readers.foreign.ggmlviz.graph_tables import Nodes, graph_tables
+from tracegen.readers.foreign.trace import ForeignTrace
+
+_EXECUTED, _NOOP = (contract.OP_STATES.index(state) for state in ("executed", "noop"))
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is a `.ggmlviz` trace."""
+    return head[: len(MAGIC)] == MAGIC
+
+
+def read(name: str, data: bytes, *, op_table: str | None = None) -> ForeignTrace:
+    """Read a trace; `op_table` is the key of the table of operations to use (default: the one that the names decide).
+
+    A file that was cut is read up to its last whole record, which the check `trace_complete` tells. Raises
+    TraceFormatError naming file, offset, what was expected and what was found, SettingsError for an unknown table.
+    """
+    found = find(name, decode(name, data), op_table)
+    tables = contract.empty()
+    tables |= _tables(found)
+    tables["buffers"] = found.buffers.table
+    return ForeignTrace("ggmlviz", tables, checks_of(found), _facts(found))
+
+
+def _tables(found: Found) -> dict[str, pd.DataFrame]:
+    """The tables of passes, graphs and operations."""
+    events, operations = found.events, found.operations
+    n_passes = len(found.passes)
+    names = found.op_table.names if found.op_table else ()
+    begin = np.searchsorted(operations.pass_id, np.arange(n_passes + 1))
+    at = operations.begin
+    nodes = Nodes(events.op[at], events.label[at], events.size[at], begin, names, events.labels)
+    tables, graph = graph_tables(nodes)
+    graph_begin, graph_end = found.graphs.begin[found.passes], found.graphs.end[found.passes]
+    tables["passes"] = contract.frame(
+        "passes",
+        {
+            "pass_id": np.arange(n_passes, dtype=np.int32),
+            "graph": pd.arrays.IntegerArray(graph, graph < 0),
+            "begin_ns": events.time_ns[graph_begin],
+            "end_ns": _known(events.time_ns[graph_end], graph_end >= 0),
+        },
+    )
+    tables["ops"] = _ops(found, nodes)
+    return tables
+
+
+def _ops(found: Found, nodes: Nodes) -> pd.DataFrame:
+    """The table `ops`: times are null unless the records bracket the operation alone."""
+    operations, times = found.operations, found.events.time_ns
+    state = np.where(operations.end >= 0, np.int8(_EXECUTED), np.int8(-1))
+    if len(state):
+        state[nodes.is_noop[nodes.op.astype(np.int64)]] = _NOOP
+    n = len(state)
+    return contract.frame(
+        "ops",
+        {
+            "pass_id": operations.pass_id.astype(np.int32),
+            "node": (np.arange(n) - nodes.begin[operations.pass_id]).astype(np.int32),
+            "state": contract.coded("ops", "state", state),
+            "begin_ns": _known(times[operations.begin], operations.measured),
+            "end_ns": _known(times[operations.end], operations.measured),
+            "time_basis": contract.coded("ops", "time_basis", np.where(operations.measured, 0, -1)),
+        },
+    )
+
+
+def _known(values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.where(known, values, 0), ~known)
+
+
+def _facts(found: Found) -> Mapping[str, object]:
+    """What `run.json` says of the trace; times in ns, threads as ggml-viz hashes them."""
+    events, table = found.events, found.op_table
+    return {
+        "format": "ggmlviz",
+        "version": VERSION,
+        "dialect": found.dialect,
+        "n_events": len(events.type),
+        "counts": counts_by_type(events, found.dialect),
+        "n_graph_records": len(found.graphs.begin),
+        "n_passes": len(found.passes),
+        "op_table": None if table is None else table.key,
+        "op_table_wanted": found.wanted,
+        "thread_hashes": np.unique(events.thread).tolist(),
+        "duration_ns": int(events.time_ns.max()) - int(events.time_ns.min()),
+        "truncated_at": events.truncated_at,
+    }
