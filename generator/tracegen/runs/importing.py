@@ -15,7 +15,7 @@ import platform
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -232,6 +232,8 @@ def _json_trace(wanted: Import, paths: Mapping[Found, Path]) -> OpTrace:
         with opened(paths[found]) as file:
             data[found.path.name] = whole(file)
     if len(data) > 1 and sum(map(len, data.values())) >= PARALLEL_FROM:
+        from concurrent.futures import ProcessPoolExecutor
+
         with ProcessPoolExecutor(min(len(data), os.cpu_count() or 1)) as executor:
             return older_json.read_traces(data, executor)
     return older_json.read_traces(data)

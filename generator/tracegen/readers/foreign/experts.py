@@ -21,12 +21,15 @@ from tracegen.readers.foreign.ops import Described, OpTrace
 from tracegen.readers.foreign.passes import Restored
 
 ID_BYTES = 4  # the number of an expert is an int32
-SLOT = {"MUL_MAT_ID": "src0", "ADD_ID": "src1"}  # the operand of which an operation reads the chosen experts only
+# The operand of which an operation reads the chosen experts only, as its place in contract.SLOTS.
+SLOT = {"MUL_MAT_ID": contract.SLOTS.index("src0"), "ADD_ID": contract.SLOTS.index("src1")}
+MEASURED, ESTIMATED = 0, 1  # places among the values of touches.basis
+EXPERT = contract.UNITS.index("expert")
 
 
 @dataclass(frozen=True)
 class _Choosing:
-    """An operation of a graph that reads chosen experts: its place among the operations, its node and slot.
+    """An operation of a graph that reads chosen experts: its place among the operations, its node, and its slot's code.
 
     `choice` names the operand that holds the choice, one for all weights of a layer; `n_ids`: how many experts a row
     has; `n_all`: how many experts there are if all were chosen, else 0.
@@ -34,7 +37,7 @@ class _Choosing:
 
     at: int
     node: int
-    slot: str
+    slot: int
     choice: str
     layer: int | None
     n_ids: int
@@ -54,7 +57,7 @@ def expert_tables(
     `n_experts`: how many experts a layer has, None: unknown.
     """
     choosing = [_choosing(each, of, n_experts) for each, of in zip(graphs, ops, strict=True)]
-    touches: list[tuple[int, int, str, int, int, str]] = []
+    touches: list[tuple[int, int, int, int, int, int]] = []
     routing: list[tuple[int, int, int, int]] = []
     n_choosing = n_known = n_whole = n_all = n_lacking = 0  # n_lacking: in passes of one token
     reused = set()
@@ -71,7 +74,7 @@ def expert_tables(
             n_known += row is not None
             if op.n_all:
                 n_all += 1
-                touches.append((pass_id, op.node, op.slot, 0, op.n_all, "estimated"))
+                touches.append((pass_id, op.node, op.slot, 0, op.n_all, ESTIMATED))
                 if passes.kinds[pass_id] != "warmup":
                     reused.add(pass_id)
                 continue
@@ -80,7 +83,7 @@ def expert_tables(
                 continue
             n_whole += 1
             chosen[op.choice] = ids
-            touches += [(pass_id, op.node, op.slot, first, n, "measured") for first, n in _runs(ids)]
+            touches += [(pass_id, op.node, op.slot, first, n, MEASURED) for first, n in _runs(ids)]
             if op.layer is not None and op.layer not in met:
                 met.add(op.layer)
                 routing += [(pass_id, op.layer, rank, expert) for rank, expert in enumerate(ids)]
@@ -115,11 +118,23 @@ def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_r
     return found(key, "warning" if lacking or n_reused else "passed", told, "; ".join(why))
 
 
-def _touches(rows: Sequence[tuple[int, int, str, int, int, str]]) -> pd.DataFrame:
-    names = ("pass_id", "node", "slot", "first_unit", "n_units", "basis")
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
-    values = {name: list(of) for name, of in columns.items()}
-    return contract.frame("touches", values | ({"unit": ["expert"] * len(rows)} if rows else {}))
+def _touches(rows: Sequence[tuple[int, int, int, int, int, int]]) -> pd.DataFrame:
+    """The table `touches` from pass, node, slot, first unit, number of units and basis; the latter two as codes."""
+    if not rows:
+        return contract.frame("touches")
+    pass_id, node, slot, first, n, basis = np.array(rows, np.int64).T
+    return contract.frame(
+        "touches",
+        {
+            "pass_id": pass_id.astype(np.int32),
+            "node": node.astype(np.int32),
+            "slot": contract.coded("touches", "slot", slot),
+            "unit": contract.coded("touches", "unit", np.full(len(rows), EXPERT)),
+            "first_unit": first.copy(),
+            "n_units": n.copy(),
+            "basis": contract.coded("touches", "basis", basis),
+        },
+    )
 
 
 def _routing(rows: list[tuple[int, int, int, int]]) -> pd.DataFrame:

@@ -52,8 +52,7 @@ def restore(
     passes = restore_passes(trace)
     weights, shift = weights_of(companions, _recorded(trace, companions.names()))
     run = _distinct(trace, passes, companions, tuple(weights.by_name))
-    tables = contract.empty()
-    tables["files"], tables["tensors"] = weights.files, weights.tensors
+    tables = {"files": weights.files, "tensors": weights.tensors}
     tables["passes"] = _passes(trace, run)
     tables["tensors"] = _typed(tables["tensors"], run.graphs)
     tables |= _graph_tables(run, weights)
@@ -69,6 +68,7 @@ def restore(
     checks += [*op_checks.checks(trace, run, tables, companions, shift), experts]
     if companions.buffers is not None:
         checks += companions.buffers.checks
+    tables |= {table.name: contract.frame(table.name) for table in contract.TABLES if table.name not in tables}
     facts = {
         "n_records": len(trace), "partial_records": passes.partial, "n_passes": len(passes.begin),
         "graphs_from": [dump for dump in run.dump if dump is not None],
