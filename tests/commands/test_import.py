@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -313,3 +314,24 @@ def test_show_needs_no_import(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", path, "--verify"]) == 0 and "claim phase PROMPT" in capsys.readouterr().out
     assert main(["show", str(sample("v1-64") / "tensor_trace.bin"), "--verify"]) == 1
     assert not Path("experiments").exists()
+
+
+def test_settings_become_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "settings.json"
+    given = {"model_path": 'a "b".gguf', "tokens_to_generate": 7, "prompt": "Once \u00fc\n\x7f\U0001f600 upon"}
+    path.write_text(
+        json.dumps({"experiment": given, "paths": {"llama_cpp_dir": "/x"}, "temp_files": {"graphs_dir": "/y"}})
+    )
+    assert main(["import", str(path), "--as", "older"]) == 0
+    told = capsys.readouterr()
+    assert "temp_files is ignored" in told.err and "tracegen run older" in told.out
+    written = tomllib.loads(Path("experiments/older/experiment.toml").read_text())
+    assert written == {
+        "question": written["question"], "model": given["model_path"], "prompt": given["prompt"], "tokens": 7,
+    }  # fmt: skip
+    assert main(["import", str(path), "--as", "older"]) == 2 and "exists already" in capsys.readouterr().err
+    path.write_text(json.dumps({"experiment": {**given, "tokens_to_generate": "7"}}))
+    assert main(["import", str(path), "--as", "other"]) == 2
+    assert "expected experiment.tokens_to_generate as int" in capsys.readouterr().err
+    path.write_text(json.dumps({"experiment": {**given, "tokens_to_generate": -7}}))
+    assert main(["import", str(path), "--as", "other"]) == 2 and not Path("experiments/other").exists()

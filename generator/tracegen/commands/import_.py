@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,7 +30,8 @@ EPILOG = (
     "What lies beside a trace and belongs to it is found and used: dumps of graphs (DOT, or exported), the log of "
     "buffers, the list of tensors (CSV or JSON), the model. Content decides what a file is, never its name. The files "
     "are kept in the run. The same source again gives the same run. Passes, their kinds and their tokens are inferred; "
-    "what the file claims, and each fault that such traces are known for, stands in the verdict."
+    "what the file claims, and each fault that such traces are known for, stands in the verdict. A settings.json of "
+    "the older tools becomes an experiment: its experiment.toml."
 )
 
 
@@ -72,6 +74,9 @@ def command(
         if not source.exists():
             raise SettingsError(f"{source}: there is no such file or folder; check the path")
     progress = Progress()
+    settings = importing.settings_in(sources)
+    if settings is not None:
+        return _new_experiment(settings, check_name(name) if name is not None else importing.default_name(sources))
     wanted = importing.found_in(sources, model, role, op_table)
     experiment = check_name(name) if name is not None else importing.default_name(sources)
     refuse_same_name(EXPERIMENTS / experiment)
@@ -85,3 +90,29 @@ def command(
     if known:
         print(f"imported before, as {run.experiment}/{run.name}")
     return print_stored(run)
+
+
+def _new_experiment(settings: Path, name: str) -> int:
+    """Write the experiment that a settings.json describes. Raises SettingsError when there is one of this name."""
+    from tracegen.commands.run import EXPERIMENTS
+    from tracegen.folders import refuse_same_name
+    from tracegen.readers.foreign import older_settings
+    from tracegen.readers.foreign.folder import whole
+    from tracegen.readers.foreign.memory_map import parse_json
+    from tracegen.readers.foreign.source import opened
+    from tracegen.settings import experiment_from
+    from tracegen.store import write_text
+
+    with opened(settings) as file:
+        text, ignored = older_settings.as_toml(settings.name, parse_json(settings.name, whole(file)))
+    folder = EXPERIMENTS / name
+    refuse_same_name(folder)
+    target = folder / "experiment.toml"
+    if target.exists():
+        raise SettingsError(f"{target}: exists already; choose another name with --as")
+    experiment_from(name, tomllib.loads(text), folder)  # refuses what no experiment can be
+    for line in ignored:
+        print(f"left out: {visible(line)}", file=sys.stderr)
+    write_text(target, text)
+    print(f"written: {target}; look at it, then: tracegen run {name}")
+    return 0

@@ -35,7 +35,7 @@ from tracegen.model import Run
 from tracegen.progress import BYTES, Progress
 from tracegen.readers.foreign import buffer_log, dot, ggmlviz, memory_map, older_json
 from tracegen.readers.foreign.companions import Companions
-from tracegen.readers.foreign.folder import ROLES, TRACES, Found, files_of, whole
+from tracegen.readers.foreign.folder import ROLES, TRACES, Found, files_of, role_of, whole
 from tracegen.readers.foreign.ops import OpTrace
 from tracegen.readers.foreign.restore import restore
 from tracegen.readers.foreign.source import SourceFile, opened
@@ -128,6 +128,14 @@ def _one_each(beside: Sequence[Found]) -> tuple[list[Found], list[str]]:
             kept = [found for found in kept if found.role != "graph_json"]
             left.append(f"{len(graphs)} exported graphs: made from the dumps, which lie beside them")
     return kept, left
+
+
+def settings_in(sources: Sequence[Path]) -> Path | None:
+    """The settings.json that alone is named; None for anything else."""
+    if len(sources) != 1 or sources[0].is_dir():
+        return None
+    with opened(sources[0]) as file:
+        return sources[0] if role_of(file) == "settings" else None
 
 
 def default_name(sources: Sequence[Path]) -> str:
