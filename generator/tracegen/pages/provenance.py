@@ -116,7 +116,7 @@ def _imported(context: Collector) -> list[Group]:
         return []
     files = {
         f"file {number}: {entry['name']}": f"{q.count(entry['size_bytes'])} bytes, SHA-256 of what is kept "
-        f"{entry['sha256']}"
+        f"{entry['sha256'] or 'not recorded'}"
         for number, entry in enumerate(facts.get("files") or (), 1)
     }
     told = {key: facts.get(key) for key in ("format", "op_table", "n_records", "partial_records", "graphs_from")}

@@ -213,7 +213,11 @@ def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.Dat
     trace = _read(wanted, {found: found.path for found in wanted.files}, progress)
     progress.done()
     checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
-    entries = [{"name": f.path.name, "role": f.role, "kept_bytes": f.path.stat().st_size} for f in wanted.files]
+    sizes = [(found, found.path.stat().st_size) for found in wanted.files]
+    entries = [
+        {"name": found.path.name, "role": found.role, "sha256": None, "kept_bytes": size, "size_bytes": size}
+        for found, size in sizes
+    ]
     document = {"identity": None, "files": entries, "model": _model_document(wanted.model, ())}
     name = default_name([wanted.trace[0].path])
     return Run(name, 0, _now(), checks, _facts(trace, wanted, document, ())), trace.tables

@@ -1,0 +1,78 @@
+"""The pages of imported runs: drawn for every sample, and nothing on them claims more than the file holds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.foreign_samples import SAMPLES, sample
+from tests.pages.rendered import Undrawn, render
+from tracegen.pages.page import Report
+from tracegen.progress import Progress
+from tracegen.runs import importing
+
+GGMLVIZ = (
+    "01-shipped-test_trace-macos",
+    "06-llama-sched-interpose",
+    "07-llama-cbeval-memory",
+    "10-truncated-1000-bytes",
+)
+PLACE = Path(__file__).parents[1] / "data" / "foreign" / "ggmlviz"
+
+
+@cache
+def report(name: str) -> Report:
+    source = sample(name) if name in SAMPLES else next(PLACE.glob(f"{name}*"))
+    run, tables = importing.as_run(importing.found_in([source], None, None, None), Progress())
+    return render(dict(tables), replace(run, number=1), executor=Undrawn())
+
+
+@cache
+def words(name: str) -> str:
+    """The text of all pages, without scripts and tags."""
+    bodies = " ".join(page.body for page in report(name).pages)
+    text = re.sub(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", " ", bodies, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, *GGMLVIZ])
+def test_pages_say_that_the_run_was_imported_and_hold_no_raw_values(name: str) -> None:
+    pages = report(name).pages
+    assert all("Another tool recorded this trace" in page.body for page in pages)
+    assert not re.search(r"\b(nan|None|NaT|run-000)\b|<NA>|&lt;NA&gt;", words(name)), name
+
+
+def test_bytes_of_unknown_experts_are_refused_and_not_counted_as_none() -> None:
+    text = words("v3-256-moe")
+    assert "which experts tokens chose was not recorded, so that their bytes would count as 0" in text.lower()
+    assert "touches 1.52 MiB of the mapped file" not in text
+    assert "Work is" not in text and "µs 0.00" not in text
+
+
+def test_times_are_called_gaps() -> None:
+    for name in ("v3-256-moe", "v4b-1024-gpt-oss"):
+        text = words(name)
+        assert "From the begin of each operation to the next record" in text
+        assert "All bars together are the whole time of the passes" not in text
+        assert "of the time of the prompt" not in text  # a share of recorded gaps is no finding
+        assert "When the generate passes ended was not recorded" in text or name != "v3-256-moe"
+
+
+def test_buffers_of_the_kv_cache_alone_have_no_peak() -> None:
+    text = words("v3-256-tinyllama-shape")
+    assert "buffers are missing from the log" in text.lower()
+    assert "In buffers at their peak 44.0 MiB" not in text
+
+
+def test_a_trace_of_one_operation_has_no_graph() -> None:
+    text = words("v2-128")
+    assert "a graph of some operations is not the graph that ran" in text.lower()
+
+
+def test_weights_that_only_a_lost_operand_reads_are_not_called_untouched() -> None:
+    text = words("v4b-1024-gpt-oss")
+    assert "24 of 459 tensors" not in text and "48 operands more stand in the dumps" in text
