@@ -207,7 +207,7 @@ GRAPHS = Table(
         _c("graph", "int32", "number of the graph in this run"),
         _c("topology", "string", "hash of the graph without its sizes; graphs with equal hashes share one drawing"),
         _c("n_nodes", "int32", "number of nodes, without leaves"),
-        _c("n_leafs", "int32", "number of leaves: weights, inputs, constants"),
+        _c("n_leafs", "Int32", "number of leaves: weights, inputs, constants; null where operands were not recorded"),
     ),
 )
 
@@ -481,7 +481,7 @@ BUFFERS = Table(
         _c("event", "category", "what happened", values=("alloc", "free")),
         _c("buffer_id", "int32", "number of the buffer in this run, never reused"),
         _c("address", "UInt64", "virtual address of the first byte; null when not recorded"),
-        _c("name", "string?", "name of the buffer type"),
+        _c("name", "string?", "name of the buffer type; of an imported trace that of the buffer or of its tensor"),
         _c("backend", "string?", "backend that the buffer belongs to"),
         _c(
             "usage",

@@ -48,7 +48,7 @@ def _write(source: Source, folder: Path) -> None:
     order = np.argsort(_rising(records), kind="stable")
     labels = [_label(text) for text in (*computed.names, *allocated.names)]
     (folder / f"{source.stem}.ggmlviz").write_bytes(layout.encode(records[order], name[order], labels).data)
-    if said := ", ".join(f"{n:,} {what}" for what, n in left_out.items() if n):
+    if said := "; ".join(f"{what}: {n:,}" for what, n in left_out.items() if n):
         Progress().say(f"left out: {said}")
 
 

@@ -52,14 +52,16 @@ def graph_tables(nodes: Nodes) -> tuple[dict[str, pd.DataFrame], np.ndarray]:
         if of_pass[i] == len(firsts):
             firsts.append(i)
     placed = _Places(nodes)
-    rows = [
-        dict(graph=graph, topology=placed.topology(topology, *_range(nodes, first)), n_nodes=placed.n[topology],
-             n_leafs=0)
-        for (topology, _), graph, first in zip(graphs, graphs.values(), firsts, strict=True)
-    ]  # fmt: skip
+    topology_of = [topology for topology, _ in graphs]
+    hashes = [placed.topology(topology, *_range(nodes, i)) for topology, i in zip(topology_of, firsts, strict=True)]
+    columns = {
+        "graph": np.arange(len(firsts), dtype=np.int32),
+        "topology": np.array(hashes, object),
+        "n_nodes": np.array([placed.n[topology] for topology in topology_of], np.int32),
+    }
     tables = {
-        "graphs": contract.frame("graphs", rows),
-        "graph_nodes": _graph_nodes(nodes, placed, [topology for topology, _ in graphs], firsts),
+        "graphs": contract.frame("graphs", columns),
+        "graph_nodes": _graph_nodes(nodes, placed, topology_of, firsts),
     }
     return tables, of_pass
 

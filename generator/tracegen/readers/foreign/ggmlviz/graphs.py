@@ -81,7 +81,7 @@ class _Thread:
 def graph_records(events: Events) -> GraphRecords:
     """Pair begins and ends of graphs on each thread, and find the owners of operations."""
     at = np.flatnonzero(events.type <= GRAPH_END)
-    begin, end, depth, root = array("q"), array("q"), array("q"), array("q")
+    begin, end, depth, root = array("i"), array("i"), array("i"), array("i")
     threads: defaultdict[int, _Thread] = defaultdict(_Thread)
     busy: set[int] = set()  # threads with an open record
     top, only = np.full(len(at), -1, np.int32), np.full(len(at), -1, np.int32)
@@ -102,7 +102,7 @@ def graph_records(events: Events) -> GraphRecords:
         top[i] = thread.stack[-1].number if thread.stack else -1
         if len(busy) == 1:
             only[i] = threads[next(iter(busy))].stack[-1].number
-    begins, ends, depths, roots = (np.asarray(column, np.int64) for column in (begin, end, depth, root))
+    begins, ends, depths, roots = (np.asarray(column, np.int32) for column in (begin, end, depth, root))
     return GraphRecords(begins, ends, depths, roots, _owners(events, at, top, only), n_unopened)
 
 
@@ -122,7 +122,7 @@ def _owners(events: Events, graphs: np.ndarray, top: np.ndarray, only: np.ndarra
     """
     owner = np.full(len(events.type), -1, np.int32)
     owner[graphs] = top
-    at = np.flatnonzero(events.type <= OP_END)
+    at = np.flatnonzero(events.type <= OP_END).astype(np.int32)
     at = at[np.argsort(events.thread[at], kind="stable")]
     thread, is_graph = events.thread[at], events.type[at] <= GRAPH_END
     last = np.maximum.accumulate(np.where(is_graph, np.arange(len(at), dtype=np.int32), -1))
@@ -142,12 +142,12 @@ def kept_operations(events: Events, graphs: GraphRecords) -> tuple[np.ndarray, n
 
     Where a graph was recorded at several nested levels, only those of the outermost level that has any count.
     """
-    at = np.flatnonzero((events.type == OP_BEGIN) | (events.type == OP_END))
+    at = np.flatnonzero((events.type == OP_BEGIN) | (events.type == OP_END)).astype(np.int32)
     owner = graphs.owner[at]
     outside = int((owner < 0).sum())
     at, owner = at[owner >= 0], owner[owner >= 0]
     root, depth = graphs.root[owner], graphs.depth[owner]
-    level = np.full(len(graphs.begin), np.iinfo(np.int64).max)
+    level = np.full(len(graphs.begin), np.iinfo(np.int32).max, np.int32)
     np.minimum.at(level, root, depth)
     kept = depth == level[root]
     return at[kept], root[kept], outside

@@ -34,7 +34,7 @@ def operations_of(events: Events, at: np.ndarray, pass_id: np.ndarray) -> Operat
     order = np.argsort(pass_id, kind="stable")
     at, pass_id = at[order], pass_id[order]
     is_begin = events.type[at] == OP_BEGIN
-    begins, ends = np.flatnonzero(is_begin), np.flatnonzero(~is_begin)
+    begins, ends = (np.flatnonzero(part).astype(np.int32) for part in (is_begin, ~is_begin))
     keys = pass_id, events.pointer[at]
     end = _in_order(begins, ends, *keys)
     if end is None:
@@ -69,7 +69,7 @@ def _batched(begins: np.ndarray, of_begins: np.ndarray, ends: np.ndarray, of_end
 
 def _in_order(begins: np.ndarray, ends: np.ndarray, pass_id: np.ndarray, pointer: np.ndarray) -> np.ndarray | None:
     """The end of each begin (-1: none) if operations end in the order in which they begin; None if they do not."""
-    end = np.full(len(begins), -1, np.int64)
+    end = np.full(len(begins), -1, np.int32)
     of_begins, of_ends = pass_id[begins], pass_id[ends]
     nth = np.arange(len(ends)) - np.searchsorted(of_ends, of_ends)
     begin = np.searchsorted(of_begins, of_ends) + nth
@@ -89,7 +89,7 @@ def _by_key(begins: np.ndarray, ends: np.ndarray, pass_id: np.ndarray, pointer: 
     for key in keys:
         pairs &= key[order[1:]] == key[order[:-1]]
     first = np.flatnonzero(pairs)
-    end = np.full(len(begins), -1, np.int64)
+    end = np.full(len(begins), -1, np.int32)
     end[order[first]] = at[order[first + 1]]
     return end
 

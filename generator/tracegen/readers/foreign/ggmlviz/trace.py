@@ -30,33 +30,33 @@ def read(name: str, data: bytes, *, op_table: str | None = None) -> ForeignTrace
     TraceFormatError naming file, offset, what was expected and what was found, SettingsError for an unknown table.
     """
     found = find(name, decode(name, data), op_table)
-    tables = contract.empty()
-    tables |= _tables(found)
-    tables["buffers"] = found.buffers.table
-    return ForeignTrace("ggmlviz", tables, checks_of(found), _facts(found))
+    checks, facts, buffers = checks_of(found), _facts(found), found.buffers.table
+    nodes, passes = _nodes(found), _passes(found)
+    ops = _ops(found, nodes)
+    del found  # the events are no longer needed: they are as large as the tables that follow
+    graphs, graph = graph_tables(nodes)
+    passes["graph"] = pd.arrays.IntegerArray(graph, graph < 0)
+    tables = contract.empty() | graphs
+    tables |= {"passes": contract.frame("passes", passes), "ops": ops, "buffers": buffers}
+    return ForeignTrace("ggmlviz", tables, checks, facts)
 
 
-def _tables(found: Found) -> dict[str, pd.DataFrame]:
-    """The tables of passes, graphs and operations."""
-    events, operations = found.events, found.operations
-    n_passes = len(found.passes)
+def _passes(found: Found) -> dict[str, object]:
+    """Number, begin and end of each pass."""
+    time_ns, end = found.events.time_ns, found.graphs.end[found.passes]
+    return {
+        "pass_id": np.arange(len(found.passes), dtype=np.int32),
+        "begin_ns": time_ns[found.graphs.begin[found.passes]],
+        "end_ns": _known(time_ns[end], end >= 0),
+    }
+
+
+def _nodes(found: Found) -> Nodes:
+    """What the begin of each operation says of its node."""
+    events, at = found.events, found.operations.begin
     names = found.op_table.names if found.op_table else ()
-    begin = np.searchsorted(operations.pass_id, np.arange(n_passes + 1))
-    at = operations.begin
-    nodes = Nodes(events.op[at], events.label[at], events.size[at], begin, names, events.labels)
-    tables, graph = graph_tables(nodes)
-    graph_begin, graph_end = found.graphs.begin[found.passes], found.graphs.end[found.passes]
-    tables["passes"] = contract.frame(
-        "passes",
-        {
-            "pass_id": np.arange(n_passes, dtype=np.int32),
-            "graph": pd.arrays.IntegerArray(graph, graph < 0),
-            "begin_ns": events.time_ns[graph_begin],
-            "end_ns": _known(events.time_ns[graph_end], graph_end >= 0),
-        },
-    )
-    tables["ops"] = _ops(found, nodes)
-    return tables
+    begin = np.searchsorted(found.operations.pass_id, np.arange(len(found.passes) + 1))
+    return Nodes(events.op[at], events.label[at], events.size[at], begin, names, events.labels)
 
 
 def _ops(found: Found, nodes: Nodes) -> pd.DataFrame:
