@@ -267,6 +267,25 @@ def test_the_exported_json_gives_what_the_records_give(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(records.tables[name], exported.tables[name])
 
 
+def test_the_gguf_file_gives_the_places_of_weights(tmp_path: Path) -> None:
+    """The model of the sample is written again; the trace of its run then has the places of its own tables."""
+    sample_version = Path(__file__).parents[2] / "experiments" / "sample" / "versions" / "2"
+    assert main(["export", str(sample_version), "json", "--pass", "3-5", "--out", str(tmp_path / "json")]) == 0
+    (tmp_path / "json" / "memory-map.json").unlink()
+    assert main(["model", "moe", str(tmp_path / "moe.gguf")]) == 0
+    own, back = load(str(sample_version)), imported(tmp_path / "json", "--model", tmp_path / "moe.gguf")
+    columns = ["name", "offset", "size_bytes", "dtype", "ne0", "ne1", "ne2", "layer", "component", "n_experts"]
+    assert back.tensors[columns].astype(str).to_numpy().tolist() == own.tensors[columns].astype(str).to_numpy().tolist()
+    assert check(back, "offsets_in_tensors").state == "passed" and back.run.facts["model"]["architecture"] == "llama"
+    assert back.files["sha256"].notna().all()
+    assert main(["read", "it"]) == 0  # needs the model no more
+    pd.testing.assert_frame_equal(load("it").tensors, back.tensors)
+    other = tmp_path / "other.gguf"
+    assert main(["model", "demo", str(other)]) == 0
+    wrong = imported(tmp_path / "json", "--model", other, name="wrong")
+    assert check(wrong, "offsets_in_tensors").state == "failed"
+
+
 def test_what_is_no_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.bin").write_bytes(b"hello world " * 400)
     (tmp_path / "empty.bin").touch()

@@ -16,12 +16,15 @@ from tracegen.checks.verdict import all_checks
 from tracegen.figures import catalogue, needs
 from tracegen.model import Check, Run
 from tracegen.pages.page import Report
+from tracegen.readers.foreign.faults import KNOWN
 from tracegen.tables import frame
 from tracegen.words.sentences import CARE
 
 pytestmark = pytest.mark.slow
 
-CHECKS = [check.key for check in all_checks()]
+OF_IMPORTS = [key for key in KNOWN if catalogue.figures_of(key) or catalogue.noted_in(key)]  # also of native runs
+CHECKS = list(dict.fromkeys([*(check.key for check in all_checks()), *OF_IMPORTS]))
+WARNED = sorted({check for of in catalogue.NEEDS.values() for need in of for check in need.warned})
 # Key figures have a value instead of an anchor.
 VALUES = {"rates": "tokens_per_second_generate", "bytes": "weight_bytes_per_token", "file-use": "touched_share"}
 IN_THE_DISK_TABLE = "storage"
@@ -56,9 +59,9 @@ def sections(report: Report) -> Iterator[tuple[str, str]]:
                 yield key, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
-def hidden(report: Report, check: str) -> set[str]:
+def hidden(report: Report, check: str, how: str = "failed") -> set[str]:
     """The figures whose place says that this check failed, and the key figures that are not shown."""
-    said = f"the check “Check of {check}” failed (17 of {check}; limit 0)."
+    said = f"the check “Check of {check}” {how} (17 of {check}; limit 0)."
     found = {key for key, text in sections(report) if said in text.replace("\u202f", " ")}
     found |= {name for name, value in VALUES.items() if report.values[value]["value"] is None}
     disk = next(text for key, text in sections(report) if key == "disk")
@@ -79,11 +82,16 @@ def test_a_failed_check_hides_exactly_the_figures_it_makes_false(check: str) -> 
     assert hidden(rendered(check), check) == set(catalogue.figures_of(check))
 
 
+@pytest.mark.parametrize("check", WARNED)
+def test_what_an_imported_trace_lacks_hides_figures_already_where_it_warns(check: str) -> None:
+    assert hidden(rendered(check, "warning"), check, "warned") == set(catalogue.figures_of(check))
+
+
 def test_every_check_that_can_fail_forbids_something() -> None:
     """Those that only warn hide nothing: their words stand beside the figures."""
     only_warn = {
         "tokens_asked", "never_touched", "interference", "not_stopped", "even_tokens",
-        "requests_agree",
+        "requests_agree", "operands_whole", "experts_prompt",
     }  # fmt: skip
     assert {check for check in CHECKS if not catalogue.figures_of(check)} == only_warn
     assert {check for key in catalogue.NEEDS for check in catalogue.checks_of(key)} <= set(CHECKS), (

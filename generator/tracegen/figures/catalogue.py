@@ -163,7 +163,7 @@ def of_page(page: str) -> tuple[Figure | Table, ...]:
 
 def checks_of(key: str) -> tuple[str, ...]:
     """The keys of all checks that a figure needs."""
-    return tuple(dict.fromkeys(check for need in NEEDS[key] for check in need.checks))
+    return tuple(dict.fromkeys(check for need in NEEDS[key] for check in (*need.checks, *need.warned)))
 
 
 def figures_of(check: str) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ def figures_of(check: str) -> tuple[str, ...]:
 
 def why(check: str) -> str:
     """Why figures that need a check are false if it failed; empty when no figure needs it."""
-    return next((need.why for of in NEEDS.values() for need in of if check in need.checks), "")
+    return next((need.why for of in NEEDS.values() for need in of if check in (*need.checks, *need.warned)), "")
 
 
 def noted_in(check: str) -> tuple[str, ...]:

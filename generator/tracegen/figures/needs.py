@@ -30,7 +30,10 @@ NODES = Need("an operation that was not recorded has no time and no bytes", (Key
 CLOCK = Need("times of some or all threads are wrong",
              (Key.THREADS_ACCOUNTED, Key.MONOTONE_TIME, Key.EVEN_CLOCK, Key.TIME_ACCOUNTED, Key.OP_TIMES))  # fmt: skip
 COST = Need("times are those of the tracer rather than of the model", (Key.TRACING_COST,))
-PLACES = Need("bytes would be drawn at the wrong place of the file", (Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE))
+PLACES = Need(
+    "bytes would be drawn at the wrong place of the file",
+    (Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE, Key.SIZES_WHOLE),
+)
 NAMES = Need(
     "operations have wrong names, and the names decide what an operation reads",
     (Key.FIRST_OP, Key.OP_MIX, Key.OP_NAMES),

@@ -157,6 +157,8 @@ def import_run(
 
     `hashes` are those of the model's files. Nothing is left where this fails.
     """
+    if wanted.model is not None and hashes:
+        wanted = replace(wanted, model=wanted.model.with_hashes(list(hashes)))
     runs, published = folder / "runs", store.last_published_run(folder)
     with store.part_folder(runs) as part, ThreadPoolExecutor(1) as beside:
         source = part / "raw" / "source"
@@ -174,7 +176,7 @@ def import_run(
         progress.step("check and store")
         document = {
             "schema": store.SCHEMA, "identity": identity, "role": wanted.role, "op_table": wanted.op_table,
-            "files": entries, "model": _model_document(wanted.model, hashes),
+            "files": entries, "model": _model_document(wanted.model),
         }  # fmt: skip
         store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
         store.write_tables(part / "tables", trace.tables, VERSION)
@@ -218,7 +220,7 @@ def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.Dat
         {"name": found.path.name, "role": found.role, "sha256": None, "kept_bytes": size, "size_bytes": size}
         for found, size in sizes
     ]
-    document = {"identity": None, "files": entries, "model": _model_document(wanted.model, ())}
+    document = {"identity": None, "files": entries, "model": _model_document(wanted.model)}
     name = default_name([wanted.trace[0].path])
     return Run(name, 0, _now(), checks, _facts(trace, wanted, document, ())), trace.tables
 
@@ -372,16 +374,15 @@ def _known(runs: Path, identity: str) -> Run | None:
     return None
 
 
-def _model_document(model: Model | None, hashes: Sequence[str]) -> dict[str, Any] | None:
+def _model_document(model: Model | None) -> dict[str, Any] | None:
     if model is None:
         return None
-    hashed = model.with_hashes(list(hashes)) if hashes else model
     return {
         "file": str(model.paths[0]), "architecture": model.architecture, "name": model.name,
         "n_layers": model.n_layers, "n_experts": model.n_experts, "n_experts_used": model.n_experts_used,
         "random_weights": model.random_weights, "metadata": model.metadata,
         "data_begin": list(model.data_begin), "alignment": list(model.alignment),
-        "files": json.loads(hashed.files.to_json(orient="records")),
+        "files": json.loads(model.files.to_json(orient="records")),
         "tensors": json.loads(model.tensors.to_json(orient="records")),
     }  # fmt: skip
 
