@@ -46,9 +46,8 @@ def what_ran(context: Collector) -> str:
     more = len(context.fact("more_models") or [])
     beside = f" and {q.counted(more, 'more model')}" if more else ""
     first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
-    imported = context.fact("imported", "format")
-    if imported:
-        first = sentences.imported(q.printable(imported), q.printable(model) if model else "")
+    if context.fact("imported", "format"):
+        first = sentences.imported(q.printable(model) if model else "")
     elif not model and context.tables["contexts"].empty:
         first = "A program ran graphs of ggml without llama.cpp; what they compute is not recorded."
     second = " " + sentences.read_and_wrote(

@@ -133,13 +133,10 @@ def threads_during(label: str, work: float, n_threads: int) -> str:
     return f"During {label}, threads work in operations for {q.percent(work)} of the pass"
 
 
-def imported(format: str, model: str) -> str:
-    """What the overview of an imported run says first; `format` of its trace, `model` is empty where unknown."""
+def imported(model: str) -> str:
+    """What the overview of an imported run says first; `model` is empty where unknown."""
     of = f" of a run of “{model}”" if model else ""
-    return (
-        f"This is a trace{of} that another tool recorded ({format}); it was imported, not measured here. Passes, their "
-        "kinds and their tokens are inferred from it; what it does not hold is not recorded."
-    )
+    return f"A trace{of} was imported; it was not measured here. As inferred from it:"
 
 
 CARE = {
