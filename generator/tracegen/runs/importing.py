@@ -11,26 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tracegen import store
 from tracegen.address import name_problem
 from tracegen.checks.evidence import Evidence
 from tracegen.checks.foreign import checks_of_import
-from tracegen.errors import EnvironmentFailure, SettingsError, TraceFormatError
+from tracegen.errors import SettingsError, TraceFormatError
 from tracegen.model import Run
 from tracegen.progress import BYTES, Progress
 from tracegen.readers.foreign import buffer_log, dot, ggmlviz, memory_map, older_json
@@ -38,17 +33,15 @@ from tracegen.readers.foreign.companions import Companions
 from tracegen.readers.foreign.folder import ROLES, TRACES, Found, files_of, role_of, whole
 from tracegen.readers.foreign.ops import OpTrace
 from tracegen.readers.foreign.restore import restore
-from tracegen.readers.foreign.source import SourceFile, opened
+from tracegen.readers.foreign.source import opened
 from tracegen.readers.foreign.tensor_trace.ops import ops_of
 from tracegen.readers.foreign.tensor_trace.records import read_records
 from tracegen.readers.foreign.trace import ForeignTrace
 from tracegen.readers.gguf.file import Model, read_model
-from tracegen.resources import package_version
-from tracegen.tables import frame
+from tracegen.runs.imported_facts import VERSION, experts_of, facts_of, model_document, model_of
+from tracegen.runs.kept_source import keep_all, names_of, unpacked
 
-VERSION = "foreign-1"
 IMPORT_FILE = "import.json"
-PIECE = 8 << 20
 PARALLEL_FROM = 4 << 20  # bytes of JSON from which starting more processes pays
 
 
@@ -164,8 +157,8 @@ def import_run(
         source = part / "raw" / "source"
         source.mkdir(parents=True)
         progress.step("read")
-        names = _names(wanted.files)
-        keeping = beside.submit(_keep_all, wanted, names, source)
+        names = names_of(wanted.files)
+        keeping = beside.submit(keep_all, wanted.files, names, source)
         trace = _read(wanted, {found: found.path for found in wanted.files}, progress)
         entries = keeping.result()
         identity = _identity(entries, wanted)
@@ -176,12 +169,12 @@ def import_run(
         progress.step("check and store")
         document = {
             "schema": store.SCHEMA, "identity": identity, "role": wanted.role, "op_table": wanted.op_table,
-            "files": entries, "model": _model_document(wanted.model),
+            "files": entries, "model": model_document(wanted.model),
         }  # fmt: skip
         store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
         store.write_tables(part / "tables", trace.tables, VERSION)
         checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
-        run = Run(name, 0, _now(), checks, _facts(trace, wanted, document, hashes))
+        run = Run(name, 0, _now(), checks, facts_of(trace, wanted.model, document, hashes))
         target = store.place_numbered(
             part, runs, lambda number: store.write_run_file(part, replace(run, number=number)), after=published
         )
@@ -192,11 +185,11 @@ def import_run(
 def read_again(folder: Path, run: Run) -> Run:
     """Make tables and checks of an imported run anew from what it keeps. Raises StoreError when that is not whole."""
     document = store.read_json(folder / "raw" / IMPORT_FILE, store.SCHEMA)
-    with _unpacked(folder / "raw" / "source", document["files"]) as paths:
+    with unpacked(folder / "raw" / "source", document["files"]) as paths:
         files = {Found(path, entry["role"]): path for entry, path in paths}
         trace_files = tuple(found for found in files if found.role in TRACES)
         beside = tuple(found for found in files if found.role not in TRACES)
-        model = _model_of(document["model"])
+        model = model_of(document["model"])
         wanted = Import(document["role"], trace_files, beside, (), model, document["op_table"])
         trace = _read(wanted, files, Progress())
     checks = checks_of_import(_evidence(trace, model), trace.checks)
@@ -220,16 +213,17 @@ def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.Dat
         {"name": found.path.name, "role": found.role, "sha256": None, "kept_bytes": size, "size_bytes": size}
         for found, size in sizes
     ]
-    document = {"identity": None, "files": entries, "model": _model_document(wanted.model)}
+    document = {"identity": None, "op_table": wanted.op_table, "files": entries, "model": model_document(wanted.model)}
     name = default_name([wanted.trace[0].path])
-    return Run(name, 0, _now(), checks, _facts(trace, wanted, document, ())), trace.tables
+    return Run(name, 0, _now(), checks, facts_of(trace, wanted.model, document, ())), trace.tables
 
 
 def _read(wanted: Import, paths: Mapping[Found, Path], progress: Progress) -> ForeignTrace:
     name = wanted.trace[0].path.name
     if wanted.role == "ggmlviz":
         with opened(paths[wanted.trace[0]]) as file:
-            return ggmlviz.read(name, whole(file), op_table=wanted.op_table)
+            trace = ggmlviz.read(name, whole(file), op_table=wanted.op_table)
+        return replace(trace, facts={**trace.facts, "left_out": list(wanted.ignored)})
     companions, broken = _companions(wanted, paths)
     if wanted.role == "trace_json":
         trace = restore(name, _json_trace(wanted, paths), companions)
@@ -237,7 +231,7 @@ def _read(wanted: Import, paths: Mapping[Found, Path], progress: Progress) -> Fo
         with opened(paths[wanted.trace[0]]) as file:
             records = read_records(file, lambda done, total: progress.update(done, total, BYTES))
         trace = restore(name, ops_of(name, records), companions, cut_at=records.cut_at, n_later=records.n_later)
-    return replace(trace, facts={**trace.facts, "left_out": broken})
+    return replace(trace, facts={**trace.facts, "left_out": [*wanted.ignored, *broken]})
 
 
 def _json_trace(wanted: Import, paths: Mapping[Found, Path]) -> OpTrace:
@@ -286,74 +280,6 @@ def _with(companions: Companions, found: Found, data: bytes) -> Companions:
     return companions
 
 
-def _names(files: Sequence[Found]) -> dict[Found, str]:
-    """A name for each file in raw/source/: its own, with a number before it where two are called the same."""
-    names: dict[Found, str] = {}
-    for found in files:
-        name = re.sub(r"[^\w.\-]", "_", found.path.name.encode("utf-8", "replace").decode())[:120]
-        names[found] = name if name not in names.values() else f"{len(names)}-{name}"
-    return names
-
-
-def _keep_all(wanted: Import, names: Mapping[Found, str], folder: Path) -> list[dict[str, Any]]:
-    """Copy each file compressed; what it is, its size and hash."""
-    return [_keep(found, names[found], folder) for found in wanted.files]
-
-
-def _keep(found: Found, name: str, folder: Path) -> dict[str, Any]:
-    digest, kept = hashlib.sha256(), 0
-    try:
-        with opened(found.path) as file, pa.output_stream(str(folder / f"{name}.zst"), compression="zstd") as packed:
-            for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
-                digest.update(block)
-                packed.write(block)
-                kept += len(block)
-            size = file.size_bytes
-    except OSError as error:
-        raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}; free space") from error
-    return {
-        "name": name, "role": found.role, "sha256": digest.hexdigest(), "kept_bytes": kept, "size_bytes": size,
-    }  # fmt: skip
-
-
-def _blocks(file: SourceFile, *, until_zeros: bool) -> Iterator[bytes]:
-    """The content in pieces; with `until_zeros` without the zeros at its end, but for those of the last KiB."""
-    end = file.size_bytes
-    if until_zeros:
-        end = max((end for _, end in file.stretches()), default=0)
-    at, zeros = 0, 0
-    while at < end and (block := file.read(at, min(PIECE, end - at))):
-        at += len(block)
-        if until_zeros and not np.frombuffer(block, np.uint8).any():
-            zeros += len(block)  # written only if something follows
-            continue
-        while zeros:
-            yield bytes(min(zeros, PIECE))
-            zeros -= min(zeros, PIECE)
-        yield _trimmed(block) if until_zeros and at >= end else block
-
-
-def _trimmed(block: bytes) -> bytes:
-    """The block without the zeros at its end, in whole KiB: no record is larger."""
-    used = len(block.rstrip(b"\0"))
-    return block[: -(-used // 1024) * 1024]
-
-
-@contextmanager
-def _unpacked(folder: Path, entries: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[Mapping[str, Any], Path]]]:
-    """The kept files as they were, in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="tracegen-") as place:
-        paths = []
-        for entry in entries:
-            path = Path(place) / str(entry["name"])
-            kept = str(folder / f"{entry['name']}.zst")
-            with pa.input_stream(kept, compression="zstd") as packed, path.open("wb") as out:
-                while block := packed.read(PIECE):
-                    out.write(block)
-            paths.append((entry, path))
-        yield paths
-
-
 def _identity(entries: Sequence[Mapping[str, Any]], wanted: Import) -> str:
     """The hash of what was imported, and of how: another model or table of operations gives another run."""
     parts = sorted(f"{entry['role']} {entry['sha256']}" for entry in entries)
@@ -374,79 +300,11 @@ def _known(runs: Path, identity: str) -> Run | None:
     return None
 
 
-def _model_document(model: Model | None) -> dict[str, Any] | None:
-    if model is None:
-        return None
-    return {
-        "file": str(model.paths[0]), "architecture": model.architecture, "name": model.name,
-        "n_layers": model.n_layers, "n_experts": model.n_experts, "n_experts_used": model.n_experts_used,
-        "random_weights": model.random_weights, "metadata": model.metadata,
-        "data_begin": list(model.data_begin), "alignment": list(model.alignment),
-        "files": json.loads(model.files.to_json(orient="records")),
-        "tensors": json.loads(model.tensors.to_json(orient="records")),
-    }  # fmt: skip
-
-
-def _model_of(document: Mapping[str, Any] | None) -> Model | None:
-    """The model as it was described when the run was imported."""
-    if document is None:
-        return None
-    return Model(
-        (Path(document["file"]),), frame("files", document["files"]), frame("tensors", document["tensors"]),
-        document["metadata"], tuple(document["data_begin"]), tuple(document["alignment"]), document["architecture"],
-        document["name"], document["n_layers"], document["n_experts"], document["n_experts_used"],
-        document["random_weights"],
-    )  # fmt: skip
-
-
 def _evidence(trace: ForeignTrace, model: Model | None) -> Evidence:
     return Evidence(
         tables=trace.tables, trace={}, timings={}, n_layers=model.n_layers if model else None,
-        n_experts=model.n_experts if model else _experts(trace),
+        n_experts=model.n_experts if model else experts_of(trace),
     )  # fmt: skip
-
-
-def _experts(trace: ForeignTrace) -> int | None:
-    """The number of experts of a layer that the list of tensors gives."""
-    n = trace.tables["tensors"]["n_experts"].max()
-    return None if pd.isna(n) else int(n)
-
-
-def _facts(trace: ForeignTrace, wanted: Import, document: Mapping[str, Any], hashes: Sequence[str]) -> dict[str, Any]:
-    """The facts of an imported run; what such a trace does not hold is null."""
-    model = wanted.model
-    files = trace.tables["files"]
-    described: dict[str, Any] = dict.fromkeys(
-        ("file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
-         "n_experts_used", "random_weights", "metadata")
-    )  # fmt: skip
-    if model is not None:
-        described = {key: document["model"].get(key) for key in described}
-        described |= {"sha256": hashes[0] if hashes else None, "n_files": len(model.files)}
-    if len(files):
-        described |= {"size_bytes": int(files["size_bytes"].sum()), "n_tensors": len(trace.tables["tensors"])}
-        described["file"] = described["file"] or str(files["path"].iloc[0])
-        described["n_experts"] = described["n_experts"] or _experts(trace)
-    return {
-        "imported": {
-            "format": trace.format, "identity": document["identity"], "op_table": wanted.op_table,
-            "files": document["files"], **trace.facts,
-            "routing": bool(len(trace.tables["routing"])), "spans": False,
-            "left_out": [*wanted.ignored, *trace.facts.get("left_out", ())],  # type: ignore[misc]
-        },
-        "settings": {},
-        "command": [],
-        "text": {"prompt": None, "generated": None, "token_ids": None, "pieces": None, "private": False},
-        "llama_cpp": {},
-        "conditions": {},
-        "model": described,
-        "more_models": [],
-        "host": {},
-        "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},
-        "versions": {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__},
-        "source": {},
-        "stages": [],
-    }  # fmt: skip
 
 
 def _now() -> str:

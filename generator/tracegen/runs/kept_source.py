@@ -1,0 +1,88 @@
+"""Keeps the files of a foreign trace in its run, compressed: raw/source/NAME.zst."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tracegen.errors import EnvironmentFailure
+from tracegen.readers.foreign.folder import Found
+from tracegen.readers.foreign.source import SourceFile, opened
+
+PIECE = 8 << 20  # bytes that are read and written at a time
+
+
+def names_of(files: Sequence[Found]) -> dict[Found, str]:
+    """A name for each file in raw/source/: its own, with a number before it where two are called the same."""
+    names: dict[Found, str] = {}
+    for found in files:
+        name = re.sub(r"[^\w.\-]", "_", found.path.name.encode("utf-8", "replace").decode())[:120]
+        names[found] = name if name not in names.values() else f"{len(names)}-{name}"
+    return names
+
+
+def keep_all(files: Sequence[Found], names: Mapping[Found, str], folder: Path) -> list[dict[str, Any]]:
+    """Copy each file compressed; what it is, its size and hash."""
+    return [_keep(found, names[found], folder) for found in files]
+
+
+def _keep(found: Found, name: str, folder: Path) -> dict[str, Any]:
+    digest, kept = hashlib.sha256(), 0
+    try:
+        with opened(found.path) as file, pa.output_stream(str(folder / f"{name}.zst"), compression="zstd") as packed:
+            for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
+                digest.update(block)
+                packed.write(block)
+                kept += len(block)
+            size = file.size_bytes
+    except OSError as error:
+        raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}; free space") from error
+    return {
+        "name": name, "role": found.role, "sha256": digest.hexdigest(), "kept_bytes": kept, "size_bytes": size,
+    }  # fmt: skip
+
+
+def _blocks(file: SourceFile, *, until_zeros: bool) -> Iterator[bytes]:
+    """The content in pieces; with `until_zeros` without the zeros at its end, but for those of the last KiB."""
+    end = file.size_bytes
+    if until_zeros:
+        end = max((end for _, end in file.stretches()), default=0)
+    at, zeros = 0, 0
+    while at < end and (block := file.read(at, min(PIECE, end - at))):
+        at += len(block)
+        if until_zeros and not np.frombuffer(block, np.uint8).any():
+            zeros += len(block)  # written only if something follows
+            continue
+        while zeros:
+            yield bytes(min(zeros, PIECE))
+            zeros -= min(zeros, PIECE)
+        yield _trimmed(block) if until_zeros and at >= end else block
+
+
+def _trimmed(block: bytes) -> bytes:
+    """The block without the zeros at its end, in whole KiB: no record is larger."""
+    used = len(block.rstrip(b"\0"))
+    return block[: -(-used // 1024) * 1024]
+
+
+@contextmanager
+def unpacked(folder: Path, entries: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[Mapping[str, Any], Path]]]:
+    """The kept files as they were, in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="tracegen-") as place:
+        paths = []
+        for entry in entries:
+            path = Path(place) / str(entry["name"])
+            kept = str(folder / f"{entry['name']}.zst")
+            with pa.input_stream(kept, compression="zstd") as packed, path.open("wb") as out:
+                while block := packed.read(PIECE):
+                    out.write(block)
+            paths.append((entry, path))
+        yield paths
