@@ -61,9 +61,17 @@ def expert_tables(
     routing: list[tuple[int, int, int, int]] = []
     n_choosing = n_known = n_whole = n_all = n_lacking = 0  # n_lacking: in passes of one token
     reused = set()
+    whole = [bool(of) and all(op.n_all for op in of) for of in choosing]  # graphs whose routers chose all experts
+    every = [_all_touched(of) for of in choosing]
+    blocks: list[np.ndarray] = []
     named = dict(zip(trace.expert_at.tolist(), range(len(trace.expert_at)), strict=True))
     for pass_id, number in enumerate(graph):
         begin = int(passes.begin[pass_id])
+        if whole[number]:
+            blocks.append(every[number] + (pass_id, 0, 0, 0, 0, 0))
+            n_choosing, n_all = n_choosing + len(choosing[number]), n_all + len(choosing[number])
+            reused |= {pass_id} if passes.kinds[pass_id] != "warmup" else set()
+            continue
         chosen: dict[str, list[int]] = {}
         met: set[int] = set()
         for op in choosing[number]:
@@ -93,7 +101,8 @@ def expert_tables(
     measured = any(kind == "generate" for kind in passes.kinds)
     key = "experts_prompt" if measured and not n_lacking else "experts_whole"
     check = _check(key, lacking, n_choosing, n_all, n_known > 0, len(reused))
-    return _touches(touches), _routing(routing), check
+    blocks.append(np.array(touches, np.int64).reshape(-1, 6))
+    return _touches(np.concatenate(blocks)), _routing(routing), check
 
 
 def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_reused: int) -> Check:
@@ -118,11 +127,17 @@ def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_r
     return found(key, "warning" if lacking or n_reused else "passed", told, "; ".join(why))
 
 
-def _touches(rows: Sequence[tuple[int, int, int, int, int, int]]) -> pd.DataFrame:
-    """The table `touches` from pass, node, slot, first unit, number of units and basis; the latter two as codes."""
-    if not rows:
+def _all_touched(ops: Sequence[_Choosing]) -> np.ndarray:
+    """The rows of `_touches` of a pass (0) whose operations chose all experts."""
+    return np.array([(0, op.node, op.slot, 0, op.n_all, ESTIMATED) for op in ops], np.int64).reshape(-1, 6)
+
+
+def _touches(rows: np.ndarray) -> pd.DataFrame:
+    """The table `touches` from rows of pass, node, slot, first unit, number of units and basis; slot, basis: codes."""
+    if not len(rows):
         return contract.frame("touches")
-    pass_id, node, slot, first, n, basis = np.array(rows, np.int64).T
+    rows = rows[np.lexsort((rows[:, 3], rows[:, 1], rows[:, 0]))]
+    pass_id, node, slot, first, n, basis = rows.T
     return contract.frame(
         "touches",
         {
