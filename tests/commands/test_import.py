@@ -293,10 +293,12 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "nothing").mkdir()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "locked").write_bytes(b"x")
-    assert "no layout of tensor_trace.bin fits" in refused(capsys, tmp_path / "text.bin")
-    for name in ("empty.bin", "zeros.bin"):
-        assert "no layout of tensor_trace.bin fits" in refused(capsys, tmp_path / name)
-    assert "no trace was found; found: nothing that is known" in refused(capsys, tmp_path / "nothing")
+    for name in ("text.bin", "zeros.bin"):
+        message = refused(capsys, tmp_path / name)
+        assert "is none of the known formats" in message and "no layout of tensor_trace.bin fits" in message
+    assert "is empty; name the file that holds the trace" in refused(capsys, tmp_path / "empty.bin")
+    assert "no trace was found; found: nothing that is known; name the trace" in refused(capsys, tmp_path / "nothing")
+    assert not Path("experiments").exists() or not list(Path("experiments").iterdir())  # not even an empty folder
     assert "is no regular file" in refused(capsys, tmp_path / "pipe")
     assert "there is no such file or folder" in refused(capsys, tmp_path / "absent")
 
@@ -306,6 +308,47 @@ def test_two_traces_are_refused_with_their_names(tmp_path: Path, capsys: pytest.
         copy_of(name, tmp_path / "both" / name)
     message = refused(capsys, tmp_path / "both")
     assert "holds several traces" in message and "v1-64/tensor_trace.bin" in message
+
+
+def test_a_companion_of_another_run_does_not_bring_its_neighbours(tmp_path: Path) -> None:
+    """Dumps of both runs have the same names, and those of the trace itself still count."""
+    own = copy_of("v3-256-moe", tmp_path / "own") / "tensor_trace.bin"
+    other = copy_of("v3-256-tinyllama-shape", tmp_path / "other") / "graphs" / "token_00000.dot"
+    loaded = imported(own, other)
+    assert check(loaded, "graphs_joined").found == "4 dumps, 3 of 3 different graphs found in them"
+    assert check(loaded, "nodes_accounted").state == "passed"
+
+
+def test_a_mixture_without_its_list_of_tensors_is_usable(tmp_path: Path) -> None:
+    leave_out = ("graph-token-00000.json", "trace-token-00000.json", "memory-map.json", "buffer-timeline.json")
+    loaded = imported(copy_of("v4b-1024-gpt-oss", tmp_path / "alone", leave_out))
+    assert check(loaded, "op_mix").state == "passed" and loaded.run.verdict == "complete with warnings"
+
+
+def test_a_name_of_an_experiment_is_not_taken_for_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    copy_of("v3-256-moe", Path("it"))
+    imported("it")
+    capsys.readouterr()
+    assert main(["show", "it"]) == 0 and "it/run-001" in capsys.readouterr().out
+    assert main(["show", "./it/tensor_trace.bin"]) == 0
+
+
+def test_bytes_that_were_not_recorded_are_not_shown_as_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(sample("v1-64")), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["touched_bytes"] is None and figures["touched_share"] is None
+    assert all(figures[key] is None for key in figures if key.endswith("_bytes_per_token"))
+
+
+def test_ctrl_c_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracegen import store
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "write_tables", interrupted)
+    assert main(["import", str(sample("v3-256-moe")), "--as", "it"]) == 130
+    assert not Path("experiments/it").exists()
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

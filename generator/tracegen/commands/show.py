@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +135,14 @@ def command(
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether the argument is a file, or a folder that holds no run of tracegen, neither itself nor in `runs`."""
+    """Whether the argument is a file, or a folder that holds no run of tracegen, neither itself nor in `runs`.
+
+    A bare name is that of an experiment here, if there is one with runs: an import is named after its folder.
+    """
+    from tracegen.folders import EXPERIMENTS
+
+    if path.parts == (path.name,) and (EXPERIMENTS / path.name / "runs").is_dir():
+        return False
     return path.is_file() or (path.is_dir() and not any((path / name).exists() for name in ("run.json", "runs")))
 
 
@@ -248,6 +255,9 @@ def _figures(run: Run, tables: Tables) -> dict[str, Any]:
     rows = placed(tables, ids)
     ops = op_rows(tables, ids, accessed=accesses(tables, rows=rows))
     summary = summarise(tables, ops, ranges(tables, rows=rows), unseen(tables, rows=rows))
+    if _lacks_bytes(run):  # what was not recorded would count as 0
+        unknown = dict.fromkeys(summary.generate_token_bytes)
+        summary = replace(summary, generate_token_bytes=unknown, touched_bytes=None)
     models = [run.facts["model"], *(run.facts.get("more_models") or ())]
     described = [
         {key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")} for model in models
@@ -279,6 +289,15 @@ def _figures(run: Run, tables: Tables) -> dict[str, Any]:
         "verdict": run.verdict,
         "checks": [asdict(check) for check in run.checks if check.state in ("failed", "warning")],
     }
+
+
+def _lacks_bytes(run: Run) -> bool:
+    """Whether checks say that touched bytes are missing in the trace."""
+    from tracegen.figures.needs import BYTES
+
+    broken = {("failed", key) for need in BYTES for key in (*need.checks, *need.warned)}
+    broken |= {("warning", key) for need in BYTES for key in need.warned}
+    return any((check.state, check.key) in broken for check in run.checks)
 
 
 def _kinds(tables: Tables) -> dict[str, int]:
@@ -330,7 +349,9 @@ def _model(model: Mapping[str, Any]) -> str | None:
     if model["file"] is None:
         return None
     weights = " (random weights)" if model["random_weights"] else ""
-    return f"{Path(model['file']).name}, {model['architecture']}, {model['size_bytes'] / 2**20:.1f} MiB{weights}"
+    architecture = model["architecture"] or "architecture not recorded"
+    size = "size not recorded" if model["size_bytes"] is None else f"{model['size_bytes'] / 2**20:.1f} MiB"
+    return f"{Path(model['file']).name}, {architecture}, {size}{weights}"
 
 
 def _repetition(series: Mapping[str, Any]) -> str:

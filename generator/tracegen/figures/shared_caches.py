@@ -21,6 +21,8 @@ rates = caches.hit_rates(uses["granule"].to_numpy())
 
 def nothing(context: Context) -> str:
     """Why there is no hit rate; empty if there is one."""
+    if context.disk_accesses["pass_id"].nunique() == 1:  # what is used again is what neighbours share
+        return shared_access.nothing(context) or say.ALONE
     return shared_access.nothing(context) or ("" if context.hit_rates.n_again > 0 else say.NO_REPEAT)
 
 

@@ -140,7 +140,8 @@ def public_summary(run: Run) -> list[str]:
     """Lines that list what publishing makes public and what it hides."""
     facts = run.facts
     private = is_private(facts)
-    lines = [f"run {run.number:03d} of {run.experiment}, recorded {run.created}; verdict: {run.verdict}"]
+    how = "imported" if run.facts.get("imported") else "recorded"
+    lines = [f"run {run.number:03d} of {run.experiment}, {how} {run.created}; verdict: {run.verdict}"]
     for group, key, label in (
         ("settings", "question", "question"),
         ("model", "name", "model"),

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,11 +84,14 @@ def found_in(sources: Sequence[Path], model: Path | None, role: str | None, op_t
     if not wanted:
         what = f"no {ROLES[role]}" if role else "no trace"
         there = ", ".join(f"{f.path.name} ({ROLES[f.role]})" for f in known[:6]) or "nothing that is known"
-        raise SettingsError(f"{sources[0]}: {what} was found; found: {there}")
+        raise SettingsError(
+            f"{sources[0]}: {what} was found; found: {there}; name the trace itself, or the folder that holds it"
+        )
     single = [key for key in wanted if key != "trace_json"]
     several = sum(len(traces[key]) for key in single)
     if len(wanted) > 1 or several > 1:
-        names = ", ".join(str(f.path) for key in wanted for f in traces[key][:4])
+        every = [str(f.path) for key in wanted for f in traces[key]]
+        names = ", ".join(every[:8]) + (f" and {len(every) - 8} more" if len(every) > 8 else "")
         raise SettingsError(f"{sources[0]}: holds several traces ({names}); a run has one: name one of them")
     beside = [found for found in known if found.role not in TRACES]
     models = [found.path for found in beside if found.role == "gguf"]
@@ -152,6 +156,16 @@ def import_run(
     """
     if wanted.model is not None and hashes:
         wanted = replace(wanted, model=wanted.model.with_hashes(list(hashes)))
+    try:
+        return _import_run(name, folder, wanted, progress, hashes)
+    except BaseException:
+        for empty in (folder / "runs", folder):  # made for this run; what holds anything stays
+            with suppress(OSError):
+                empty.rmdir()
+        raise
+
+
+def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, hashes: Sequence[str]) -> tuple[Run, bool]:
     runs, published = folder / "runs", store.last_published_run(folder)
     with store.part_folder(runs) as part, ThreadPoolExecutor(1) as beside:
         source = part / "raw" / "source"
@@ -191,7 +205,10 @@ def read_again(folder: Path, run: Run) -> Run:
         beside = tuple(found for found in files if found.role not in TRACES)
         model = model_of(document["model"])
         wanted = Import(document["role"], trace_files, beside, (), model, document["op_table"])
-        trace = _read(wanted, files, Progress())
+        progress = Progress()
+        progress.step("read")
+        trace = _read(wanted, files, progress)
+        progress.done()
     checks = checks_of_import(_evidence(trace, model), trace.checks)
     with store.part_folder(folder.parent) as part:
         store.write_tables(part / "tables", trace.tables, VERSION)
@@ -223,7 +240,8 @@ def _read(wanted: Import, paths: Mapping[Found, Path], progress: Progress) -> Fo
     if wanted.role == "ggmlviz":
         with opened(paths[wanted.trace[0]]) as file:
             trace = ggmlviz.read(name, whole(file), op_table=wanted.op_table)
-        return replace(trace, facts={**trace.facts, "left_out": list(wanted.ignored)})
+        unused = ["model: such a trace names no weights, so that no place of theirs is known"] if wanted.model else []
+        return replace(trace, facts={**trace.facts, "left_out": [*wanted.ignored, *unused]})
     companions, broken = _companions(wanted, paths)
     if wanted.role == "trace_json":
         trace = restore(name, _json_trace(wanted, paths), companions)
@@ -264,13 +282,15 @@ def _companions(wanted: Import, paths: Mapping[Found, Path]) -> tuple[Companions
 
 def _with(companions: Companions, found: Found, data: bytes) -> Companions:
     """The companions, and what this file says."""
-    name = found.path.name
+    name, dumps = found.path.name, companions.dumps
+    key = name if name not in dumps else f"{len(dumps)}: {name}"  # several folders may have dumps of the same names
     match found.role:
         case "dot":
-            return replace(companions, dumps={**companions.dumps, name: dot.read_dot(name, data)})
+            return replace(companions, dumps={**dumps, key: dot.read_dot(name, data)})
         case "graph_json":
-            graph = older_json.read_graph(name, memory_map.parse_json(name, data))
-            return replace(companions, dumps={**companions.dumps, name: graph})
+            return replace(
+                companions, dumps={**dumps, key: older_json.read_graph(name, memory_map.parse_json(name, data))}
+            )
         case "map_csv":
             return replace(companions, map=memory_map.read_csv(name, data))
         case "map_json":
@@ -303,8 +323,13 @@ def _known(runs: Path, identity: str) -> Run | None:
 def _evidence(trace: ForeignTrace, model: Model | None) -> Evidence:
     return Evidence(
         tables=trace.tables, trace={}, timings={}, n_layers=model.n_layers if model else None,
-        n_experts=model.n_experts if model else experts_of(trace),
+        n_experts=model.n_experts if model else experts_of(trace) or _seen_experts(trace),
     )  # fmt: skip
+
+
+def _seen_experts(trace: ForeignTrace) -> int | None:
+    """1 where a graph chooses experts, though nobody says of how many; None where none does."""
+    return 1 if (trace.tables["graph_nodes"]["op"] == "MUL_MAT_ID").any() else None
 
 
 def _now() -> str:

@@ -31,6 +31,7 @@ def rates_title(lru: float | None, best: float | None, target: float) -> str:
     )
 
 
+ALONE = "One pass was measured: what it uses again is no more than what neighbours in the file share."
 ONE_PASS = "It takes at least two passes to say what passes in a row need together."
 
 

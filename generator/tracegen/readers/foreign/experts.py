@@ -109,6 +109,7 @@ def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_r
     """What the tables lack; where all passes of one token are whole, it is the prompt alone."""
     told = f"{lacking:,} of {n_choosing:,} operations without"
     told += f"; {n_all:,} chose all experts, as a warm-up does" if n_all else ""
+    told += f", in {n_reused:,} pass{'' if n_reused == 1 else 'es'} after the warm-up too" if n_reused else ""
     why = []
     if lacking and known:
         why.append(

@@ -29,7 +29,10 @@ KNOWN: Mapping[str, tuple[str, str]] = {
     "offsets_in_tensors": ("File offsets lie inside the model's tensors", "0 outside"),
     "tensors_tile_file": ("Tensors tile their file", "no overlap"),
     "experts_whole": ("The experts of all token rows are recorded", "0 operations without"),
-    "experts_prompt": ("The experts of all token rows of the prompt are recorded", "0 operations without"),
+    "experts_prompt": (
+        "The experts of the prompt are recorded, and those of a usual prompt",
+        "0 operations without, none with all experts",
+    ),
     "buffers_balance": ("Allocations and frees balance", "equal, none freed that was not allocated"),
     "buffers_whole": ("All buffers are recorded", "more than the KV cache, with frees"),
     "graphs_joined": ("Each pass has the graph that was dumped for it", "a dump for each graph"),

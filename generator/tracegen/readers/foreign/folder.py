@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracegen.errors import SettingsError, TraceFormatError
+from tracegen.errors import EnvironmentFailure, SettingsError, TraceFormatError
 from tracegen.readers.foreign import dot, ggmlviz, memory_map, older_json
 from tracegen.readers.foreign.source import SourceFile, opened
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, layout_of
@@ -102,7 +102,13 @@ def files_of(sources: Sequence[Path]) -> list[Found]:
     for source in files:
         _add(found, source, named=True)
     for source in sources:
-        for path in _beside(source) if source in files else _below(source):
+        if source not in files:
+            beside: Iterator[Path] = _below(source)
+        elif source in found and found[source].role in TRACES:  # what lies beside a companion belongs to another trace
+            beside = _beside(source)
+        else:
+            continue
+        for path in beside:
             _add(found, path, named=False)
     return list(found.values())
 
@@ -110,19 +116,30 @@ def files_of(sources: Sequence[Path]) -> list[Found]:
 def _add(found: dict[Path, Found], path: Path, *, named: bool) -> None:
     if path in found:
         return
-    with opened(path) as file:
-        try:
+    try:
+        with opened(path) as file:
             role = role_of(file)
-            reason = "no known format of a trace, and nothing that belongs to one"
-        except TraceFormatError:
-            if named:
-                raise
-            return
-        if role is None and named:
-            layout_of(file.name, file.read(0, HEAD))  # says what was tried
-            raise TraceFormatError(f"{path}: {reason}; `tracegen import --help` lists what can be read")
+            if role is None and named:
+                raise TraceFormatError(f"{path}: {_unknown(file)}")
+    except (TraceFormatError, SettingsError, EnvironmentFailure):
+        if named:
+            raise
+        return
     if role is not None:
         found[path] = Found(path, role, named)
+
+
+def _unknown(file: SourceFile) -> str:
+    """Why a file is none of the known formats, and what was tried."""
+    if file.size_bytes == 0:
+        return "is empty; name the file that holds the trace"
+    tried = ""
+    try:
+        layout_of(file.name, file.read(0, HEAD))
+    except TraceFormatError as error:
+        tried = str(error).removeprefix(f"{file.name}: ")
+    known = ", ".join(ROLES.values())
+    return f"is none of the known formats ({known}); {tried}"
 
 
 def _below(folder: Path, depth: int = 3) -> Iterator[Path]:
@@ -147,11 +164,11 @@ def _beside(source: Path) -> Iterator[Path]:
     for path in _below(source.parent, 1):
         if path == source:
             continue
-        with opened(path) as file:
-            try:
+        try:
+            with opened(path) as file:
                 role = role_of(file)
-            except TraceFormatError:
-                continue
+        except (TraceFormatError, SettingsError, EnvironmentFailure):
+            continue
         if role is not None and role not in TRACES:
             yield path
     graphs = source.parent / "graphs"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracegen.errors import SettingsError, TraceFormatError
+from tracegen.errors import EnvironmentFailure, SettingsError, TraceFormatError
 
 
 class SourceFile:
@@ -24,16 +24,26 @@ class SourceFile:
     def read(self, offset: int, n: int) -> bytes:
         """At most `n` bytes from `offset`; fewer only at the end of the file."""
         parts = []
-        while n > 0 and (part := os.pread(self._descriptor, min(n, 1 << 30), offset)):
-            parts.append(part)
-            offset, n = offset + len(part), n - len(part)
+        try:
+            while n > 0 and (part := os.pread(self._descriptor, min(n, 1 << 30), offset)):
+                parts.append(part)
+                offset, n = offset + len(part), n - len(part)
+        except OSError as error:
+            raise self._broken(error) from error
         return b"".join(parts)
+
+    def _broken(self, error: OSError) -> EnvironmentFailure:
+        why = error.strerror or error
+        return EnvironmentFailure(f"{self.name}: cannot be read: {why}; look at its disk, or name a copy of the file")
 
     def read_into(self, offset: int, buffer: memoryview) -> int:
         """Fill `buffer` from `offset`; the number of bytes that the file had."""
         filled = 0
-        while filled < len(buffer) and (n := os.preadv(self._descriptor, [buffer[filled:]], offset + filled)):
-            filled += n
+        try:
+            while filled < len(buffer) and (n := os.preadv(self._descriptor, [buffer[filled:]], offset + filled)):
+                filled += n
+        except OSError as error:
+            raise self._broken(error) from error
         return filled
 
     def stretches(self) -> Iterator[tuple[int, int]]:
