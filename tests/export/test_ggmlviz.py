@@ -24,7 +24,7 @@ Tables = dict[str, pd.DataFrame]
 
 def written(folder: Path, tables: Tables) -> bytes:
     """The bytes of the file that is written of a run with these tables."""
-    GGMLVIZ.write(Source("demo/run-003", a_run(), tables), folder)
+    GGMLVIZ.write(Source("demo/run-003", a_run(), tables, folder), folder)
     (path,) = folder.iterdir()
     assert path.name == "demo-run-003.ggmlviz"
     data = path.read_bytes()
