@@ -167,14 +167,14 @@ def import_run(
 
 def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, hashes: Sequence[str]) -> tuple[Run, bool]:
     runs, published = folder / "runs", store.last_published_run(folder)
-    with store.part_folder(runs) as part, ThreadPoolExecutor(1) as beside:
+    with store.part_folder(runs) as part, ThreadPoolExecutor(2) as beside:
         source = part / "raw" / "source"
         source.mkdir(parents=True)
         progress.step("read")
         names = names_of(wanted.files)
-        keeping = beside.submit(keep_all, wanted.files, names, source)
+        kept = keep_all(wanted.files, names, source, beside)
         trace = _read(wanted, {found: found.path for found in wanted.files}, progress)
-        entries = keeping.result()
+        entries = kept()
         identity = _identity(entries, wanted)
         known = _known(runs, identity)
         if known is not None:

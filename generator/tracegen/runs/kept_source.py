@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,25 +30,43 @@ def names_of(files: Sequence[Found]) -> dict[Found, str]:
     return names
 
 
-def keep_all(files: Sequence[Found], names: Mapping[Found, str], folder: Path) -> list[dict[str, Any]]:
-    """Copy each file compressed; what it is, its size and hash."""
-    return [_keep(found, names[found], folder) for found in files]
+def keep_all(
+    files: Sequence[Found], names: Mapping[Found, str], folder: Path, executor: Executor
+) -> Callable[[], list[dict[str, Any]]]:
+    """Begin to hash each file and to copy it compressed, both beside other work; what is returned waits for the end.
+
+    It gives for each file what it is, its size, the size of what is kept, and the hash of that.
+    """
+    hashed = [executor.submit(_hashed, found) for found in files]
+    packed = [executor.submit(_packed, found, names[found], folder) for found in files]
+
+    def entries() -> list[dict[str, Any]]:
+        return [
+            {"name": names[found], "role": found.role, "sha256": digest.result(), **sizes.result()}
+            for found, digest, sizes in zip(files, hashed, packed, strict=True)
+        ]
+
+    return entries
 
 
-def _keep(found: Found, name: str, folder: Path) -> dict[str, Any]:
-    digest, kept = hashlib.sha256(), 0
+def _hashed(found: Found) -> str:
+    digest = hashlib.sha256()
+    with opened(found.path) as file:
+        for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _packed(found: Found, name: str, folder: Path) -> dict[str, int]:
+    kept = 0
     try:
         with opened(found.path) as file, pa.output_stream(str(folder / f"{name}.zst"), compression="zstd") as packed:
             for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
-                digest.update(block)
                 packed.write(block)
                 kept += len(block)
-            size = file.size_bytes
+            return {"kept_bytes": kept, "size_bytes": file.size_bytes}
     except OSError as error:
         raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}; free space") from error
-    return {
-        "name": name, "role": found.role, "sha256": digest.hexdigest(), "kept_bytes": kept, "size_bytes": size,
-    }  # fmt: skip
 
 
 def _blocks(file: SourceFile, *, until_zeros: bool) -> Iterator[bytes]:
