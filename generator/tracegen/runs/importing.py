@@ -72,10 +72,10 @@ def found_in(sources: Sequence[Path], model: Path | None, role: str | None, op_t
 
     Raises SettingsError when they hold no trace, or several.
     """
-    known = files_of(sources)
+    known, unread = files_of(sources)
     traces = {key: [found for found in known if found.role == key] for key in TRACES}
     wanted = [key for key in TRACES if traces[key] and role in (None, key)]
-    ignored = []
+    ignored = unread
     if "tensor_trace" in wanted and "trace_json" in wanted:  # the JSON was made from the records
         wanted.remove("trace_json")
         ignored.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,41 +92,41 @@ def whole(file: SourceFile) -> bytes:
     return data
 
 
-def files_of(sources: Sequence[Path]) -> list[Found]:
-    """The known files among the sources, and those in their folders. A file that is named must be of a known format.
+def files_of(sources: Sequence[Path]) -> tuple[list[Found], list[str]]:
+    """The known files among the sources, in their folders and beside a trace; and why others could not be read.
 
-    Raises SettingsError and TraceFormatError.
+    A file that is named must be of a known format. Raises SettingsError, TraceFormatError and EnvironmentFailure.
     """
     found: dict[Path, Found] = {}
+    unread: list[str] = []
     files = [source for source in sources if not source.is_dir()]
     for source in files:
-        _add(found, source, named=True)
+        with opened(source) as file:
+            role = role_of(file)
+            if role is None:
+                raise TraceFormatError(f"{source}: {_unknown(file)}")
+        found[source] = Found(source, role, named=True)
     for source in sources:
         if source not in files:
-            beside: Iterator[Path] = _below(source)
-        elif source in found and found[source].role in TRACES:  # what lies beside a companion belongs to another trace
-            beside = _beside(source)
-        else:
+            _add(found, _below(source), unread)
+        elif found[source].role in TRACES:  # what lies beside a companion belongs to another trace
+            _add(found, _beside(source), unread, companions=True)
+    return list(found.values()), unread
+
+
+def _add(found: dict[Path, Found], paths: Iterable[Path], unread: list[str], *, companions: bool = False) -> None:
+    """Add the files of known formats, of `companions` those that are no traces; nobody named them."""
+    for path in paths:
+        if path in found:
             continue
-        for path in beside:
-            _add(found, path, named=False)
-    return list(found.values())
-
-
-def _add(found: dict[Path, Found], path: Path, *, named: bool) -> None:
-    if path in found:
-        return
-    try:
-        with opened(path) as file:
-            role = role_of(file)
-            if role is None and named:
-                raise TraceFormatError(f"{path}: {_unknown(file)}")
-    except (TraceFormatError, SettingsError, EnvironmentFailure):
-        if named:
-            raise
-        return
-    if role is not None:
-        found[path] = Found(path, role, named)
+        try:
+            with opened(path) as file:
+                role = role_of(file)
+        except (TraceFormatError, SettingsError, EnvironmentFailure) as error:
+            unread.append(str(error))
+            continue
+        if role is not None and not (companions and role in TRACES):
+            found[path] = Found(path, role)
 
 
 def _unknown(file: SourceFile) -> str:
@@ -160,17 +160,8 @@ def _below(folder: Path, depth: int = 3) -> Iterator[Path]:
 
 
 def _beside(source: Path) -> Iterator[Path]:
-    """The files beside a trace that may belong to it: those of its folder that are no traces, and dumps of graphs."""
-    for path in _below(source.parent, 1):
-        if path == source:
-            continue
-        try:
-            with opened(path) as file:
-                role = role_of(file)
-        except (TraceFormatError, SettingsError, EnvironmentFailure):
-            continue
-        if role is not None and role not in TRACES:
-            yield path
+    """The files in the folder of a trace, and those in a folder `graphs` there."""
+    yield from _below(source.parent, 1)
     graphs = source.parent / "graphs"
     if graphs.is_dir() and not graphs.is_symlink():
         yield from _below(graphs, 1)
