@@ -11,6 +11,8 @@ import pytest
 
 from tests.foreign_samples import SAMPLES, sample
 from tests.pages.rendered import Undrawn, render
+from tracegen.analysis import timing
+from tracegen.analysis.operations import op_rows
 from tracegen.pages.page import Report
 from tracegen.progress import Progress
 from tracegen.runs import importing
@@ -50,7 +52,14 @@ def test_bytes_of_unknown_experts_are_refused_and_not_counted_as_none() -> None:
     text = words("v3-256-moe")
     assert "which experts tokens chose was not recorded, so that their bytes would count as 0" in text.lower()
     assert "touches 1.52 MiB of the mapped file" not in text
-    assert "Work is" not in text and "µs 0.00" not in text
+
+
+def test_work_and_waiting_that_were_not_recorded_are_unknown() -> None:
+    source = importing.found_in([sample("v3-256-moe")], None, None, None)
+    tables = dict(importing.as_run(source, Progress())[1])
+    rows = timing.top_ops(timing.timed_ops(tables, op_rows(tables)), "generate")
+    assert len(rows) == 15 and rows["duration_ns"].notna().all()
+    assert rows[["work_ns", "barrier_ns", "wait_ns"]].isna().all(axis=None)
 
 
 def test_times_are_called_gaps() -> None:
