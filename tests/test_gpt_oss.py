@@ -23,7 +23,7 @@ GIB = 1 << 30
 SMALLEST = of_size(0)  # 10 MB; the command writes nothing below 1 GiB
 
 
-def counted(width: int, n_vocab: int) -> int:
+def counted(width: int, n_vocab: int, n_layers: int = 24) -> int:
     """Bytes of the tensors, counted by hand: Q8_0 has 34 bytes for 32 elements, MXFP4 17, F32 4 for one."""
     attention = (2 * 64 * 64 * width + 2 * 8 * 64 * width) // 32 * 34
     biases = 4 * (64 * 64 + 2 * 8 * 64 + width)
@@ -31,7 +31,7 @@ def counted(width: int, n_vocab: int) -> int:
     router = 4 * (32 * width + 32)
     experts = 3 * 32 * (width * width // 32 * 17 + 4 * width)
     outside = 2 * n_vocab * width // 32 * 34 + 4 * width
-    return 24 * (attention + biases + sinks_and_norms + router + experts) + outside
+    return n_layers * (attention + biases + sinks_and_norms + router + experts) + outside
 
 
 def shape_of(architecture: Architecture) -> dict[str, int]:
@@ -62,6 +62,22 @@ def test_every_size_is_met_to_four_percent_and_none_is_nearer() -> None:
         size = tensor_bytes(of_gib(percent / 100))
         assert size == pytest.approx(wanted, rel=0.04)
         assert abs(size - wanted) == min(abs(nearby - wanted) for nearby in sizes)
+
+
+@pytest.mark.parametrize(("size_gib", "n_layers"), [(1, 1), (1, 6), (4, 12), (12, 1), (12, 6)])
+def test_fewer_layers_are_wider(size_gib: float, n_layers: int) -> None:
+    architecture = of_gib(size_gib, n_layers)
+    width = int(architecture.metadata["embedding_length"])  # type: ignore[call-overload]
+    assert len(architecture.layers) == n_layers
+    assert width > of_gib(size_gib).metadata["embedding_length"]  # type: ignore[operator]
+    assert tensor_bytes(architecture) == counted(width, architecture.n_vocab, n_layers)
+    assert tensor_bytes(architecture) == pytest.approx(size_gib * GIB, rel=0.04)
+
+
+@pytest.mark.parametrize("n_layers", [0, -1, 25])
+def test_layers_out_of_range(n_layers: int) -> None:
+    with pytest.raises(SettingsError, match=rf"{n_layers} layers are not offered; choose from 1 to 24"):
+        of_gib(4, n_layers)
 
 
 @pytest.mark.parametrize("size_gib", [0.999, 12.001, 0, -1, float("nan"), float("inf"), 1e300])

@@ -58,9 +58,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Let gpt-oss be 10 MB whatever its size; returns the sizes that were asked for, in bytes."""
     sizes: list[float] = []
 
-    def smallest(size_bytes: float) -> Architecture:
+    def smallest(size_bytes: float, n_layers: int) -> Architecture:
         sizes.append(size_bytes)
-        return of_width(32)
+        return of_width(32, n_layers)
 
     monkeypatch.setattr(gpt_oss, "of_size", smallest)
     return sizes
@@ -79,6 +79,16 @@ def test_gpt_oss_is_as_large_as_asked(
     assert output.out == f"{path}  {path.stat().st_size:,} bytes, random weights\n"
     assert output.err.startswith("write m.gguf: ")
     assert read_model(path).metadata["tracegen.seed"] == 3
+
+
+@pytest.mark.parametrize(("options", "n_layers"), [([], 24), (["--layers", "6"], 6), (["--layers=1"], 1)])
+def test_gpt_oss_has_as_many_layers_as_asked(
+    tmp_path: Path, small: list[float], options: list[str], n_layers: int
+) -> None:
+    path = tmp_path / "m.gguf"
+    assert run("gpt-oss", str(path), *options) == 0
+    model = read_model(path)
+    assert model.metadata["gpt-oss.block_count"] == n_layers == model.tensors["layer"].nunique()
 
 
 def test_gpt_oss_in_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], small: list[float]) -> None:
@@ -100,6 +110,9 @@ def test_gpt_oss_in_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["gpt-oss", "--dtype", "F16"], "--dtype: gpt-oss always has experts in MXFP4 and other matrices in Q8_0"),
         (["demo", "--size-gb", "4"], "--size-gb: demo has one size only; leave the option out, or write gpt-oss"),
         (["tinyllama", "--size-gb", "0"], "--size-gb: tinyllama has one size only"),
+        (["gpt-oss", "--layers", "0"], "model gpt-oss: 0 layers are not offered; choose from 1 to 24"),
+        (["gpt-oss", "--layers", "25"], "model gpt-oss: 25 layers are not offered; choose from 1 to 24"),
+        (["moe", "--layers", "4"], "--layers: moe has one number of layers only; leave the option out"),
     ],
 )
 def test_options_that_do_not_fit_the_kind(

@@ -41,16 +41,26 @@ Write = Callable[..., tuple[Path, ...]]
     "--size-gb",
     type=NUMBER,
     metavar="N",
-    help="Only for gpt-oss: its size in GiB, 1 to 12 (default: 4). The file is within 5 % of it. Every size has the 24 "
-    "layers, 32 experts (4 used) and 64 heads of gpt-oss-20b. The width, of embedding and feed-forward, is the "
-    "multiple of 32 that comes nearest to the size; the vocabulary is in proportion to it. 11.3 gives those of "
-    "gpt-oss-20b: 2880 and 201,088.",
+    help="Only for gpt-oss: its size in GiB, 1 to 12 (default: 4). The file is within 5 % of it. Every size has the 32 "
+    "experts (4 used) and 64 heads of gpt-oss-20b. The width, of embedding and feed-forward, is the multiple of 32 "
+    "that comes nearest to the size; the vocabulary is in proportion to it. 11.3 gives those of gpt-oss-20b: 2880 and "
+    "201,088.",
 )
-def command(kind: str, out: Path, seed: int, dtype: str | None, split: bool, size_gb: float | None) -> int:
+@click.option(
+    "--layers",
+    "n_layers",
+    type=WHOLE,
+    metavar="N",
+    help="Only for gpt-oss: its layers, 1 to 24 (default: 24, those of gpt-oss-20b). With fewer, each is larger, and "
+    "the pages of a run are smaller.",
+)
+def command(
+    kind: str, out: Path, seed: int, dtype: str | None, split: bool, size_gb: float | None, n_layers: int | None
+) -> int:
     """Write the model, and print its files."""
     if out.suffix != ".gguf":
         raise SettingsError(f"{out}: a model file is called NAME.gguf; change the name")
-    write = _writer(kind, dtype, size_gb)
+    write = _writer(kind, dtype, size_gb, n_layers)
     from tracegen.demo.whole_files import split_paths
 
     for path in split_paths(out) if split else (out,):
@@ -65,18 +75,20 @@ def command(kind: str, out: Path, seed: int, dtype: str | None, split: bool, siz
     return 0
 
 
-def _writer(kind: str, dtype: str | None, size_gb: float | None) -> Write:
+def _writer(kind: str, dtype: str | None, size_gb: float | None, n_layers: int | None) -> Write:
     """The function that writes a model of this kind. Raises SettingsError for an option that the kind does not take."""
     if kind == "gpt-oss":
-        from tracegen.demo.gpt_oss import DEFAULT_GIB, of_gib, write_gpt_oss
+        from tracegen.demo.gpt_oss import DEFAULT_GIB, N_LAYERS, of_gib, write_gpt_oss
 
         if dtype:
             raise SettingsError(
                 "--dtype: gpt-oss always has experts in MXFP4 and other matrices in Q8_0; leave the option out"
             )
-        return partial(write_gpt_oss, architecture=of_gib(DEFAULT_GIB if size_gb is None else size_gb))
-    if size_gb is not None:
-        raise SettingsError(f"--size-gb: {kind} has one size only; leave the option out, or write gpt-oss")
+        architecture = of_gib(DEFAULT_GIB if size_gb is None else size_gb, N_LAYERS if n_layers is None else n_layers)
+        return partial(write_gpt_oss, architecture=architecture)
+    for option, value, what in (("--size-gb", size_gb, "size"), ("--layers", n_layers, "number of layers")):
+        if value is not None:
+            raise SettingsError(f"{option}: {kind} has one {what} only; leave the option out, or write gpt-oss")
     from tracegen.demo.models import write_demo_model
 
     shape: dict[str, Any] = {"dtype": dtype} if dtype else {}

@@ -1,7 +1,7 @@
 """Mixtures of experts of the shape of gpt-oss-20b in many sizes, to trace a model that is larger than the memory.
 
-Layers, experts, experts used and heads are those of gpt-oss-20b. The width (embedding and feed-forward length) and the
-vocabulary are in the proportion of gpt-oss-20b.
+Experts, experts used and heads are those of gpt-oss-20b, and so are the layers unless fewer are asked for. The width
+(embedding and feed-forward length) and the vocabulary are in the proportion of gpt-oss-20b.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tracegen.errors import SettingsError
 
 KIND = "gpt-oss"
 LEAST_GIB, MOST_GIB, DEFAULT_GIB = 1, 12, 4
+N_LAYERS = 24  # of gpt-oss-20b, and at most
 GPT_OSS_TYPES = {"expert_gate": "MXFP4", "expert_up": "MXFP4", "expert_down": "MXFP4"}  # by component
 DTYPE = "Q8_0"  # of the other matrices
 
@@ -55,31 +56,33 @@ def gpt_oss(
     )
 
 
-def of_width(width: int) -> Architecture:
-    """gpt-oss-20b with another width, and with a vocabulary in proportion."""
+def of_width(width: int, n_layers: int = N_LAYERS) -> Architecture:
+    """gpt-oss-20b with another width, with a vocabulary in proportion, and with as many layers."""
     return gpt_oss(
-        n_layers=24, embd=width, heads=64, kv_heads=8, head=64, ff=width, n_experts=32, n_used=4, window=128,
+        n_layers=n_layers, embd=width, heads=64, kv_heads=8, head=64, ff=width, n_experts=32, n_used=4, window=128,
         n_vocab=_N_VOCAB * width // _WIDTH // _TOKENS * _TOKENS, context=131_072,
     )  # fmt: skip
 
 
-def of_size(size_bytes: float) -> Architecture:
+def of_size(size_bytes: float, n_layers: int = N_LAYERS) -> Architecture:
     """gpt-oss-20b with the width for which the size of its tensors is nearest to `size_bytes`.
 
-    From 1 to 12 GiB the size is within 4 % of it: a step in width, of 32, changes the size by 2 to 8 %.
+    From 1 to 12 GiB the size is within 4 % of it: a step in width, of 32, changes the size by 8 % at most.
     """
     width = _BLOCK
-    while _bytes_of_width(width + _BLOCK) <= size_bytes:
+    while _bytes_of_width(width + _BLOCK, n_layers) <= size_bytes:
         width += _BLOCK
-    below, above = _bytes_of_width(width), _bytes_of_width(width + _BLOCK)
-    return of_width(width if size_bytes - below <= above - size_bytes else width + _BLOCK)
+    below, above = (_bytes_of_width(size, n_layers) for size in (width, width + _BLOCK))
+    return of_width(width if size_bytes - below <= above - size_bytes else width + _BLOCK, n_layers)
 
 
-def of_gib(size_gib: float) -> Architecture:
-    """The same for a size in GiB. Raises SettingsError for a size that `tracegen model` does not offer."""
+def of_gib(size_gib: float, n_layers: int = N_LAYERS) -> Architecture:
+    """The same for a size in GiB. Raises SettingsError for a size or depth that `tracegen model` does not offer."""
     if not LEAST_GIB <= size_gib <= MOST_GIB:
         raise SettingsError(f"model {KIND}: {size_gib:g} GiB is no size for it; choose from {LEAST_GIB} to {MOST_GIB}")
-    return of_size(size_gib * GIB)
+    if not 1 <= n_layers <= N_LAYERS:
+        raise SettingsError(f"model {KIND}: {n_layers} layers are not offered; choose from 1 to {N_LAYERS}")
+    return of_size(size_gib * GIB, n_layers)
 
 
 def write_gpt_oss(
@@ -116,5 +119,5 @@ def tensor_bytes(architecture: Architecture) -> int:
 
 
 @cache
-def _bytes_of_width(width: int) -> int:
-    return tensor_bytes(of_width(width))
+def _bytes_of_width(width: int, n_layers: int) -> int:
+    return tensor_bytes(of_width(width, n_layers))
