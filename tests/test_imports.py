@@ -34,7 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("figures",),
     ("pages", "comparing"),
     ("runs", "notebook", "publishing", "folders", "export", "queries"),
-    ("repeats",),
+    ("repeats", "shown"),
     ("site", "sides"),
     ("commands",),
     ("cli",),

@@ -384,6 +384,8 @@ def test_show_needs_no_import(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", path, "--ops", "--limit", "3"]) == 0 and "inp_embd" in capsys.readouterr().out
     assert main(["show", path, "--summary"]) == 0 and "1 warmup, 1 prompt" in capsys.readouterr().out
     assert main(["show", path, "--verify"]) == 0 and "claim phase PROMPT" in capsys.readouterr().out
+    assert main(["show", path, "--issue"]) == 2
+    assert f"{path}: is no run; `tracegen import {path}` makes one" in capsys.readouterr().err
     assert main(["show", str(sample("v1-64") / "tensor_trace.bin"), "--verify"]) == 1
     assert not Path("experiments").exists()
 

@@ -16,6 +16,7 @@ from tracegen.analysis.operations import op_rows
 from tracegen.pages.page import Report
 from tracegen.progress import Progress
 from tracegen.runs import importing
+from tracegen.runs.import_source import found_in
 
 GGMLVIZ = (
     "01-shipped-test_trace-macos",
@@ -29,7 +30,7 @@ PLACE = Path(__file__).parents[1] / "data" / "foreign" / "ggmlviz"
 @cache
 def report(name: str) -> Report:
     source = sample(name) if name in SAMPLES else next(PLACE.glob(f"{name}*"))
-    run, tables = importing.as_run(importing.found_in([source], None, None, None), Progress())
+    run, tables = importing.as_run(found_in([source], None, None, None), Progress())
     return render(dict(tables), replace(run, number=1), executor=Undrawn())
 
 
@@ -55,7 +56,7 @@ def test_bytes_of_unknown_experts_are_refused_and_not_counted_as_none() -> None:
 
 
 def test_work_and_waiting_that_were_not_recorded_are_unknown() -> None:
-    source = importing.found_in([sample("v3-256-moe")], None, None, None)
+    source = found_in([sample("v3-256-moe")], None, None, None)
     tables = dict(importing.as_run(source, Progress())[1])
     rows = timing.top_ops(timing.timed_ops(tables, op_rows(tables)), "generate")
     assert len(rows) == 15 and rows["duration_ns"].notna().all()

@@ -68,17 +68,18 @@ def command(
     from tracegen.folders import refuse_same_name
     from tracegen.progress import Progress
     from tracegen.runs import importing
+    from tracegen.runs.import_source import default_name, found_in, settings_in
     from tracegen.settings import check_name
 
     for source in sources:
         if not source.exists():
             raise SettingsError(f"{source}: there is no such file or folder; check the path")
     progress = Progress()
-    settings = importing.settings_in(sources)
+    settings = settings_in(sources)
     if settings is not None:
-        return _new_experiment(settings, check_name(name) if name is not None else importing.default_name(sources))
-    wanted = importing.found_in(sources, model, role, op_table)
-    experiment = check_name(name) if name is not None else importing.default_name(sources)
+        return _new_experiment(settings, check_name(name) if name is not None else default_name(sources))
+    wanted = found_in(sources, model, role, op_table)
+    experiment = check_name(name) if name is not None else default_name(sources)
     refuse_same_name(EXPERIMENTS / experiment)
     hashes: Sequence[str] = ()
     if wanted.model is not None:
