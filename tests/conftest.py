@@ -11,7 +11,6 @@ from typing import Any
 
 import hypothesis
 import pytest
-import vl_convert
 
 from tests import drawn
 from tests.llama_builds import whole_build
@@ -51,10 +50,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _a_chart_is_drawn_once() -> Iterator[None]:
-    """Charts of the same data are drawn once in a process: see `drawn`. Commands in processes of their own draw all."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vl_convert, "vegalite_to_svg", drawn.vegalite_to_svg)
+def _a_chart_is_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Charts of the same data are drawn once in a session: see `drawn`. Commands in processes of their own draw all."""
+    with drawn.kept_in(session_folder(tmp_path_factory) / "drawn"):
         yield
 
 

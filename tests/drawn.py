@@ -1,32 +1,83 @@
-"""Charts that tests drew before: many tests make pages of the same tables, and drawing is a third of making a page."""
+"""Drawings that tests made before: many tests make pages of the same tables, and drawing is a third of making a page.
+
+They are kept in a folder of the session, so that its other processes find them too. What draws is a function of its
+arguments: the same text gives the same bytes (test_render.py draws one report twice).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
+import os
+import pickle
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import pytest
 import vl_convert
 
-MOST = 256  # drawings that are kept, some 100 KB each
-
-_draw = vl_convert.vegalite_to_svg
-_kept: OrderedDict[bytes, str] = OrderedDict()
-
-
-def vegalite_to_svg(document: Any, *arguments: Any, **named: Any) -> str:
-    """What `vl_convert.vegalite_to_svg` returns; drawn once for each document."""
-    told = json.dumps([document, arguments, named], sort_keys=True).encode()
-    key = hashlib.sha256(told).digest()
-    if key not in _kept:
-        _kept[key] = _draw(document, *arguments, **named)
-        if len(_kept) > MOST:
-            _kept.popitem(last=False)
-    _kept.move_to_end(key)
-    return _kept[key]
+_NAMES = ("vegalite_to_svg", "vegalite_to_vega", "svg_to_png", "svg_to_pdf")
+_DRAW: dict[str, Callable[..., Any]] = {name: getattr(vl_convert, name) for name in _NAMES}
+_FOLDER: list[Path] = []  # one at most; none: everything is drawn
 
 
-def forget() -> None:
-    """Draw everything anew: for tests that compare two drawings of the same document."""
-    _kept.clear()
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """In this block, what vl_convert draws is drawn once for each document, by any process with the same folder."""
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _NAMES:
+            patch.setattr(vl_convert, name, globals()[name])
+        _FOLDER.append(folder)
+        try:
+            yield
+        finally:
+            _FOLDER.pop()
+
+
+@contextmanager
+def anew() -> Iterator[None]:
+    """Draw everything in this block: for tests that compare two drawings of the same document."""
+    kept = list(_FOLDER)
+    _FOLDER.clear()
+    try:
+        yield
+    finally:
+        _FOLDER.extend(kept)
+
+
+def _kept(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if not _FOLDER:
+        return _DRAW[name](*arguments, **named)
+    told = json.dumps([name, arguments, named], sort_keys=True)
+    key = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    path = _FOLDER[0] / key
+    if path.exists():
+        return pickle.loads(zlib.decompress(path.read_bytes()))
+    drawn = _DRAW[name](*arguments, **named)
+    part = path.with_name(f"{key}.{os.getpid()}")
+    part.write_bytes(zlib.compress(pickle.dumps(drawn), 1))
+    part.replace(path)
+    return drawn
+
+
+# Functions of this module, each by its name, as a process that draws for another one is sent their names.
+
+
+def vegalite_to_svg(*arguments: Any, **named: Any) -> Any:
+    return _kept("vegalite_to_svg", arguments, named)
+
+
+def vegalite_to_vega(*arguments: Any, **named: Any) -> Any:
+    return _kept("vegalite_to_vega", arguments, named)
+
+
+def svg_to_png(*arguments: Any, **named: Any) -> Any:
+    return _kept("svg_to_png", arguments, named)
+
+
+def svg_to_pdf(*arguments: Any, **named: Any) -> Any:
+    return _kept("svg_to_pdf", arguments, named)

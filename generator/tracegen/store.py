@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 RUN_FILE = "run.json"
+LARGE = 100_000  # rows
 
 
 def sha256_of(path: Path) -> str:
@@ -202,7 +203,7 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
     from tracegen import tables as contract
 
     # Otherwise a column with nulls would become float64, which is exact only below 2**53.
-    whole = {
+    nullable = {
         pa.int16(): pd.Int16Dtype(),
         pa.int32(): pd.Int32Dtype(),
         pa.int64(): pd.Int64Dtype(),
@@ -215,9 +216,12 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
         path = folder / f"{name}.parquet"
         try:
             with pq.ParquetFile(path) as stored:  # read_table would import more, for data sets of many files
-                # One column after the other, so that a table never has twice the memory that it needs.
-                names_held = stored.schema_arrow.names
-                columns = {c: _owned(stored.read([c])[c].to_pandas(types_mapper=whole.get)) for c in names_held}
+                # A large table is read column by column, so that it never has twice the memory that it needs.
+                whole_table = stored.read(use_threads=False) if stored.metadata.num_rows < LARGE else None
+                columns = {}
+                for column in stored.schema_arrow.names:
+                    held = whole_table if whole_table is not None else stored.read([column])
+                    columns[column] = _owned(held[column].to_pandas(types_mapper=nullable.get))
         except FileNotFoundError as error:
             if contract.BY_NAME[name].added > extension:
                 tables[name] = contract.frame(name)

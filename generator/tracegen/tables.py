@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -590,12 +591,14 @@ TABLES: tuple[Table, ...] = (
 BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
 
 
+@cache
 def _pandas_dtype(column: Column) -> Any:
+    """The type of a column, as an object: pandas looks for it on each use of a name. "category": of any values."""
     if column.dtype in ("string", "string?"):
         return pd.StringDtype("python")
     if column.dtype in ("category", "category?"):
         return pd.CategoricalDtype(list(column.values)) if column.values else "category"
-    return column.dtype
+    return pd.api.types.pandas_dtype(column.dtype)
 
 
 def coded(name: str, column: str, codes: np.ndarray) -> pd.Categorical[Any]:
@@ -635,10 +638,13 @@ def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = 
             continue
         try:
             values = by_name[column.name]
-            if column.values:
-                _refuse_foreign_values(name, column, values)
-            _refuse_overflow(name, column, values)
-            series = pd.Series(values, dtype=dtype, copy=False).reset_index(drop=True)
+            if getattr(values, "dtype", None) != dtype:  # else each value fits
+                if column.values:
+                    _refuse_foreign_values(name, column, values)
+                _refuse_overflow(name, column, values)
+            series = pd.Series(values, dtype=dtype, copy=False)
+            if isinstance(values, pd.Series):
+                series = series.reset_index(drop=True)
             filled[column.name] = series if _is_own(values) else series.copy()
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error
@@ -687,9 +693,9 @@ def check(name: str, table: pd.DataFrame) -> pd.DataFrame:
         series = table[column.name]
         if not column.nullable and bool(series.isna().any()):
             raise TableError(f"table {name}: column {column.name!r} has nulls, but must not")
-        if column.values and series.dtype != pd.CategoricalDtype(list(column.values)):
-            raise TableError(f"table {name}: column {column.name!r} has categories other than the contract's")
         wanted = _pandas_dtype(column)
+        if column.values and series.dtype != wanted:
+            raise TableError(f"table {name}: column {column.name!r} has categories other than the contract's")
         if wanted != "category" and series.dtype != wanted:
             raise TableError(f"table {name}: column {column.name!r} is {series.dtype}, not {wanted}")
     if _ascends(table, contract.key):

@@ -48,7 +48,12 @@ def found_by_axe(page: Any) -> list[str]:
     return found
 
 
-# A part of the site for each process that runs the tests
+# Pages of the older versions differ from those of v3 by their banner.
+ALIKE = tuple(f"experiments/demo/{version}/{page}/" for version in ("v1", "v2") for page in (
+    "access", "caches", "disk", "experts", "graph", "operations", "provenance", "timeline"
+))  # fmt: skip
+
+
 @pytest.mark.parametrize("part", ["demo/v1", "demo/v2", "demo/v3", "demo/run", "hostile", "private", "broken", ""])
 def test_axe_finds_nothing_serious_on_any_page(still: Any, project: Project, part: str) -> None:
     named = ("demo/", "hostile/v", "private/", "broken/")
@@ -60,6 +65,7 @@ def test_axe_finds_nothing_serious_on_any_page(still: Any, project: Project, par
             if part
             else not path.startswith(tuple(f"experiments/{n}" for n in named))
         )
+        and not path.startswith(ALIKE)
     ]
     assert pages
     problems = {}

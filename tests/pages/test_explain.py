@@ -16,14 +16,14 @@ from pandas.testing import assert_frame_equal
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests, without
 from tests.golden.hard_case import hard_case
-from tests.pages.rendered import Undrawn
+from tests.pages.rendered import undrawn
 from tests.site_project import stored
 from tracegen import tables as contract
 from tracegen.figures.catalogue import FIGURES, part_of
 from tracegen.figures.explanation import Explanation, explained
 from tracegen.model import Check, Run, Version
+from tracegen.notebook import loaded
 from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ OTHER_RUNS = {
 
 
 def render(tables: Mapping[str, pd.DataFrame], run: Run = RUN, citable: Version | None = None) -> Report:
-    return render_report(run, tables, address="demo/run-003", citable=citable, executor=Undrawn())
+    return undrawn(tables, run, citable)
 
 
 @cache
@@ -118,6 +118,7 @@ def test_the_lines_make_the_data_that_the_page_links(
 ) -> None:
     stored(tmp_path / "experiments", run_of(name), dict(CASES[name]))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loaded, "load_run", cache(loaded.load_run))  # every few lines read the same run
     found = programs(report_of(name))
     linked = {
         key

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_faults, with_requests
-from tests.pages.rendered import Undrawn, render
+from tests.pages.rendered import undrawn
 from tracegen.checks.verdict import all_checks
 from tracegen.figures import catalogue, needs
 from tracegen.model import Check, Run
@@ -46,7 +46,7 @@ def rendered(failed: str, state: str = "failed") -> Report:
     trace = {**run.facts["trace"], "faults_recorded": True, "requests_recorded": True}
     facts = {**run.facts, "trace": trace, "host": {**run.facts["host"], "page_bytes": 4096}}
     made: Run = replace(run, checks=checks, facts=facts)
-    return render(tables(), made, executor=Undrawn())
+    return undrawn(tables(), made)
 
 
 def sections(report: Report) -> Iterator[tuple[str, str]]:
