@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ def test_each_bound_by_hand() -> None:
     assert table["bound"].to_dict() == {"MUL_MAT": "memory", "ADD": "computing", "ROPE": "waiting", "NORM": "waiting"}
     assert table["bytes_per_second"].to_dict() == {"MUL_MAT": 5e8, "ADD": 4.99e8, "ROPE": 9e8, "NORM": 1.8e9}
     assert table.loc["MUL_MAT", "dtype"] == "Q8_0" and pd.isna(table.loc["ADD", "dtype"])
+    slow = bandwidth.summed(layers, ("op",), 4e8).set_index("op")["bound"]
+    assert pd.isna(slow["MUL_MAT"]) and pd.isna(slow["ADD"]) and slow["ROPE"] == slow["NORM"] == "waiting"
     unknown = bandwidth.summed(layers, ("op",), None).set_index("op")["bound"]
     assert unknown["ROPE"] == "waiting" and pd.isna(unknown["MUL_MAT"])
 
@@ -76,6 +79,7 @@ def test_memory_is_measured_once_and_remembered(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "cache" / "rate.json"
     monkeypatch.setattr(memory_rate, "ARRAY_BYTES", 8 << 20)
     monkeypatch.setattr(memory_rate.measure, "__defaults__", (8 << 20,))
+    monkeypatch.setattr(memory_rate, "UNDISTURBED", 0)  # tests run beside each other
     first = memory_rate.memory_rate(path)
     assert first is not None and first["threads"][0] == 1 and min(first["bytes_per_second"]) > 1e8
     assert json.loads(path.read_text())["rate"] == first
@@ -92,10 +96,27 @@ def test_a_broken_or_foreign_memory_is_measured_anew(
     new = {"threads": [1], "bytes_per_second": [7]}
     monkeypatch.setattr(memory_rate, "measure", lambda: new)
     assert memory_rate.memory_rate(path) == new
-    path.write_text(path.read_text().replace('"schema": 1', '"schema": 2'))
+    path.write_text(path.read_text().replace('"schema": 2', '"schema": 1'))
     other = {"threads": [1], "bytes_per_second": [8]}
     monkeypatch.setattr(memory_rate, "measure", lambda: other)
     assert memory_rate.memory_rate(path) == other
+
+
+def test_only_takes_count_in_which_each_thread_had_a_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every third take is undisturbed, and none is as fast as those that are not."""
+    takes = iter(range(10**6))
+    monkeypatch.setattr(memory_rate, "_take", lambda *_: (0.5, 0.99) if next(takes) % 3 == 2 else (0.01, 0.5))
+    measured = memory_rate.measure(8 << 20)
+    assert measured is not None and set(measured["bytes_per_second"]) == {16 << 20}
+    assert next(takes) == 3 * memory_rate.TAKES * len(measured["threads"])
+    monkeypatch.setattr(memory_rate, "_take", lambda *_: (0.01, 0.5))
+    assert memory_rate.memory_rate(tmp_path / "rate.json") is None and not list(tmp_path.iterdir())
+
+
+def test_the_share_of_time_with_a_processor_is_that_of_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, own = iter([10.0, 14.0]), iter([1.0, 4.0])
+    monkeypatch.setattr(memory_rate, "time", SimpleNamespace(perf_counter=clock.__next__, thread_time=own.__next__))
+    assert memory_rate._read(np.arange(3)) == 0.75
 
 
 def test_without_room_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

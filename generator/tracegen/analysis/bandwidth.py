@@ -9,7 +9,9 @@ each other. Bytes that are still in the caches of a processor come faster than m
 An operation is bound
 - by `waiting`, if its threads wait, for pages or for each other, for at least `MOSTLY` of their time;
 - else by `memory`, if its rate is at least `MOSTLY` of what memory can be read with by as many threads;
-- else by `computing`: threads work, and memory could give more.
+- else by `computing`: threads work, and memory could give more;
+- by nothing that is known, if its rate is more than `BEYOND` times that of memory: its bytes came out of processors'
+  caches, or something slowed memory down while it was measured.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 
 MOSTLY = 0.5
+BEYOND = 1.2
 SUMS = ("n_ops", "touched_bytes", "working_ns", "waiting_ns", "duration_ns")
 
 
@@ -64,8 +67,8 @@ def _weight_types(tables: Tables, used: pd.DataFrame) -> pd.Series:
 def summed(layers: pd.DataFrame, keys: Sequence[str], memory_rate: float | None) -> pd.DataFrame:
     """Rows of `by_layer` summed by `keys`, longest wall time first, with bytes_per_second and bound.
 
-    bytes_per_second is null where no thread worked; bound is null where `memory_rate` (bytes per second) is not known,
-    unless it is `waiting`.
+    bytes_per_second is null where no thread worked; bound is null where `memory_rate` (bytes per second) is not known
+    or far exceeded, unless it is `waiting`.
     """
     table = layers.groupby(list(keys), dropna=False, sort=False)[list(SUMS)].sum().reset_index()
     working, waiting = (table[name].to_numpy("float64") for name in ("working_ns", "waiting_ns"))
@@ -73,7 +76,7 @@ def summed(layers: pd.DataFrame, keys: Sequence[str], memory_rate: float | None)
         rate = np.where(working > 0, table["touched_bytes"].to_numpy("float64") / working * 1e9, np.nan)
     near = rate >= MOSTLY * (memory_rate or np.inf)
     bound = np.where(near, "memory", "computing").astype(object)
-    bound[(working <= 0) | (memory_rate is None)] = None
+    bound[(working <= 0) | (memory_rate is None) | (rate > BEYOND * (memory_rate or np.inf))] = None
     bound[(waiting > 0) & (waiting >= MOSTLY * (working + waiting))] = "waiting"
     table = table.assign(bytes_per_second=pd.array(rate, dtype="Float64"), bound=bound)
     return table.sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")

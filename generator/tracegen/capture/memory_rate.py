@@ -1,8 +1,9 @@
 """How fast this host's memory can be read: measured once, and remembered in the cache folder.
 
 Threads add up the numbers of an array that is larger than the caches of processors, each its part of it, several times;
-the best time counts. Reading is what computing with weights asks of memory. A faster program could reach more, so that
-the rate is a lower bound of what memory can do.
+the best time counts, of those in which each thread had a processor nearly all the time. On a busy machine there may be
+none: then nothing is remembered, and the next run measures. Reading is what computing with weights asks of memory. A
+faster program could reach more, so that the rate is a lower bound of what memory can do.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +25,17 @@ from tracegen.resources import cache_folder
 
 ARRAY_BYTES = 512 << 20
 ROOM = 3  # times the array must be free in memory, so that measuring drives nothing out
-TAKES = 5
-SCHEMA = 1
+TAKES = 5  # that count
+MOST_TAKES = 30
+UNDISTURBED = 0.97  # of its time, that a thread has a processor
+SCHEMA = 2  # 1: rates of a busy machine were remembered too
 
 
 def memory_rate(path: Path | None = None, *, anew: bool = False) -> dict[str, Any] | None:
     """The remembered rate of this host, or a new measurement: `{"threads": […], "bytes_per_second": […]}`.
 
-    None where too little memory is free to measure. `path` is the file that remembers; by default in the cache folder.
-    `anew` measures in any case.
+    None where too little memory is free to measure, or the processors are busy. `path` is the file that remembers; by
+    default in the cache folder. `anew` measures in any case.
     """
     path = cache_folder() / "memory-rate.json" if path is None else path
     host = {"id": machine_id(), "cores": len(os.sched_getaffinity(0)), "schema": SCHEMA}
@@ -47,7 +51,10 @@ def memory_rate(path: Path | None = None, *, anew: bool = False) -> dict[str, An
 
 
 def measure(array_bytes: int = ARRAY_BYTES) -> dict[str, Any] | None:
-    """Measure with 1, 2, 4, … threads and one for each processor that this process may use; None without room."""
+    """Measure with 1, 2, 4, … threads and one for each processor that this process may use.
+
+    None without room, and where other programs took the processors each time.
+    """
     free = available_bytes()
     if free is None or free < ROOM * array_bytes:
         return None
@@ -59,15 +66,26 @@ def measure(array_bytes: int = ARRAY_BYTES) -> dict[str, Any] | None:
     with ThreadPoolExecutor(n_processors) as pool:
         for n in threads:
             parts = np.array_split(numbers, n)
-            best = min(_seconds(pool, parts) for _ in range(TAKES))
-            rates.append(numbers.nbytes / best)
+            takes = (_take(pool, parts) for _ in range(MOST_TAKES))
+            undisturbed = list(islice((seconds for seconds, share in takes if share >= UNDISTURBED), TAKES))
+            if not undisturbed:
+                return None
+            rates.append(numbers.nbytes / min(undisturbed))
     return {"threads": threads, "bytes_per_second": [round(rate) for rate in rates]}
 
 
-def _seconds(pool: ThreadPoolExecutor, parts: list[np.ndarray]) -> float:
+def _take(pool: ThreadPoolExecutor, parts: list[np.ndarray]) -> tuple[float, float]:
+    """Seconds until all parts are read, and the least share of its time for which a thread had a processor."""
     begin = time.perf_counter()
-    list(pool.map(np.add.reduce, parts))  # NumPy gives up the interpreter's lock meanwhile
-    return time.perf_counter() - begin
+    shares = list(pool.map(_read, parts))
+    return time.perf_counter() - begin, min(shares)
+
+
+def _read(numbers: np.ndarray) -> float:
+    """Read an array; the share of the time for which this thread had a processor."""
+    begin, own = time.perf_counter(), time.thread_time()
+    np.add.reduce(numbers)  # NumPy gives up the interpreter's lock meanwhile
+    return (time.thread_time() - own) / (time.perf_counter() - begin)
 
 
 def available_bytes(path: Path = Path("/proc/meminfo")) -> int | None:

@@ -73,7 +73,7 @@ def command(path: Path, seconds: float, as_json: bool) -> int:
 def _memory(rate: Mapping[str, Sequence[int]] | None) -> str:
     """The sentence about the rate of memory."""
     if rate is None:
-        return "Memory was not measured: it takes 1.5 GiB of free memory."
+        return "Memory was not measured: it takes 1.5 GiB of free memory, and processors that are not busy."
     each = (
         f"{n_bytes / 2**30:,.1f} GiB/s with {n} thread{'' if n == 1 else 's'}"
         for n, n_bytes in zip(rate["threads"], rate["bytes_per_second"], strict=True)

@@ -14,7 +14,8 @@ RATE = (
 )
 BOUND = (
     "Bound by waiting: threads wait for at least half of their time. Else by memory: at least half of its rate. Else "
-    "by computing."
+    "by computing. Not known above 1.2 times memory’s rate: the bytes came out of caches of processors, or other "
+    "programs slowed memory down while it was measured."
 )
 NOTHING = "The trace does not hold both bytes and times of any operation."
 _BOUND = {"memory": "bound by memory", "computing": "bound by computing", "waiting": "bound by waiting"}
@@ -29,6 +30,8 @@ def title(row: Mapping[Hashable, Any], memory: float | None) -> str:
         return f"{what} takes most time, and is bound by waiting"
     if memory is None or not q.known(rate):
         return f"{what} takes most time; what bounds it is not known"
+    if not q.known(row["bound"]):
+        return f"{what} takes most time, and touches more than memory gave when it was measured: {q.size(rate)}/s"
     return (
         f"{what} takes most time, touches {q.size(rate)}/s, {q.percent(rate / memory)} of what memory gives: "
         + (_BOUND[str(row["bound"])])
@@ -38,7 +41,10 @@ def title(row: Mapping[Hashable, Any], memory: float | None) -> str:
 def measured(memory: float | None, threads: int) -> str:
     """What memory can give."""
     if memory is None:
-        return "The rate of memory was not measured on the machine of this run (record a run anew)."
+        return (
+            "The rate of memory was not measured: too little of it was free, or other programs took the processors "
+            "(record a run anew)."
+        )
     return f"Memory was read with {q.size(memory)}/s by up to {q.counted(threads, 'thread')}, once on this machine."
 
 
