@@ -155,4 +155,4 @@ def hot_finding(verdict: str, static: float, recent: float, share: float) -> str
         return f"Experts have a hot set: {learned}."
     if verdict == "recency only":
         return f"No set of experts stays hot: {learned}; those chosen last serve {q.percent(recent)}."
-    return f"Experts have no hot set: {learned}, no more than chance would."
+    return f"Experts have no hot set: {learned}; as many by chance, {q.percent(share)}."
