@@ -90,6 +90,13 @@ def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
     store.verify_run(folder)
 
 
+def test_a_large_table_comes_back_column_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = store.read_tables(stored(tmp_path) / "tables")
+    monkeypatch.setattr(store, "LARGE", 0)
+    for name, table in store.read_tables(stored(tmp_path / "again") / "tables").items():
+        pd.testing.assert_frame_equal(table, tables[name])
+
+
 def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), store.whole_folder(tmp_path / "1") as part:
         (part / "half").write_text("x")

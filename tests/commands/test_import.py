@@ -390,6 +390,16 @@ def test_show_needs_no_import(capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("experiments").exists()
 
 
+def test_a_run_beside_measured_ones_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path("experiments/measured")
+    folder.mkdir(parents=True)
+    (folder / "experiment.toml").write_text('model = "demo"\nprompt = "x"\n')
+    source = str(sample("v3-256-moe"))
+    for name, told in (("measured", True), ("own", False)):
+        assert main(["import", source, "--as", name]) == 0
+        assert (f"{name} is measured here" in capsys.readouterr().out) == told
+
+
 def test_settings_become_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "settings.json"
     given = {"model_path": 'a "b".gguf', "tokens_to_generate": 7, "prompt": "Once \u00fc\n\x7f\U0001f600 upon"}

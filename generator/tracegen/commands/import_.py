@@ -90,6 +90,10 @@ def command(
         print(f"left out: {visible(line)}", file=sys.stderr)
     if known:
         print(f"imported before, as {run.experiment}/{run.name}")
+    elif (EXPERIMENTS / experiment / "experiment.toml").exists():
+        print(
+            f"{experiment} is measured here, with settings that this run does not have; --as names another experiment"
+        )
     return print_stored(run)
 
 
