@@ -163,6 +163,32 @@ def test_a_flipped_byte_gives_a_trace_or_a_refusal(name: str, tmp_path: Path) ->
     assert outcomes[True] and outcomes[False]
 
 
+@pytest.mark.parametrize("name", [name for name in SAMPLES if SIZES[name] >= 256])
+@pytest.mark.parametrize(
+    ("what", "found"),
+    [("operation", 255), ("memory", 2), ("place in the model file", 1 << 63)],
+    ids=lambda each: str(each),
+)
+def test_a_late_record_that_none_can_be_is_refused_with_its_place(
+    name: str, what: str, found: int, tmp_path: Path
+) -> None:
+    """Behind the records that tell the layout: nothing looked at it there."""
+    layout = next(each for each in LAYOUTS if each.size_bytes == SIZES[name])
+    data = (sample(name) / "tensor_trace.bin").read_bytes()[: SIZES[name]] * 400
+    records = np.frombuffer(bytearray(data), layout.record)
+    late, first = records[333:334], records["operands"][333:334, 0]
+    assert late["n"][0] > 0
+    if what == "operation":
+        late["op"] = found
+    else:
+        first["memory"] = 2 if what == "memory" else 0
+        first["place"] = found
+    path = tmp_path / "late.bin"
+    path.write_bytes(records.tobytes())
+    with pytest.raises(TraceFormatError, match=rf"late\.bin: record at offset {333 * SIZES[name]:,}: .* {what} below"):
+        records_of(path)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=4096))
 def test_random_bytes_are_refused_or_read(data: bytes) -> None:

@@ -276,7 +276,8 @@ def _placements(trace: OpTrace, run: Run, weights: Weights, companions: Companio
                 elif operand.place in numbers:
                     begin = begins.get(operand.place)
                     offset = operand.address - begin if begin is not None else -1
-                    row |= dict(buffer_id=numbers[operand.place], buffer_offset=offset if offset >= 0 else None)
+                    inside = 0 <= offset < 1 << 63
+                    row |= dict(buffer_id=numbers[operand.place], buffer_offset=offset if inside else None)
                 seen[node] = row
         for node, known in enumerate(graph.nodes):
             if node not in seen:

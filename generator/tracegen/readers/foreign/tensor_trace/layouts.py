@@ -19,6 +19,7 @@ from tracegen.errors import TraceFormatError
 from tracegen.readers.foreign.op_numbers import TABLES
 
 OPS = TABLES["2026-01"]  # the numbers of operations in such files are those of that time
+MEMORY = ("disk", "buffer")
 NO_LAYER = 65535
 SAMPLE = 256  # records that are looked at to recognise the layout
 N_IDS = 16  # numbers of experts that a record has room for

@@ -8,10 +8,8 @@ import numpy as np
 
 from tracegen.errors import TraceFormatError
 from tracegen.readers.foreign.ops import Described, Operand, OpTrace
-from tracegen.readers.foreign.tensor_trace.layouts import NO_LAYER, OPS
+from tracegen.readers.foreign.tensor_trace.layouts import MEMORY, NO_LAYER, OPS
 from tracegen.readers.foreign.tensor_trace.records import Records
-
-MEMORY = ("disk", "buffer")
 
 
 def ops_of(name: str, records: Records) -> OpTrace:

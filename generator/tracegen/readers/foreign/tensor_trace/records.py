@@ -14,9 +14,10 @@ import numpy as np
 
 from tracegen.errors import TraceFormatError
 from tracegen.readers.foreign.source import SourceFile
-from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, Layout, layout_of
+from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, OPS, SAMPLE, Layout, layout_of
 
 PIECE = 16 << 20  # bytes that are read at a time
+MOST_PLACE = 1 << 62  # bytes: no file is larger
 Progress = Callable[[int, int], None]
 
 
@@ -50,12 +51,15 @@ class Records:
 
 
 def read_records(file: SourceFile, progress: Progress = lambda done, total: None) -> Records:
-    """All records of the file. Raises TraceFormatError when it has none, or its layout is not clear."""
+    """All records of the file.
+
+    Raises TraceFormatError when it has none, its layout is not clear, or a record holds what none can.
+    """
     head = file.read(0, LAYOUTS[-1].size_bytes * SAMPLE)
     if not head.strip(b"\0"):
         raise TraceFormatError(f"{file.name}: holds no record: its first {len(head):,} bytes are 0 or missing")
     layout = layout_of(file.name, head)
-    gathered = _Gathered(layout)
+    gathered = _Gathered(file.name, layout)
     stretches = list(file.stretches()) or [(0, file.size_bytes)]
     total = sum(end - begin for begin, end in stretches)
     done, n_later, cut_at, ended_at = 0, 0, None, None
@@ -93,8 +97,8 @@ def read_records(file: SourceFile, progress: Progress = lambda done, total: None
 class _Gathered:
     """The records that were read so far."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout, self.n = layout, 0
+    def __init__(self, name: str, layout: Layout) -> None:
+        self.name, self.layout, self.n = name, layout, 0
         words = layout.size_bytes // 8
         draw = np.random.default_rng()
         self._factors = draw.integers(1, 1 << 63, words, dtype=np.uint64) | np.uint64(1)
@@ -131,12 +135,34 @@ class _Gathered:
         distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         new = [i for i, key in enumerate(distinct.tolist()) if key not in self._known]
         if new:
+            self._refuse_impossible(records, first[new])
             known = len(self._known)
             self._known |= {int(distinct[i]): known + j for j, i in enumerate(new)}
             self._parts.append(records[first[new]].copy())
         codes = np.array([self._known[key] for key in distinct.tolist()], np.int32)
         numbers: np.ndarray = codes[inverse]
         return numbers
+
+    def _refuse_impossible(self, records: np.ndarray, places: np.ndarray) -> None:
+        """Raise TraceFormatError for an operation or a memory without a name, and for a place that no file has."""
+        if not self.layout.has_operations:
+            return
+        operands = records["operands"][places]
+        used = np.arange(operands.shape[1]) < records["n"][places][:, None]
+        on_disk = used & (operands["memory"] == MEMORY.index("disk"))
+        for what, values, limit, counts in (
+            ("operation", records["op"][places][:, None], len(OPS), True),
+            ("memory", operands["memory"], len(MEMORY), used),
+            ("place in the model file", operands["place"], MOST_PLACE, on_disk),
+        ):
+            wrong = np.argwhere((values >= limit) & counts)
+            if len(wrong):
+                row, column = wrong[0]
+                offset = (self.n + int(places[row])) * self.layout.size_bytes
+                raise TraceFormatError(
+                    f"{self.name}: record at offset {offset:,}: expected {what} below {limit:,}, "
+                    f"found {int(values[row, column]):,}"
+                )
 
     def records(self, n_later: int, cut_at: int | None) -> Records:
         """All that was read."""
