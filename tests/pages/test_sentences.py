@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracegen.model import Check
+from tracegen.words import access_sentences, cache_sentences, what_if_sentences
 from tracegen.words import sentences as s
 
 GIB, MS = 2**30, 1e6
@@ -218,3 +219,23 @@ def test_times_with_care() -> None:
     assert "(limit: ≤ 2 %). Other programs had them. Mean and" in both and both.endswith(
         "(limit: 1.2). Some took longer."
     )
+
+
+def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:
+    """As in a small dense model, whose file is in the order of its operations, and of which each token reads all."""
+    assert access_sentences.distances_title(0) == "Half of the steps or more leave no gap"
+    assert access_sentences.distances_title(2048) == "Half of the steps go 2.00 KiB or further"
+    assert access_sentences.distances_title(None) == "How far do the steps go?"
+    what = "MiB of memory, half of what was touched, would"
+    assert what_if_sentences.memory_title(0.0, 2 << 20) == f"2.00 {what} not shorten reading"
+    assert what_if_sentences.memory_title(0.835, 2 << 20) == f"2.00 {what} shorten reading by 83.5 %"
+    assert what_if_sentences.finding("today", 0.0, 0.0, 2 << 20).endswith("; 2.00 MiB of memory would save nothing.")
+    assert what_if_sentences.finding("hot", 0.2, 0.5, 2 << 20).endswith("; 2.00 MiB of memory would save 50.0 %.")
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.25, "; as many by chance, 25.0 %."), (0.5, "; as many by chance, 50.0 %.")]
+)
+def test_without_a_hot_set_chance_is_named(share: float, said: str) -> None:
+    told = cache_sentences.hot_finding("flat", 0.294, 0.276, share)
+    assert told.startswith("Experts have no hot set: ") and told.endswith(said)

@@ -66,7 +66,9 @@ def reads_title(accesses: float, reads: Mapping[int, float], phase: str) -> str:
 
 def distances_title(half: float | None) -> str:
     """How far the steps go; `half`: the median distance in bytes of steps that have one."""
-    return "How far do the steps go?" if half is None else f"Half of the steps go {q.size(half)} or further"
+    if half is None:
+        return "How far do the steps go?"
+    return f"Half of the steps go {q.size(half)} or further" if half > 0 else "Half of the steps or more leave no gap"
 
 
 def finding(n: Mapping[str, int], reads: float, tolerance: int, touched: float) -> str:

@@ -50,6 +50,8 @@ def orders_title(name: str, gain: float) -> str:
 
 def memory_title(half: float, memory: float) -> str:
     """By how much memory for half of what was touched shortens reading; `half`: share of the time without any."""
+    if half <= 0:
+        return f"{q.size(memory)} of memory, half of what was touched, would not shorten reading"
     return f"{q.size(memory)} of memory, half of what was touched, would shorten reading by {q.percent(half)}"
 
 
@@ -60,4 +62,5 @@ def finding(order: str, gain: float, half: float, memory: float) -> str:
         if order == "today" or gain < LEAST_GAIN
         else f"the order “{order}” of the file would save {q.percent(gain)} of the time to read"
     )
-    return f"Simulated: {by_order}; {q.size(memory)} of memory would save {q.percent(half)}."
+    by_memory = q.percent(half) if half > 0 else "nothing"
+    return f"Simulated: {by_order}; {q.size(memory)} of memory would save {by_memory}."
