@@ -7,6 +7,7 @@ import os
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -20,7 +21,7 @@ from tracegen.notebook.loaded import LoadedRun, load
 from tracegen.readers.foreign.faults import KNOWN
 from tracegen.readers.foreign.folder import ROLES, TRACES
 from tracegen.readers.foreign.op_numbers import TABLES
-from tracegen.readers.foreign.tensor_trace.layouts import OPS
+from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, OPS
 
 
 @pytest.fixture(autouse=True)
@@ -390,14 +391,28 @@ def test_show_needs_no_import(capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("experiments").exists()
 
 
-def test_a_run_beside_measured_ones_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_an_imported_run_does_not_have_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path("experiments/measured")
     folder.mkdir(parents=True)
     (folder / "experiment.toml").write_text('model = "demo"\nprompt = "x"\n')
     source = str(sample("v3-256-moe"))
     for name, told in (("measured", True), ("own", False)):
         assert main(["import", source, "--as", name]) == 0
-        assert (f"{name} is measured here" in capsys.readouterr().out) == told
+        assert (f"{name}/experiment.toml holds settings" in capsys.readouterr().out) == told
+
+
+def test_a_place_far_behind_its_buffer_is_not_recorded(tmp_path: Path) -> None:
+    """An address of 64 bits, less the begin of the buffer that the log names, fits no column."""
+    folder = copy_of("v3-256-moe", tmp_path / "far")
+    path = folder / "tensor_trace.bin"
+    layout = next(each for each in LAYOUTS if each.size_bytes == 256)
+    records = np.frombuffer(bytearray(path.read_bytes()), layout.record)
+    in_buffer = (records["operands"]["memory"] == 1) & (np.arange(4) < records["n"][:, None])
+    records["operands"]["address"][in_buffer] = (1 << 64) - 1
+    path.write_bytes(records.tobytes())
+    rows = imported(folder).tables["placements"]
+    far = rows[(rows["address"] == (1 << 64) - 1).fillna(False).to_numpy(bool)]
+    assert far["buffer_id"].notna().any() and far["buffer_offset"].isna().all()
 
 
 def test_settings_become_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,9 +91,7 @@ def command(
     if known:
         print(f"imported before, as {run.experiment}/{run.name}")
     elif (EXPERIMENTS / experiment / "experiment.toml").exists():
-        print(
-            f"{experiment} is measured here, with settings that this run does not have; --as names another experiment"
-        )
+        print(f"{experiment}/experiment.toml holds settings that this run does not have; --as names another experiment")
     return print_stored(run)
 
 

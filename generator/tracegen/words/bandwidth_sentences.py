@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from tracegen.analysis.bandwidth import BEYOND
 from tracegen.words import quantities as q
 
 RATE = (
@@ -14,8 +15,8 @@ RATE = (
 )
 BOUND = (
     "Bound by waiting: threads wait for at least half of their time. Else by memory: at least half of its rate. Else "
-    "by computing. Not known above 1.2 times memory’s rate: the bytes came out of caches of processors, or other "
-    "programs slowed memory down while it was measured."
+    f"by computing. Not known above {BEYOND:g} times memory’s rate: the bytes came out of caches of processors, or "
+    "other programs slowed memory down while it was measured."
 )
 NOTHING = "The trace does not hold both bytes and times of any operation."
 _BOUND = {"memory": "bound by memory", "computing": "bound by computing", "waiting": "bound by waiting"}
