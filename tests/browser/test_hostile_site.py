@@ -13,25 +13,52 @@ import pytest
 from tests.browser.conftest import Watched
 from tests.builders import a_run, only, scaled_case, without
 from tests.report_files import write_report
-from tests.site_project import Project, hostile_run, hostile_tables
+from tests.site_project import HOSTILE, Project, hostile_run, hostile_tables
 from tracegen.model import Check
 from tracegen.pages.render import render_report
 
 pytestmark = pytest.mark.browser
 
 REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
+EVERY = (*REPORT, *(f"{key}/index.html" for key in ("access", "caches", "experts", "timeline")))
+# Counts what the page's Content-Security-Policy refused: where it refuses something, something hostile was tried.
+VIOLATED = """window.violated = [];
+document.addEventListener("securitypolicyviolation", event => window.violated.push(event.violatedDirective));"""
 
 
-@pytest.fixture(params=["http", "file"])
-def opened(request: pytest.FixtureRequest, chrome: Any, project: Project, web: str) -> Iterator[tuple[Watched, str]]:
-    """A narrow screen, and the address of the site it is to look at."""
+@pytest.fixture(params=["file", "bundle"])
+def opened(request: pytest.FixtureRequest, chrome: Any, project: Project) -> Iterator[tuple[Watched, str]]:
+    """A narrow screen, and the address of the hostile version that it is to look at."""
     page = chrome.new_page(viewport={"width": 360, "height": 800})
-    start = web if request.param == "http" else f"{project.site.as_uri()}/"
-    yield Watched(page, start), start
+    version = "experiments/hostile/v1/"
+    start = {
+        "file": f"{project.site.as_uri()}/{version}",
+        "bundle": f"{project.bundle('hostile').as_uri()}/",
+    }[request.param]
+    page.add_init_script(VIOLATED)
+    yield Watched(page, "file:"), start
     page.close()
 
 
 CLICK = "element => element.click()"
+# Every control that a reader has, used as a reader would: searched for hostile text, moved, chosen.
+USE = """text => {
+  let used = 0;
+  const tell = (element, ...kinds) => kinds.forEach(kind => element.dispatchEvent(new Event(kind, { bubbles: true })));
+  for (const field of document.querySelectorAll(".tracegen input[type=search]")) {
+    for (const typed of [text, "a", ""]) { field.value = typed; tell(field, "input", "change"); used += 1; }
+  }
+  for (const slider of document.querySelectorAll(".tracegen input[type=range]")) {
+    for (const end of [slider.max, slider.min]) { slider.value = end; tell(slider, "input", "change"); used += 1; }
+  }
+  for (const box of document.querySelectorAll(".tracegen :is(input[type=radio], input[type=checkbox])")) {
+    box.click(); used += 1;
+  }
+  for (const list of document.querySelectorAll(".tracegen select")) {
+    for (const option of [...list.options].slice(-4)) { list.value = option.value; tell(list, "change"); used += 1; }
+  }
+  return used;
+}"""
 
 
 def operate(page: Any) -> int:
@@ -53,16 +80,31 @@ def operate(page: Any) -> int:
     return used
 
 
-@pytest.mark.parametrize("path", REPORT)
+@pytest.mark.parametrize("path", EVERY)
 def test_a_hostile_run_is_only_text(opened: tuple[Watched, str], path: str) -> None:
+    """Vocabulary, metadata, prompt, question and names want to be code: each explorer is used, none of them runs."""
     watched, start = opened
-    watched.page.goto(f"{start}experiments/hostile/v1/{path}")
+    watched.page.goto(f"{start}{path}")
     used = operate(watched.page)
     assert used >= 5 or path != "operations/index.html"
+    used = watched.page.evaluate(USE, HOSTILE)
+    assert used > 0 or path in ("index.html", "provenance/index.html", "access/index.html", "caches/index.html")
+    watched.page.wait_for_timeout(100)
+    assert watched.page.evaluate("window.violated") == []
     assert not watched.page.evaluate("window.tripped")
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= 360
     assert watched.page.locator(".tracegen :is(img[src=x], [onerror], script:not([type]))").count() == 0
     assert watched.problems == []
+
+
+def test_what_a_policy_refuses_is_counted(chrome: Any, project: Project) -> None:
+    page = chrome.new_page()
+    page.add_init_script(VIOLATED)
+    page.goto((project.bundle("hostile") / "index.html").as_uri())
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=alert(1)>')")
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.violated") == ["script-src-attr"]
+    page.close()
 
 
 # Runs that lack something
