@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 LAID    = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs native/*/*.c native/*/*.h native/*/*.cpp)
 
-.PHONY: help demo sample test test-quick check bench docs fuzz server llama-matrix lock clean
+.PHONY: help demo sample test test-all test-quick check bench docs fuzz server llama-matrix lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -27,10 +27,13 @@ sample: $(VENV)/ready ## the site of the published sample run alone; needs no co
 
 test: $(VENV)/ready ## all tests: native, Python, integration, browser
 	@$(BIN)/python tests/chromium.py
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack"
+
+test-all: test ## the same, and the attack: some 900 tries to break a command (ten minutes)
+	@$(BIN)/python -m pytest -n 2 --dist load -m attack tests/attack
 
 test-quick: $(VENV)/ready ## while you work: what needs no llama.cpp, no browser and not long; three minutes
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not llama and not browser and not slow"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not llama and not browser and not slow and not attack"
 
 check: $(VENV)/ready ## lint, types and layout of Python, scripts and C
 	$(BIN)/ruff check .

@@ -118,6 +118,19 @@ def test_processors_that_are_not_there() -> None:
         conditions.refuse_impossible(replace(EXPERIMENT, processors=(0, 4000)), 0)
 
 
+@pytest.mark.parametrize(("nice", "refused"), [(0, False), (5, True), (12, False)])
+def test_only_root_may_raise_a_priority(monkeypatch: pytest.MonkeyPatch, nice: int, refused: bool) -> None:
+    """Without a setting the run has the priority of tracegen, also under `nice`."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "getpriority", lambda which, who: 10)
+    experiment = replace(EXPERIMENT, nice=nice)
+    if refused:
+        with pytest.raises(SettingsError, match="only root may raise it"):
+            conditions.refuse_impossible(experiment, 0)
+    else:
+        conditions.refuse_impossible(experiment, 0)
+
+
 def test_processors_and_priority_hold_for_the_program(tmp_path: Path) -> None:
     processor = min(os.sched_getaffinity(0))
     experiment = replace(EXPERIMENT, processors=(processor,), nice=7)

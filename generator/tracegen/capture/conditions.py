@@ -25,7 +25,8 @@ def refuse_impossible(experiment: Experiment, model_bytes: int) -> None:
     if missing:
         here = ", ".join(map(str, sorted(allowed)))
         raise SettingsError(f"processors: {', '.join(map(str, missing))} cannot be used; choose from {here}")
-    if experiment.nice < os.getpriority(os.PRIO_PROCESS, 0) and os.geteuid() != 0:
+    raised = experiment.nice and experiment.nice < os.getpriority(os.PRIO_PROCESS, 0)  # 0 leaves it unchanged
+    if raised and os.geteuid() != 0:
         raise SettingsError(
             f"nice: {experiment.nice} is a higher priority than yours, and only root may raise it; set a higher number"
         )
