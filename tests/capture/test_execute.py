@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture.execute import ending, last_lines, output_of, run_program, visible
+from tracegen.capture.execute import Beside, ending, last_lines, output_of, run_program, visible
 from tracegen.capture.interrupts import noticed_interrupts
 from tracegen.errors import EnvironmentFailure
 
@@ -82,6 +82,22 @@ def test_ctrl_c_of_an_interactive_program_is_not_counted_here() -> None:
         time.sleep(0.01)
         child = subprocess.run(["sh", "-c", "kill -INT $$; sleep 20"], timeout=10)
     assert interrupts.count == 0 and child.returncode == -signal.SIGINT  # the program does not inherit that
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no full device")
+def test_a_program_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
+    """Its output is more than a pipe holds: it ends all the same, and tracegen says what was lost."""
+    (tmp_path / "out").symlink_to("/dev/full")
+    child = Beside(
+        ["python3", "-c", "print('x' * 300_000)"], stdout=tmp_path / "out", stderr=tmp_path / "err", environment={}
+    )
+    try:
+        with pytest.raises(
+            EnvironmentFailure, match=r"out: the output of the program could not be kept: No space left"
+        ):
+            child.wait(20)
+    finally:
+        child.close()
 
 
 def test_a_program_that_is_missing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TextIO
@@ -153,18 +153,27 @@ class Beside:
         except subprocess.SubprocessError as error:
             raise EnvironmentFailure(f"{command[0]}: {_NOT_SETTLED}: {error}") from error
         pipes = ((self._child.stdout, stdout, sys.stdout), (self._child.stderr, stderr, sys.stderr))
-        self._copiers = [threading.Thread(target=_copy, args=pipe, daemon=True) for pipe in pipes]
+        self._lost: list[OSError] = []
+        self._copiers = [threading.Thread(target=_copy, args=(*pipe, self._lost), daemon=True) for pipe in pipes]
         for copier in self._copiers:
             copier.start()
 
     def wait(self, patience_s: float | None = None) -> Completed | None:
-        """Wait until it ends, and return how; None when it still runs after `patience_s` seconds."""
+        """Wait until it ends, and return how; None when it still runs after `patience_s` seconds.
+
+        Raises EnvironmentFailure when its output could not be kept.
+        """
         try:
             status = self._child.wait(patience_s)
         except subprocess.TimeoutExpired:
             return None
         for copier in self._copiers:
             copier.join(5.0)  # a grandchild may hold the pipe open
+        for error in self._lost:
+            raise EnvironmentFailure(
+                f"{error.filename}: the output of the program could not be kept: {error.strerror}; "
+                "free space and run again"
+            ) from error
         return Completed(status, time.monotonic() - self._begin)
 
     def interrupt(self, patience_s: float = 10.0) -> Completed:
@@ -196,12 +205,26 @@ class Beside:
                 pipe.close()
 
 
-def _copy(source: IO[bytes], path: Path, shown: TextIO) -> None:
-    """Copy a pipe into a file and to `shown` until it ends. When `shown` is closed, the file still gets all."""
-    with path.open("wb") as stream:
+def _copy(source: IO[bytes], path: Path, shown: TextIO, lost: list[OSError]) -> None:
+    """Copy a pipe into a file and to `shown` until it ends. When `shown` is closed, the file still gets all.
+
+    When the file takes no more, the error is added to `lost`, and the pipe is read on: else the program would wait
+    for ever for somebody to read what it writes.
+    """
+    with ExitStack() as files:
+        stream = None
+        try:
+            stream = files.enter_context(path.open("wb", buffering=0))
+        except OSError as error:
+            lost.append(error)
         while piece := os.read(source.fileno(), 1 << 16):
-            stream.write(piece)
-            stream.flush()
+            try:
+                rest = memoryview(piece)
+                while stream and rest:
+                    rest = rest[stream.write(rest) :]
+            except OSError as error:
+                lost.append(OSError(error.errno, error.strerror, str(path)))
+                stream = None
             with suppress(OSError, ValueError):
                 shown.write(piece.decode("utf-8", "replace"))
                 shown.flush()
