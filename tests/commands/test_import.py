@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +20,13 @@ from tracegen.cli import main
 from tracegen.commands import import_
 from tracegen.model import Check
 from tracegen.notebook.loaded import LoadedRun, load
+from tracegen.progress import Progress
 from tracegen.readers.foreign.faults import KNOWN
 from tracegen.readers.foreign.folder import ROLES, TRACES
 from tracegen.readers.foreign.op_numbers import TABLES
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, OPS
+from tracegen.runs.import_source import found_in
+from tracegen.runs.importing import import_run
 
 
 @pytest.fixture(autouse=True)
@@ -360,6 +365,33 @@ def test_ctrl_c_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "write_tables", interrupted)
     assert main(["import", str(sample("v3-256-moe")), "--as", "it"]) == 130
     assert not Path("experiments/it").exists()
+
+
+def test_the_same_source_twice_at_once_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second import begins while the first one has looked for a run of this source, and not yet placed its own."""
+    from tracegen import store
+
+    folder, written = Path("experiments/it"), store.write_tables
+    wanted = found_in([sample("v3-256-moe")], None, None, None)
+    answers: list[tuple[str, bool]] = []
+
+    def once() -> None:
+        run, known = import_run("it", folder, wanted, Progress())
+        answers.append((run.name, known))
+
+    second = threading.Thread(target=once)
+
+    def meanwhile(*arguments: Any) -> None:
+        if second.ident is None:
+            second.start()
+            second.join(0.3)  # with the lock it waits; without, it would end now or later, as a second run
+        written(*arguments)
+
+    monkeypatch.setattr(store, "write_tables", meanwhile)
+    once()
+    second.join()
+    assert sorted(answers) == [("run-001", False), ("run-001", True)]
+    assert [path.name for path in (folder / "runs").iterdir()] == ["001"]
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

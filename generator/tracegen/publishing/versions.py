@@ -10,9 +10,7 @@ supersede each other: only a newer version of the same cell does.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -22,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tracegen import store
+from tracegen import locks, store
 from tracegen.address import name_problem
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError
@@ -293,16 +291,11 @@ def _refuse_unlisted(experiment_folder: Path, ledger: Mapping[int, object]) -> N
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock the experiment's folder, so that only one process publishes at a time."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError as error:
-        raise StoreError(f"{folder}: there is no such experiment") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    """During the block, only this process publishes in the folder of the experiment. Raises StoreError without it."""
+    if not folder.is_dir():
+        raise StoreError(f"{folder}: there is no such experiment")
+    with locks.alone(folder):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _write_json(path: Path, document: object) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import store
+from tracegen import locks, store
 from tracegen.checks.evidence import Evidence
 from tracegen.checks.foreign import checks_of_import
 from tracegen.model import Run
@@ -66,22 +66,23 @@ def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, has
         trace = read_trace(wanted, {found: found.path for found in wanted.files}, progress)
         entries = kept()
         identity = _identity(entries, wanted)
-        known = _known(runs, identity)
-        if known is not None:
-            progress.done()
-            return known, True
-        progress.step("check and store")
-        document = {
-            "schema": store.SCHEMA, "identity": identity, "role": wanted.role, "op_table": wanted.op_table,
-            "files": entries, "model": model_document(wanted.model),
-        }  # fmt: skip
-        store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
-        store.write_tables(part / "tables", trace.tables, VERSION)
-        checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
-        run = Run(name, 0, _now(), checks, facts_of(trace, wanted.model, document, hashes))
-        target = store.place_numbered(
-            part, runs, lambda number: store.write_run_file(part, replace(run, number=number)), after=published
-        )
+        with locks.alone(folder):  # from the look to the place: the same source at the same time is one run
+            known = _known(runs, identity)
+            if known is not None:
+                progress.done()
+                return known, True
+            progress.step("check and store")
+            document = {
+                "schema": store.SCHEMA, "identity": identity, "role": wanted.role, "op_table": wanted.op_table,
+                "files": entries, "model": model_document(wanted.model),
+            }  # fmt: skip
+            store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
+            store.write_tables(part / "tables", trace.tables, VERSION)
+            checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
+            run = Run(name, 0, _now(), checks, facts_of(trace, wanted.model, document, hashes))
+            target = store.place_numbered(
+                part, runs, lambda number: store.write_run_file(part, replace(run, number=number)), after=published
+            )
         progress.done()
     return store.read_run(target), False
 

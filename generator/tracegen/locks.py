@@ -1,0 +1,51 @@
+"""The lock of a folder: of several processes that change it, one does so at a time.
+
+The kernel releases the lock when its process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOCKS = Path("/proc/locks")
+
+
+@contextmanager
+def alone(folder: Path, waits: Callable[[str], None] = lambda holder: None) -> Iterator[None]:
+    """During the block, this process has the lock of the folder.
+
+    If another one has it, calls `waits` with who that is, and waits. Raises OSError, FileNotFoundError without the
+    folder.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not taken(descriptor):
+            waits(_holder(descriptor))
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def taken(descriptor: int) -> bool:
+    """Take the lock of an open file or folder; False if another process has it. Raises OSError."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(descriptor: int) -> str:
+    """Who has the lock, as the kernel lists it: `process 1234`, or `another process` where it does not say."""
+    inode = str(os.fstat(descriptor).st_ino)
+    try:
+        held = [line.split() for line in LOCKS.read_text().splitlines() if "->" not in line]
+    except OSError:
+        held = []
+    pids = [words[4] for words in held if words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode]
+    return f"process {pids[0]}" if pids and int(pids[0]) > 0 else "another process"
