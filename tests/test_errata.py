@@ -24,7 +24,18 @@ from tracegen.site import reference
      ("tracegen 0.10.0", False), ("tracegen unknown", True), ("", True)],
 )  # fmt: skip
 def test_which_generators_made_the_fault(generator: str, faulty: bool) -> None:
-    assert bool(errata_of(generator)) == faulty
+    assert bool(errata_of(generator, created="2026-12-01T00:00:00Z")) == faulty
+
+
+def test_a_fault_that_the_same_release_mended_stands_at_what_it_published_before() -> None:
+    late = [one for one in ERRATA if one.until]
+    assert late
+    for one in late:
+        before, after = "2026-11-24T02:56:01Z", "2026-12-01T00:00:00Z"
+        assert one in errata_of(f"tracegen {one.since}", one.pages[0], created=before)
+        assert one not in errata_of(f"tracegen {one.since}", one.pages[0], created=one.until)
+        assert one not in errata_of(f"tracegen {one.since}", created=after)
+        assert one in errata_of("tracegen 0.1.0", created=after)
 
 
 def test_each_erratum_names_pages_that_there_are() -> None:
@@ -38,7 +49,7 @@ def test_each_erratum_names_pages_that_there_are() -> None:
 
 def test_a_version_of_before_says_what_is_false_and_stays_as_it_was(tmp_path: Path) -> None:
     experiments = tmp_path / "experiments"
-    a_version(experiments, number=1)
+    a_version(experiments, number=9)  # published after the faults that its own release mended
     folder = experiments / "sample" / "versions" / "1"
     document = json.loads((folder / "version.json").read_text())
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -14,6 +14,10 @@ import pytest
 from tests.builders import scaled_case
 from tracegen.analysis import accesses, bandwidth, operations, timing
 from tracegen.capture import memory_rate
+from tracegen.figures.bandwidth import BANDWIDTH
+from tracegen.figures.context import Context
+from tracegen.model import Check, Run
+from tracegen.words import bandwidth_sentences as say
 
 
 def an_op(op: str, node: int, n_bytes: int | None, work: int, wait: int, **more: Any) -> dict[str, Any]:
@@ -30,25 +34,64 @@ def a_table(*ops: dict[str, Any], faults: dict[int, int] | None = None) -> pd.Da
     return bandwidth.by_layer({"spans": spans, "tensors": tensors}, timed, used)
 
 
+def bounds(layers: pd.DataFrame, **machine: Any) -> dict[str, str | None]:
+    known = {"memory_rate": 1e9, "cache_bytes": 100, "n_passes": 1, "pass_bytes": 5000.0} | machine
+    table = bandwidth.summed(layers, ("op",), bandwidth.Machine(**known))
+    return {
+        op: bound if isinstance(bound, str) else None for op, bound in zip(table["op"], table["bound"], strict=True)
+    }
+
+
 def test_each_bound_by_hand() -> None:
-    """Memory gives 1 byte a ns; two threads work 1,000 ns each."""
+    """Memory gives 1 byte a ns, the caches hold 100 bytes; two threads work 1,000 ns each."""
     layers = a_table(
-        an_op("MUL_MAT", 0, 500, 2000, 1000),
-        an_op("ADD", 1, 499, 2000, 1000),
-        an_op("ROPE", 2, 900, 2000, 2000),
-        an_op("NORM", 3, 900, 2000, 0),
-        an_op("UNKNOWN", 4, None, 2000, 0),
-        faults={3: 1000},
+        an_op("MUL_MAT", 0, 800, 2000, 1000),
+        an_op("LESS", 1, 799, 2000, 1000),
+        an_op("ADD", 2, 0, 2000, 0, buffer_bytes=900),
+        an_op("ROPE", 3, 900, 2000, 2000),
+        an_op("NORM", 4, 900, 2000, 0),
+        an_op("SCALE", 5, 1500, 2000, 0),
+        an_op("UNKNOWN", 6, None, 2000, 0),
+        faults={4: 1000},
     )
-    assert layers["op"].tolist() == ["ADD", "MUL_MAT", "NORM", "ROPE"]
-    table = bandwidth.summed(layers, ("op", "dtype"), 1e9).set_index("op")
-    assert table["bound"].to_dict() == {"MUL_MAT": "memory", "ADD": "computing", "ROPE": "waiting", "NORM": "waiting"}
-    assert table["bytes_per_second"].to_dict() == {"MUL_MAT": 5e8, "ADD": 4.99e8, "ROPE": 9e8, "NORM": 1.8e9}
+    assert layers["op"].tolist() == ["ADD", "LESS", "MUL_MAT", "NORM", "ROPE", "SCALE"]
+    table = bandwidth.summed(layers, ("op", "dtype"), bandwidth.Machine(1e9, 100, 1, 5000.0)).set_index("op")
+    assert table["bytes_per_second"].to_dict() == {
+        "MUL_MAT": 8e8, "LESS": 7.99e8, "ADD": 9e8, "ROPE": 9e8, "NORM": 1.8e9, "SCALE": 1.5e9
+    }  # fmt: skip
     assert table.loc["MUL_MAT", "dtype"] == "Q8_0" and pd.isna(table.loc["ADD", "dtype"])
-    slow = bandwidth.summed(layers, ("op",), 4e8).set_index("op")["bound"]
-    assert pd.isna(slow["MUL_MAT"]) and pd.isna(slow["ADD"]) and slow["ROPE"] == slow["NORM"] == "waiting"
-    unknown = bandwidth.summed(layers, ("op",), None).set_index("op")["bound"]
-    assert unknown["ROPE"] == "waiting" and pd.isna(unknown["MUL_MAT"])
+    waiting = {"ROPE": "waiting", "NORM": "waiting"}
+    assert bounds(layers) == {"MUL_MAT": "memory", "LESS": None, "ADD": None, "SCALE": "caches", **waiting}
+    assert bounds(layers, n_passes=2)["MUL_MAT"] is None  # each pass may have had 100 bytes of it in the caches
+
+
+def test_never_above_memory_s_rate_is_it_memory() -> None:
+    layers = a_table(*(an_op(f"OP{size}", size, size, 2000, 0) for size in range(100, 2000, 100)))
+    found = bounds(layers, cache_bytes=0)
+    assert all(bound == "caches" for op, bound in found.items() if int(op[2:]) > 1000)
+    assert {op for op, bound in found.items() if bound == "memory"} == {"OP700", "OP800", "OP900", "OP1000"}
+    assert "computing" not in bandwidth.summed(layers, ("op",), bandwidth.Machine(1e9, 0, 1, 1e9))["bound"].tolist()
+
+
+def test_what_has_room_in_the_caches_does_not_come_from_memory() -> None:
+    layers = a_table(an_op("MUL_MAT", 0, 900, 2000, 0), an_op("ADD", 1, 10, 2000, 0))
+    assert bounds(layers, cache_bytes=5000) == {"MUL_MAT": "caches", "ADD": "caches"}
+    assert bounds(layers, cache_bytes=5000, memory_rate=None) == {"MUL_MAT": "caches", "ADD": "caches"}
+    assert bounds(layers, cache_bytes=4999) == {"MUL_MAT": None, "ADD": None}
+
+
+@pytest.mark.parametrize("unknown", ["memory_rate", "cache_bytes"])
+def test_without_a_fact_of_the_machine_nothing_but_waiting_is_shown(unknown: str) -> None:
+    layers = a_table(an_op("MUL_MAT", 0, 900, 2000, 0), an_op("ROPE", 1, 1900, 2000, 2000))
+    assert bounds(layers, **{unknown: None}) == {"MUL_MAT": None, "ROPE": "waiting"}
+
+
+def test_the_most_that_a_pass_touches() -> None:
+    ops = [an_op("A", 0, 5, 1, 0), an_op("B", 1, 7, 1, 0), an_op("A", 0, 9, 1, 0, pass_id=2, buffer_bytes=4)]
+    timed = pd.DataFrame([*ops, an_op("A", 0, 99, 1, 0, pass_id=3, phase="prompt")])
+    assert bandwidth.pass_bytes(timed, "generate") == 13
+    assert bandwidth.pass_bytes(timed.assign(buffer_bytes=pd.array([0, None, 4, 0], dtype="Int64")), "generate") is None
+    assert bandwidth.pass_bytes(timed.head(0), "generate") is None
 
 
 def test_sums_are_those_of_plain_loops() -> None:
@@ -78,13 +121,25 @@ def test_the_rate_of_memory_for_a_number_of_threads() -> None:
 def test_memory_is_measured_once_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cache" / "rate.json"
     monkeypatch.setattr(memory_rate, "ARRAY_BYTES", 8 << 20)
-    monkeypatch.setattr(memory_rate.measure, "__defaults__", (8 << 20,))
+    monkeypatch.setattr(memory_rate, "last_level_cache_bytes", lambda: 1 << 20)
     monkeypatch.setattr(memory_rate, "UNDISTURBED", 0)  # tests run beside each other
     first = memory_rate.memory_rate(path)
     assert first is not None and first["threads"][0] == 1 and min(first["bytes_per_second"]) > 1e8
     assert json.loads(path.read_text())["rate"] == first
-    monkeypatch.setattr(memory_rate, "measure", lambda: pytest.fail("measured again"))
+    monkeypatch.setattr(memory_rate, "measure", lambda _: pytest.fail("measured again"))
     assert memory_rate.memory_rate(path) == first
+
+
+def test_the_array_is_larger_than_the_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a smaller array gave is forgotten."""
+    sizes: list[int] = []
+    monkeypatch.setattr(
+        memory_rate, "measure", lambda size: sizes.append(size) or {"threads": [1], "bytes_per_second": [9]}
+    )
+    for caches in (None, 96 << 20, 1 << 30, 1 << 30):
+        monkeypatch.setattr(memory_rate, "last_level_cache_bytes", lambda caches=caches: caches)
+        memory_rate.memory_rate(tmp_path / "rate.json")
+    assert sizes == [512 << 20, 4 << 30]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rate": {"threads": [1], "bytes_per_second": []}}'])
@@ -94,11 +149,11 @@ def test_a_broken_or_foreign_memory_is_measured_anew(
     path = tmp_path / "rate.json"
     path.write_text(text)
     new = {"threads": [1], "bytes_per_second": [7]}
-    monkeypatch.setattr(memory_rate, "measure", lambda: new)
+    monkeypatch.setattr(memory_rate, "measure", lambda _: new)
     assert memory_rate.memory_rate(path) == new
     path.write_text(path.read_text().replace('"schema": 2', '"schema": 1'))
     other = {"threads": [1], "bytes_per_second": [8]}
-    monkeypatch.setattr(memory_rate, "measure", lambda: other)
+    monkeypatch.setattr(memory_rate, "measure", lambda _: other)
     assert memory_rate.memory_rate(path) == other
 
 
@@ -134,3 +189,37 @@ def test_the_kernel_s_estimate_of_free_memory(tmp_path: Path) -> None:
     path.write_text("MemTotal: 9 kB\n")
     assert memory_rate.available_bytes(path) is None and memory_rate.available_bytes(tmp_path / "none") is None
     assert np.isfinite(memory_rate.available_bytes() or 0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "bound", "memory", "withheld", "said"),
+    [
+        (9e9, "memory", 1e10, "", "9.0 GB/s, 90.0 % of what memory gives: bound by memory"),
+        (11e9, "caches", 1e10, "", "110.0 % of what memory gives: served by the processor’s caches"),
+        (4e9, None, 1e10, "", "40.0 % of what memory gives; what bounds it is not shown"),
+        (4e9, None, None, "", "/s; what bounds it is not shown"),
+        (9e9, "memory", 1e10, "x", "90.0 % of what memory gives; what bounds it is not told"),
+        (9e9, "waiting", 1e10, "", "takes most time, and is bound by waiting"),
+        (None, None, 1e10, "", "; what bounds it is not known"),
+    ],
+)
+def test_the_title_says_no_more_than_is_shown(
+    rate: float | None, bound: str | None, memory: float | None, withheld: str, said: str
+) -> None:
+    row = {"op": "MUL_MAT", "dtype": "Q8_0", "bytes_per_second": pd.NA if rate is None else rate, "bound": bound}
+    title = say.title(row, memory, withheld)
+    assert title.endswith(said.removeprefix("9.0 GB/s, ")) and "computing" not in title
+
+
+@pytest.mark.parametrize(("state", "told"), [("passed", True), ("warning", False), ("not checked", False)])
+def test_with_neighbours_it_is_withheld_what_bounds(state: Any, told: bool) -> None:
+    """All that a pass touches has room in a cache of a TiB."""
+    check = Check("interference", "Time that threads waited for a processor", state, "9 %", "5 %", "")
+    host = {"memory_rate": {"threads": [1], "bytes_per_second": [10**9]}, "last_level_cache_bytes": 1 << 40}
+    tables = scaled_case(5, 3)
+    rows = BANDWIDTH.content(Context(Run("sample", 1, "", (check,), {"host": host}), tables))
+    bound = {str(row[8].text) for row in rows.rows}
+    assert (say.WITHHELD in bound) is not told and ("caches" in bound) is told
+    assert ("withheld" in rows.caption) is not told and "1.00 TiB" in rows.caption
+    unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (check,), {}), tables))
+    assert "is not known, so whether bytes came from memory is not" in unknown.caption

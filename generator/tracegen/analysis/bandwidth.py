@@ -1,22 +1,29 @@
-"""How fast operations touch bytes, beside how fast memory can be read: what bounds them.
+"""How fast operations touch bytes, beside how fast memory can be read, and what that shows of what bounds them.
 
 An operation's rate is the bytes that it touched (weights in the file or in copies, and buffers; read or written), over
 the time in which its threads worked: in the mean over threads, without page faults of model files, without waiting for
-each other. Bytes that are still in the caches of a processor come faster than memory can give them.
+each other. Bytes that are still in the caches of processors come faster than memory can give them.
 
     rate = Σ bytes / Σ (Σ over threads of (work − page faults) / number of threads)
 
-An operation is bound
-- by `waiting`, if its threads wait, for pages or for each other, for at least `MOSTLY` of their time;
-- else by `memory`, if its rate is at least `MOSTLY` of what memory can be read with by as many threads;
-- else by `computing`: threads work, and memory could give more;
-- by nothing that is known, if its rate is more than `BEYOND` times that of memory: its bytes came out of processors'
-  caches, or something slowed memory down while it was measured.
+What is shown of a kind of operation is, in this order:
+- `waiting`: its threads wait, for pages or for each other, for at least `MOSTLY` of their time;
+- `caches`: its rate is above memory's, or all that a pass touches has room in the last-level caches: processors'
+  caches serve it;
+- `memory`: the bytes that surely came from memory reach `NEAR` of memory's rate. These are the weights that a pass
+  touches beyond the size of the last-level caches; the rest, and all buffers, may have lain in them;
+- nothing: what bounds it is not known. A low rate does not show that computing bounds it: for that one had to know how
+  fast the same kernel is when its bytes lie in a cache, and no run measures this.
+
+`NEAR` is well above one half, because rates move between repeats and with what neighbours of the machine do: of 12 runs
+of one trained model, the same operations lay six times above one half of memory's rate, and six times below. Where 70 %
+are surely read from memory, memory that was measured has room for less than half as much again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,21 +31,36 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 
 MOSTLY = 0.5
-BEYOND = 1.2
-SUMS = ("n_ops", "touched_bytes", "working_ns", "waiting_ns", "duration_ns")
+NEAR = 0.7
+SUMS = ("n_ops", "touched_bytes", "weight_bytes", "working_ns", "waiting_ns", "duration_ns")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What rates are held against; None is not known.
+
+    `memory_rate` is in bytes per second, `cache_bytes` the size of the last-level caches. `n_passes` is how many passes
+    the operations belong to, `pass_bytes` what one of these touches at most.
+    """
+
+    memory_rate: float | None
+    cache_bytes: int | None = None
+    n_passes: int = 0
+    pass_bytes: float | None = None
 
 
 def by_layer(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame) -> pd.DataFrame:
     """Bytes and time of operations; a row for each phase, kind of operation, type of weight and layer.
 
     `timed` is the result of `timing.timed_ops`, `used` that of `accesses.ranges`. Columns: phase, op, dtype (of the
-    weight of which the operation touched most; null without a weight), layer (null: none), and `SUMS`: working_ns and
-    waiting_ns are means over threads (float64), duration_ns is wall time. Operations without times, or whose bytes the
-    trace does not hold, are left out.
+    weight of which the operation touched most; null without a weight), layer (null: none), and `SUMS`: weight_bytes are
+    those of model files, working_ns and waiting_ns are means over threads (float64), duration_ns is wall time.
+    Operations without times, or whose bytes the trace does not hold, are left out.
     """
     size = timed[["disk_bytes", "copied_bytes", "buffer_bytes"]].sum(axis=1, skipna=False)
     known = (size.notna() & timed["work_ns"].notna() & (timed["n_threads"] > 0)).to_numpy(bool, na_value=False)
-    rows = timed[known].assign(touched_bytes=size[known].astype("int64"))
+    weights = timed[["disk_bytes", "copied_bytes"]].sum(axis=1, skipna=False)
+    rows = timed[known].assign(touched_bytes=size[known].astype("int64"), weight_bytes=weights[known].astype("int64"))
     spans = tables["spans"]
     faults = spans.assign(fault_ns=spans["fault_ns"].fillna(0)).groupby(["pass_id", "node"])["fault_ns"].sum()
     at = pd.MultiIndex.from_frame(rows[["pass_id", "node"]])
@@ -64,22 +86,42 @@ def _weight_types(tables: Tables, used: pd.DataFrame) -> pd.Series:
     return pd.Series(types.to_numpy("object"), index=pd.MultiIndex.from_frame(most[["pass_id", "node"]]))
 
 
-def summed(layers: pd.DataFrame, keys: Sequence[str], memory_rate: float | None) -> pd.DataFrame:
+def summed(layers: pd.DataFrame, keys: Sequence[str], machine: Machine) -> pd.DataFrame:
     """Rows of `by_layer` summed by `keys`, longest wall time first, with bytes_per_second and bound.
 
-    bytes_per_second is null where no thread worked; bound is null where `memory_rate` (bytes per second) is not known
-    or far exceeded, unless it is `waiting`.
+    bytes_per_second is null where no thread worked; bound is `waiting`, `caches`, `memory`, or null where nothing is
+    shown: also where it takes a fact of the machine that is not known.
     """
     table = layers.groupby(list(keys), dropna=False, sort=False)[list(SUMS)].sum().reset_index()
     working, waiting = (table[name].to_numpy("float64") for name in ("working_ns", "waiting_ns"))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(working > 0, table["touched_bytes"].to_numpy("float64") / working * 1e9, np.nan)
-    near = rate >= MOSTLY * (memory_rate or np.inf)
-    bound = np.where(near, "memory", "computing").astype(object)
-    bound[(working <= 0) | (memory_rate is None) | (rate > BEYOND * (memory_rate or np.inf))] = None
+    rate = _per_second(table["touched_bytes"].to_numpy("float64"), working)
+    bound = np.full(len(table), None, dtype=object)
+    if machine.memory_rate is not None and machine.cache_bytes is not None:
+        surely = table["weight_bytes"].to_numpy("float64") - machine.n_passes * machine.cache_bytes
+        bound[_per_second(surely, working) >= NEAR * machine.memory_rate] = "memory"
+    if machine.cache_bytes is not None and machine.pass_bytes is not None and machine.pass_bytes <= machine.cache_bytes:
+        bound[working > 0] = "caches"
+    if machine.memory_rate is not None:
+        bound[rate > machine.memory_rate] = "caches"
     bound[(waiting > 0) & (waiting >= MOSTLY * (working + waiting))] = "waiting"
     table = table.assign(bytes_per_second=pd.array(rate, dtype="Float64"), bound=bound)
     return table.sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")
+
+
+def _per_second(n_bytes: np.ndarray, working_ns: np.ndarray) -> np.ndarray:
+    """Bytes per second of work; NaN where no thread worked."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(working_ns > 0, n_bytes / working_ns * 1e9, np.nan)
+
+
+def pass_bytes(timed: pd.DataFrame, phase: str) -> float | None:
+    """The most bytes that operations of one pass of a phase touched; None where an operation's are not known.
+
+    `timed` is the result of `timing.timed_ops`. What several operations touch counts for each.
+    """
+    rows = timed[(timed["phase"] == phase).to_numpy(bool)]
+    size = rows[["disk_bytes", "copied_bytes", "buffer_bytes"]].sum(axis=1, skipna=False)
+    return None if rows.empty or size.isna().any() else float(size.groupby(rows["pass_id"]).sum().max())
 
 
 def rate_of(measured: Mapping[str, Sequence[int]] | None, n_threads: int) -> float | None:

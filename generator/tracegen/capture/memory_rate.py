@@ -1,9 +1,9 @@
 """How fast this host's memory can be read: measured once, and remembered in the cache folder.
 
-Threads add up the numbers of an array that is larger than the caches of processors, each its part of it, several times;
-the best time counts, of those in which each thread had a processor nearly all the time. On a busy machine there may be
-none: then nothing is remembered, and the next run measures. Reading is what computing with weights asks of memory. A
-faster program could reach more, so that the rate is a lower bound of what memory can do.
+Threads add up the numbers of an array that is several times as large as the last-level caches of processors, each its
+part of it, again and again; the best time counts, of those in which each thread had a processor nearly all the time. On
+a busy machine there may be none: then nothing is remembered, and the next run measures. Reading is what computing with
+weights asks of memory. A faster program could reach more, so that the rate is a lower bound of what memory can do.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from tracegen import store
+from tracegen.capture.last_level_cache import last_level_cache_bytes
 from tracegen.capture.machine import machine_id
 from tracegen.resources import cache_folder
 
 ARRAY_BYTES = 512 << 20
+CACHES = 4  # times the last-level caches, that the array has at least: at most a quarter of it is in them
 ROOM = 3  # times the array must be free in memory, so that measuring drives nothing out
 TAKES = 5  # that count
 MOST_TAKES = 30
@@ -38,11 +40,14 @@ def memory_rate(path: Path | None = None, *, anew: bool = False) -> dict[str, An
     default in the cache folder. `anew` measures in any case.
     """
     path = cache_folder() / "memory-rate.json" if path is None else path
-    host = {"id": machine_id(), "cores": len(os.sched_getaffinity(0)), "schema": SCHEMA}
+    n_bytes = max(ARRAY_BYTES, CACHES * (last_level_cache_bytes() or 0))
+    host: dict[str, Any] = {"id": machine_id(), "cores": len(os.sched_getaffinity(0)), "schema": SCHEMA}
+    if n_bytes != ARRAY_BYTES:
+        host["array_bytes"] = n_bytes
     known = None if anew else _remembered(path, host)
     if known is not None:
         return known
-    measured = measure()
+    measured = measure(n_bytes)
     if measured is not None:
         with suppress(OSError):  # a cache that cannot be written costs a second each time
             path.parent.mkdir(parents=True, exist_ok=True)

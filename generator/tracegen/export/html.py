@@ -105,7 +105,7 @@ def _of_version(folder: Path) -> _Overview:
         "created": document["created"],
         "verdict": document["verdict"],
         "generator": str(document.get("generator") or "an unknown tracegen"),
-        "errata": errata.errata_of(str(document.get("generator", "")), "overview"),
+        "errata": errata.errata_of(str(document.get("generator", "")), "overview", created=str(document["created"])),
     }
     style = (folder / document["assets"][STYLE]).read_text(encoding="utf-8")
     return _Overview(document["title"], bundle.body("index.html").decode(), style, facts)

@@ -1,8 +1,9 @@
-"""How fast operations touch bytes, beside what memory can give: which are bound by memory, by computing, by waiting."""
+"""How fast operations touch bytes, beside what memory can give, and what that shows of what bounds them."""
 
 from __future__ import annotations
 
 from tracegen.analysis import bandwidth, disk_waits
+from tracegen.checks.keys import Key
 from tracegen.figures import needs, shared_times
 from tracegen.figures.cells import Cell, Head, cells, number, share
 from tracegen.figures.context import OUTSIDE, Context
@@ -22,8 +23,11 @@ def _content(context: Context) -> Rows:
     if told.empty:
         return Rows(caption="", head=(), rows=[], empty=say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
     threads = int(context.timed["n_threads"].max())
-    memory = bandwidth.rate_of(context.fact("host", "memory_rate"), threads)
-    table = bandwidth.summed(told, KEYS, memory)
+    machine = _machine(context, threads)
+    memory, withheld = machine.memory_rate, _withheld(context)
+    table = bandwidth.summed(told, KEYS, machine)
+    if withheld:
+        table = table.assign(bound=None)
     whole = float(table["duration_ns"].sum())
     shown = table.head(MOST).to_dict("records")
     rows = [
@@ -36,15 +40,16 @@ def _content(context: Context) -> Rows:
             number(q.decimal(row["waiting_ns"] / row["n_ops"] / 1e3)),
             number(q.decimal(row["bytes_per_second"] / 2**30, 1) if q.known(row["bytes_per_second"]) else ""),
             number(q.percent(row["bytes_per_second"] / memory) if memory and q.known(row["bytes_per_second"]) else ""),
-            row["bound"] if q.known(row["bound"]) else q.UNKNOWN,
+            row["bound"] if q.known(row["bound"]) else say.WITHHELD if withheld else say.NOT_SHOWN,
             number(q.count(row["n_ops"])),
         )
         for row in shown
     ]
     return Rows(
-        title=say.title(shown[0], memory),
+        title=say.title(shown[0], memory, withheld),
         caption=f"The first {len(rows)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
-        f"{say.RATE} {say.measured(memory, threads)} {say.BOUND} "
+        f"{say.RATE} {say.measured(memory, threads)} {say.caches(machine.cache_bytes, machine.pass_bytes)} "
+        f"{withheld or say.BOUND} "
         f"{say.faults(known=disk_waits.recorded(context.tables))}"
         f"Numbers in MiB and µs are means of the n operations. The CSV has all passes, layer by layer. {OUTSIDE}",
         head=(
@@ -64,20 +69,38 @@ def _content(context: Context) -> Rows:
     )
 
 
+def _machine(context: Context, threads: int) -> bandwidth.Machine:
+    """What the rates of this run's passes are held against."""
+    passes = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
+    return bandwidth.Machine(
+        memory_rate=bandwidth.rate_of(context.fact("host", "memory_rate"), threads),
+        cache_bytes=context.fact("host", "last_level_cache_bytes"),
+        n_passes=int(passes["pass_id"].nunique()),
+        pass_bytes=bandwidth.pass_bytes(context.timed, context.phase),
+    )
+
+
+def _withheld(context: Context) -> str:
+    """Why it is not told what bounds operations: nothing shows that they had their processors; else empty."""
+    state = next((c.state for c in context.run.checks if c.key == Key.INTERFERENCE), "not checked")
+    return "" if state == "passed" else say.disturbed(known=state != "not checked")
+
+
 BANDWIDTH = Table(
     key="bandwidth",
     page="overview",
     section="more-time",
-    title="Which operations are bound by memory, which by computing, which by waiting?",
+    title="Which operations are bound by memory, which by waiting, and which do caches serve?",
     needs=(*needs.TIMES, *needs.BYTES),
     content=_content,
     explanation=Explanation(
         "How fast operations touch weights and buffers while their threads work, beside how fast this machine’s memory "
         "can be read by as many threads.",
         f"{shared_times.COUNTED} {say.RATE} {say.BOUND}",
-        "An operation near the rate of memory becomes faster only with fewer bytes (smaller types) or faster memory. "
-        "One that is bound by computing has bytes enough: other kernels or more threads help. One that is bound by "
-        "waiting has too little work to share, or waits for pages.",
+        "An operation that is bound by memory becomes faster only with fewer bytes (smaller types) or faster memory. "
+        "One that caches serve tells nothing of memory: a larger model would not have that rate. One that is bound by "
+        "waiting has too little work to share, or waits for pages. Where nothing is shown, computing may bound the "
+        "operation, or memory: for that one had to know how fast its kernel is with its bytes in a cache.",
         code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
         + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
     ),

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 class Erratum:
     """A fault of all versions that a tracegen before `since` published.
 
-    `pages` are the keys of the pages with the fault, `was` says what they show, `now` what pages show since.
+    `pages` are the keys of the pages with the fault, `was` says what they show, `now` what pages show since. `until`:
+    what tracegen `since` itself published before that moment, in UTC, has the fault too.
     """
 
     since: str
@@ -22,6 +23,7 @@ class Erratum:
     title: str
     was: str
     now: str
+    until: str = ""
 
 
 ERRATA: tuple[Erratum, ...] = (
@@ -91,16 +93,34 @@ ERRATA: tuple[Erratum, ...] = (
         "Rows are named by the token that they hold, the strongest expert has the largest weight, and pairs are called "
         "pairs.",
     ),
+    Erratum(
+        "0.2.0",
+        ("overview",),
+        "What bounds an operation",
+        "“Bound by memory” stood at a rate of at least half of memory’s, also above 100 % of it, which only caches of "
+        "processors can give; “bound by computing” stood at every lower rate, though nothing showed it, and at rates "
+        "that were measured while other programs took processors.",
+        "Memory is named only where weights beyond the size of the last-level caches come with at least 70 % of its "
+        "rate; above 100 %, and for what has room in these caches, processors’ caches serve the operation; else it is "
+        "not known what bounds it. With other programs on the processors it is withheld.",
+        until="2026-11-25T01:30:00Z",
+    ),
 )
 
 
-def errata_of(generator: str, page: str | None = None) -> tuple[Erratum, ...]:
-    """The faults of versions that `generator` ("tracegen 0.1.0") published, on one page or on all pages.
+def errata_of(generator: str, page: str | None = None, *, created: str) -> tuple[Erratum, ...]:
+    """The faults of a version that `generator` ("tracegen 0.1.0") published, on one page or on all pages.
 
-    A generator without a readable version number counts as the oldest.
+    A generator without a readable version number counts as the oldest. `created` is the version's moment, as its
+    version.json says it.
     """
     made_by = _numbers(generator)
-    return tuple(e for e in ERRATA if made_by < _numbers(e.since) and (page is None or page in e.pages))
+
+    def has(one: Erratum) -> bool:
+        since = _numbers(one.since)
+        return made_by < since or (made_by == since and created < one.until)
+
+    return tuple(one for one in ERRATA if has(one) and (page is None or page in one.pages))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -117,7 +117,7 @@ def _worked_out(bundle: Bundle, part: str) -> str:
 def _counted_anew(bundle: Bundle) -> list[str]:
     """That the numbers are not those of the version's own pages, if its tracegen had faults since mended."""
     generator = str(bundle.document.get("generator"))
-    faults = errata.errata_of(generator)
+    faults = errata.errata_of(generator, created=str(bundle.document.get("created", "")))
     if not faults:
         return []
     titles = "; ".join(fault.title for fault in faults[:3])

@@ -14,6 +14,7 @@ import pandas as pd
 from tracegen import store
 from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import output_of
+from tracegen.capture.last_level_cache import last_level_cache_bytes
 from tracegen.capture.machine import machine_id
 from tracegen.capture.memory_rate import memory_rate
 from tracegen.model import Repetition, Slot
@@ -127,6 +128,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             "kernel": f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
             "machine": host.get("machine"),
             "memory_rate": memory_rate(),
+            "last_level_cache_bytes": last_level_cache_bytes(),
         },
         "trace": {
             **{

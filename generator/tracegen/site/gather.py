@@ -27,7 +27,7 @@ from tracegen.hashes import HashCache
 from tracegen.model import Run
 from tracegen.pages.page import Page, outline
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
-from tracegen.publishing.errata import errata_of
+from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.publishing.versions import Published, question_of, read_published
 from tracegen.setting_keys import are_tags
 from tracegen.site import comparisons, index, reference, vega
@@ -419,6 +419,12 @@ def _itself(bundle: Bundle) -> Bundle:
     return bundle
 
 
+def _errata(version: Bundle, page: str) -> tuple[Erratum, ...]:
+    """The faults that a page of a version may show."""
+    document = version.document
+    return errata_of(str(document.get("generator", "")), page, created=str(document.get("created", "")))
+
+
 def _report_pages(
     outline: Sequence[Mapping[str, str]],
     bundle: Callable[[], Bundle | None],
@@ -456,7 +462,7 @@ def _report_pages(
             name=name,
             verdict=current.document["verdict"],
             generator=printable(current.document.get("generator") or "An unknown tracegen"),
-            errata=errata_of(str(current.document.get("generator", "")), page["key"]),
+            errata=() if facts["status"] == "draft" else _errata(current, page["key"]),
             **facts,
         )
         kind = "tracegen tracegen-withdrawn" if facts["status"] == "withdrawn" else "tracegen"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from tracegen.analysis.bandwidth import BEYOND
+from tracegen.analysis.bandwidth import NEAR
 from tracegen.words import quantities as q
 
 RATE = (
@@ -14,29 +14,51 @@ RATE = (
     "faster than memory can give them."
 )
 BOUND = (
-    "Bound by waiting: threads wait for at least half of their time. Else by memory: at least half of its rate. Else "
-    f"by computing. Not known above {BEYOND:g} times memory’s rate: the bytes came out of caches of processors, or "
-    "other programs slowed memory down while it was measured."
+    "Bound by waiting: threads wait for at least half of their time. Else caches: the rate is above memory’s, or all "
+    "that a pass touches has room in the last-level caches of processors, which then serve it. Else memory: what "
+    f"surely came from it, weights of a pass beyond the size of these caches, has at least {q.percent(NEAR)} of its "
+    "rate. Else nothing is shown: neither that memory bounds the operation, nor that computing does."
 )
 NOTHING = "The trace does not hold both bytes and times of any operation."
-_BOUND = {"memory": "bound by memory", "computing": "bound by computing", "waiting": "bound by waiting"}
+NOT_SHOWN, WITHHELD = "not shown", "withheld"
+_BOUND = {"memory": "bound by memory", "caches": "served by the processor’s caches"}
 
 
-def title(row: Mapping[Hashable, Any], memory: float | None) -> str:
-    """What bounds the operations that take most time; `memory`: its rate in bytes per second."""
+def title(row: Mapping[Hashable, Any], memory: float | None, withheld: str = "") -> str:
+    """What bounds the operations that take most time; `memory`: its rate in bytes per second.
+
+    `withheld`: why that is not told; empty where it is.
+    """
     weight = f" with weights of type {q.printable(row['dtype'])}" if q.known(row["dtype"]) else ""
     what = f"{q.printable(row['op'])}{weight}"
-    rate = row["bytes_per_second"]
-    if row["bound"] == "waiting":
+    rate, bound = row["bytes_per_second"], row["bound"]
+    if bound == "waiting" and not withheld:
         return f"{what} takes most time, and is bound by waiting"
-    if memory is None or not q.known(rate):
+    if not q.known(rate):
         return f"{what} takes most time; what bounds it is not known"
-    if not q.known(row["bound"]):
-        return f"{what} takes most time, and touches more than memory gave when it was measured: {q.size(rate)}/s"
-    return (
-        f"{what} takes most time, touches {q.size(rate)}/s, {q.percent(rate / memory)} of what memory gives: "
-        + (_BOUND[str(row["bound"])])
-    )
+    touched = f"{what} takes most time, touches {q.size(rate)}/s"
+    touched += "" if memory is None else f", {q.percent(rate / memory)} of what memory gives"
+    if q.known(bound) and not withheld:
+        return f"{touched}: {_BOUND[str(bound)]}"
+    return f"{touched}; what bounds it is not {'told' if withheld else 'shown'}"
+
+
+def disturbed(*, known: bool) -> str:
+    """Why it is not told what bounds operations; `known`: that threads waited for processors, or else nothing of it."""
+    if known:
+        return "What bounds operations is withheld: threads waited for processors that others had, who slow memory too."
+    return "What bounds operations is withheld: whether other programs took processors or slowed memory is not known."
+
+
+def caches(size: int | None, touched: float | None) -> str:
+    """How large the last-level caches are, beside what a pass touches at most."""
+    if size is None:
+        return (
+            "How large the last-level caches of processors are is not known, so whether bytes came from memory is not "
+            "either."
+        )
+    beside = "" if touched is None else f"; a pass touches {q.size(touched)} at most, counted anew for each operation"
+    return f"The last-level caches of processors hold {q.size(size)}{beside}."
 
 
 def measured(memory: float | None, threads: int) -> str:
