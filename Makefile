@@ -55,6 +55,7 @@ fuzz: $(VENV)/ready ## ten minutes of coverage-guided fuzzing for each reader (i
 	@$(BIN)/python -m tests.fuzz gguf 600
 	@$(BIN)/python -m tests.fuzz ggmlviz 600
 	@$(BIN)/python -m tests.fuzz foreign 600
+	@$(BIN)/python -m tests.fuzz records 600
 
 server: $(VENV)/ready ## build llama-server (four minutes of processor time) and trace it with several clients
 	@TRACEGEN_SERVER=1 $(BIN)/python -m pytest tests/integration/test_server.py

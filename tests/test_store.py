@@ -141,7 +141,7 @@ def test_verify_names_the_file(tmp_path: Path, fault: str) -> None:
         ("[]", "no schema number"),
         ('{"schema": 99}', "newer tracegen"),
         ('{"schema": 0}', "no migration"),
-        ('{"schema": 1}', "is broken: KeyError"),
+        ('{"schema": 1}', "is broken: experiment is missing"),
     ],
 )
 def test_a_broken_run_file(tmp_path: Path, document: str, says: str) -> None:

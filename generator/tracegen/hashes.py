@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracegen import store
-from tracegen.errors import EnvironmentFailure
+from tracegen import documents, store
+from tracegen.errors import EnvironmentFailure, StoreError
 
 SCHEMA = 1
 # The hash of a file that changed less than this before it was hashed is not cached: the file may change again and
@@ -76,14 +76,14 @@ def _stamp(state: os.stat_result) -> tuple[int, int, int]:
 def _read(path: Path) -> dict[str, Entry]:
     """The entries of the cache file; none when it is missing, broken or of another schema."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = documents.read_json(path)
         if document["schema"] != SCHEMA:
             return {}
         return {
             str(key): (int(size), int(mtime_ns), int(ctime_ns), str(digest))
             for key, (size, mtime_ns, ctime_ns, digest) in document["files"].items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, StoreError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tracegen import documents
 from tracegen.capture.execute import visible
 from tracegen.errors import SettingsError
 from tracegen.model import Experiment, Slot
@@ -148,11 +149,11 @@ def field_of(name: str, text: str | None = None) -> str:
 def _prompts(path: Path) -> dict[str, str]:
     """The prompts of a JSON file, by name; those of a list are called 1, 2, …"""
     try:
-        document = json.loads(path.read_bytes().decode())
+        document = documents.read_json(path, SettingsError, "write texts by name")
     except OSError as error:
         raise SettingsError(f"matrix.prompts: {path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise SettingsError(f"matrix.prompts: {path} is not JSON in UTF-8: {error}") from error
+    except SettingsError as error:
+        raise SettingsError(f"matrix.prompts: is not JSON in UTF-8: {error}") from error
     if isinstance(document, list):
         document = {str(n): text for n, text in enumerate(document, 1)}
     if not isinstance(document, dict) or not document or not all(isinstance(t, str) for t in document.values()):

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tracegen import store
-from tracegen.errors import EnvironmentFailure
+from tracegen import documents, store
+from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.resources import cache_folder
 
 _PACKAGE = Path(__file__).parent
@@ -31,8 +31,8 @@ def remembered(subject: Path, files: Iterable[Path], compute: Callable[[], dict[
     """
     path = cache_folder() / "results" / f"{_digest([str(subject.resolve())])}.json"
     state = _digest([*map(_state, sorted(files)), *map(_state, sorted(_PACKAGE.rglob("*.py")))])
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        document = json.loads(path.read_text(encoding="utf-8"))
+    with contextlib.suppress(OSError, StoreError, KeyError, TypeError):
+        document = documents.read_json(path, nan=True)
         if document["state"] == state and isinstance(document["result"], dict):
             return document["result"]
     result = compute()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from tracegen import documents
 from tracegen.demo.whole_files import whole_files
 from tracegen.errors import ModelFormatError, SettingsError
 from tracegen.readers.gguf.header import GgufFile, TensorInfo, header_of
@@ -56,9 +56,7 @@ def original(path: Path) -> Iterator[Original]:
     it is broken.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # before it is opened: a pipe would wait for its writer
-            raise SettingsError(f"{path}: is no regular file; name a GGUF model")
-        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        stream = documents.opened(path, SettingsError, "name a GGUF model")
     except OSError as error:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
     with stream:

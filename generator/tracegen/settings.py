@@ -10,12 +10,12 @@ timeout_s = 600
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from tracegen import documents
 from tracegen.address import name_problem
 from tracegen.errors import SettingsError
 from tracegen.model import DEMO_MODELS, Experiment
@@ -54,6 +54,8 @@ OWN_FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("-h", "--help", "--usage", "--version"), "llama.cpp would not run the model"),
 }  # fmt: skip
 
+MOST_PROMPT = 64 << 20  # bytes of a prompt_file
+
 
 def read_experiment(path: Path) -> Experiment:
     """Read `experiments/NAME/experiment.toml`; the experiment has the name of its folder. Raises SettingsError."""
@@ -67,13 +69,9 @@ def read_experiment(path: Path) -> Experiment:
 def read_settings(path: Path) -> dict[str, object]:
     """What an experiment.toml holds, not yet checked. Raises SettingsError for a file that is not TOML in UTF-8."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return documents.read_toml(path)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: is not TOML: {error}") from error
 
 
 def raise_problems(problems: Sequence[str]) -> None:
@@ -184,7 +182,9 @@ def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]
         return "", []
     path = folder / str(name)
     try:
-        text = path.read_bytes().decode()
+        text = documents.content(path, MOST_PROMPT, SettingsError, "name a file with a text").decode()
+    except SettingsError as error:
+        return "", [f"prompt_file: {error}"]
     except OSError as error:
         return "", [f"prompt_file: {path} cannot be read: {error.strerror or error}"]
     except UnicodeDecodeError as error:

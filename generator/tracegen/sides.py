@@ -145,7 +145,7 @@ def _published(folder: Path) -> Side:
     version = load_version(folder)
     document, facts, checks = version.document, {}, version.run_checks
     if run_file.PATH in document["manifest"]:
-        held = store.read_json(folder / run_file.PATH, run_file.SCHEMA)
+        held = store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)
         facts, checks = held["facts"], tuple(Check(**check) for check in held["checks"])
         if not cell_of(facts):  # a matrix that is private pairs no runs
             facts.pop("slot", None)

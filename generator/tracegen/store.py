@@ -21,8 +21,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tracegen import documents, shapes
 from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.model import Check, Run
 
@@ -258,37 +260,30 @@ def write_run_file(folder: Path, run: Run) -> None:
 
 
 def read_run(folder: Path) -> Run:
-    """Read `run.json`. Raises StoreError when it is missing, broken, or of another schema."""
-    document = read_json(folder / RUN_FILE, SCHEMA)
+    """Read `run.json`. Raises StoreError when it is missing, broken, or of another schema or form."""
+    document = read_json(folder / RUN_FILE, SCHEMA, shapes.RUN)
     try:
         checks = tuple(Check(**check) for check in document["checks"])
-        return Run(
-            experiment=str(document["experiment"]),
-            number=int(document["number"]),
-            created=str(document["created"]),
-            checks=checks,
-            facts=document["facts"],
-            folder=folder,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(
-            f"{folder / RUN_FILE}: is broken: {error!r} is missing or wrong; restore it from a copy"
-        ) from error
+    except TypeError as error:
+        raise StoreError(f"{folder / RUN_FILE}: a check is wrong: {error}; restore it from a copy") from error
+    if document["number"] < 0:
+        raise StoreError(f"{folder / RUN_FILE}: number is {document['number']}; restore it from a copy")
+    return Run(document["experiment"], document["number"], document["created"], checks, document["facts"], folder)
 
 
-def read_json(path: Path, schema: int) -> dict[str, Any]:
-    """Read a JSON object with this number as `schema`. Raises StoreError when it is missing, broken or has another."""
+def read_json(path: Path, schema: int, shape: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Read a JSON object with this number as `schema`, and of the given shape (see shapes.py).
+
+    Raises StoreError when it is missing, broken, or has another schema or form.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
-        document = json.loads(text)
-        if "\\ud" in text.lower():  # a lone surrogate, which no page or table can hold, raises ValueError here
-            json.dumps(document, ensure_ascii=False).encode()
+        document = documents.read_json(path)
     except FileNotFoundError as error:
         raise StoreError(f"{path}: is missing; restore it from a copy") from error
-    except (ValueError, OSError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}; restore it from a copy") from error
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror or error}; restore it from a copy") from error
     stored = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or not isinstance(stored, int):
+    if not isinstance(document, dict) or type(stored) is not int:
         raise StoreError(f"{path}: has no schema number, so tracegen did not write it; restore it from a copy")
     if stored > schema:
         raise StoreError(f"{path}: has schema {stored}, but this tracegen reads {schema}; use a newer tracegen")
@@ -296,13 +291,23 @@ def read_json(path: Path, schema: int) -> dict[str, Any]:
         raise StoreError(
             f"{path}: has schema {stored}, but this tracegen reads {schema} and has no migration; use an older tracegen"
         )
+    if shape and (wrong := shapes.problem(document, shape)):
+        raise StoreError(f"{path}: is broken: {wrong}; restore it from a copy")
     return document
 
 
 def verify_run(folder: Path) -> None:
     """Raise StoreError when a file of the run is missing, has changed, or is not in its manifest."""
-    document = read_json(folder / RUN_FILE, SCHEMA)
+    document = read_json(folder / RUN_FILE, SCHEMA, shapes.RUN)
     verify_manifest(folder, document.get("manifest", {}), leave_out=(RUN_FILE,))
+
+
+def is_number(name: str) -> bool:
+    """Whether a folder has the number of a run or version as its name: digits, and no other signs that Python counts.
+
+    A name of more than nine digits is no number that tracegen gives.
+    """
+    return name.isascii() and name.isdecimal() and len(name) <= 9
 
 
 def run_folders(experiment: Path) -> list[Path]:
@@ -314,7 +319,7 @@ def run_folders_in(runs: Path) -> list[Path]:
     """The numbered folders in `runs`, oldest first. Folders that are still being written are left out."""
     if not runs.is_dir():
         return []
-    return sorted((p for p in runs.iterdir() if p.is_dir() and p.name.isdigit()), key=lambda p: int(p.name))
+    return sorted((p for p in runs.iterdir() if is_number(p.name) and p.is_dir()), key=lambda p: int(p.name))
 
 
 def last_published_run(experiment: Path) -> int:
@@ -322,12 +327,13 @@ def last_published_run(experiment: Path) -> int:
 
     A repository holds versions but not runs, so a number may be taken although no run here has it.
     """
-    documents = (read_json(path, SCHEMA) for path in sorted((experiment / "versions").glob("[0-9]*/version.json")))
-    return max((int(number) for document in documents for number in document.get("runs", ())), default=0)
+    paths = sorted((experiment / "versions").glob("[0-9]*/version.json"))
+    held = (read_json(path, SCHEMA, {"runs": [int]}) for path in paths)
+    return max((number for document in held for number in document.get("runs", ())), default=0)
 
 
 def next_number(folder: Path) -> int:
     """One more than the largest number of a run or version in `folder`."""
     if not folder.is_dir():
         return 1
-    return max((int(p.name) for p in folder.iterdir() if p.name.isdigit()), default=0) + 1
+    return max((int(p.name) for p in folder.iterdir() if is_number(p.name)), default=0) + 1

@@ -228,7 +228,7 @@ def test_a_file_beside_the_trace_that_cannot_be_read_is_named(
     (folder / "memory-map.json").write_text('{"tensors": [')
     for source in (folder, folder / "tensor_trace.bin"):
         assert main(["import", str(source), "--as", f"of-{source.name[:6]}"]) == 0
-        assert "memory-map.json: is no JSON that can be read" in capsys.readouterr().err
+        assert "memory-map.json: cannot be read: Expecting value" in capsys.readouterr().err
 
 
 def test_a_companion_that_was_named_must_be_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

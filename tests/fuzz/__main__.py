@@ -16,7 +16,8 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
-READERS = ("native", "gguf", "ggmlviz", "foreign")
+READERS = ("native", "gguf", "ggmlviz", "foreign", "records")
+INSTRUMENTED = ["tracegen.readers", "tracegen.documents", "tracegen.shapes", "tracegen.settings", "tracegen.matrix"]
 NUMBERS = (0, 1, 255, 1 << 31, (1 << 32) - 1, 1 << 40, 1 << 53, 1 << 62, (1 << 63) - 1, (1 << 64) - 1)
 MOST_MEMORY_MB, MOST_SECONDS = 4096, 30  # of one input
 
@@ -35,7 +36,7 @@ def fuzz(reader: str, seconds: int, folder: Path) -> None:
     """Fuzz for so long; ends the process, with exit code 0 when nothing was found."""
     import atheris
 
-    with atheris.instrument_imports(include=["tracegen.readers"]):
+    with atheris.instrument_imports(include=INSTRUMENTED):
         target = importlib.import_module(f"tests.fuzz.{reader}")
     seeds = folder / "seeds"
     seeds.mkdir()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tracegen import documents
 from tracegen.errors import SettingsError
 
 
@@ -27,8 +27,8 @@ class Hook:
 def parse_hooks(text: str) -> tuple[Hook, ...]:
     """Parse a list of hooks such as native/hooks/llama-cpp.toml. Raises SettingsError when it is none."""
     try:
-        return tuple(_hook(entry) for entry in tomllib.loads(text)["hook"])
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        return tuple(_hook(entry) for entry in documents.parse_toml(text, "llama-cpp.toml")["hook"])
+    except (SettingsError, KeyError, TypeError) as error:
         raise SettingsError(
             f"the list of hooks (llama-cpp.toml) cannot be read: {error!r}; restore it, or install tracegen again"
         ) from error

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from tracegen import store
+from tracegen import documents, store
 from tracegen.capture.last_level_cache import last_level_cache_bytes
 from tracegen.capture.machine import machine_id
+from tracegen.errors import StoreError
 from tracegen.resources import cache_folder
 
 ARRAY_BYTES = 512 << 20
@@ -105,10 +106,10 @@ def available_bytes(path: Path = Path("/proc/meminfo")) -> int | None:
 def _remembered(path: Path, host: dict[str, Any]) -> dict[str, Any] | None:
     """The rate in the file, if it is whole and of this host."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = documents.read_json(path)
         rate = document.pop("rate")
         pairs = list(zip(rate["threads"], rate["bytes_per_second"], strict=True))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, StoreError, ValueError, KeyError, TypeError, AttributeError):
         return None
     whole = pairs and all(isinstance(n, int) and isinstance(r, int) and n > 0 and r > 0 for n, r in pairs)
     return rate if whole and document == host else None

@@ -44,16 +44,16 @@ def _current_run(experiment: Experiment, folder: Path) -> Run | None:
         return None
     run = store.read_run(runs[-1])
     same = (
-        run.facts["settings"] == dict(settings_of(experiment))
-        and run.facts["text"]["prompt"] == experiment.prompt
-        and run.facts["trace"]["reader"] == VERSION
+        run.facts.get("settings") == dict(settings_of(experiment))
+        and run.facts.get("text", {}).get("prompt") == experiment.prompt
+        and run.facts.get("trace", {}).get("reader") == VERSION
     )
     return run if same else None
 
 
 def _published(run: Run, folder: Path) -> bool:
     versions = (folder / "versions").glob("*/version.json")
-    return any(run.number in store.read_json(path, store.SCHEMA).get("runs", ()) for path in versions)
+    return any(run.number in store.read_json(path, store.SCHEMA, {"runs": [int]}).get("runs", ()) for path in versions)
 
 
 def main() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -98,6 +97,7 @@ def command(
 def _new_experiment(settings: Path, name: str) -> int:
     """Write the experiment that a settings.json describes. Raises SettingsError when there is one of this name."""
     from tracegen.commands.run import EXPERIMENTS
+    from tracegen.documents import parse_toml
     from tracegen.folders import refuse_same_name
     from tracegen.readers.foreign import older_settings
     from tracegen.readers.foreign.folder import whole
@@ -113,7 +113,7 @@ def _new_experiment(settings: Path, name: str) -> int:
     target = folder / "experiment.toml"
     if target.exists():
         raise SettingsError(f"{target}: exists already; choose another name with --as")
-    experiment_from(name, tomllib.loads(text), folder)  # refuses what no experiment can be
+    experiment_from(name, parse_toml(text, str(target)), folder)  # refuses what no experiment can be
     for line in ignored:
         print(f"left out: {visible(line)}", file=sys.stderr)
     write_text(target, text)

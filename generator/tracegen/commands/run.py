@@ -180,7 +180,7 @@ def _newest_model(folder: Path) -> str | None:
     from tracegen import store
 
     runs = store.run_folders(folder)
-    file = store.read_run(runs[-1]).facts["model"]["file"] if runs else None
+    file = store.read_run(runs[-1]).facts.get("model", {}).get("file") if runs else None
     return None if file is None else str(file)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from tracegen import documents
 from tracegen.charts import theme
 from tracegen.charts.pointing import with_tooltips
 from tracegen.errors import FigureError
@@ -73,7 +73,8 @@ class Charts:
             raise FigureError(f"{key}: only for {figure.when.words}")
         view = _shown(key, self._collector.figure(figure, **options))
         assert view.drawing is not None and view.drawing.spec is not None
-        return alt.Chart.from_dict(_with_tooltips(json.loads(view.drawing.spec), view.title))
+        spec = documents.parse_json(view.drawing.spec, key, FigureError)
+        return alt.Chart.from_dict(_with_tooltips(spec, view.title))
 
     def _names(self) -> list[str]:
         return [*(key.replace("-", "_") for key in CHARTS), "graph"]

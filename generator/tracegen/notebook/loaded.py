@@ -155,7 +155,9 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
     read = tuple(name for name in held if name in only)
     tables = store.read_tables(folder / DOWNLOADS, read) if read else {}
     checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
-    facts = store.read_json(folder / run_file.PATH, run_file.SCHEMA)["facts"] if run_file.PATH in manifest else None
+    facts = None
+    if run_file.PATH in manifest:
+        facts = store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)["facts"]
     return LoadedVersion(LoadedTables(citation, tables), citation, document, checks, facts)
 
 

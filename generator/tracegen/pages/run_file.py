@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
+from tracegen import shapes
 from tracegen.model import Run
 
 PATH = "data/run.json"
 SCHEMA = 1
+SHAPE: Mapping[str, Any] = {shapes.NEEDED: ("facts", "checks"), "facts": shapes.FACTS, "checks": [shapes.CHECK]}
 _ELSEWHERE = ("text",)  # prompt, text and tokens are on the pages and in the tables
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tracegen import address
+from tracegen import address, documents
 from tracegen.pages.page import ANCHORS
 from tracegen.publishing import old_anchors
 from tracegen.publishing.bundle import Bundle
@@ -32,7 +31,7 @@ def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
 
 @lru_cache(maxsize=8)  # a journal has many references to one version
 def _listed(path: Path, sha256: str) -> Mapping[str, Any]:
-    listed = json.loads(path.read_text(encoding="utf-8"))
+    listed = documents.read_json(path)
     return {**listed, "tensors": frozenset(listed["tensors"])}
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from tracegen import resources, store
+from tracegen import resources, shapes, store
 from tracegen.charts.text import ended, printable
 from tracegen.errors import StoreError
 from tracegen.hashes import HashCache
@@ -40,6 +40,22 @@ VERSION_FILE = "version.json"
 BODY_BEGIN = b"<!-- tracegen:body -->\n"
 BODY_END = b"\n<!-- /tracegen:body -->"
 CHROME = "chrome.css"
+_PAGE = {shapes.NEEDED: ("key", "title", "summary"), "key": str, "title": str, "summary": str}
+_FIGURE = {
+    shapes.NEEDED: ("key", "title", "page", "path_svg"), "key": str, "title": str, "caption": str, "alt": str,
+    "page": str, "path_svg": str, "layouts": {shapes.ANY: str},
+}  # fmt: skip
+SHAPE: Mapping[str, Any] = {
+    shapes.NEEDED: ("pages", "figures", "values", "assets", "manifest"),
+    "citation": shapes.TEXT, "experiment": shapes.TEXT, "version": shapes.COUNT, "created": shapes.TEXT,
+    "message": shapes.TEXT, "runs": [int], "verdict": shapes.TEXT, "question": shapes.TEXT, "title": str,
+    "generator": shapes.TEXT,
+    "pages": [_PAGE],
+    "figures": [_FIGURE],
+    "values": {shapes.ANY: {"unit": shapes.TEXT, "text": shapes.TEXT}},
+    "assets": {shapes.ANY: str},
+    "manifest": shapes.MANIFEST,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,19 +120,10 @@ def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:
     path = folder / VERSION_FILE
     if sha256 is not None and path.is_file() and store.sha256_of(path) != sha256:
         raise StoreError(f"{path}: has changed since it was published (see the ledger); restore it from a copy")
-    document = store.read_json(path, SCHEMA)
-    for key, kind in (
-        ("pages", list),
-        ("figures", list),
-        ("values", dict),
-        ("assets", dict),
-        ("manifest", dict),
-    ):
-        if not isinstance(document.get(key), kind):
-            raise StoreError(f"{path}: has no {key}; it was not written by tracegen")
+    document = store.read_json(path, SCHEMA, SHAPE)
     for page in document["pages"]:
-        if page["path"] not in document["manifest"]:
-            raise StoreError(f"{path}: lists a page {page['path']!r} without a file; restore it from a copy")
+        if not isinstance(page.get("path"), str) or page["path"] not in document["manifest"]:
+            raise StoreError(f"{path}: lists a page {page.get('path')!r} without a file; restore it from a copy")
     return Bundle(folder, document)
 
 

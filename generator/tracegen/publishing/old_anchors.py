@@ -7,7 +7,6 @@ of their explorers, which is in the page or in a separate script.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from tracegen import address
+from tracegen.documents import parse_json
 from tracegen.publishing.bundle import Bundle
 
 _OPERATIONS = re.compile(rb'<script type="application/json" id="tg-operations">(.*?)</script>', re.DOTALL)
 _GRAPH = re.compile(rb'<script type="application/json" id="tg-graph">(.*?)</script>', re.DOTALL)
 _CHUNK = re.compile(rb"tracegenChunk\((.*)\);\n", re.DOTALL)
 _CALL = re.compile(rb"(?:tracegenMemory|tracegenGraph)\((.*)\);\n", re.DOTALL)
+
+_SCRIPTS = "the scripts of a version"
 
 
 def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
@@ -75,7 +77,7 @@ def _tensors(path: Path, sha256: str) -> frozenset[int]:
 def _chunk_of(operations: bytes, pass_id: int) -> str | None:
     """The path of the chunk of a pass, from the operations page; None if the page does not list the pass."""
     state = _OPERATIONS.search(operations)
-    passes = json.loads(state[1])["passes"] if state else ()
+    passes = parse_json(state[1], _SCRIPTS)["passes"] if state else ()
     name = next((entry["chunk"] for entry in passes if entry["id"] == pass_id), None)
     return None if name is None else f"data/ops/{name}.js"
 
@@ -85,7 +87,7 @@ def _rows_of(chunk: bytes) -> dict[int, frozenset[int]]:
     call = _CHUNK.fullmatch(chunk)
     rows: dict[int, frozenset[int]] = {}
     nodes: frozenset[int] = frozenset()
-    for entry in json.loads(call[1]) if call else ():
+    for entry in parse_json(call[1], _SCRIPTS) if call else ():
         nodes = frozenset(entry["node"]) if "node" in entry else nodes  # if absent, those of the previous pass
         rows[entry["id"]] = nodes
     return rows
@@ -99,7 +101,7 @@ def _tensors_of(script: bytes) -> frozenset[int]:
 def _facts_of(page: bytes, graph: int) -> dict[str, Any] | str | None:
     """The facts of a graph's topology from the graph page, or the path of the script with them; None without any."""
     state = _GRAPH.search(page)
-    for topology in json.loads(state[1])["topologies"] if state else ():
+    for topology in parse_json(state[1], _SCRIPTS)["topologies"] if state else ():
         if graph in topology["graphs"]:
             return dict(topology["facts"]) if "facts" in topology else str(topology["path"]).removeprefix("../")
     return None
@@ -112,4 +114,4 @@ def _nodes_of(facts: dict[str, Any] | bytes) -> frozenset[int]:
 
 def _data(script: bytes) -> dict[str, Any]:
     call = _CALL.fullmatch(script)
-    return dict(json.loads(call[1])) if call else {}
+    return dict(parse_json(call[1], _SCRIPTS)) if call else {}

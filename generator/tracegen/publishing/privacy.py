@@ -11,7 +11,6 @@ from __future__ import annotations
 import getpass
 import re
 import socket
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracegen import documents
 from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Run
 from tracegen.pages.page import Report
@@ -193,8 +193,8 @@ def asked_for(experiment: Path) -> bool:
     if not path.exists():
         return False
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).get("private") is True
-    except (OSError, ValueError) as error:
+        return documents.read_toml(path).get("private") is True
+    except (OSError, SettingsError) as error:
         raise SettingsError(f"{path}: cannot be read, and may ask for privacy: {error}") from error
 
 

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tracegen import locks, store
+from tracegen import locks, shapes, store
 from tracegen.address import name_problem
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError
@@ -34,6 +34,15 @@ from tracegen.publishing.cells import cell_of, same_cell
 SCHEMA = 1
 LEDGER_FILE = "ledger.json"
 STATUS_FILE = "status.json"
+_LEDGER: Mapping[str, Any] = {
+    shapes.NEEDED: ("versions",),
+    "versions": [{shapes.NEEDED: ("version", "sha256"), "version": int, "created": shapes.TEXT, "sha256": str}],
+}
+_WITHDRAWN = {
+    shapes.NEEDED: ("reason",), "reason": str, "successor": shapes.COUNT, "created": shapes.TEXT,
+    "earlier": [{"reason": str}],
+}  # fmt: skip
+_STATUS: Mapping[str, Any] = {shapes.NEEDED: ("withdrawn",), "withdrawn": {shapes.ANY: _WITHDRAWN}}
 
 
 @dataclass(frozen=True)
@@ -199,7 +208,7 @@ def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
     path = experiment_folder / LEDGER_FILE
     if not path.exists():
         return {}
-    document = store.read_json(path, SCHEMA)
+    document = store.read_json(path, SCHEMA, _LEDGER)
     try:
         entries = {int(entry["version"]): dict(entry) for entry in document["versions"]}
         if any(not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in entries.values()):
@@ -214,7 +223,7 @@ def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
     path = experiment_folder / STATUS_FILE
     if not path.exists():
         return {}
-    document = store.read_json(path, SCHEMA)
+    document = store.read_json(path, SCHEMA, _STATUS)
     try:
         entries = {int(n): dict(entry) for n, entry in document["withdrawn"].items()}
         if any(not isinstance(entry["reason"], str) for entry in entries.values()):
@@ -282,7 +291,7 @@ def _refuse_unlisted(experiment_folder: Path, ledger: Mapping[int, object]) -> N
     if not versions.is_dir():
         return
     for path in sorted(versions.iterdir()):
-        if path.name.isdigit() and int(path.name) not in ledger:
+        if store.is_number(path.name) and int(path.name) not in ledger:
             raise StoreError(
                 f"{path}: is not in {experiment_folder / LEDGER_FILE}; if publishing was interrupted, delete "
                 "this folder and publish again, else restore the ledger from a copy"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import store
+from tracegen import documents, store
 from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.capture.execute import output_of
 from tracegen.capture.last_level_cache import last_level_cache_bytes
@@ -72,8 +71,8 @@ def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[st
         "loads": {str(load): model for load, model in loads.items()},
         "data_begin": [begin for model in models for begin in model.data_begin],
         "alignment": [alignment for model in models for alignment in model.alignment],
-        "files": json.loads(files.to_json(orient="records")),
-        "tensors": json.loads(tensors.to_json(orient="records")),
+        "files": documents.parse_json(files.to_json(orient="records"), "a table"),
+        "tensors": documents.parse_json(tensors.to_json(orient="records"), "a table"),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen import documents
 from tracegen.readers.foreign.trace import ForeignTrace
 from tracegen.readers.gguf.file import Model
 from tracegen.resources import package_version
@@ -27,8 +27,8 @@ def model_document(model: Model | None) -> dict[str, Any] | None:
         "n_layers": model.n_layers, "n_experts": model.n_experts, "n_experts_used": model.n_experts_used,
         "random_weights": model.random_weights, "metadata": model.metadata,
         "data_begin": list(model.data_begin), "alignment": list(model.alignment),
-        "files": json.loads(model.files.to_json(orient="records")),
-        "tensors": json.loads(model.tensors.to_json(orient="records")),
+        "files": documents.parse_json(model.files.to_json(orient="records"), "a table"),
+        "tensors": documents.parse_json(model.tensors.to_json(orient="records"), "a table"),
     }  # fmt: skip
 
 

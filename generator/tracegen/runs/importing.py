@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import locks, store
+from tracegen import locks, shapes, store
 from tracegen.checks.evidence import Evidence
 from tracegen.checks.foreign import checks_of_import
 from tracegen.model import Run
@@ -35,6 +35,22 @@ from tracegen.runs.imported_facts import VERSION, experts_of, facts_of, model_do
 from tracegen.runs.kept_source import keep_all, names_of, unpacked
 
 IMPORT_FILE = "import.json"
+_MODEL = {
+    shapes.NEEDED: (
+        "file", "files", "tensors", "metadata", "data_begin", "alignment", "architecture", "name", "n_layers",
+        "n_experts", "n_experts_used", "random_weights",
+    ),
+    "file": str, "files": [{}], "tensors": [{}], "metadata": {},
+    "data_begin": [int], "alignment": [int], "architecture": shapes.TEXT, "name": shapes.TEXT,
+    "n_layers": shapes.COUNT, "n_experts": shapes.COUNT, "n_experts_used": shapes.COUNT, "random_weights": shapes.FLAG,
+}  # fmt: skip
+_KEPT: Mapping[str, Any] = {
+    shapes.NEEDED: ("files", "model", "role", "op_table"),
+    "files": [{shapes.NEEDED: ("name", "role"), "name": str, "role": str}],
+    "model": (_MODEL,),
+    "role": str,
+    "op_table": shapes.TEXT,
+}
 
 
 def import_run(
@@ -89,7 +105,7 @@ def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, has
 
 def read_again(folder: Path, run: Run) -> Run:
     """Make tables and checks of an imported run anew from what it keeps. Raises StoreError when that is not whole."""
-    document = store.read_json(folder / "raw" / IMPORT_FILE, store.SCHEMA)
+    document = store.read_json(folder / "raw" / IMPORT_FILE, store.SCHEMA, _KEPT)
     with unpacked(folder / "raw" / "source", document["files"]) as paths:
         files = {Found(path, entry["role"]): path for entry, path in paths}
         trace_files = tuple(found for found in files if found.role in TRACES)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tracegen.errors import EnvironmentFailure
+from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.readers.foreign.folder import Found
 from tracegen.readers.foreign.source import SourceFile, opened
 
@@ -104,7 +104,9 @@ def unpacked(folder: Path, entries: Sequence[Mapping[str, Any]]) -> Iterator[lis
     with tempfile.TemporaryDirectory(prefix="tracegen-") as place:
         paths = []
         for entry in entries:
-            path = Path(place) / str(entry["name"])
+            if Path(entry["name"]).name != entry["name"]:
+                raise StoreError(f"{folder}: holds no file named {entry['name']!r}; restore import.json from a copy")
+            path = Path(place) / entry["name"]
             kept = str(folder / f"{entry['name']}.zst")
             with pa.input_stream(kept, compression="zstd") as packed, path.open("wb") as out:
                 while block := packed.read(PIECE):

@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from tracegen import store
-from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
 from tracegen.matrix import Cell, Matrix
 from tracegen.model import Run, Slot
 from tracegen.progress import Progress
@@ -76,11 +76,19 @@ def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
     """
     runs = [run for path in store.run_folders(folder) if (run := store.read_run(path)).facts.get("slot")]
     made = [run for run in runs if str(run.facts["slot"]["matrix"]).partition("/")[0] == matrix.identity]
-    last = max((int(str(run.facts["slot"]["matrix"]).partition("/")[2]) for run in made), default=0)
+    last = max((_attempt(run) for run in made), default=0)
     name = f"{matrix.identity}/{last + 1 if anew or not last else last}"
     usable = {run.facts["slot"]["number"]: run for run in made if _belongs(run, name)}
     missing = [(cell, replace(slot, matrix=name)) for cell, slot in matrix.plan if slot.number not in usable]
     return Todo(name, [usable[number] for number in sorted(usable)], missing)
+
+
+def _attempt(run: Run) -> int:
+    """How often the run's matrix had been begun, which its name says: `d0a1/2`. Raises StoreError."""
+    number = str(run.facts["slot"]["matrix"]).partition("/")[2]
+    if not store.is_number(number):
+        raise StoreError(f"{run.folder}: facts.slot.matrix has no number after a /; restore run.json from a copy")
+    return int(number)
 
 
 def carry_out(plan: Todo, places: Places, progress: Progress) -> Iterator[Outcome]:
@@ -94,7 +102,7 @@ def carry_out(plan: Todo, places: Places, progress: Progress) -> Iterator[Outcom
     waiting = deque((Outcome(cell, slot), TRIES) for cell, slot in plan.missing)
     running: dict[Future[Any], tuple[Place, Outcome, int]] = {}
     hopeless: set[str] = set()
-    rounds = {run.facts["slot"]["round"]: str(run.facts["host"].get("id")) for run in plan.stored}
+    rounds = {run.facts["slot"]["round"]: str(run.facts.get("host", {}).get("id")) for run in plan.stored}
     while waiting or running:
         present = _awaited(places) if not running else places.present()
         busy = [place for place, _, _ in running.values()]

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tracegen import store
+from tracegen import shapes, store
 from tracegen.capture.execute import last_lines
 from tracegen.capture.plan import timings_in
 from tracegen.checks.evidence import Evidence
@@ -31,6 +31,10 @@ from tracegen.runs.facts import Captured, facts_of, model_document
 from tracegen.tables import frame
 
 RUNS, FAILED = "runs", "failed"
+_MODELS: Mapping[str, Any] = {
+    shapes.NEEDED: ("files", "tensors"), "models": [{"metadata": {}}], "loads": {shapes.ANY: int},
+    "data_begin": [int], "files": [{}], "tensors": [{}],
+}  # fmt: skip
 
 
 class Stages:
@@ -262,7 +266,9 @@ def read_again(folder: Path) -> Run:
     _verify_evidence(folder)
     if "imported" in run.facts:
         return importing.read_again(folder, run)
-    document = store.read_json(folder / "raw" / "model.json", store.SCHEMA)
+    document = store.read_json(folder / "raw" / "model.json", store.SCHEMA, _MODELS)
+    if "exit_status" not in run.facts or "settings" not in run.facts:
+        raise StoreError(f"{folder / store.RUN_FILE}: lacks settings or exit_status; restore it from a copy")
     raw = folder / "raw"
     trace = _read(raw, document)
     facts = run.facts
@@ -280,8 +286,8 @@ def read_again(folder: Path) -> Run:
 
 
 def _verify_evidence(folder: Path) -> None:
-    document = store.read_json(folder / store.RUN_FILE, store.SCHEMA)
-    evidence = {name: entry for name, entry in document["manifest"].items() if name.startswith("raw/")}
+    document = store.read_json(folder / store.RUN_FILE, store.SCHEMA, shapes.RUN)
+    evidence = {name: entry for name, entry in document.get("manifest", {}).items() if name.startswith("raw/")}
     if not evidence:
         raise StoreError(
             f"{folder}: its manifest lists no evidence (raw/), so it cannot be read anew; restore run.json"

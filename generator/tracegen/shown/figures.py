@@ -44,16 +44,17 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     if _lacks_bytes(run):  # what was not recorded would count as 0
         unknown = dict.fromkeys(summary.generate_token_bytes)
         summary = replace(summary, generate_token_bytes=unknown, touched_bytes=None)
-    models = [run.facts["model"], *(run.facts.get("more_models") or ())]
+    models = [run.facts.get("model", {}), *(run.facts.get("more_models") or ())]
     described = [
-        {key: model[key] for key in ("file", "architecture", "size_bytes", "random_weights")} for model in models
+        {key: model.get(key) for key in ("file", "architecture", "size_bytes", "random_weights")} for model in models
     ]
+    trace = run.facts.get("trace", {})
     return {
         "run": f"{run.experiment}/{run.name}",
         "model": described[0],
         "more_models": described[1:],
         "passes": _kinds(tables),
-        "skipped_passes": run.facts["trace"].get("skipped_passes") or 0,
+        "skipped_passes": trace.get("skipped_passes") or 0,
         "interrupted": bool(run.facts.get("stopped")),
         "read_bytes": summary.read_bytes,
         "prompt_tokens": summary.prompt_tokens,
@@ -69,7 +70,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "touched_share": summary.touched_share,
         "time_by_op_ns": _time_by_op(ops),
         "peak_buffer_bytes": total_peak(tables),
-        "tracing_cost_share": run.facts["trace"].get("overhead_share"),
+        "tracing_cost_share": trace.get("overhead_share"),
         **({"repetition": series} if (series := run.facts.get("repetition")) else {}),
         **{key: facts for key in ("mlock", "memory_limit") if (facts := run.facts.get("conditions", {}).get(key))},
         "verdict": run.verdict,

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tracegen import address, folders, resources, store
+from tracegen import address, documents, folders, resources, store
 from tracegen.capture.execute import ending, started
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, TracegenError
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
+from tracegen.site.drafts import answer
 
 STEPS = 5  # of an experiment: its newest versions, each with the one before it
 MATRICES = 3  # of an experiment: those of its newest versions
@@ -115,7 +116,7 @@ def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
     if missing:
         jobs = [[str(experiments), list(of.sides), str(of.place), of.matrix] for of in missing]
         with started([sys.executable, "-c", _START, *sys.path], json.dumps(jobs).encode()) as child:
-            answers = [json.loads(line) for line in child.stdout or ()][: len(missing)]
+            answers = [answer(line) for line in child.stdout or ()][: len(missing)]
             status = child.wait()
         problems = {of.place: problem for of, problem in zip(missing, answers, strict=False)}
         problems |= {of.place: f"could not be drawn: {ending(status)}" for of in missing[len(answers) :]}
@@ -126,7 +127,7 @@ def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
 def main() -> int:
     """Draw the comparisons that standard input lists as JSON; print the error of each, or an empty text, as JSON."""
     try:
-        for experiments, sides, place, matrix in json.load(sys.stdin):
+        for experiments, sides, place, matrix in documents.parse_json(sys.stdin.buffer.read(), "standard input"):
             print(json.dumps(_attempt(Path(experiments), sides, Path(place), matrix=matrix)), flush=True)
     except KeyboardInterrupt:
         return 130

@@ -23,8 +23,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
-from tracegen import resources, store
+from tracegen import documents, resources, store
 from tracegen.capture.execute import ending, started
 from tracegen.errors import EnvironmentFailure, StoreError, TracegenError
 from tracegen.model import Run
@@ -98,7 +99,7 @@ class Drawing:
         """Every draft, or its error, by the folder of the run; waits until all are drawn."""
         errors = dict(self._errors)
         for child, share in zip(self._children, self._shares, strict=True):
-            answers = [json.loads(line) for line in child.stdout or ()][: len(share)]
+            answers = [answer(line) for line in child.stdout or ()][: len(share)]
             errors |= {path: TracegenError(problem) for path, problem in zip(share, answers, strict=False) if problem}
             if child.wait() != 0 or len(answers) != len(share):
                 problem = f"could not be drawn: {ending(child.returncode)}"
@@ -112,6 +113,11 @@ class Drawing:
             return error
 
 
+def answer(line: bytes) -> Any:
+    """What a process that draws said on a line. Raises EnvironmentFailure."""
+    return documents.parse_json(line, "a process that draws", EnvironmentFailure, "build again")
+
+
 def main() -> int:
     """Draw the runs that standard input lists as JSON; print the error of each, or null, as JSON on a line."""
     fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
@@ -121,7 +127,7 @@ def main() -> int:
             from tracegen.pages.render import render_report  # loads pandas and altair
 
             render = partial(render_report, executor=executor)
-            for path, place, known in json.load(sys.stdin):
+            for path, place, known in documents.parse_json(sys.stdin.buffer.read(), "standard input"):
                 print(json.dumps(attempt(Path(path), Path(place), tuple(known), render)), flush=True)
     except KeyboardInterrupt:
         return 130

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +17,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from tracegen import resources, store
+from tracegen import documents, resources, store
 from tracegen.address import name_problem
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, StoreError, TracegenError
@@ -302,7 +301,7 @@ def write_files(site: Site, target: Path) -> None:
     index = target / "search" / "search_index.json"
     if site.problems and index.is_file():
         missing = {page.path for page in site.pages.values() if not (target / page.path).is_file()}
-        search = json.loads(index.read_bytes())
+        search = documents.read_json(index)
         search["docs"] = [doc for doc in search["docs"] if doc["location"].partition("#")[0] not in missing]
         index.write_text(json.dumps(search, separators=(",", ":")), encoding="utf-8")
     if index.is_file():
@@ -342,8 +341,8 @@ def _unpublished(folder: Path, published: Sequence[Published]) -> list[Path]:
 def _settings(folder: Path) -> Mapping[str, object]:
     """What experiment.toml holds; nothing if it cannot be read: `tracegen run` reports what is wrong with it."""
     try:
-        return tomllib.loads((folder / "experiment.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return documents.read_toml(folder / "experiment.toml")
+    except (OSError, SettingsError):
         return {}
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from markupsafe import escape
 
+from tracegen import documents
 from tracegen.charts.text import printable
 from tracegen.publishing.bundle import Bundle
 
@@ -35,7 +36,7 @@ def named(output: str) -> str:
 
 def add_tensors(index: Path, searched: Mapping[str, tuple[str, Bundle]]) -> None:
     """Add the tensors of each bundle to the search index; `searched`: address -> (citation, bundle)."""
-    entries = json.loads(index.read_bytes())
+    entries = documents.read_json(index)
     for address, (name, bundle) in searched.items():
         names = tensors(bundle)
         entries["docs"] += [document(address, name, names)] if names else []

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from tracegen import documents
 from tracegen.errors import TraceFormatError
 from tracegen.ggml_types import BLOCKS
 
@@ -159,9 +159,5 @@ def is_map(document: object) -> bool:
 
 def parse_json(name: str, data: bytes) -> Any:
     """A JSON document. Raises TraceFormatError with the place of the fault."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise TraceFormatError(
-            f"{name}: is no JSON that can be read: {error}; the file is cut or was changed"
-        ) from error
+    advice = "the file is cut or was changed"
+    return documents.parse_json(data, name, TraceFormatError, advice, most_bytes=len(data), nan=True)

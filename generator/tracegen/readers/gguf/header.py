@@ -19,6 +19,7 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
+from tracegen import documents
 from tracegen.errors import ModelFormatError
 from tracegen.ggml_types import GGML_TYPES
 
@@ -66,9 +67,9 @@ class GgufFile:
 
 
 def opened(path: Path) -> BinaryIO:
-    """The file, open for reading. Raises ModelFormatError when it cannot be opened."""
+    """The regular file, open for reading. Raises ModelFormatError when it is none, or cannot be opened."""
     try:
-        return path.open("rb")
+        return documents.opened(path, ModelFormatError, "name a GGUF model")
     except OSError as error:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tracegen import documents
 from tracegen import tables as contract
 from tracegen.errors import TraceFormatError
 from tracegen.readers.requests.ring import Layout, read_layout, read_ring
@@ -57,10 +57,10 @@ def read_requests(folder: Path, passes: pd.DataFrame, files: pd.DataFrame) -> tu
 def _state(path: Path) -> dict[str, Any]:
     """The content of state.json, checked. Raises TraceFormatError."""
     try:
-        state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        json.dumps(state, ensure_ascii=False).encode()  # a lone surrogate, which no page can hold, raises ValueError
-    except (ValueError, OSError, RecursionError) as error:
+        data = documents.content(path, documents.MOST_JSON, TraceFormatError)
+    except OSError as error:
         raise TraceFormatError(f"requests/{STATE}: cannot be read: {error}; restore it from a copy") from error
+    state: dict[str, Any] = documents.parse_json(data, f"requests/{STATE}", TraceFormatError)
     try:
         for file in state["files"]:
             if not _is_why(file["refused"]) or (file["refused"] is None and not _is_placed(file)):
