@@ -31,7 +31,7 @@ def test_an_outcome_is_that_of_the_newer_version() -> None:
         compared("with-a-v1-a-v12", {}),
         compared("matrix", {}),
         compared("v12-from-v9", {"findings": [WORSE, {**WORSE, "better": True, "change": "+5 %"}, COUNTED]}),
-        compared("v2-from-v1", {"findings": [], "timed": "too few repeats to tell"}),
+        compared("v2-from-v1", {"findings": [], "timed": "not enough runs"}),
         compared("v3-from-v2", None),
     ]
     found = outcome(listed, "v12")
@@ -42,7 +42,7 @@ def test_an_outcome_is_that_of_the_newer_version() -> None:
     assert [label for label, _ in found.lines] == ["Worse", "Better", "Counted differently"]
     second = outcome(listed, "v2")
     assert second is not None and (second.kinds, list(second.lines)) == ("", [])
-    assert second.rest == "timed: too few repeats to tell; counted key figures: equal; "
+    assert second.rest == "timed: not enough runs to tell; counted key figures: equal; "
     assert outcome(listed, "v3") == Outcome("v2") and outcome(listed, "v1") is None
 
 
@@ -88,9 +88,9 @@ def test_each_step_says_what_its_runs_say(shown: Trend) -> None:
     assert by_name["v2"] is None
     known = {name: of for name, of in by_name.items() if of}
     assert {name: (of.worse, of.better, of.counted, of.timed) for name, of in known.items()} == {
-        "v7": ((), (), (), "too few repeats to tell"),
+        "v7": ((), (), (), "not enough runs to tell"),
         "v6": ((), ("generation, speed +25.0 %",), (), ""),
-        "v5": ((), (), (), "no difference shown"),
+        "v5": ((), (), (), "same within 5 %"),
         "v4": (
             ("prompt, speed −30.0 %",), ("generation, speed +50.0 %",),
             ("generation, operations of a token +2.8 %",), "",

@@ -17,9 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracegen.analysis import significance
-from tracegen.analysis.significance import Difference, difference, holm, neighbour_noise
+from tracegen.analysis.significance import (
+    Difference,
+    difference,
+    holm,
+    least_runs,
+    neighbour_noise,
+    reverse,
+    runs_needed,
+)
 
-DIFFERENT, NOT_SHOWN, TOO_FEW = "different", "no difference shown", "too few repeats to tell"
+DIFFERENT, SAME, NOT_ENOUGH = "different", "same within the margin", "not enough runs"
 TIMES = st.lists(st.integers(0, 60), min_size=1, max_size=9)
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=10)
 
@@ -52,23 +60,54 @@ def test_a_row_says_all_that_a_page_shows() -> None:
     assert (row.low, row.high) == (differences[4], differences[-5])  # U <= 4 is the critical value of 7 against 7
 
 
-def test_a_shift_must_exceed_the_threshold_and_p_be_below_the_level() -> None:
+def test_runs_that_are_completely_apart_are_different_though_a_fence_of_neighbours_is_wider() -> None:
+    """Threads 2 → 1: +57 %, p = 0.0022. The fence is 81 %, but no two neighbours differ by more than 22 %."""
+    a = [20.0, 20.1, 20.2, 20.0, 24.4, 20.1]
+    b = [31.4, 31.5, 35.8, 31.6, 31.5, 31.4]
+    row = difference(a, b, noise=0.81)
+    assert row.p == pytest.approx(0.0022, abs=1e-4) and row.threshold == 0.81
+    assert (row.verdict, row.runs_needed) == (DIFFERENT, None) and row.relative == pytest.approx(0.56, abs=0.02)
+    assert row.ends is not None and 0.3 < row.ends[0] < row.relative < row.ends[1] < 0.8
+
+
+def test_a_difference_is_sure_and_at_least_one_per_cent() -> None:
     a, b = around(100, 7), around(103, 7)
     assert difference(a, b).verdict == DIFFERENT
-    assert difference(a, b, noise=0.0).threshold == 0.01 and difference(a, b, noise=0.05).threshold == 0.05
-    assert difference(a, b, noise=0.05).verdict == NOT_SHOWN and difference(a, b, noise=0.025).verdict == DIFFERENT
     small = difference(a, around(100.9, 7))
-    assert small.p < significance.LEVEL and small.verdict == NOT_SHOWN  # certain, but below 1 %
-    row = difference([100.0] * 7, [101.0] * 7, noise=0.0)
-    assert (row.relative, row.verdict) == (0.01, NOT_SHOWN)  # exactly the threshold does not exceed it
+    assert small.p < significance.LEVEL and small.verdict == SAME  # certain, but below 1 %
+    assert difference([100.0] * 7, [101.0] * 7).verdict == DIFFERENT
     mixed = difference([100, 100, 100, 100, 100, 200, 200], [150.0] * 7, noise=0.0)
-    assert mixed.relative == 0.5 and mixed.p >= significance.LEVEL and mixed.verdict == NOT_SHOWN
+    assert mixed.relative == 0.5 and mixed.p >= significance.LEVEL and mixed.verdict == NOT_ENOUGH
+
+
+def test_the_same_needs_the_whole_interval_within_the_margin() -> None:
+    a = around(100, 7, 0.02)
+    row = difference(a, a)
+    assert row.ends is not None and 0 < row.ends[1] < 0.03 and row.verdict == SAME
+    assert difference(a, a, margin=row.ends[1] * 1.001 / (1 - row.ends[1])).verdict == SAME
+    assert difference(a, a, margin=row.ends[1] * 0.999).verdict == NOT_ENOUGH
+    wide = around(100, 7, 0.2)
+    assert difference(wide, wide).p == 1 and difference(wide, wide).verdict == NOT_ENOUGH  # p = 1 shows no likeness
+    for bad in (0, -0.1, 1.5, math.nan):
+        with pytest.raises(ValueError, match=r"^margin is .*: it must be above 0 and at most 1$"):
+            difference(a, a, margin=bad)
+
+
+@pytest.mark.parametrize("n", [5, 7])
+def test_a_fall_is_the_same_as_far_as_the_rise_that_undoes_it(n: int) -> None:
+    """Which side is A does not matter: 5 % more is 4.76 % less."""
+    assert reverse(0.05) == pytest.approx(0.05 / 1.05) and reverse(1.0) == 0.5
+    for rise, verdict in ((1.0499, SAME), (1.0501, NOT_ENOUGH)):
+        a, b = [100.0] * n, [100.0 * rise] * (n - 2) + [100.0] * 2
+        there, back = difference(a, b), difference(b, a)
+        ends = (there.ends, back.ends)
+        assert there.p >= significance.LEVEL and there.verdict == back.verdict == verdict, ends
 
 
 @pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (1, 100), (4, 4), (4, 20), (20, 4)])
 def test_too_few_repeats_are_never_called_the_same_or_different(n_a: int, n_b: int) -> None:
     for centre in (100, 500):
-        assert difference(around(100, n_a), around(centre, n_b), noise=0.0).verdict == TOO_FEW
+        assert difference(around(100, n_a), around(centre, n_b), noise=0.0).verdict == NOT_ENOUGH
 
 
 def test_the_least_numbers_of_repeats_are_those_that_can_reach_the_level() -> None:
@@ -76,15 +115,15 @@ def test_the_least_numbers_of_repeats_are_those_that_can_reach_the_level() -> No
     assert difference(around(100, n), around(200, n)).verdict == DIFFERENT
     assert 2 / math.comb(2 * n, n) < significance.LEVEL <= 2 / math.comb(2 * n - 2, n - 1)
     assert difference(around(100, pairs), around(200, pairs), paired=True).verdict == DIFFERENT
-    assert difference(around(100, pairs - 1), around(200, pairs - 1), paired=True).verdict == TOO_FEW
+    assert difference(around(100, pairs - 1), around(200, pairs - 1), paired=True).verdict == NOT_ENOUGH
     assert 2 * 0.5**pairs < significance.LEVEL <= 2 * 0.5 ** (pairs - 1)
 
 
 def test_pairs_find_what_the_drift_of_independent_runs_hides() -> None:
     a = [100.0 + 10 * i for i in range(9)]
     b = [x * 1.04 + i % 2 for i, x in enumerate(a)]
-    assert difference(a, b, noise=0.02).verdict == NOT_SHOWN
-    assert difference(a, b, paired=True, noise=0.02).verdict == DIFFERENT
+    assert difference(a, b).verdict == NOT_ENOUGH
+    assert difference(a, b, paired=True).verdict == DIFFERENT
 
 
 def test_runs_against_themselves_and_values_that_are_all_equal() -> None:
@@ -92,8 +131,7 @@ def test_runs_against_themselves_and_values_that_are_all_equal() -> None:
         for paired in (False, True):
             row = difference(values, values, paired=paired)
             assert (row.p, row.shift) == (1, 0)
-            assert row.verdict == (TOO_FEW if paired else NOT_SHOWN)
-    assert difference([0.0] * 8, [0.0] * 8, paired=True).verdict == NOT_SHOWN
+            assert row.verdict == (NOT_ENOUGH if paired or not values[0] else SAME)  # of 0 there is no share
 
 
 def test_a_base_of_zero_has_no_relative_shift() -> None:
@@ -101,7 +139,7 @@ def test_a_base_of_zero_has_no_relative_shift() -> None:
     assert (row.relative, row.threshold, row.verdict) == (None, None, DIFFERENT)
     fall = difference(around(5, 7), [0.0] * 7)
     assert (fall.relative, fall.verdict) == (pytest.approx(-1, rel=0.01), DIFFERENT)
-    assert difference([0.0] * 7, [0, 0, 0, 0, 0, 1, 1]).verdict == NOT_SHOWN
+    assert difference([0.0] * 7, [0, 0, 0, 0, 0, 1, 1]).verdict == NOT_ENOUGH
 
 
 def test_a_fall_to_almost_nothing_is_found_though_what_is_left_varies() -> None:
@@ -158,13 +196,6 @@ def test_noise_is_that_of_neighbours_in_one_cell() -> None:
     assert neighbour_noise([sorted(steps)]) == 0  # the order counts
 
 
-def test_noise_is_not_unknown_where_repeats_suffice() -> None:
-    noisy = [100.0, 140] * 4
-    row = difference(noisy[:5], [x + 60 for x in noisy[:5]])
-    assert row.p < significance.LEVEL and row.threshold == pytest.approx(0.4) and row.verdict == DIFFERENT
-    assert difference(noisy[:4], noisy[:4]).threshold is None  # only with too few
-
-
 @settings(deadline=None)
 @given(TIMES, TIMES)
 def test_swapping_the_sides_negates_the_shift_and_keeps_p(a: list[int], b: list[int]) -> None:
@@ -209,6 +240,7 @@ def test_the_interval_holds_0_if_and_only_if_p_is_not_below_the_level(
     assert (row.low is None) == (row.high is None) == (row.least_p >= significance.LEVEL)
     assert row.low is None or row.high is None or row.low <= row.shift <= row.high
     assert (row.verdict == DIFFERENT) <= (row.p < significance.LEVEL)
+    assert (row.verdict == DIFFERENT) <= (not holds_0)
 
 
 def with_p(p: float, n: int = 30) -> Difference:
@@ -224,8 +256,10 @@ def test_holm_is_a_loop_over_ascending_p(ps: list[float]) -> None:
     rows = holm([with_p(p) for p in ps])
     assert [row.p_held for row in rows] == [expected[place] for place in range(len(ps))]
     assert [row.p for row in rows] == ps
-    assert [row.verdict for row in rows] == [DIFFERENT if row.p_held < 0.01 else NOT_SHOWN for row in rows]
+    assert [row.verdict for row in rows] == [DIFFERENT if row.p_held < 0.01 else NOT_ENOUGH for row in rows]
     assert holm(rows) == rows  # and so nothing is held twice
+    wider = [row.verdict for row in holm([with_p(p) for p in ps], 0.03)]  # no difference whose interval holds 0
+    assert wider == [DIFFERENT if row.p < 0.01 and row.p_held < 0.03 else NOT_ENOUGH for row in rows]
 
 
 def test_holm_of_no_row_and_of_a_single_one() -> None:
@@ -237,20 +271,31 @@ def test_holm_of_no_row_and_of_a_single_one() -> None:
 def test_rows_with_too_few_repeats_take_nothing_from_others() -> None:
     few, row = difference([100.0], [200.0]), difference(around(100, 5), around(200, 5))
     assert holm([few, row, few]) == [few, row, few] and row.verdict == DIFFERENT
+    assert [of.runs_needed for of in holm([few] * 3)] == [6] * 3  # 3 x 0.0079 is no p below 0.01
 
 
 @pytest.mark.parametrize(("n", "most"), [(5, 1), (6, 4), (7, 17), (8, 64)])
 def test_with_too_many_rows_even_the_least_p_tells_nothing(n: int, most: int) -> None:
     apart, same = difference(around(100, n), around(200, n)), difference(around(100, n), around(100, n))
     assert {row.verdict for row in holm([apart] * most)} == {DIFFERENT}
-    assert [row.verdict for row in holm([apart] * (most + 1))] == [TOO_FEW] * (most + 1)
-    assert [row.verdict for row in holm([same] * most)] == [NOT_SHOWN] * most
-    assert [row.verdict for row in holm([same] * (most + 1))] == [TOO_FEW] * (most + 1)
+    rows = holm([apart] * (most + 1))
+    assert {(row.verdict, row.runs_needed) for row in rows} == {(NOT_ENOUGH, n + 1)}
+    assert {row.verdict for row in holm([same] * (most + 1))} == {SAME}  # that needs no small p
+    assert least_runs(most) == n and least_runs(most + 1) == n + 1
+
+
+def test_five_measures_that_are_asked_can_be_told_with_six_runs_and_in_nine_pairs() -> None:
+    level = significance.ASKED_LEVEL
+    apart = difference(around(100, 6), around(200, 6))
+    assert {row.verdict for row in holm([apart] * 5, level)} == {DIFFERENT}
+    assert [least_runs(rows, level) for rows in (1, 3, 5)] == [5, 5, 6]
+    assert [least_runs(rows, level, paired=True) for rows in (1, 3, 5)] == [8, 8, 9]
+    assert level + significance.OTHERS_LEVEL <= 0.05
 
 
 def test_the_documented_least_p_and_numbers_of_rows() -> None:
     page = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
-    page = page[page.index("| repeats on each side |") :]
+    page = page[page.index("| runs on each side |") :]
     rows = [[float(cell) for cell in row.split("|")] for row in re.findall(r"^\| (\d[\d. |]+) \|$", page, re.MULTILINE)]
     assert [row[0] for row in rows] == [4, 5, 6, 7, 8, 10]
     for n, *columns in rows:
@@ -260,20 +305,37 @@ def test_the_documented_least_p_and_numbers_of_rows() -> None:
             assert row.least_p * most < significance.LEVEL <= row.least_p * (most + 1)
 
 
-def test_a_row_could_have_come_after_surer_ones() -> None:
-    """Of 18 rows with 7 repeats, one with a smaller p of more repeats leaves 17 to hold: their least p suffices."""
-    surer = difference(around(100, 10), around(200, 10))
-    same = difference(around(100, 7), around(100, 7))
-    assert {row.verdict for row in holm([surer, *[same] * 17])} == {DIFFERENT, NOT_SHOWN}
-    assert {row.verdict for row in holm([surer, *[same] * 18])} == {DIFFERENT, TOO_FEW}
-    before = [with_p(0.0005)] * 5  # held at 21 x 0.0005 >= 0.01, and a later row is never held at less
-    assert [row.verdict for row in holm([*before, *[same] * 16])] == [NOT_SHOWN] * 5 + [TOO_FEW] * 16
-
-
-@pytest.mark.parametrize(("n", "verdict"), [(7, NOT_SHOWN), (8, NOT_SHOWN), (9, DIFFERENT), (10, DIFFERENT)])
-def test_nine_repeats_bear_a_disturbed_run(n: int, verdict: str) -> None:
+def test_a_disturbed_run_costs_runs_and_is_no_likeness() -> None:
     """The side that is faster has a run that is slower than all of the other side."""
-    assert difference([*around(100, n - 1), 300], around(200, n), noise=0.05).verdict == verdict
+    found = {n: difference([*around(100, n - 1), 300], around(200, n)) for n in (7, 8, 9, 10)}
+    assert {n: row.verdict for n, row in found.items()} == {7: NOT_ENOUGH, 8: NOT_ENOUGH, 9: DIFFERENT, 10: DIFFERENT}
+    assert (found[8].runs_needed or 0) >= 9
+
+
+def test_how_many_runs_would_do_is_that_of_the_interval() -> None:
+    """By hand: an interval of -8 to +8 % of 6 runs lies within 4.76 % with 6 x (8 / 4.76)² = 16.9 runs."""
+    row = replace(difference(around(100, 6), around(100, 6)), shift=0.0, relative=0.0, low=-8.0, high=8.0, median_a=100)
+    assert runs_needed(row) == 17
+    shifted = replace(row, shift=10.0, relative=0.1, low=-5.0, high=25.0)  # leaves out 0 with 6 x 1.5² = 13.5
+    assert runs_needed(shifted) == 14 and runs_needed(shifted, 10**6) == least_runs(10**6) > 14
+    both = replace(row, shift=4.0, relative=0.04, low=-1.0, high=9.0)  # 6 x 1.25² = 9.4 leave out 0; 6 x 5² are within
+    assert runs_needed(both) == 10
+    assert runs_needed(difference([100.0], [100.0])) == 5 and runs_needed(replace(row, low=None, high=None)) == 5
+    no_share = difference([0.0] * 7, [0, 0, 0, 0, 0, 1, 1])
+    assert no_share.shift == 0 and runs_needed(no_share) is None  # neither can ever be told
+
+
+@pytest.mark.parametrize("slower", [0.0, 0.04, 0.1])
+def test_so_many_runs_do_mostly_end_in_a_verdict(slower: float) -> None:
+    rng, told, n_asked = np.random.default_rng(3), 0, 0
+    for _ in range(60):
+        a, b = rng.lognormal(0, 0.05, 6), rng.lognormal(math.log1p(slower), 0.05, 6)
+        needed = difference(a.tolist(), b.tolist()).runs_needed
+        if needed is not None and needed <= 100:
+            n_asked += 1
+            more = rng.lognormal(0, 0.05, needed), rng.lognormal(math.log1p(slower), 0.05, needed)
+            told += difference(*(side.tolist() for side in more)).verdict != NOT_ENOUGH
+    assert n_asked >= 20 and told / n_asked >= 0.4  # about half where the true shift is the hardest to tell, 4 %
 
 
 @dataclass(frozen=True)
@@ -304,24 +366,20 @@ def session(
     return times
 
 
-def long_known_noise(rng: np.random.Generator) -> float:
-    noise = neighbour_noise([cell for _ in range(300) for cell in session(rng, 10)])
-    assert noise is not None and noise > significance.LEAST_SHIFT
-    return noise
-
-
-def share_called(rng: np.random.Generator, sessions: int, n: int, slower: float = 0.0, **options: Any) -> float:
-    rows = [difference(*session(rng, n, slower), **options) for _ in range(sessions)]
-    return sum(row.verdict == DIFFERENT for row in rows) / sessions
-
-
 @pytest.mark.parametrize("noise", [CALM, ROUGH], ids=["calm", "rough"])
-@pytest.mark.parametrize(("n", "paired"), [(5, False), (7, False), (10, False), (10, True)])
-def test_of_a_thousand_equal_pairs_at_most_ten_are_called_different(n: int, paired: bool, noise: Noise) -> None:
+@pytest.mark.parametrize(("n", "paired"), [(5, False), (7, False), (10, True)])
+def test_of_a_thousand_equal_pairs_at_most_fifteen_are_called_different(n: int, paired: bool, noise: Noise) -> None:
     rng = np.random.default_rng(n)
     rows = [difference(*session(rng, n, noise=noise), paired=paired) for _ in range(1000)]
-    assert sum(row.verdict == DIFFERENT for row in rows) <= 10
-    assert sum(row.p < significance.LEVEL for row in rows) <= 20  # without the threshold: 10 are expected at most
+    assert sum(row.verdict == DIFFERENT for row in rows) <= 15  # 10 are expected at most
+
+
+@pytest.mark.parametrize("rise", [0.05, 0.10])
+def test_what_differs_by_the_margin_is_seldom_called_the_same(rise: float) -> None:
+    """In at most half of 1 %: the interval of 99 % then lies within the margin on one side only by accident."""
+    rng = np.random.default_rng(8)
+    pairs = [(rng.lognormal(0, 0.01, 7), rng.lognormal(math.log1p(rise), 0.01, 7)) for _ in range(1000)]
+    assert sum(difference(a.tolist(), b.tolist()).verdict == SAME for a, b in pairs) <= 12
 
 
 def test_p_alone_errs_as_often_as_it_may() -> None:
@@ -330,21 +388,6 @@ def test_p_alone_errs_as_often_as_it_may() -> None:
     times = rng.lognormal(0, 0.02, (4000, 2, 7)).tolist()
     share = np.mean([difference(a, b).p < significance.LEVEL for a, b in times])
     assert 0.004 < share < 0.010
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_shift_of_twice_the_threshold_is_found_with_seven_repeats(sign: int) -> None:
-    rng = np.random.default_rng(7)
-    slower = sign * 2 * long_known_noise(rng)
-    assert share_called(rng, 500, 7, slower) >= 0.8
-    assert share_called(rng, 500, 7, slower, noise=abs(slower) / 2) >= 0.8
-
-
-def test_four_repeats_are_never_called_in_the_simulation() -> None:
-    rng = np.random.default_rng(4)
-    assert (
-        share_called(rng, 300, 4) == share_called(rng, 300, 4, 2.0) == share_called(rng, 300, 7, 2.0, paired=True) == 0
-    )
 
 
 def test_thousands_of_rows_take_seconds_and_fifty_repeats_less() -> None:
@@ -356,13 +399,3 @@ def test_thousands_of_rows_take_seconds_and_fifty_repeats_less() -> None:
     begin = time.process_time()
     row = difference(a, b)
     assert time.process_time() - begin < 0.3 and row.median_a == median(a)
-
-
-def test_a_fall_is_held_against_its_reverse() -> None:
-    """With noise of 131 % no fall could exceed it, and a side that is a hundred times slower would be "not shown"."""
-    a, b = [100.0 + i / 10 for i in range(7)], [1.0 + i / 1000 for i in range(7)]
-    assert difference(a, b, noise=1.31).verdict == DIFFERENT == difference(b, a, noise=1.31).verdict
-    half = [value * 0.45 for value in a]  # to 45 %: a rise by 122 % from the other side
-    assert difference(a, half, noise=1.31).verdict == NOT_SHOWN == difference(half, a, noise=1.31).verdict
-    less = [value * 0.42 for value in a]
-    assert difference(a, less, noise=1.31).verdict == DIFFERENT == difference(less, a, noise=1.31).verdict

@@ -45,7 +45,7 @@ def test_two_runs_are_compared_and_the_page_is_written(capsys: pytest.CaptureFix
     stored("b", 1, layers=3)
     assert main(["compare", "a/run-001", "b"]) == 0
     out = capsys.readouterr().out
-    assert "a/run-001 → b: " in out and "too few repeats to tell" in out
+    assert "a/run-001 → b: " in out and "not enough runs: at least " in out and "Same within 5 %: the whole" in out
     (page,) = re.findall(r"^page: (.+)$", out, re.MULTILINE)
     text = Path(page).read_text(encoding="utf-8")
     assert "What differs?" in text and "countess" not in text
@@ -129,6 +129,18 @@ def test_fail_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "a", "b", "--json", "--fail-on", "tokens_per_second_generate<-1%"]) == 0
     capsys.readouterr()
     assert main(["compare", "a", "b", "--fail-on", "speed"]) == 2
+
+
+def test_the_margin_is_that_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    stored("a", 1)
+    stored("b", 1, layers=3)
+    assert main(["compare", "a", "b", "--json", "--margin", "2.5"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["margin"] == 0.025 and "Same within 2.5 %" in document["rule"][0]
+    speed = next(of for of in document["measures"] if of["what"] == "speed" and of["state"] == "not enough runs")
+    assert speed["asked"] and speed["runs_needed"] >= 5 and speed["relative_low"] is None
+    for bad in ("0", "-1", "101", "nan", "x"):
+        assert main(["compare", "a", "b", "--margin", bad]) == 2
 
 
 def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:

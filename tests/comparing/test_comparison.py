@@ -46,7 +46,7 @@ def test_a_measure_that_one_side_lacks() -> None:
 def test_few_repeats_tell_nothing_however_large_the_change(n: int) -> None:
     a, b = [[timed(10 + i / 99)] for i in range(n)], [[timed(99 + i / 99)] for i in range(n)]
     row = only(side("a", a), side("b", b))
-    assert row.state == "too few repeats to tell" and row.better
+    assert row.state == "not enough runs" and row.better and row.difference and row.difference.runs_needed == 5
 
 
 def test_seven_repeats_find_a_large_change_and_not_a_small_one() -> None:
@@ -57,14 +57,15 @@ def test_seven_repeats_find_a_large_change_and_not_a_small_one() -> None:
     row = only(side("a", a), side("b", fast))
     assert row.state == "different" and row.better is True and row.relative == pytest.approx(0.2, abs=0.02)
     assert only(side("a", fast), side("b", a)).better is False
-    assert only(side("a", a), side("b", like)).state == "no difference shown"
+    assert only(side("a", a), side("b", like)).state == "same within the margin"
 
 
-def test_a_sure_change_below_the_noise_of_neighbours_is_none() -> None:
+def test_a_sure_change_is_one_however_much_neighbours_differ() -> None:
     a = [[timed(v)] for v in (100, 101, 102, 103, 104, 105, 106)]
     b = [[timed(v)] for v in (110, 160, 111, 161, 112, 162, 113)]
     row = only(side("a", a), side("b", b))
-    assert row.difference is not None and row.difference.p < 0.01 and row.state == "no difference shown"
+    assert row.difference is not None and row.difference.p < 0.01 and row.state == "different"
+    assert (row.difference.threshold or 0) > (row.relative or 0) > 0.1  # the fence that once hid it
 
 
 def test_less_time_is_better() -> None:
@@ -91,12 +92,23 @@ def test_a_value_that_never_changes_is_equal() -> None:
     assert row.state == "equal" and row.difference is None
 
 
-def test_rows_of_a_table_share_the_risk_and_key_figures_do_not() -> None:
-    a = [[timed(100 + i), *(timed(100 + i, "time", "op", f"op {k}", "ns") for k in range(30))] for i in range(6)]
-    b = [[timed(200 + i), *(timed(200 + i, "time", "op", f"op {k}", "ns") for k in range(30))] for i in range(6)]
-    rows = compare(side("a", a), side("b", b)).rows
-    assert [row.state for row in rows if row.by == "run"] == ["different"]
-    assert {row.state for row in rows if row.by == "op"} == {"too few repeats to tell"}
+def test_what_is_asked_shares_one_risk_and_all_other_rows_another() -> None:
+    def runs(speed: float) -> list[list[tuple[object, ...]]]:
+        others = [("op", f"op {k}") for k in range(15)] + [("layer", f"layer {k}") for k in range(15)]
+        return [
+            [timed(speed + i), ("prompt", "run", "", "speed", "timed", "tokens/s", 100.0 + i),
+             timed(speed + i, "time of a token, median", unit="ns"),
+             *(timed(speed + i, "time", by, item, "ns") for by, item in others)]
+            for i in range(6)
+        ]  # fmt: skip
+
+    rows = compare(side("a", runs(100)), side("b", runs(200))).rows
+    assert {row.phase: (row.state, row.difference and row.difference.p_held) for row in rows if row.asked} == {
+        "generate": ("different", pytest.approx(2 * 2 / 924)), "prompt": ("same within the margin", 1.0),
+    }  # fmt: skip
+    others = [row for row in rows if not row.asked]
+    assert len(others) == 31 and {row.state for row in others} == {"not enough runs"}
+    assert {row.difference.runs_needed for row in others if row.difference} == {8}  # 31 x 2 / C(16, 8) < 0.01
 
 
 def in_matrix(name: str, values: dict[tuple[str, int], float], count: float, **factors: str) -> Side:
@@ -118,7 +130,7 @@ def test_pairs_of_rounds_find_what_other_factors_hide() -> None:
     }  # fmt: skip
     apart = compare(Side("a", tuple(run_with(i, [timed(v)]) for i, v in enumerate(base.values()))),
                     Side("b", tuple(run_with(i, [timed(1.2 * v)]) for i, v in enumerate(base.values()))))  # fmt: skip
-    assert not apart.paired and apart.rows[0].state == "no difference shown"
+    assert not apart.paired and apart.rows[0].state == "not enough runs"
 
 
 def test_a_run_without_its_pair_ends_pairing() -> None:

@@ -53,11 +53,11 @@ def test_a_change_from_nothing_has_no_share_and_a_figure_of_one_side_says_of_whi
 
 
 def test_why_no_timed_figure_is_different() -> None:
-    assert timed_state(compared(runs(100, 1e6, 7), runs(100.01, 1e6, 7))) == "no difference shown"
-    assert timed_state(compared(runs(100, 1e6, 7), runs(50, 1e6, 4))) == "too few repeats to tell"
+    assert timed_state(compared(runs(100, 1e6, 7), runs(100.01, 1e6, 7))) == "same within the margin"
+    assert timed_state(compared(runs(100, 1e6, 7), runs(50, 1e6, 4))) == "not enough runs"
     elsewhere = {"host": dict(cpu="Another", cores=2, memory_bytes=1)}
     assert timed_state(compared(runs(100, 1e6, 7), runs(50, 1e6, 7), **elsewhere)) == "not comparable"
-    assert timed_state(compared([[timed(5.0)]], [[timed(5.0)]])) == "no difference shown"
+    assert timed_state(compared([[timed(5.0)]], [[timed(5.0)]])) == "equal"
     assert timed_state(compared([[timed(5.0)]], [[counted(5)]])) == ""
     for b in (runs(100.01, 1e6, 7), runs(50, 1e6, 4)):
         assert findings(compared(runs(100, 1e6, 7), b)) == []

@@ -47,7 +47,7 @@ def test_a_planted_interaction_is_found_and_no_other() -> None:
     rows = found(cells(9, planted))
     assert set(rows) == {("a", "b"), ("a", "c"), ("b", "c")}
     assert {key: row.difference.verdict for key, row in rows.items()} == {
-        ("a", "b"): "different", ("a", "c"): "no difference shown", ("b", "c"): "no difference shown",
+        ("a", "b"): "different", ("a", "c"): "same within the margin", ("b", "c"): "same within the margin",
     }  # fmt: skip
     of = rows["a", "b"].difference
     assert of.median_a == pytest.approx(2.0, rel=0.03) and of.median_b == pytest.approx(1.0, rel=0.03)
@@ -83,7 +83,7 @@ def test_without_interaction_few_are_called() -> None:
 
 def test_too_few_rounds_cannot_tell() -> None:
     rows = found([side for side in cells(7, planted) if side.runs[0].factors["c"] == "p"])
-    assert set(rows) == {("a", "b")} and rows["a", "b"].difference.verdict == "too few repeats to tell"
+    assert set(rows) == {("a", "b")} and rows["a", "b"].difference.verdict == "not enough runs"
 
 
 def test_four_runs_of_two_machines_are_not_held_together() -> None:

@@ -49,5 +49,7 @@ def test_json_has_every_measure_as_numbers() -> None:
     document = json.loads(json.dumps(as_json(compare(a, b)), allow_nan=False))
     speed, tokens = document["measures"]
     assert speed["values_a"] == [rows[0][6] for rows in SLOW] and speed["state"] == "different" and speed["p"] < 0.01
+    assert 0.2 < speed["relative_low"] < speed["relative"] < speed["relative_high"] < 0.4 and speed["asked"]
+    assert speed["runs_needed"] is None and document["margin"] == 0.05 and "Same within 5 %" in document["rule"][0]
     assert tokens["a"] == tokens["b"] == 3 and tokens["state"] == "equal" and "p" not in tokens
     assert document["a"]["runs"] == [f"made/run-00{n}" for n in range(1, 8)]

@@ -1,26 +1,33 @@
-"""Is a timed value different between two sets of runs? docs/comparing.md explains the rule.
+"""Is a timed value different between two sets of runs, or the same? docs/comparing.md explains the rule.
 
-Different means that both hold: the exact two-sided p of a rank test is below LEVEL, and the shift is larger than what
-neighbouring runs of one cell differ by anyway. Counted values need no test: any difference of theirs is real.
+There are three verdicts. `different`: the exact two-sided p of a rank test is below LEVEL, so that the interval of the
+shift leaves out 0, p held against all that was asked together is below the level of the family (Holm), and the shift
+is at least LEAST_SHIFT. `same within the margin`: the whole interval lies within the margin. `not enough runs`: neither
+can be said; `runs_needed` says how many would do. Counted values need no test: any difference of theirs is real.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Literal
 
 import numpy as np
 
+from tracegen.analysis.chance import held
 from tracegen.analysis.rank_tests import Floats, mann_whitney, signed_rank
 
-Verdict = Literal["different", "no difference shown", "too few repeats to tell"]
+Verdict = Literal["different", "same within the margin", "not enough runs"]
 
 # A difference has p < LEVEL; the interval of the shift has the level 1 - LEVEL.
 LEVEL = 0.01
+# What all rows of a family together may err: the measures that a comparison is made for, and all others that it shows.
+# Of comparisons of what does not differ, at most the sum of both says of any row that it does.
+ASKED_LEVEL, OTHERS_LEVEL = 0.03, 0.01
+# A change that is surely smaller, as a share of the median of A, is called none. A fall counts as its reverse.
+MARGIN = 0.05
 # Fewer values on a side cannot reach LEVEL: 4 against 4 have p >= 0.029, 5 against 5 p >= 0.008, 7 pairs p >= 0.016.
 LEAST_VALUES, LEAST_PAIRS = 5, 8
 # The exact distribution of more values takes too long: of 200 on a side, seconds for each comparison.
@@ -40,10 +47,10 @@ class Difference:
     test: it holds 0 if and only if p >= LEVEL. Both are None if n is so small that the interval has no ends.
     `relative` is shift / median_a; None if median_a is 0.
     `p` is exact and two-sided, `least_p` the least that n_a and n_b values can have, `p_held` is p after `holm`, which
-    adjusts for many rows; of a single row it is p.
-    `threshold` is what a rise must exceed: max(LEAST_SHIFT, noise). A fall must exceed threshold / (1 + threshold): the
-    same change, seen from the other side. None if median_a is 0 (then any shift exceeds it) or if the noise is unknown,
-    which it is only with too few repeats.
+    adjusts for many rows; of a single row it is p. `level` is what p_held must be below.
+    `margin` is the share of median_a within which the interval must lie for the same. `runs_needed`: the runs a side
+    (of pairs: the pairs) that would do where these are not enough, see `runs_needed`; None if nothing is known of it.
+    `threshold`: max(LEAST_SHIFT, `neighbour_noise`), which a change once had to exceed. No verdict rests on it.
     """
 
     n_a: int
@@ -60,25 +67,37 @@ class Difference:
     p_held: float
     threshold: float | None
     verdict: Verdict
+    level: float = LEVEL
+    margin: float = MARGIN
+    runs_needed: int | None = None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval as shares of median_a, as `relative` is; None if one is not known."""
+        if self.low is None or self.high is None or self.relative is None or not self.median_a:
+            return None
+        return self.low / self.median_a, self.high / self.median_a
 
 
 def difference(
-    a: Sequence[float], b: Sequence[float], *, paired: bool = False, noise: float | None = None
+    a: Sequence[float], b: Sequence[float], *, paired: bool = False, noise: float | None = None, margin: float = MARGIN
 ) -> Difference:
     """Compare a timed value of the runs `a` (the base) with that of the runs `b`, each in order of time.
 
     Independent runs take the Mann-Whitney test. `paired`: a[i] and b[i] are of the same round of an interleaved
     design; they take the Wilcoxon signed-rank test, which can tell nothing from fewer than LEAST_PAIRS pairs. Compare
     fewer pairs as independent runs: what a round has in common then only makes the test more careful.
-    `noise` is what `neighbour_noise` says of the cells of the host. None: it is taken from `a` and `b`, as a share of
-    the median of `a`, because 1 % alone would be too little where nothing is known of the noise.
+    `noise` is what `neighbour_noise` says of the cells of the host, for `threshold` alone. None: it is taken from `a`
+    and `b`, as a share of the median of `a`.
 
     ValueError if a side has no value or more than MOST_VALUES, if a value or `noise` is negative, infinite or no
-    number, or if `paired` sides have different lengths.
+    number, if `paired` sides have different lengths, or if `margin` is not above 0 and at most 1.
     """
     first, second = _checked("a", a), _checked("b", b)
     if paired and len(first) != len(second):
         raise ValueError(f"pairs need as many values in a as in b: {len(first)} and {len(second)}")
+    if not (_is_value(margin) and 0 < margin <= 1):
+        raise ValueError(f"margin is {margin!r}: it must be above 0 and at most 1")
     test = signed_rank(second - first, LEVEL) if paired else mann_whitney(first, second, LEVEL)
     median_a = float(np.median(first))
     if noise is None:
@@ -99,14 +118,16 @@ def difference(
         least_p=test.least_p,
         p_held=test.p,
         threshold=max(LEAST_SHIFT, noise) if noise is not None and median_a else None,
-        verdict="too few repeats to tell",
+        verdict="not enough runs",
+        margin=margin,
     )
-    return replace(row, verdict=_verdict(row, row.least_p))
+    return judged(row)
 
 
 def neighbour_noise(cells: Sequence[Sequence[float]], *, scale: float | None = None) -> float | None:
-    """What a timed value of neighbouring runs differs by anyway: Q3 + 3 IQR of |x[i + 1] - x[i]| / median.
+    """A bound of what neighbouring runs differ by: Q3 + 3 IQR of |x[i + 1] - x[i]| / median.
 
+    It can be far above the largest of these differences, so nothing is decided by it.
     `cells` has, for each cell, the values of its runs on one host in order of time; neighbours are of one cell. The
     median is that of the cell, or `scale` for all cells. A cell whose median is 0 is left out. None if fewer than
     LEAST_NEIGHBOURS differences are left. ValueError as in `difference`, but a cell may have any number of values.
@@ -123,23 +144,74 @@ def neighbour_noise(cells: Sequence[Sequence[float]], *, scale: float | None = N
     return float(q3 + 3 * (q3 - q1))
 
 
-def holm(differences: Sequence[Difference]) -> list[Difference]:
-    """The same rows with `p_held` and `verdict` adjusted for their number (Holm's step-down method).
+def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Difference]:
+    """The same rows with `level`, `p_held` and `verdict` adjusted for their number (Holm's step-down method).
 
-    The chance that any row is called different without being so stays below LEVEL. Rows with fewer repeats than any
-    comparison needs are not tested and do not count. With many rows, even the least possible p may not be below LEVEL
-    after the adjustment: then the verdict of a row that is not different is "too few repeats to tell".
+    The chance that any row is called different without being so stays below `level`. Rows with fewer repeats than any
+    comparison needs are not tested and do not count.
     """
     rows = list(differences)
-    ranked = sorted((place for place, row in enumerate(rows) if not _too_few(row)), key=lambda place: rows[place].p)
-    ps = [rows[place].p for place in ranked]
-    ps_held = list(accumulate((min(1.0, p * (len(ps) - rank)) for rank, p in enumerate(ps)), max))
-    for place, p_held in zip(ranked, ps_held, strict=True):
-        row = replace(rows[place], p_held=p_held)
-        before = bisect_left(ps, row.least_p)  # rows that would stay before this one, were its p the least possible
-        least_held = max(row.least_p * (len(ps) - before), ps_held[before - 1] if before else 0.0)
-        rows[place] = replace(row, verdict=_verdict(row, least_held))
-    return rows
+    tested = [place for place, row in enumerate(rows) if not _too_few(row)]
+    ps_held = dict(zip(tested, held([rows[place].p for place in tested]), strict=True))
+    return [
+        judged(replace(row, p_held=ps_held.get(place, row.p), level=level), len(tested) or len(rows))
+        for place, row in enumerate(rows)
+    ]
+
+
+def judged(row: Difference, n_rows: int = 1) -> Difference:
+    """The row with its verdict, as one of `n_rows` that are held together; see the module."""
+    if not _too_few(row):
+        if row.p < LEVEL and row.p_held < row.level and _is_large(row):
+            return replace(row, verdict="different", runs_needed=None)
+        if row.ends is not None and -reverse(row.margin) <= row.ends[0] and row.ends[1] <= row.margin:
+            return replace(row, verdict="same within the margin", runs_needed=None)
+    return replace(row, verdict="not enough runs", runs_needed=runs_needed(row, n_rows))
+
+
+def reverse(rise: float) -> float:
+    """The fall that undoes a rise, both as shares: 5 % up is 4.76 % down seen from the other side, 100 % is 50 %.
+
+    With it, the same two sides get the same verdict whichever is A.
+    """
+    return rise / (1 + rise)
+
+
+def least_runs(n_rows: int, level: float = LEVEL, *, paired: bool = False) -> int:
+    """The least number of runs a side (of pairs: of pairs) that can tell one of `n_rows` rows held together.
+
+    The exact p of n runs a side is at least 2 / C(2n, n), that of n pairs at least 2 ** (1 - n).
+    """
+    n = LEAST_PAIRS if paired else LEAST_VALUES
+    while (2.0 ** (1 - n) if paired else 2 / math.comb(2 * n, n)) * n_rows >= level:
+        n += 1
+    return n
+
+
+def runs_needed(row: Difference, n_rows: int = 1) -> int | None:
+    """About how many runs a side (of pairs: pairs) would end in a verdict, if shift and spread stay as they are.
+
+    With too few for any interval these are the least that can be told at all. Otherwise each end of the interval comes
+    nearer to the shift with the root of the number of runs: so many that it leaves out 0, and no fewer than
+    `least_runs`; or so many that it lies within the margin; whichever are fewer. None if neither can ever be.
+    """
+    least = least_runs(n_rows, row.level, paired=row.paired)
+    if _too_few(row) or row.low is None or row.high is None:
+        return least
+    n = 2 * row.n_a * row.n_b / (row.n_a + row.n_b)
+    down, up = row.shift - row.low, row.high - row.shift
+    found = []
+    if row.shift and _is_large(row):
+        found.append(max(least, _grown(n, (down if row.shift > 0 else up) / abs(row.shift))))
+    if row.relative is not None and -reverse(row.margin) < row.relative < row.margin:
+        room = (row.relative + reverse(row.margin), row.margin - row.relative)
+        found.append(_grown(n, max(down / row.median_a / room[0], up / row.median_a / room[1])))
+    return min(found, default=None)
+
+
+def _grown(n: float, factor: float) -> int:
+    """The number of runs for which an interval is narrower by `factor`; more than the present n in any case."""
+    return max(math.floor(n) + 1, math.ceil(min(n * factor**2, 1e9)))
 
 
 def _checked(name: str, values: Sequence[float], most: int | None = MOST_VALUES) -> Floats:
@@ -162,19 +234,8 @@ def _too_few(row: Difference) -> bool:
     return min(row.n_a, row.n_b) < LEAST_VALUES or row.least_p >= LEVEL
 
 
-def _least_shift(shift: float, threshold: float) -> float:
-    """What a shift must exceed: a fall is held against its reverse, as no fall can be more than all of a value.
-
-    With a threshold of 100 %, a rise must be to more than the double and a fall to less than the half.
-    """
-    return threshold if shift > 0 else threshold / (1 + threshold)
-
-
-def _verdict(row: Difference, least_p: float) -> Verdict:
-    """The verdict of a row; `least_p` is what its p_held would be if its p were the least possible."""
-    if _too_few(row):
-        return "too few repeats to tell"
-    shift = row.shift if row.relative is None else row.relative
-    if row.p_held < LEVEL and abs(shift) > _least_shift(shift, row.threshold or 0):
-        return "different"
-    return "too few repeats to tell" if least_p >= LEVEL else "no difference shown"
+def _is_large(row: Difference) -> bool:
+    """Whether the shift is at least LEAST_SHIFT, a fall its reverse; without a share, any is."""
+    if row.relative is None:
+        return True
+    return abs(row.relative) >= (LEAST_SHIFT if row.shift > 0 else reverse(LEAST_SHIFT))

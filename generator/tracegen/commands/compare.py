@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,12 +48,22 @@ FOLDER = Path(".tracegen") / "comparisons"
 @click.option("--json", "as_json", is_flag=True, help="Print all measures as JSON, in numbers.")
 @click.option("--markdown", is_flag=True, help="Print what differs as Markdown, to paste.")
 @click.option(
+    "--margin",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Call a timed measure the same if its whole interval lies within this change.",
+)
+@click.option(
     "--fail-on",
     metavar="RULE",
     multiple=True,
     help="End with 1 if this change is found: tokens_per_second_generate<-5%.",
 )
-def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, fail_on: tuple[str, ...]) -> int:
+def command(
+    first: str, others: tuple[str, ...], as_json: bool, markdown: bool, margin: float, fail_on: tuple[str, ...]
+) -> int:
     """Compare A with each B; print what differs and write a page of each comparison."""
     from tracegen.comparing import field_tables, rules
     from tracegen.comparing.comparison import compare
@@ -62,13 +73,15 @@ def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, 
     from tracegen.sides import side_of
 
     asked = [rules.parsed(text) for text in fail_on]
+    if math.isnan(margin):  # a range of floats holds it
+        raise SettingsError("--margin: nan is no change in per cent")
     fields = None
     if others:
         sides = [side_of(text) for text in (first, *others)]
-        comparisons = [compare(sides[0], side) for side in sides[1:]]
+        comparisons = [compare(sides[0], side, margin=margin / 100) for side in sides[1:]]
     else:
         sides = _cells(first)
-        comparisons = [effect.comparison for effect in effects(sides)]
+        comparisons = [effect.comparison for effect in effects(sides, margin / 100)]
         fields = fields_of(sides)
         fields = fields if fields and fields.named else None
     broken = [line for c in comparisons for rule in asked if (line := rules.broken(rule, c))]
@@ -90,7 +103,7 @@ def command(first: str, others: tuple[str, ...], as_json: bool, markdown: bool, 
         if others:
             _write_pages(comparisons)
         else:
-            print(f"page: {_written(render_matrix(first, sides))}")
+            print(f"page: {_written(render_matrix(first, sides, margin=margin / 100))}")
     if broken:
         raise CheckError("; ".join(broken))
     return 0
@@ -116,8 +129,8 @@ def _print(comparison: Comparison) -> None:
     from tracegen.comparing import sentences as say
 
     print(visible(f"{comparison.a.name} → {comparison.b.name}: {say.in_brief(comparison)}"))
-    for answer in say.answers(comparison):
-        print(f"  {visible(answer)}")
+    for line in (*say.answers(comparison), *say.rule(comparison)):
+        print(f"  {visible(line)}")
 
 
 def _write_pages(comparisons: Sequence[Comparison]) -> None:

@@ -13,21 +13,24 @@ from statistics import median
 from typing import Literal
 
 from tracegen.analysis.significance import (
+    ASKED_LEVEL,
     LEAST_PAIRS,
     LEAST_SHIFT,
-    LEVEL,
+    MARGIN,
     MOST_VALUES,
+    OTHERS_LEVEL,
     Difference,
     difference,
     holm,
+    judged,
+    least_runs,
     neighbour_noise,
 )
-from tracegen.comparing.measures import BY, KEY
+from tracegen.comparing.measures import ASKED, BY, KEY
 from tracegen.comparing.side import Machine, Measured, Side, machines_of
 
 State = Literal[
-    "different", "varies", "only A", "only B", "equal", "no difference shown", "too few repeats to tell",
-    "not comparable",
+    "different", "varies", "only A", "only B", "equal", "same within the margin", "not enough runs", "not comparable",
 ]  # fmt: skip
 TELLING: tuple[State, ...] = ("different", "varies", "only A", "only B")  # what a page shows first
 ROUNDING = 1e-9  # relative; means of equal counts differ by less
@@ -85,15 +88,31 @@ class Compared:
             return None
         return (self.change > 0) == (self.unit == "tokens/s")
 
+    @property
+    def asked(self) -> bool:
+        """Whether it is one of the timed measures that a comparison is made for."""
+        return self.kind == "timed" and self.by == "run" and (self.phase, self.what) in ASKED
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sides and all their measures; `paired`: times were tested in pairs of runs of one round."""
+    """Two sides and all their measures; `paired`: times were tested in pairs of runs of one round.
+
+    `margin`: the share of A within which a timed measure is the same. `in_rounds`: runs were made in rounds of both.
+    """
 
     a: Side
     b: Side
     rows: tuple[Compared, ...]
     paired: bool
+    margin: float = MARGIN
+    in_rounds: bool = False
+
+    @property
+    def one_after_the_other(self) -> bool:
+        """Whether all runs of one side were made before those of the other, so that a drift looks like a difference."""
+        times = [[run.created for run in side.runs] for side in (self.a, self.b)]
+        return not self.in_rounds and (max(times[0]) < min(times[1]) or max(times[1]) < min(times[0]))
 
     def of(self, kind: str, by: str) -> list[Compared]:
         """The measures of a kind by one key of BY."""
@@ -104,10 +123,11 @@ class Comparison:
         return next((r for r in self.rows if (r.phase, r.by, r.item, r.what) == (phase, by, item, what)), None)
 
 
-def compare(a: Side, b: Side) -> Comparison:
+def compare(a: Side, b: Side, *, margin: float = MARGIN) -> Comparison:
     """Hold every measure of A beside that of B.
 
-    Key figures are questions of their own; rows of a table share the risk of a false finding (Holm).
+    The timed measures of ASKED share one risk of a false finding (Holm, ASKED_LEVEL), all other timed measures another
+    (OTHERS_LEVEL).
     """
     pairs = _paired(a, b)
     left, right = pairs or (list(a.runs), list(b.runs))
@@ -115,23 +135,24 @@ def compare(a: Side, b: Side) -> Comparison:
     machines = machines_of([*left, *right])
     machines_a, machines_b = machines[: len(left)], machines[len(left) :]
     comparable = _same_machines(machines_a, machines_b)
-    n_timed = Counter(key[1] for key in of_a.keys() & of_b.keys() if key[4] == "timed")
+    varying = [key for key in of_a.keys() & of_b.keys() if len({*of_a[key].values(), *of_b[key].values()}) > 1]
+    n_timed = Counter(_is_asked(key) for key in varying if key[4] == "timed")
     rows = []
     for key in {**of_a, **of_b}:
         values = _Values(left, machines_a, of_a.get(key, {})), _Values(right, machines_b, of_b.get(key, {}))
-        enough = _pairs_can_tell(len(left), 1 if key[1] == "run" else n_timed[key[1]])
-        rows.append(_compared(key, *values, paired=pairs is not None, comparable=comparable, enough=enough))
+        level = ASKED_LEVEL if _is_asked(key) else OTHERS_LEVEL
+        enough = pairs is not None and len(left) >= least_runs(max(n_timed[_is_asked(key)], 1), level, paired=True)
+        rows.append(
+            _compared(key, *values, paired=pairs is not None, comparable=comparable, enough=enough, margin=margin)
+        )
     rows.sort(key=lambda row: list(BY).index(row.by))
-    return Comparison(a, b, tuple(_held(rows)), pairs is not None and len(left) >= LEAST_PAIRS)
+    paired = pairs is not None and len(left) >= LEAST_PAIRS
+    in_rounds = pairs is not None
+    return Comparison(a, b, tuple(_held(rows, in_rounds=in_rounds)), paired, margin, in_rounds)
 
 
-def _pairs_can_tell(n_pairs: int, n_rows: int) -> bool:
-    """Whether so many pairs can tell one of so many rows that share the risk: the least p of pairs is 2 ** (1 - n).
-
-    Otherwise the runs are tested as independent ones, which only makes the test more careful: their least p is far
-    smaller, so that more repeats never tell less.
-    """
-    return n_pairs >= LEAST_PAIRS and 2.0 ** (1 - n_pairs) * n_rows < LEVEL
+def _is_asked(key: _Key) -> bool:
+    return key[1] == "run" and (key[0], key[3]) in ASKED
 
 
 def _same_machines(a: Sequence[Machine], b: Sequence[Machine]) -> bool:
@@ -208,8 +229,12 @@ def _by_key(runs: Sequence[Measured]) -> dict[_Key, dict[int, float]]:
     return values
 
 
-def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bool, enough: bool) -> Compared:
-    """`enough`: pairs could tell this row, one of a table; of several cells only pairs can tell anything."""
+def _compared(
+    key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bool, enough: bool, margin: float
+) -> Compared:
+    """`enough`: pairs could tell this row among those held with it; if not, its runs are tested as independent ones,
+    which only makes the test more careful: more repeats never tell less. Of several cells only pairs can tell anything.
+    """
     phase, by, item, what, kind, unit = key
     row = Compared(phase, by, item, what, kind, unit, a.all, b.all, "equal")  # type: ignore[arg-type]
     if not row.values_a or not row.values_b:
@@ -224,9 +249,9 @@ def _compared(key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bo
     tested = paired and _in_pairs(a, b) and len(a.of) >= LEAST_PAIRS and (enough or several)
     values_a, values_b = evenly(row.values_a), evenly(row.values_b)
     if tested and several and min(*values_a, *values_b) > 0:
-        found = of_ratios(values_a, values_b, noise=_noise(a, b))
+        found = of_ratios(values_a, values_b, noise=_noise(a, b), margin=margin)
     else:
-        found = difference(values_a, values_b, paired=tested, noise=_noise(a, b))
+        found = difference(values_a, values_b, paired=tested, noise=_noise(a, b), margin=margin)
         found = replace(found, relative=None) if several else found
     return replace(row, difference=found, state=found.verdict, several=several)
 
@@ -241,7 +266,9 @@ def evenly(values: Sequence[float]) -> Sequence[float]:
     return [values[round(i * (len(values) - 1) / (MOST_VALUES - 1))] for i in range(MOST_VALUES)]
 
 
-def of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None, paired: bool = True) -> Difference:
+def of_ratios(
+    a: Sequence[float], b: Sequence[float], *, noise: float | None, paired: bool = True, margin: float = MARGIN
+) -> Difference:
     """The difference of pairs from several cells, by their ratios: a cell of large values counts no more than others.
 
     Shift and interval are those of the ratio b / a, told as a change of the median of A; without `paired` of each value
@@ -249,16 +276,12 @@ def of_ratios(a: Sequence[float], b: Sequence[float], *, noise: float | None, pa
     """
     base = min(math.log(value) for value in (*a, *b))
     logs = [[math.log(value) - base for value in values] for values in (a, b)]
-    found, middle = difference(*logs, paired=paired, noise=0.0), median(a)
+    found, middle = difference(*logs, paired=paired, noise=0.0, margin=margin), median(a)
     ends = {name: None if end is None else math.expm1(end) * middle
             for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))}  # fmt: skip
     threshold = None if noise is None else max(LEAST_SHIFT, noise)
-    verdict = found.verdict
-    if verdict == "different" or found.p < LEVEL:
-        large = threshold is not None and abs(found.shift) > math.log1p(threshold)  # a half is as much as the double
-        verdict = "different" if large else "no difference shown"
-    told = {"relative": math.expm1(found.shift), "threshold": threshold, "verdict": verdict}
-    return replace(found, median_a=middle, median_b=median(b), **ends, **told)  # type: ignore[arg-type]
+    told = {"relative": math.expm1(found.shift), "threshold": threshold}
+    return judged(replace(found, median_a=middle, median_b=median(b), **ends, **told))  # type: ignore[arg-type]
 
 
 def _several_cells(a: _Values, b: _Values) -> bool:
@@ -292,12 +315,15 @@ def _same(a: float, b: float) -> bool:
     return abs(a - b) <= ROUNDING * max(abs(a), abs(b))
 
 
-def _held(rows: Sequence[Compared]) -> list[Compared]:
-    """The rows, each difference held against all others by the same key of BY."""
-    held = list(rows)
-    for by in [key for key in BY if key != "run"]:
-        places = [i for i, row in enumerate(rows) if row.by == by and row.difference is not None]
+def _held(rows: Sequence[Compared], *, in_rounds: bool) -> list[Compared]:
+    """The rows, each difference held against all others that were asked, or against all that were not."""
+    made = list(rows)
+    for asked, level in ((True, ASKED_LEVEL), (False, OTHERS_LEVEL)):
+        places = [i for i, row in enumerate(rows) if row.difference is not None and row.asked == asked]
         differences = [found for i in places if (found := rows[i].difference) is not None]
-        for i, found in zip(places, holm(differences), strict=True):
-            held[i] = replace(rows[i], difference=found, state=found.verdict)
-    return held
+        pairs = least_runs(max(len(places), 1), level, paired=True)
+        for i, found in zip(places, holm(differences, level), strict=True):
+            if rows[i].several and not found.paired and found.verdict == "not enough runs":  # only pairs can tell
+                found = replace(found, runs_needed=pairs if in_rounds and found.n_a < pairs else None)
+            made[i] = replace(rows[i], difference=found, state=found.verdict)
+    return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tracegen.analysis.significance import MARGIN
 from tracegen.comparing.comparison import Comparison, compare
 from tracegen.comparing.side import Side
 
@@ -29,11 +30,11 @@ class Effect:
         return f"{self.factor}, {self.a} → {self.b}"
 
 
-def effects(cells: Sequence[Side]) -> list[Effect]:
+def effects(cells: Sequence[Side], margin: float = MARGIN) -> list[Effect]:
     """Every value of every factor compared with the first value of it; only cells that have both are used."""
     found = []
     for factor, values in factors_of(cells).items():
-        found += [_effect(cells, factor, values[0], value) for value in values[1:]]
+        found += [_effect(cells, factor, values[0], value, margin) for value in values[1:]]
     return [effect for effect in found if effect is not None]
 
 
@@ -46,7 +47,7 @@ def factors_of(cells: Sequence[Side]) -> dict[str, list[str]]:
     return {name: of for name, of in values.items() if len(of) > 1}
 
 
-def _effect(cells: Sequence[Side], factor: str, a: str, b: str) -> Effect | None:
+def _effect(cells: Sequence[Side], factor: str, a: str, b: str, margin: float) -> Effect | None:
     """The comparison of the cells that differ in this factor alone; None if there are none."""
     of = {value: {_others(cell, factor): cell for cell in cells if _value(cell, factor) == value} for value in (a, b)}
     both = sorted(set(of[a]) & set(of[b]))
@@ -57,8 +58,8 @@ def _effect(cells: Sequence[Side], factor: str, a: str, b: str) -> Effect | None
     if len(both) > 1:
         for others in both:
             named = ", ".join(f"{name}={value}" for name, value in others)
-            within.append((named, compare(of[a][others], of[b][others])))
-    return Effect(factor, a, b, compare(*sides), tuple(within))
+            within.append((named, compare(of[a][others], of[b][others], margin=margin)))
+    return Effect(factor, a, b, compare(*sides, margin=margin), tuple(within))
 
 
 def _joined(name: str, cells: Sequence[Side]) -> Side:

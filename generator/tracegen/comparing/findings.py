@@ -9,7 +9,7 @@ from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 
 # What timed key figures say together if none is different: the first of these states that one of them has.
-_TOGETHER = ("too few repeats to tell", "not comparable", "no difference shown", "equal")
+_TOGETHER = ("not enough runs", "not comparable", "same within the margin", "equal")
 
 
 def findings(comparison: Comparison) -> list[dict[str, Any]]:
@@ -26,13 +26,13 @@ def findings(comparison: Comparison) -> list[dict[str, Any]]:
 def timed_state(comparison: Comparison) -> str:
     """What the timed key figures say together; empty if the sides have none in common.
 
-    `different` if one of them is; else `too few repeats to tell`, `not comparable` or `no difference shown`.
+    `different` if one of them is; else `not enough runs` if that is so of one, `not comparable`, `same within the
+    margin`, or `equal` if all are equal in every run.
     """
     states = {row.state for row in comparison.of("timed", "run")}
     if "different" in states:
         return "different"
-    together = next((state for state in _TOGETHER if state in states), "")
-    return "no difference shown" if together == "equal" else together
+    return next((state for state in _TOGETHER if state in states), "")
 
 
 def _finding(row: Compared, comparison: Comparison) -> dict[str, Any]:

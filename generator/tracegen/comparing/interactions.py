@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tracegen.analysis.significance import Difference, holm, neighbour_noise
+from tracegen.analysis.significance import MARGIN, Difference, holm, neighbour_noise
 from tracegen.comparing.comparison import evenly, of_ratios
 from tracegen.comparing.effects import factors_of
 from tracegen.comparing.side import Machine, Measured, Side, machines_of
@@ -33,7 +33,7 @@ class Interaction:
     difference: Difference
 
 
-def interactions(cells: Sequence[Side]) -> list[Interaction]:
+def interactions(cells: Sequence[Side], margin: float = MARGIN) -> list[Interaction]:
     """Every pair of factors, each value against the first of its factor; all tests of a phase are held together (Holm).
 
     A round counts if it has the four runs, on one machine, with equal values of all other factors.
@@ -41,13 +41,15 @@ def interactions(cells: Sequence[Side]) -> list[Interaction]:
     found = []
     factors = factors_of(cells)
     for phase in PHASES:
-        of_phase = list(_of_phase(cells, factors, phase))
+        of_phase = list(_of_phase(cells, factors, phase, margin))
         held = holm([row.difference for row in of_phase])
         found += [replace(row, difference=difference) for row, difference in zip(of_phase, held, strict=True)]
     return found
 
 
-def _of_phase(cells: Sequence[Side], factors: Mapping[str, list[str]], phase: str) -> Iterator[Interaction]:
+def _of_phase(
+    cells: Sequence[Side], factors: Mapping[str, list[str]], phase: str, margin: float
+) -> Iterator[Interaction]:
     speeds, noise = _speeds(cells, phase)
     for factor, other in combinations(factors, 2):
         for b in factors[factor][1:]:
@@ -56,7 +58,8 @@ def _of_phase(cells: Sequence[Side], factors: Mapping[str, list[str]], phase: st
                 ratios = list(_ratios(speeds, (factor, a, b), (other, c, d)))
                 if ratios:
                     at_c, at_d = [evenly(column) for column in zip(*ratios, strict=True)]
-                    yield Interaction(phase, factor, a, b, other, c, d, of_ratios(at_c, at_d, noise=noise))
+                    found = of_ratios(at_c, at_d, noise=noise, margin=margin)
+                    yield Interaction(phase, factor, a, b, other, c, d, found)
 
 
 _Key = tuple[str, int, Machine]  # matrix, round, machine

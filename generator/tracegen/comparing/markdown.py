@@ -20,7 +20,10 @@ def markdown_of(comparison: Comparison) -> str:
         lines += [table([("", False), ("A", False), ("B", False)], _cut(facts)), ""]
     rows = [row for row in comparison.rows if row.state in TELLING or (row.kind == "timed" and row.by == "run")]
     head = [("measure", False), ("A", True), ("B", True), ("change", True), ("finding", False)]
-    lines.append(table(head, _cut([_row(row) for row in sorted(rows, key=lambda row: row.by != "run")])))
+    lines.append(
+        table(head, _cut([_row(row, comparison.margin) for row in sorted(rows, key=lambda row: row.by != "run")]))
+    )
+    lines += ["", prose(" ".join(say.rule(comparison)), 1000)]
     return "\n".join([*lines, ""])
 
 
@@ -30,8 +33,8 @@ def _cut(rows: list[list[str]]) -> list[list[str]]:
     return rows if left <= 0 else [*rows[:MOST], [f"… and {left} more", *[""] * (len(rows[0]) - 1)]]
 
 
-def _row(row: Compared) -> list[str]:
-    sure = "counted, so real" if row.kind == "counted" else str(row.state)
+def _row(row: Compared, margin: float) -> list[str]:
+    sure = "counted, so real" if row.kind == "counted" else say.state(row, margin)
     if row.state == "different" and row.difference is not None:
         sure = f"different, {say.p_words(row.difference.p_held)}"
     values = (say.value(row.a, row.unit), say.value(row.b, row.unit), say.share(row.relative))

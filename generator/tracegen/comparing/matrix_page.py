@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis.significance import MARGIN
 from tracegen.charts import compared as charts
 from tracegen.charts import svg, theme
 from tracegen.comparing import sentences as say
@@ -40,17 +41,19 @@ SHOWN = (
 )
 
 
-def render_matrix(name: str, sides: Sequence[Side], links: Mapping[str, str] | None = None) -> Report:
+def render_matrix(
+    name: str, sides: Sequence[Side], links: Mapping[str, str] | None = None, margin: float = MARGIN
+) -> Report:
     """The pages of a matrix; `sides` are its cells, at least two. The same runs give the same bytes.
 
     `links`: where the pages of a cell are, by its name.
     """
     collector = collector_of(sides)
-    found = effects(sides)
+    found = effects(sides, margin)
     pages = [
         comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(found, 1)
     ]
-    factors, joint, fields = factors_of(sides), interactions(sides), fields_of(sides)
+    factors, joint, fields = factors_of(sides), interactions(sides, margin), fields_of(sides)
     view = {
         "effects": [
             {"name": effect.name, "href": page.path, "brief": say.in_brief(effect.comparison),
@@ -180,10 +183,9 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             if row is None:
                 continue
             row = _by_ratio(row)
+            finding = say.state(row, comparison.margin)
             values = [number("" if row.several else say.value(side, row.unit)) for side in (row.a, row.b)]
-            rows.append(
-                cells(effect.name, others, *values, number(say.share(row.relative)), number(_p(row)), row.state)
-            )
+            rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(_p(row)), finding))
             data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
     columns = ["factor", "from", "to", "where", "a", "b", "relative", "state"]
     csv = collector.csv("effects", pd.DataFrame(data, columns=columns))
@@ -211,14 +213,14 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
     """Whether the effect of a factor on speed depends on another factor."""
     rows, data = [], []
     for row in found:
-        of, told = row.difference, row.difference.verdict != "too few repeats to tell"
-        ends = [None if end is None else end / of.median_a for end in (of.low, of.high)]
-        within = f"{say.share(ends[0])} to {say.share(ends[1])}" if None not in ends else ""
+        of = row.difference
+        ends = of.ends or (None, None)
+        within = say.ends_of(of, "")
         rows.append(cells(
             f"{row.factor}, {row.a} → {row.b}", f"{row.other}, {row.c} → {row.d}", say.PHASES[row.phase],
             number(say.times(of.median_a)), number(say.times(of.median_b)), number(say.share(of.relative)),
-            number(within if told else ""), number(say.p_value(of.p_held) if told else ""),
-            "interact" if of.verdict == "different" else of.verdict,
+            number(within), number(say.p_value(of.p_held) if within else ""),
+            "interact" if of.verdict == "different" else say.verdict(of, of.margin),
         ))  # fmt: skip
         data.append((row.phase, row.factor, row.a, row.b, row.other, row.c, row.d, of.n_a, of.median_a, of.median_b,
                      of.relative, *ends, of.p, of.p_held, of.threshold, of.verdict))  # fmt: skip
@@ -238,15 +240,16 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
 
 
 def _by_ratio(row: Compared) -> Compared:
-    """The same measure with its shift as a ratio, as that of all pairs together: only then they can be compared."""
+    """The same measure with its shift as a ratio, as that of all pairs together: only then they can be compared.
+
+    p and finding stay those of the comparison.
+    """
     of = row.difference
     if of is None or row.several or min(*row.values_a, *row.values_b) <= 0:
         return row
-    values = evenly(row.values_a), evenly(row.values_b)
-    noise = None if of.threshold is None else of.threshold
-    found = of_ratios(*values, noise=noise, paired=of.paired)
-    return replace(row, difference=found, state=found.verdict)
+    found = of_ratios(evenly(row.values_a), evenly(row.values_b), noise=0.0, paired=of.paired, margin=of.margin)
+    return replace(row, difference=replace(of, relative=found.relative))
 
 
 def _p(row: Compared) -> str:
-    return say.p_value(row.difference.p_held) if row.difference and row.state != "too few repeats to tell" else ""
+    return say.p_value(row.difference.p_held) if row.difference and row.difference.low is not None else ""

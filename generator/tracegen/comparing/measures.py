@@ -33,6 +33,15 @@ BY = {
 # The speed of passes says nothing of loading, which may read what they then need not.
 AFTER_LOADING, WHILE_LOADING = "read from the disk after loading", "read from the disk while loading"
 UNTIL_FIRST_TOKEN = "loading, warm-up and prompt together"
+# The timed measures that a comparison is made for, by phase and what: they are said first, and tested together, so that
+# the many others cannot hide them.
+ASKED = (
+    ("generate", "speed"),
+    ("prompt", "speed"),
+    ("", UNTIL_FIRST_TOKEN),
+    ("", AFTER_LOADING),
+    ("", WHILE_LOADING),
+)
 _Row = tuple[str, str, str, str, Kind, str, float]
 
 

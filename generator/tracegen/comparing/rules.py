@@ -77,6 +77,9 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "b": {"name": comparison.b.name, "runs": [run.name for run in comparison.b.runs]},
         "in_brief": say.in_brief(comparison).replace(q.THIN, " "),
         "paired": comparison.paired,
+        "margin": comparison.margin,
+        "in_rounds": comparison.in_rounds,
+        "rule": say.rule(comparison),
         "measures": [_measure(row) for row in comparison.rows],
     }
 
@@ -84,6 +87,9 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 def _measure(row: Compared) -> dict[str, Any]:
     d = row.difference
     sure = {key: getattr(d, key) for key in ("low", "high", "p", "p_held", "threshold")} if d else {}
+    if d:
+        ends = d.ends or (None, None)
+        sure |= {"relative_low": ends[0], "relative_high": ends[1], "runs_needed": d.runs_needed, "asked": row.asked}
     return {
         "phase": row.phase, "by": row.by, "item": row.item, "what": row.what, "kind": row.kind, "unit": row.unit,
         "a": row.a, "b": row.b, "values_a": list(row.values_a), "values_b": list(row.values_b), "change": row.change,

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tracegen.analysis.significance import ASKED_LEVEL, LEAST_SHIFT, MOST_VALUES, OTHERS_LEVEL, Difference, reverse
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
-from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_LOADING
+from tracegen.comparing.measures import ASKED
 from tracegen.words import quantities as q
 
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
 SPEED_OF = {"prompt": "the prompt", "generate": "generation"}
-LEADING = (  # timed key figures said first
-    ("generate", "speed"),
-    ("prompt", "speed"),
-    ("", UNTIL_FIRST_TOKEN),
-    ("", AFTER_LOADING),
-    ("", WHILE_LOADING),
-)
 
 
 def value(number: float | None, unit: str) -> str:
@@ -65,32 +59,70 @@ def name(row: Compared) -> str:
 
 
 def how_sure(row: Compared) -> str:
-    """Shift, interval, p, n and threshold of a timed measure; or why there are none."""
+    """Shift and interval, both in per cent of A where that is known, p and n of a timed measure; or why not."""
     found = row.difference
     if found is None:
         return "not known to be of the same machine" if row.state == "not comparable" else ""
     n = f"n = {found.n_a} and {found.n_b}"
     if (found.n_a, found.n_b) != (len(row.values_a), len(row.values_b)):
         n += f", spread evenly over {q.count(len(row.values_a))} and {q.count(len(row.values_b))} runs"
-    if row.state == "too few repeats to tell":
+    ends = ends_of(found, row.unit)
+    if not ends or (row.several and found.relative is None):
         return n
     shift = share(found.relative) or signed(found.shift, row.unit)
-    ends = ""
-    if found.low is not None and found.high is not None:
-        if row.several and found.relative is not None and found.median_a:
-            ends = f" (99 % interval {share(found.low / found.median_a)} to {share(found.high / found.median_a)})"
-        else:
-            ends = f" (99 % interval {interval(found.low, found.high, row.unit)})"
-    parts = [f"shift {shift}{ends}", p_words(found.p_held), n]
-    parts += [f"noise up to {threshold(found.threshold)}"] if found.threshold is not None else []
-    return ", ".join(parts)
+    return f"shift {shift} (99 % interval {ends}), {p_words(found.p_held)}, {n}"
 
 
-def threshold(part: float | None) -> str:
-    """The relative change below which runs of one side differ anyway."""
-    if part is None:
-        return ""
-    return q.percent(part) if part < 1 else f"a factor of {q.three(1 + part)}"
+def ends_of(found: Difference, unit: str) -> str:
+    """Both ends of the interval, in per cent where the shift is: `+3.1 % to +7.2 %`; empty if there are none."""
+    if found.ends is not None:
+        return f"{share(found.ends[0])} to {share(found.ends[1])}"
+    return "" if found.low is None or found.high is None else interval(found.low, found.high, unit)
+
+
+def state(row: Compared, margin: float) -> str:
+    """The state of a measure in words: `same within 5 %`, `not enough runs: about 9 a side would do`."""
+    return verdict(row.difference, margin) if row.difference is not None else str(row.state)
+
+
+def verdict(found: Difference, margin: float) -> str:
+    """The verdict in words, with how many runs would do where these are not enough."""
+    if found.verdict == "same within the margin":
+        return f"same within {margin_of(margin)}"
+    if found.verdict == "not enough runs" and found.runs_needed is not None:
+        of = "pairs" if found.paired else "a side"
+        if found.runs_needed > MOST_VALUES:
+            return f"not enough runs: it would take more than {MOST_VALUES} {of}"
+        how = "at least" if found.low is None else "about"
+        return f"not enough runs: {how} {found.runs_needed} {of} would do"
+    return found.verdict
+
+
+def margin_of(margin: float) -> str:
+    """`5 %`."""
+    return f"{100 * margin:.3g} %"
+
+
+def rule(comparison: Comparison) -> list[str]:
+    """By which rule timed measures were judged, and what the order of the runs means for it; nothing without any."""
+    if not any(row.difference for row in comparison.rows):
+        return []
+    m = comparison.margin
+    n = sum(row.asked and row.difference is not None for row in comparison.rows)
+    of = "measure that is" if n == 1 else "measures that are"
+    lines = [
+        f"Different: the exact p of a rank test is below 0.01, the shift is at least {margin_of(LEAST_SHIFT)}, and p "
+        f"held against all that is tested with it (Holm; shown) is below {ASKED_LEVEL:g} for the {n} {of} asked, below "
+        f"{OTHERS_LEVEL:g} for all others. Same within {margin_of(m)}: the whole 99 % interval lies from "
+        f"−{margin_of(reverse(m))} to +{margin_of(m)}; a fall counts as the rise that undoes it, so that it does not "
+        "matter which side is A. Else: not enough runs."
+    ]
+    if comparison.one_after_the_other:
+        lines.append(
+            "All runs of one side were made before those of the other: what drifted on the machine in the meantime "
+            "looks like a difference. Runs in turn, as a matrix makes them, do not err so."
+        )
+    return lines
 
 
 def p_words(p: float) -> str:
@@ -123,25 +155,23 @@ def in_brief(comparison: Comparison) -> str:
     """One line: `no counted difference; timed: 2 of 52 measures differ`."""
     n = sum(row.kind == "counted" and row.state in TELLING for row in comparison.rows)
     counted = f"{q.counted(n, 'counted difference')}" if n else "no counted difference"
-    return f"{counted}; timed: {timed_in_brief(comparison.rows)}"
+    return f"{counted}; timed: {timed_in_brief(comparison.rows, comparison.margin)}"
 
 
-def timed_in_brief(rows: Sequence[Compared]) -> str:
-    """How many timed measures differ, show no difference, or cannot be told."""
+def timed_in_brief(rows: Sequence[Compared], margin: float) -> str:
+    """How many timed measures differ, are the same, or have not enough runs."""
     states: Counter[str] = Counter(row.state for row in rows if row.kind == "timed")
     n = sum(states.values())
     parts = [
         f"{states['different']} of {q.counted(n, 'measure')} {'differs' if states['different'] == 1 else 'differ'}"
     ]
-    parts += [f"{states[s]} {words}" for s, words in _STATES.items() if states[s]]
+    words = {
+        "only A": "only in A", "only B": "only in B", "equal": "equal in every run",
+        "same within the margin": f"the same within {margin_of(margin)}", "not enough runs": "with not enough runs",
+        "not comparable": "not comparable",
+    }  # fmt: skip
+    parts += [f"{states[s]} {text}" for s, text in words.items() if states[s]]
     return ", ".join(parts)
-
-
-_STATES = {
-    "only A": "only in A", "only B": "only in B", "equal": "equal in every run",
-    "no difference shown": "show no difference", "too few repeats to tell": "have too few repeats to tell",
-    "not comparable": "are not comparable",
-}  # fmt: skip
 
 
 def _counted(comparison: Comparison) -> str:
@@ -170,13 +200,14 @@ def _size_of(part: float) -> str:
 
 def _timed(comparison: Comparison) -> list[str]:
     said = []
-    for phase, what in LEADING:
+    for phase, what in ASKED:
         row = comparison.named(phase, "run", "", what)
         if row is None or not (row.values_a and row.values_b) or not (any(row.values_a) or any(row.values_b)):
             continue
         subject = name(row)
         parts = ["" if row.several else f"{value(row.a, row.unit)} → {value(row.b, row.unit)}", how_sure(row)]
-        said.append(f"{subject[0].upper()}{subject[1:]}: {_verdict(row)}. {_begun('; '.join(filter(None, parts)))}.")
+        found = _verdict(row, comparison.margin)
+        said.append(f"{_begun(subject)}: {found}. {_begun('; '.join(filter(None, parts)))}.")
     return said
 
 
@@ -184,7 +215,7 @@ def _begun(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _verdict(row: Compared) -> str:
+def _verdict(row: Compared, margin: float) -> str:
     if row.state == "different":
         return f"{'better' if row.better else 'worse'}{f' by {_size_of(row.relative)}' if row.relative else ''}"
-    return "equal in every run" if row.state == "equal" else row.state
+    return "equal in every run" if row.state == "equal" else state(row, margin)

@@ -85,25 +85,23 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
     telling = [row for row in rows if row.state in TELLING]
     also = [row for row in rows if row.by == "run" and row not in telling]
     head = (*NAMED, Head("A", number=True), Head("B", number=True), Head("Change", number=True),
-            Head("99 % interval", number=True), Head("p", number=True), Head("Noise", number=True),
-            Head("Finding"))  # fmt: skip
-    shown = tuple(_timed_row(row) for row in [*telling, *also][:MOST])
+            Head("99 % interval", number=True), Head("p", number=True), Head("Finding"))  # fmt: skip
+    shown = tuple(_timed_row(row, comparison.margin) for row in [*telling, *also][:MOST])
     pairs = {row.difference.paired for row in comparison.rows if row.difference is not None}
     how = "Pairs of runs of one round were compared (Wilcoxon). " if pairs == {True} else ""
     if pairs == {True, False}:
         how = (
-            "Key figures were compared in pairs of runs of one round (Wilcoxon); so were other rows that the pairs can "
+            "Rows that pairs of runs of one round can tell were compared in pairs (Wilcoxon), else as independent runs "
+            "(Mann-Whitney). "
         )
-        how += "tell, else as independent runs (Mann-Whitney). "
     how += "Medians over cells of different size are left out. " if any(row.several for row in rows) else ""
     return TableView(
         "timed",
         "What was timed",
-        "Times, and whatever else differs from run to run. A measure differs if the exact p is below 0.01 and the "
-        "change is larger than what neighbouring runs of one side differ by anyway (its noise, at least 1 %). "
-        f"{how}The change is the Hodges-Lehmann shift. Below five runs a side nothing can be told. Rows other than key "
-        f"figures share the risk of a false finding (Holm). Shown are key figures and what differs; of all, "
-        f"{say.timed_in_brief(rows)}.",
+        f"Times, and whatever else differs from run to run. {' '.join(say.rule(comparison))} {how}The change is the "
+        "Hodges-Lehmann shift, in per cent of the median of A as its interval is. How many runs would do assumes that "
+        "shift and spread stay as they are. Shown are key figures and what differs; of all, "
+        f"{say.timed_in_brief(rows, comparison.margin)}.",
         head,
         shown,
         "" if shown else "No time was recorded on either side.",
@@ -187,6 +185,7 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
     for row in rows:
         d = row.difference
         sure = (d.low, d.high, d.p, d.p_held, d.threshold) if d else (None,) * 5
+        ends = (d.ends or (None, None)) if d else (None, None)
         n = (len(row.values_a), len(row.values_b))
         table.append(
             (
@@ -202,26 +201,25 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
                 *sure,
                 *n,
                 row.state,
+                *ends,
+                d.margin if d else None,
+                d.runs_needed if d else None,
             )
         )
-    return pd.DataFrame(table, columns=["phase", "by", "item", "what", "unit", "a", "b", "change", "relative", "low",
-                                        "high", "p", "p_held", "threshold", "n_a", "n_b", "state"])  # fmt: skip
+    sure_of = ["low", "high", "p", "p_held", "threshold"]
+    added = ["relative_low", "relative_high", "margin", "runs_needed"]
+    columns = ["phase", "by", "item", "what", "unit", "a", "b", "change", "relative", *sure_of, "n_a", "n_b", "state"]
+    return pd.DataFrame(table, columns=[*columns, *added]).astype({"runs_needed": "Int64"})
 
 
-def _timed_row(row: Compared) -> tuple[Cell, ...]:
+def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
     d = row.difference
-    ends = ""
-    if d is not None and d.low is not None and d.high is not None:
-        ratio = row.several and d.relative is not None and d.median_a
-        ends = f"{say.share(d.low / d.median_a)} to {say.share(d.high / d.median_a)}" if ratio else ""
-        ends = ends or say.interval(d.low, d.high, row.unit)
-    told = d is not None and row.state != "too few repeats to tell"
+    ends = say.ends_of(d, row.unit) if d is not None else ""
     return cells(
         *_named(row), *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
-        number(say.share(row.relative)), number(ends),
-        number(say.p_value(d.p_held) if d and told else ""),
-        number(say.threshold(d.threshold) if d and told else ""),
-        f"{row.state}{', better' if row.better else ', worse'}" if row.state == "different" else str(row.state),
+        number(say.share(row.relative) or ("" if row.several else say.signed(row.change, row.unit))), number(ends),
+        number(say.p_value(d.p_held) if d is not None and ends else ""),
+        f"different{', better' if row.better else ', worse'}" if row.state == "different" else say.state(row, margin),
     )  # fmt: skip
 
 

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tracegen.analysis.significance import MARGIN
 from tracegen.charts.text import printable
 from tracegen.site.about import cut
 from tracegen.site.comparisons import Compared
 
 _STEP = re.compile(r"(v[0-9]+)-from-(v[0-9]+)")
 _TIMED = {
-    "no difference shown": "no difference shown",
-    "too few repeats to tell": "too few repeats to tell",
+    "same within the margin": f"same within {100 * MARGIN:.3g} %",
+    "equal": "equal in every run",
+    "not enough runs": "not enough runs to tell",
     "not comparable": "not comparable, because the machines are not known to be the same",
 }
 
@@ -51,7 +53,7 @@ class Outcome:
 
     @property
     def rest(self) -> str:
-        """What is not known to be different: `timed: no difference shown; counted key figures: equal; `."""
+        """What is not known to be different: `timed: same within 5 %; counted key figures: equal; `."""
         timed = "" if self.kinds or not self.timed else f"timed: {self.timed}; "
         return timed if self.counted else f"{timed}counted key figures: equal; "
 
