@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.analysis.routed import chosen_of, even, sticky, uneven
 from tests.recompute.plain.experts import best_segment_routing, segment_cache
 from tracegen.analysis.expert_segments import COLUMNS, DRAWS, LENGTHS, MOST_ROWS, segments
+from tracegen.figures.experts_segments import EXPERTS_SEGMENTS
 
 
 @settings(max_examples=20, deadline=None)
@@ -90,3 +91,13 @@ def test_what_cannot_be_told_has_no_row() -> None:
         made = segments(chosen_of(choices), {0: size, 1: size})
         assert made.empty and list(made.columns) == COLUMNS
     assert segments(chosen_of(even(1, 9, 1, 8, 2)).iloc[:0], {}).empty
+
+
+def test_a_cache_that_looks_when_an_expert_comes_again_beats_sch() -> None:
+    """SCH counts how often the rows to come choose an expert, not how soon: it bounds no other cache."""
+    choices = uneven(3, 200, 1, 8, 1, 0.7)
+    made = segments(chosen_of(choices), {0: 8})
+    assert (made["sch_2"] < belady_hits(choices[:, 0].tolist(), 2) / 200 - 0.02).any()
+    shown = EXPERTS_SEGMENTS.explanation
+    assert "no bound" in " ".join(vars(shown).values())
+    assert "bounds what reading ahead" not in " ".join(vars(shown).values())

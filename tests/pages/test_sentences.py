@@ -239,3 +239,26 @@ def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:
 def test_without_a_hot_set_chance_is_named(share: float, said: str) -> None:
     told = cache_sentences.hot_finding("flat", 0.294, 0.276, share)
     assert told.startswith("Experts have no hot set: ") and told.endswith(said)
+
+
+def test_a_cliff_of_a_cache_is_no_share_of_it() -> None:
+    title = cache_sentences.cliff_title(0.018, 92.1 * 2**20, 1.0, 83.0 * 2**20, 0.9)
+    assert title == (
+        "A cache that drops what was not used for longest serves at most 1.8 % of repeated uses below 92.1 MiB, and "
+        "100 % from there on; at best 90.0 % take 83.0 MiB"
+    )
+    assert cache_sentences.cliff("LRU", 2**20, 0.018, 2**21, 0.993).endswith(
+        "below 2.00 MiB it serves at most 1.8 %, from there on at least 99.3 %."
+    )
+    assert "with 1.00 MiB it serves 1.8 %, with 2.00 MiB 99.3 %" in cache_sentences.cliff(
+        "FIFO", 2**20, 0.018, 2**21, 0.993
+    )
+
+
+def test_the_error_of_a_sample_is_said_of_each_policy() -> None:
+    errors = {"LRU": 0.004, "LFU": 0.031, "FIFO": 0.018}
+    told = cache_sentences.sampled(0.125, errors)
+    assert "LFU by up to 3.1 %, FIFO by up to 1.8 %" in told and "(up to 0.4 %)" in told
+    assert "Belady, static and LRU are counted for all granules" in told
+    assert cache_sentences.sampled(1, {}) == "" and cache_sentences.grouped(1) == ""
+    assert "no cache serves more than this line says" in cache_sentences.grouped(8)

@@ -232,6 +232,12 @@ def test_hit_rates_of_lru_and_of_a_static_set(case: Case) -> None:
         for row in rates
     ]  # fmt: skip
     assert_published(rates, expected, ("policy", "size_bytes"))
+    best = {
+        row["size_bytes"]: float(row["hit_rate"])
+        for row in case.published.csv("cache-rates")
+        if row["policy"] == "Belady"
+    }
+    assert all(best[row["size_bytes"]] >= float(row["hit_rate"]) for row in rates), "no cache does better"
     sizes = [row for row in case.published.csv("cache-sizes") if row["policy"] in hits]
     needed = [
         {

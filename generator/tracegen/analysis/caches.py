@@ -11,10 +11,10 @@ Ways to choose (policies):
 - `LFU` drops what was used least often since it came in; among equals, what was not used for longest;
 - `static` holds from the beginning what is used most often in the whole run, and never changes: it knows the run;
 - `Belady` drops what will not be used for longest (Belady 1966), and takes in nothing that will not be used before all
-  that it holds: it knows the future, and no cache does better.
+  that it holds: it knows the future, and no cache does better. It is counted for all granules, see `stays`.
 
-Where there are more than `MOST_USES` uses, FIFO, LFU and Belady are simulated for a part of the granules, chosen by a
-hash of their number within those used about as often, with a cache smaller by as much (Waldspurger et al. 2015, 2017).
+Where there are more than `MOST_USES` uses, FIFO and LFU are simulated for a part of the granules, chosen by a hash of
+their number within those used about as often, with a cache smaller by as much (Waldspurger et al. 2015, 2017).
 
 None of these rates predicts a speed: a miss costs what the disk makes of it, and the kernel replaces pages in its own
 way.
@@ -25,7 +25,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ import pandas as pd
 from tracegen.analysis.stack_distance import previous_use, stack_distances
 
 MOST_USES = 100_000
+MOST_STAYS = 100_000
 N_SIZES = 20
 CLOSE = 0.02  # of a size: how exactly the size for a hit rate is found by simulation
 TARGETS = (0.5, 0.9, 0.95, 0.99)  # hit rates that pages ask for
@@ -123,7 +124,94 @@ def _next_use(items: np.ndarray) -> np.ndarray:
     return following
 
 
-SIMULATED: Mapping[str, Callable[[Items, int], int]] = {"FIFO": fifo, "LFU": lfu, "Belady": belady}
+@dataclass(frozen=True)
+class Stays:
+    """When items would have to stay in a cache for their next use to hit.
+
+    `begin`, `end`: groups of uses; `amount`: how many items would stay from one use to the next, from a use in the
+    group `begin` to one in the group `end`; ascending by begin. A hit inside a group takes no room, and stands in none
+    of them. `n_again` are all uses that are not the first of their item. `group` is how many uses a group has; 1: the
+    room is looked at after each use.
+    """
+
+    begin: np.ndarray
+    end: np.ndarray
+    amount: np.ndarray
+    n_again: int
+    group: int = 1
+
+
+def stays(items: np.ndarray, *, most: int = MOST_STAYS) -> Stays:
+    """The stays of items (int array, in order of use), of which `most_hits` counts the best choice.
+
+    Items that are only ever used one right after the other, in the same order, are a chain, and count as one item of as
+    many parts. That changes no count: the first parts of a chain stay, and as many of them as fit between the chains'
+    uses fit inside of a use as well, for each part that comes stands before those that have yet to go.
+
+    More than `most` stays are too many to follow. Then uses are taken in groups, as few as do, and what must fit is
+    looked at between groups only. No cache can have more hits than that allows, though none may have as many.
+    """
+    codes = np.unique(items, return_inverse=True)[1]
+    chain, length = _chains(codes)
+    starts = np.flatnonzero(chain >= 0)
+    following = _next_use(chain[starts])
+    again = np.flatnonzero(following < len(starts))
+    begin, end, amount = again, following[again], length[chain[starts]][again]
+    n_again, group = int(amount.sum()), 1
+    while len(begin) > most:
+        group *= 2
+        begin, end = begin // 2, end // 2
+        begin, end, amount = (of[end > begin] for of in (begin, end, amount))
+        first = np.lexsort((end, begin))
+        begin, end, amount = begin[first], end[first], amount[first]
+        new = np.flatnonzero((np.diff(begin, prepend=-1) != 0) | (np.diff(end, prepend=-1) != 0))
+        begin, end, amount = begin[new], end[new], np.add.reduceat(amount, new)
+    return Stays(begin, end, amount, n_again, group)
+
+
+def _chains(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each use the chain that begins with it, −1 inside a chain; and for each chain how many items it has."""
+    n = int(codes.max(initial=-1)) + 1
+    after = np.append(codes[1:], -1)
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes, minlength=n)
+    begins = np.cumsum(counts) - counts
+    low, high = (of.reduceat(after[order], begins) for of in (np.minimum, np.maximum))
+    follows = (low == high) & (low >= 0) & (counts[low] == counts)  # each is followed by the same, and by nothing else
+    inside = np.zeros(n, dtype=bool)
+    inside[low[follows]] = True
+    chain = np.where(inside[codes], -1, codes)
+    heads = np.flatnonzero(chain >= 0)
+    length = np.zeros(n, dtype=np.int64)
+    length[codes[heads]] = np.diff(heads, append=len(codes))
+    return chain, length
+
+
+def most_hits(of: Stays, size: int) -> int:
+    """The most hits that a cache of `size` items can have, whatever it keeps: it drops what is used again last."""
+    held = [0] * (int(of.end.max(initial=0)) + 1)  # by the group of the next use
+    heap: list[int] = []  # minus the group of the next use
+    total = lost = now = 0
+    for begin, end, amount in zip(of.begin.tolist(), of.end.tolist(), of.amount.tolist(), strict=True):
+        while now < begin:
+            now += 1
+            total -= held[now]
+        if not held[end]:
+            heapq.heappush(heap, -end)
+        held[end] += amount
+        total += amount
+        while total > size:
+            farthest = -heap[0]
+            gone = min(held[farthest], total - size)
+            held[farthest] -= gone
+            total -= gone
+            lost += gone
+            if not held[farthest]:
+                heapq.heappop(heap)
+    return of.n_again - lost
+
+
+SIMULATED: Mapping[str, Callable[[Items, int], int]] = {"FIFO": fifo, "LFU": lfu}
 POLICIES = ("Belady", "static", "LRU", "LFU", "FIFO")
 
 
@@ -132,64 +220,117 @@ class HitRates:
     """Hit rates by size and policy, and what they rest on.
 
     `rates`: policy, size_granules, hit_rate. `needed`: policy, target, size_granules (the smallest size whose rate is
-    at least the target; for FIFO, LFU and Belady to 2 %). `n_uses` are all uses, `n_granules` the different granules
-    (as many compulsory misses). `sampled` is the share of granules in the simulation of FIFO, LFU and Belady, 1 if all;
-    `sampling_error` the largest difference of hit rate between exact LRU and LRU of that sample.
+    at least the target; for FIFO, LFU and Belady to 2 %). `cliffs`: policy, below_granules, below_rate, size_granules,
+    hit_rate: two sizes between which the rate of LRU, LFU or FIFO passes several of `TARGETS`; of LRU neighbouring
+    ones. `n_uses` are all uses, `n_granules` the different granules (as many compulsory misses).
+
+    `sampled` is the share of granules in the simulation of FIFO and LFU, 1 if all. `errors` says how far each may be
+    off at any size: by how much LRU of the same sample differs from LRU of all granules (`errors` has that too), and
+    halves of the sample from the sample. `group`: as in `Stays`; over 1, the rates of Belady are ones that no cache
+    exceeds, and not ones that a cache has.
     """
 
     rates: pd.DataFrame
     needed: pd.DataFrame
+    cliffs: pd.DataFrame
     n_uses: int
     n_granules: int
     sampled: float = 1.0
-    sampling_error: float = 0.0
+    errors: Mapping[str, float] = field(default_factory=dict)
+    group: int = 1
 
     @property
     def n_again(self) -> int:
         """The uses that are not the first ones."""
         return self.n_uses - self.n_granules
 
+    @property
+    def sampling_error(self) -> float:
+        """The largest of `errors`; 0 if all granules were simulated."""
+        return max(self.errors.values(), default=0.0)
 
-def hit_rates(items: np.ndarray, *, most: int = MOST_USES, n_sizes: int = N_SIZES) -> HitRates:
+
+def hit_rates(
+    items: np.ndarray, *, most: int = MOST_USES, n_sizes: int = N_SIZES, most_stays: int = MOST_STAYS
+) -> HitRates:
     """Hit rates of all policies for `n_sizes` sizes of cache; `items` are the granules in order of their use.
 
-    `most`: more uses than that are sampled for the policies that are simulated.
+    `most`: more uses than that are sampled for the policies that are simulated. `most_stays`: see `stays`.
     """
     names, codes, counts = np.unique(items, return_inverse=True, return_counts=True)
     n, again = len(names), len(items) - len(names)
     if again <= 0:
-        empty = {"policy": pd.Series(dtype="object"), "size_granules": pd.Series(dtype="int64")}
-        rates = pd.DataFrame(empty | {"hit_rate": pd.Series(dtype="float64")})
-        return HitRates(rates, pd.DataFrame(empty | {"target": pd.Series(dtype="float64")}), len(items), n)
+        bare = [
+            pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in of.items()})
+            for of in (_RATES, _NEEDED, _CLIFFS)
+        ]
+        return HitRates(bare[0], bare[1], bare[2], len(items), n)
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = np.sort(stack_distances(codes))[n:]
-    exact = {"LRU": np.searchsorted(distances, sizes, "left"), "static": _static_hits(counts)[sizes]}
-    share, sample = _sample(codes, names, counts, most)
-    small = np.maximum((sizes * share).round().astype("int64"), 1)
-    again_in_sample = max(len(sample) - len(np.unique(sample)), 1)
-    listed = sample.tolist()
-    rate = {policy: hits / again for policy, hits in exact.items()}
-    for policy, simulate in SIMULATED.items():
-        rate[policy] = np.array([simulate(listed, int(size)) for size in small]) / again_in_sample
-    error = 0.0
-    if share < 1:
-        of_sample = np.sort(stack_distances(sample))
-        of_sample = of_sample[of_sample >= 0]
-        error = float(np.abs(np.searchsorted(of_sample, small, "left") / again_in_sample - rate["LRU"]).max())
-    table = pd.concat(
-        [pd.DataFrame({"policy": p, "size_granules": sizes, "hit_rate": rate[p]}) for p in POLICIES], ignore_index=True
-    )
-    needed = {
-        policy: [_smallest(simulate, listed, share, sizes, rate[policy], target) for target in TARGETS]
-        for policy, simulate in SIMULATED.items()
+    free = _static_hits(counts)
+    share, parts = _samples(codes, names, counts, most)
+    sample, apart = parts[0].tolist(), stays(codes, most=most_stays)
+    counted: dict[str, Callable[[int], float]] = {
+        "Belady": lambda size: most_hits(apart, size) / again,
+        "static": lambda size: float(free[size]) / again,
+        "LRU": lambda size: int(np.searchsorted(distances, size, "left")) / again,
+        "LFU": lambda size: _rate(lfu, sample, _scaled(size, n, parts[0])),
+        "FIFO": lambda size: _rate(fifo, sample, _scaled(size, n, parts[0])),
     }
-    needed["LRU"] = [int(distances[int(np.ceil(target * again)) - 1]) + 1 for target in TARGETS]
-    needed["static"] = [int(np.searchsorted(_static_hits(counts), np.ceil(target * again))) for target in TARGETS]
-    wanted = pd.DataFrame(
-        [(p, target, size) for p in POLICIES for target, size in zip(TARGETS, needed[p], strict=True)],
-        columns=["policy", "target", "size_granules"],
+    rates = {policy: np.array([rate(int(size)) for size in sizes]) for policy, rate in counted.items()}
+    table = pd.concat(
+        [pd.DataFrame({"policy": p, "size_granules": sizes, "hit_rate": rates[p]}) for p in POLICIES], ignore_index=True
     )
-    return HitRates(table, wanted, len(items), n, share, error)
+    found = {p: [_smallest(counted[p], sizes, rates[p], target) for target in TARGETS] for p in ("Belady", *SIMULATED)}
+    exact = [int(distances[int(np.ceil(target * again)) - 1]) + 1 for target in TARGETS]
+    found["LRU"] = [(size - 1, size) for size in exact]
+    found["static"] = [(0, int(np.searchsorted(free, np.ceil(target * again)))) for target in TARGETS]
+    needed = [(p, target, size) for p in POLICIES for target, (_, size) in zip(TARGETS, found[p], strict=True)]
+    return HitRates(
+        table,
+        pd.DataFrame(needed, columns=list(_NEEDED)),
+        _cliffs({p: found[p] for p in ("LRU", "LFU", "FIFO")}, counted),
+        len(items),
+        n,
+        share,
+        _errors(parts, n, sizes, rates) if share < 1 else {},
+        apart.group,
+    )
+
+
+_RATES = {"policy": "object", "size_granules": "int64", "hit_rate": "float64"}
+_NEEDED = {"policy": "object", "target": "float64", "size_granules": "int64"}
+_CLIFFS = {
+    "policy": "object", "below_granules": "int64", "below_rate": "float64", "size_granules": "int64",
+    "hit_rate": "float64",
+}  # fmt: skip
+
+
+def _cliffs(
+    found: Mapping[str, Sequence[tuple[int, int]]], counted: Mapping[str, Callable[[int], float]]
+) -> pd.DataFrame:
+    """The sizes that are the smallest for several targets; `found`: by policy a size too small, and one that does."""
+    rows = []
+    for policy, pairs in found.items():
+        for below, size in sorted({pair for pair in pairs if pairs.count(pair) > 1}):
+            under = counted[policy](below) if below else 0.0
+            rows.append((policy, below, under, size, counted[policy](size)))
+    return pd.DataFrame(rows, columns=list(_CLIFFS)).astype(_CLIFFS)
+
+
+def _errors(
+    parts: Sequence[np.ndarray], n: int, sizes: np.ndarray, rates: Mapping[str, np.ndarray]
+) -> dict[str, float]:
+    """By policy how far the sample may be off: see `HitRates`. `parts`: the sample, then its halves."""
+    whole, *halves = parts
+    distances = np.sort(stack_distances(whole))[len(np.unique(whole)) :]
+    small = [_scaled(int(size), n, whole) for size in sizes]
+    known = np.abs(np.searchsorted(distances, small, "left") / max(len(distances), 1) - rates["LRU"])
+    errors = {"LRU": float(known.max())}
+    for policy, simulate in SIMULATED.items():
+        of = [[_rate(simulate, half.tolist(), _scaled(int(size), n, half)) for size in sizes] for half in halves]
+        errors[policy] = float((known + np.abs(np.array(of) - rates[policy]).max(axis=0)).max())
+    return errors
 
 
 def _static_hits(counts: np.ndarray) -> np.ndarray:
@@ -197,40 +338,41 @@ def _static_hits(counts: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))
 
 
-def _smallest(
-    simulate: Callable[[Items, int], int],
-    items: Items,
-    share: float,
-    sizes: np.ndarray,
-    rates: np.ndarray,
-    target: float,
-) -> int:
-    """A size whose hit rate is at least `target`, within `CLOSE` of one whose rate is not; found by halving.
+def _smallest(rate: Callable[[int], float], sizes: np.ndarray, rates: np.ndarray, target: float) -> tuple[int, int]:
+    """A size whose hit rate is less than `target`, and one within `CLOSE` whose rate is not; found by halving.
 
     `rates` are those of `sizes` (ascending). A policy whose rate falls somewhere with size may have a smaller one.
     """
-    again = max(len(items) - len(set(items)), 1)
     at = int(np.argmax(rates >= target))
     low, high = (int(sizes[at - 1]) if at else 0), int(sizes[at])
     while high - low > max(1, CLOSE * high):
         middle = (low + high) // 2
-        reached = simulate(items, max(round(middle * share), 1)) >= target * again
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+        low, high = (low, middle) if rate(middle) >= target else (middle, high)
+    return low, high
 
 
-def _sample(codes: np.ndarray, names: np.ndarray, counts: np.ndarray, most: int) -> tuple[float, np.ndarray]:
+def _rate(simulate: Callable[[Items, int], int], items: Items, size: int) -> float:
+    """The hits of a simulation, as a share of the uses that are not the first ones."""
+    return simulate(items, size) / max(len(items) - len(set(items)), 1)
+
+
+def _scaled(size: int, n: int, sample: np.ndarray) -> int:
+    """The size of cache for a sample of `n` items that is as small beside it as `size` beside all."""
+    return max(round(size * len(np.unique(sample)) / n), 1)
+
+
+def _samples(codes: np.ndarray, names: np.ndarray, counts: np.ndarray, most: int) -> tuple[float, list[np.ndarray]]:
     """The share of items in the sample, and the uses of those: of items in order of their uses, then of a hash.
 
     Items at equal distances in that order are taken, so that those used often and those used rarely have their share.
+    Behind the sample stand its two halves, chosen in the same way; if all items are in it, it has none.
     """
     if len(codes) <= most:
-        return 1.0, codes
+        return 1.0, [codes]
     order = np.lexsort((hashed(names), counts))
-    n = max(round(len(names) * most / len(codes)), 1)
-    chosen = np.zeros(len(names), dtype=bool)
-    chosen[order[(np.arange(n) * len(names) // n)]] = True
-    return n / len(names), codes[chosen[codes]]
+    n = max(round(len(names) * most / len(codes)), 2)
+    chosen = order[np.arange(n) * len(names) // n]
+    return n / len(names), [codes[np.isin(codes, of)] for of in (chosen, *(chosen[at::2] for at in range(2)))]
 
 
 def hashed(numbers: np.ndarray) -> np.ndarray:

@@ -12,10 +12,11 @@ SRP is the largest F1 of all t from 0 to m; `srp_size` is the number of experts 
 all rows of a segment choose the same experts.
 
 **SCH**, segment cache best hit rate, as in versions 3 and 4 of the paper: a cache of ρ·k experts of the layer that
-knows the next m rows. It evicts the expert that these rows choose least often, of several the one used longest ago. An
-expert that comes into free room is no miss. Here each layer has its cache, and SCH is the mean over layers; the paper
-also shares one cache between the layers. (Versions 1 and 2 had another measure of this name: the share of choices that
-the ρ·k most chosen experts of each segment get.)
+knows the next m rows. It evicts the expert that these rows choose least often, of several the one used longest ago. It
+is no bound: a cache that drops what is chosen again last can hit more often. An expert that comes into free room is no
+miss. Here each layer has its cache, and SCH is the mean over layers; the paper also shares one cache between the
+layers. (Versions 1 and 2 had another measure of this name: the share of choices that the ρ·k most chosen experts of
+each segment get.)
 
 Both depend on E, k and on how unequally experts are used; beside each stands what the same rows give in shuffled order
 (`DRAWS` shuffles, each with all its layers, within its sequence): mean, lowest and highest.

@@ -22,11 +22,15 @@ def _content(context: Context) -> Content:
     cycle = context.token_cycle
     lru, best = (shared_caches.needed(context, policy, TARGET) for policy in ("LRU", "Belady"))
     title = say.rates_title(lru, best, TARGET)
+    steep = shared_caches.lru_cliff(context, lru)
+    if steep is not None and lru is not None and best is not None:
+        title = say.cliff_title(*steep, best, TARGET)
     n_passes = context.disk_accesses["pass_id"].nunique()
     return Content(
         title=title,
         caption=f"{say.RATE} {say.population(rates.n_uses, rates.n_granules, granule, n_passes)}"
-        f"{say.sampled(rates.sampled, rates.sampling_error)}{say.cycle(cycle)} {say.NO_SPEED}",
+        f"{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)}"
+        f"{say.cycle(cycle)} {say.NO_SPEED}",
         alt=f"Lines of hit rate by size of cache for {q.counted(rows['policy'].nunique(), 'policy', 'policies')}. "
         f"{q.ended(title)}",
         chart=lambda width: cache_rates.chart(rows, cycle, width=width),

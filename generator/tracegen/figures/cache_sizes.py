@@ -25,8 +25,8 @@ def _content(context: Context) -> Rows:
     return Rows(
         caption="The smallest cache that reaches each hit rate; for LFU, FIFO and Belady to "
         f"{q.percent(caches.CLOSE)}. All that was touched is {q.size(rates.n_granules * context.granule_bytes)}, in "
-        f"granules of {q.size(context.granule_bytes)}.{say.sampled(rates.sampled, rates.sampling_error)} "
-        f"{say.NO_SPEED}",
+        f"granules of {q.size(context.granule_bytes)}.{shared_caches.cliffs(context)}{say.grouped(rates.group)}"
+        f"{say.sampled(rates.sampled, rates.errors)} {say.NO_SPEED}",
         head=(Head("Policy"), Head("What it does"), *(Head(q.percent(t), "MiB", True) for t in caches.TARGETS)),
         rows=rows,
         data=data[["policy", "target", "size_bytes"]],

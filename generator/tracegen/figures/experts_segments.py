@@ -81,10 +81,11 @@ EXPERTS_SEGMENTS = Table(
         f"{shared_experts.GENERATED} Segments of the paper’s lengths overlap. Layers with the commonest numbers of "
         "experts and of choices. Each layer has its cache; SCH is the mean over layers. An expert that comes into free "
         "room counts as a hit, as in the paper.",
-        "SRP of 100 %: all tokens of a segment choose the same experts. SCH: no cache that evicts by what the next "
-        "tokens of the segment choose does better, so that it bounds what reading ahead can reach. Both grow with "
-        "k/E and with how unequally experts are used, whatever the order: what the order adds is the distance from "
-        "“shuffled”. The paper’s models were measured on given texts, this run on what it generated.",
+        "SRP of 100 %: all tokens of a segment choose the same experts. SCH: the share of choices that a cache serves "
+        "which knows the tokens to come, and drops the expert that they choose least often, as the paper has it. It is "
+        "no bound of what reading ahead can reach: a cache that drops what is chosen again last can serve more. Both "
+        "grow with k/E and with how unequally experts are used, whatever the order: what the order adds is the "
+        "distance from “shuffled”. The paper’s models were measured on given texts, this run on what it generated.",
         code=shared_experts.CHOSEN.replace("experts, routing", "expert_segments, experts")
         + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
     ),

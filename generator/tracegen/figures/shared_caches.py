@@ -31,3 +31,23 @@ def needed(context: Context, policy: str, target: float) -> float | None:
     table = context.hit_rates.needed
     found = table.loc[(table["policy"] == policy) & (table["target"] == target), "size_granules"]
     return None if found.empty else float(found.iloc[0]) * context.granule_bytes
+
+
+def lru_cliff(context: Context, size: float | None) -> tuple[float, float, float] | None:
+    """The hit rate of LRU below a size in bytes, the size, and the rate with it; None if no cliff ends at this size."""
+    rows = context.hit_rates.cliffs
+    for r in rows[rows["policy"] == "LRU"].itertuples():
+        if float(str(r.size_granules)) * context.granule_bytes == size:
+            return float(str(r.below_rate)), size, float(str(r.hit_rate))
+    return None
+
+
+def cliffs(context: Context) -> str:
+    """A sentence for each step in which a policy passes several of the named hit rates; empty without any."""
+    rows, granule = context.hit_rates.cliffs, context.granule_bytes
+    return "".join(
+        say.cliff(
+            r["policy"], r["below_granules"] * granule, r["below_rate"], r["size_granules"] * granule, r["hit_rate"]
+        )
+        for r in rows.to_dict("records")
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tracegen.words import quantities as q
 
 NO_SPEED = "A simulation of what was touched, not a prediction of speed."
 POLICIES = {
-    "Belady": "keeps what will be used soonest: it knows the future, and no cache does better",
+    "Belady": "keeps what will be used soonest, takes in no more: it knows the future, and no cache does better",
     "static": "holds what the whole run uses most, and never changes: it knows the run",
     "LRU": "drops what was not used for longest",
     "LFU": "drops what was used least often since it came in",
@@ -28,6 +28,27 @@ def rates_title(lru: float | None, best: float | None, target: float) -> str:
     return (
         f"{q.percent(target)} of repeated uses hit with a cache of {q.size(lru)} that drops what was not used for "
         f"longest, and with {q.size(best)} at best"
+    )
+
+
+def cliff_title(below: float, size: float, rate: float, best: float, target: float) -> str:
+    """The title where LRU serves nearly nothing below a size, and from it on nearly all; `below`, `rate`: hit rates."""
+    return (
+        f"A cache that drops what was not used for longest serves at most {q.percent(below)} of repeated uses below "
+        f"{q.size(size)}, and {q.percent(rate)} from there on; at best {q.percent(target)} take {q.size(best)}"
+    )
+
+
+def cliff(policy: str, below: float, below_rate: float, size: float, rate: float) -> str:
+    """Where the hit rate of a policy passes several named ones in one step; sizes in bytes."""
+    if policy == "LRU":  # exact to the granule, and never less with more room
+        return (
+            f" LRU has a cliff: below {q.size(size)} it serves at most {q.percent(below_rate)}, from there on at least "
+            f"{q.percent(rate)}."
+        )
+    return (
+        f" {policy} has a cliff: with {q.size(below)} it serves {q.percent(below_rate)}, with {q.size(size)} "
+        f"{q.percent(rate)}."
     )
 
 
@@ -60,13 +81,25 @@ def population(n_uses: int, n_granules: int, granule: int, n_passes: int) -> str
     )
 
 
-def sampled(share: float, error: float) -> str:
-    """How LFU, FIFO and Belady were sampled; empty if all granules were simulated."""
+def sampled(share: float, errors: Mapping[str, float]) -> str:
+    """How LFU and FIFO were sampled, and how far each may be off; empty if all granules were simulated."""
     if share >= 1:
         return ""
+    off = ", ".join(f"{policy} by up to {q.percent(errors[policy])}" for policy in ("LFU", "FIFO"))
     return (
-        f" LFU, FIFO and Belady are simulated for {q.percent(share)} of the granules; for LRU, which is exact here, "
-        f"such a sample is off by at most {q.percent(error)} of the uses."
+        f" LFU and FIFO are simulated for {q.percent(share)} of the granules, and may be off: {off} of the uses. That "
+        f"is what LRU, which is exact here, would be off by with such a sample (up to {q.percent(errors['LRU'])}), and "
+        "what half of the sample would differ by. Belady, static and LRU are counted for all granules."
+    )
+
+
+def grouped(group: int) -> str:
+    """That the bound need not be reached, because room was looked at between groups of uses only."""
+    if group == 1:
+        return ""
+    return (
+        f" For Belady, room is looked at after every {q.count(group)} uses only: no cache serves more than this line "
+        "says, and the best one may serve less."
     )
 
 
