@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracegen.analysis.hot_set import LEARNED, LEAST_TOKENS, hot_set, n_held, table
+from tracegen.analysis.hot_set import LEARNED, LEAST_TOKENS, Gain, HotSet, hot_set, n_held, table
 
 Table = np.ndarray  # tokens, layers, choices
 N_EXPERTS, N_CHOSEN, N_LAYERS, N_TOKENS = 16, 2, 6, 300
@@ -57,7 +57,9 @@ def sticky(seed: int, stay: float = 0.7) -> Table:
 def test_the_planted_kind_is_found(choices: Callable[[int], Table], verdict: str, seed: int) -> None:
     hot = hot_set(rows_of(choices(seed)), N_EXPERTS)
     assert hot is not None
-    assert hot.verdict == verdict, (hot.static, hot.recent)
+    assert (hot.static.reaches == "yes") == (verdict == "static"), hot.static
+    assert verdict != "recency only" or hot.recent.reaches == "yes", hot.recent
+    assert verdict != "flat" or hot.verdict == "flat", (hot.static, hot.recent)
 
 
 def test_served_shares_are_counted_one_by_one() -> None:
@@ -106,6 +108,24 @@ def test_there_is_nothing_to_learn_from(choices: Table, n_experts: int) -> None:
 def test_rows_that_choose_different_numbers_have_no_common_share() -> None:
     rows = rows_of(even(0))
     assert hot_set(rows.iloc[1:], N_EXPERTS) is None
+
+
+@pytest.mark.parametrize(
+    ("static", "recent", "verdict"),
+    [
+        ((0.26, 0.44), (0.1, 0.3), "static"),
+        ((0.01, 0.11), (-0.01, 0.08), "open"),  # gains that surely exceed chance and may reach the limit
+        ((0.08, 0.14), (0.2, 0.3), "open"),
+        ((-0.02, 0.09), (0.1, 0.3), "recency only"),
+        ((-0.02, 0.09), (0.09, 0.3), "open"),
+        ((0.01, 0.09), (-0.2, -0.1), "flat"),
+    ],
+)
+def test_a_verdict_is_that_of_whole_intervals(
+    static: tuple[float, float], recent: tuple[float, float], verdict: str
+) -> None:
+    gains = [Gain(0.5, (low + high) / 2, low, high) for low, high in (static, recent)]
+    assert HotSet(200, 50, 8, 32, *gains, kept=pd.DataFrame()).verdict == verdict
 
 
 def test_half_of_a_layer_is_held_at_most() -> None:

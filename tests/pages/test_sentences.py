@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tracegen.analysis.hot_set import Gain
 from tracegen.model import Check
 from tracegen.words import access_sentences, cache_sentences, what_if_sentences
 from tracegen.words import sentences as s
@@ -233,12 +234,43 @@ def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:
     assert what_if_sentences.finding("hot", 0.2, 0.5, 2 << 20).endswith("; 2.00 MiB of memory would save 50.0 %.")
 
 
-@pytest.mark.parametrize(
-    ("share", "said"), [(0.25, "; as many by chance, 25.0 %."), (0.5, "; as many by chance, 50.0 %.")]
-)
-def test_without_a_hot_set_chance_is_named(share: float, said: str) -> None:
-    told = cache_sentences.hot_finding("flat", 0.294, 0.276, share)
-    assert told.startswith("Experts have no hot set: ") and told.endswith(said)
+GAINS = {
+    "yes": (Gain(0.675, 0.351, 0.262, 0.440), ", at least the limit of 0.1"),
+    "open, above chance": (  # of hot-set-wide@v1: “no 8 of 32 experts serve clearly more than chance”
+        Gain(0.294, 0.0593, 0.0109, 0.1076),
+        ", more than chance; that it reaches the limit of 0.1 is neither shown nor excluded",
+    ),
+    "open": (Gain(0.28, 0.04, -0.02, 0.12), "; neither more than chance nor the limit of 0.1 is shown or excluded"),
+    "no, above chance": (Gain(0.28, 0.04, 0.01, 0.07), ", below the limit of 0.1; more than chance"),
+    "no": (Gain(0.25, 0.0, -0.03, 0.03), ", below the limit of 0.1; more than chance is neither shown nor excluded"),
+    "no, below chance": (Gain(0.2, -0.07, -0.09, -0.05), ", below the limit of 0.1 and less than chance"),
+}
+
+
+@pytest.mark.parametrize("kind", GAINS)
+def test_a_gain_stands_with_its_interval_its_limit_and_what_is_not_shown(kind: str) -> None:
+    gain, said = GAINS[kind]
+    assert gain.reaches == kind.partition(",")[0]
+    words = cache_sentences.gain_words(gain)
+    assert words.startswith(f"a gain of {gain.gain:+.3f} (95 % interval ".replace("-", "−"))
+    assert words.endswith(f"){said}")
+    title = cache_sentences.hot_title(gain, gain, 8, 32)
+    told = cache_sentences.hot_finding(gain, gain, 0.25)
+    for sentence in (title, told):
+        assert words in sentence and "no 8 of" not in sentence and "clearly" not in sentence
+    assert title.startswith("There is a hot set: ") == told.startswith("Experts have a hot set: ") == (kind == "yes")
+    assert ("is hot is neither shown nor excluded: " in told) == (gain.reaches == "open")
+    assert told.startswith("The set of experts that was tested is not hot: ") == (gain.reaches == "no")
+
+
+def test_what_was_chosen_last_is_told_where_it_alone_is_worth_a_cache() -> None:
+    static, recent = GAINS["no"][0], GAINS["yes"][0]
+    for told in (
+        cache_sentences.hot_title(static, recent, 8, 32),
+        cache_sentences.hot_finding(static, recent, 0.25),
+    ):
+        assert "below the limit of 0.1" in told and "those chosen last serve 67.5 %" in told
+        assert cache_sentences.gain_words(recent) in told
 
 
 def test_a_cliff_of_a_cache_is_no_share_of_it() -> None:

@@ -25,7 +25,8 @@ T_95 = 2.262  # two-sided 95 % of Student's t with N_PARTS − 1 degrees of free
 LEAST_TOKENS = 200
 MARGIN = 0.1  # a smaller gain is not worth a cache
 
-Verdict = Literal["static", "recency only", "flat"]
+Reaches = Literal["yes", "no", "open"]
+Verdict = Literal["static", "recency only", "flat", "open"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Gain:
     high: float
 
     @property
-    def is_clear(self) -> bool:
-        """Whether the gain is worth a cache, and surely more than chance."""
-        return self.gain >= MARGIN and self.low > 0
+    def reaches(self) -> Reaches:
+        """Whether the gain is worth a cache: the whole interval is, or none of it; else neither is shown."""
+        return "yes" if self.low >= MARGIN else "no" if self.high < MARGIN else "open"
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,14 @@ class HotSet:
 
     @property
     def verdict(self) -> Verdict:
-        """`static`: a set that never changes serves later tokens; `recency only`: only what was chosen lately does."""
-        return "static" if self.static.is_clear else "recency only" if self.recent.is_clear else "flat"
+        """What is worth a cache: `static`, the set that never changes; `recency only`, what was chosen lately; `flat`,
+        neither of the two; `open`: not shown and not excluded. Of other sets it says nothing.
+        """
+        if self.static.reaches == "yes":
+            return "static"
+        if self.static.reaches == "open" or self.recent.reaches == "open":
+            return "open"
+        return "recency only" if self.recent.reaches == "yes" else "flat"
 
 
 def n_held(n_experts: int, n_chosen: int) -> int:

@@ -30,16 +30,15 @@ def _content(context: Context) -> Rows:
             number(f"{q.count(hot.n_held)} of {q.count(hot.n_experts)}"),
             share(hot.n_held, hot.n_experts),
             share(gain.served, 1),
-            number(_signed(gain.gain)),
-            Cell(f"{_signed(gain.low)} to {_signed(gain.high)}", number=True),
+            number(say.signed_gain(gain.gain)),
+            Cell(f"{say.signed_gain(gain.low)} to {say.signed_gain(gain.high)}", number=True),
         )
         for name, gain in (("static", hot.static), ("recent", hot.recent))
     ]
-    told = hot.recent if hot.verdict == "recency only" else hot.static
     profile = hot.kept.sort_values(["n_learned", "layer", "expert"], ascending=[False, True, True])
     text = profile.rename(columns={"n_learned": "count"}).to_csv(index=False, lineterminator="\n")
     return Rows(
-        title=say.hot_title(hot.verdict, told.served, hot.n_held, hot.n_experts),
+        title=say.hot_title(hot.static, hot.recent, hot.n_held, hot.n_experts),
         caption=hot_set_counts(hot),
         head=_HEAD,
         rows=rows,
@@ -49,7 +48,7 @@ def _content(context: Context) -> Rows:
         values={
             "hot_experts_held_share": _percent(hot.n_held / hot.n_experts),
             "hot_experts_served": _percent(hot.static.served),
-            "hot_experts_gain": (hot.static.gain, "1", _signed(hot.static.gain)),
+            "hot_experts_gain": (hot.static.gain, "1", say.signed_gain(hot.static.gain)),
             "recent_experts_served": _percent(hot.recent.served),
         },
     )
@@ -76,13 +75,9 @@ def hot_set_counts(hot: hot_set.HotSet | None) -> str:
     return (
         f"Learned on the first {q.counted(hot.n_learned, 'generated token')}, scored on the {q.count(hot.n_scored)} "
         "after them. Gain: 0 is what as many experts serve by chance, 1 is every choice; the interval rests on "
-        f"{hot_set.N_PARTS} parts of the scored tokens in a row. data/pin-profile.csv lists the experts of the first "
-        "row, the most chosen first."
+        f"{hot_set.N_PARTS} parts of the scored tokens in a row. One static set was tested, not every set of its size. "
+        "data/pin-profile.csv lists its experts, the most chosen first."
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
 
 
 def _unknown(context: Context) -> str:
@@ -105,9 +100,11 @@ HOT_EXPERTS = Table(
         "same size serves that keeps the experts chosen last.",
         f"{shared_experts.GENERATED} {shared_experts.HOLDS} Both hold twice as many experts as a token chooses, at "
         "most half of a layer.",
-        f"A gain of {hot_set.MARGIN} or more, with an interval above 0, is called a hot set if the first row has it, "
-        "recency if only the second one has it. If neither has it, choices do not repeat: holding experts serves as "
-        "much as their share of memory. A set learned on one text may not serve another.",
+        f"The limit is a gain of {hot_set.MARGIN}: less is taken as not worth a cache. A gain reaches it where its "
+        "whole interval does, and does not where its whole interval lies below; where the interval lies on both sides, "
+        "neither is shown nor excluded. It is called a hot set if the first row reaches it. A gain below the limit can "
+        "be more than chance, and choices uneven. Of other sets than the one learned, and of other texts, this says "
+        "nothing.",
         code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
         + """n_experts = experts.choice(run.tables).n_experts
 data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",

@@ -233,7 +233,7 @@ def _of_experts(context: Collector) -> list[Finding]:
     found = []
     if (hot := context.hot_set) is not None:
         held = hot.n_held / hot.n_experts
-        said = cache_sentences.hot_finding(hot.verdict, hot.static.served, hot.recent.served, held)
+        said = cache_sentences.hot_finding(hot.static, hot.recent, held)
         found.append(Finding(said, HOT_EXPERTS, "experts", hot.static.served))
     sticky = context.stickiness
     if len(sticky) and (p := float(sticky["p"].iloc[0])) < chance.LEVEL:

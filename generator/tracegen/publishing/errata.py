@@ -124,6 +124,17 @@ ERRATA: tuple[Erratum, ...] = (
         "not known what bounds it. With other programs on the processors it is withheld.",
         until="2026-11-25T01:30:00Z",
     ),
+    Erratum(
+        "0.2.0",
+        ("overview", "caches"),
+        "Whether there is a hot set of experts",
+        "“No experts of each layer serve clearly more than chance” and “choices do not repeat” stood also where the "
+        "gain of the one set that was tested lay surely above chance, but not surely above a limit of 0.1. “There is a "
+        "hot set” stood also where the interval of the gain reached below that limit.",
+        "The gain stands with its interval and the limit: reached, not reached, or neither shown nor excluded, for the "
+        "one set that was learned.",
+        until="2026-11-25T02:30:00Z",
+    ),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tracegen.analysis.hot_set import MARGIN, Gain
 from tracegen.words import quantities as q
 
 NO_SPEED = "A simulation of what was touched, not a prediction of speed."
@@ -110,15 +111,42 @@ def cycle(touched: float | None) -> str:
     return f" Dashed: the {q.size(touched)} that a generated token touches (median)."
 
 
-def hot_title(verdict: str, served: float, held: int, n_experts: int) -> str:
-    """Whether there is a hot set, and what it serves."""
-    size = f"{q.count(held)} of {q.counted(n_experts, 'expert')} of each layer"
-    serve = f"serve {q.percent(served)} of later choices ({q.percent(held / n_experts)} by chance)"
-    if verdict == "static":
-        return f"There is a hot set: {size}, learned on earlier tokens, {serve}"
-    if verdict == "recency only":
-        return f"No set stays hot; the {size} chosen last {serve}"
-    return f"There is no hot set: no {size} serve clearly more than chance"
+def hot_title(static: Gain, recent: Gain, held: int, n_experts: int) -> str:
+    """What the one set that was tested serves, its gain with interval, and whether that reaches the limit."""
+    begin = "There is a hot set: the" if static.reaches == "yes" else "The"
+    return (
+        f"{begin} {q.count(held)} of {q.counted(n_experts, 'expert')} of each layer that earlier tokens chose most "
+        f"serve {q.percent(static.served)} of later choices ({q.percent(held / n_experts)} by chance): "
+        f"{gain_words(static)}{_chosen_last(static, recent)}"
+    )
+
+
+def _chosen_last(static: Gain, recent: Gain) -> str:
+    """What those chosen last serve, where only they are worth a cache."""
+    if static.reaches == "yes" or recent.reaches != "yes":
+        return ""
+    return f"; those chosen last serve {q.percent(recent.served)}, {gain_words(recent)}"
+
+
+def gain_words(gain: Gain) -> str:
+    """A gain, its interval and what that shows: `a gain of +0.351 (95 % interval +0.262 to +0.440), at least …`."""
+    ends = f"a gain of {signed_gain(gain.gain)} (95 % interval {signed_gain(gain.low)} to {signed_gain(gain.high)})"
+    if gain.reaches == "yes":
+        return f"{ends}, at least the limit of {MARGIN:g}"
+    than = "more than chance" if gain.low > 0 else ""
+    if gain.reaches == "no":
+        below = f"{ends}, below the limit of {MARGIN:g}"
+        if gain.high < 0:
+            return f"{below} and less than chance"
+        return f"{below}; {than or 'more than chance is neither shown nor excluded'}"
+    if than:
+        return f"{ends}, {than}; that it reaches the limit of {MARGIN:g} is neither shown nor excluded"
+    return f"{ends}; neither more than chance nor the limit of {MARGIN:g} is shown or excluded"
+
+
+def signed_gain(value: float) -> str:
+    """`+0.059`, `−0.010`."""
+    return f"{value:+.3f}".replace("-", "−")
 
 
 def too_few(n_tokens: int, least: int) -> str:
@@ -178,14 +206,14 @@ def keep_title(served: float, kept_bytes: float) -> str:
     return f"The hottest tensors, {q.size(kept_bytes)}, hold {q.percent(served)} of the touched bytes"
 
 
-def hot_finding(verdict: str, static: float, recent: float, share: float) -> str:
-    """The finding of the overview about experts that stay hot."""
-    learned = (
-        f"{q.percent(share)} of each layer, learned on the first tokens, serve {q.percent(static)} of the choices of "
-        "later ones"
+def hot_finding(static: Gain, recent: Gain, share: float) -> str:
+    """The finding of the overview about the set of experts that was learned on the first tokens."""
+    begin = {
+        "yes": "Experts have a hot set",
+        "no": "The set of experts that was tested is not hot",
+        "open": "That the set of experts that was tested is hot is neither shown nor excluded",
+    }[static.reaches]
+    return (
+        f"{begin}: {q.percent(share)} of each layer, learned on the first tokens, serve {q.percent(static.served)} of "
+        f"the choices of later ones, {gain_words(static)}{_chosen_last(static, recent)}."
     )
-    if verdict == "static":
-        return f"Experts have a hot set: {learned}."
-    if verdict == "recency only":
-        return f"No set of experts stays hot: {learned}; those chosen last serve {q.percent(recent)}."
-    return f"Experts have no hot set: {learned}; as many by chance, {q.percent(share)}."
