@@ -138,7 +138,8 @@ KEYS: Mapping[str, Setting] = {
         "repack = false",
     ),
     "mmap": _switch(
-        "Whether the model file is mapped. Without it the file is read into memory when the model is loaded.",
+        "Whether the model file is mapped. Without it weights are read into memory when the model is loaded, except "
+        "the tables that llama.cpp reads lazily: these stay mapped, and passes read their rows from the file.",
         "mmap = false",
     ),
     "prefault": _switch(

@@ -285,7 +285,13 @@ SPLITS = Table(
         _c("backend", "string", "backend that ran the split"),
         _c("n_nodes", "int32", "number of nodes of the graph in the split"),
         _c("begin_ns", "int64", "when the scheduler gave the split to the backend", "ns"),
-        _c("end_ns", "int64", "when the backend had finished the split", "ns"),
+        _c(
+            "end_ns",
+            "int64",
+            "when the backend returned: it had computed the split if it is the CPU or BLAS; "
+            "any other may only have taken it",
+            "ns",
+        ),
         _c("by_op", "bool", "whether its ops were timed one by one, as only those of the CPU backend are"),
     ),
     added=1,

@@ -120,7 +120,7 @@ void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_back
                              int split);
 void tensor_trace_copy_part(size_t size); /* only this part of the tensor was copied; parts add up */
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
-void tensor_trace_split_end(struct ggml_backend * backend); /* waits until the backend has computed all of it */
+void tensor_trace_split_end(struct ggml_backend * backend); /* asks the backend to finish; not all wait (RPC) */
 
 /* The CPU backend computes a graph, or the part of a graph that is a split. Called on the thread that started it. */
 void tensor_trace_compute_begin(struct ggml_cgraph * graph);

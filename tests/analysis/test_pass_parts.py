@@ -18,7 +18,11 @@ CASE = scaled_case(4, 2)
 
 
 def run_of(
-    begin: int, end: int, ops: list[tuple[int, int, int]], others: list[tuple[int, int, int]]
+    begin: int,
+    end: int,
+    ops: list[tuple[int, int, int]],
+    others: list[tuple[int, int, int]],
+    backend: str = "BLAS",
 ) -> dict[str, pd.DataFrame]:
     """One pass; `ops` of the CPU and splits of another backend as (split, begin, end)."""
     tables = empty()
@@ -30,7 +34,7 @@ def run_of(
     tables["ops"] = frame("ops", rows)
     tables["splits"] = frame(
         "splits",
-        [dict(pass_id=0, split=s, backend="BLAS", n_nodes=1, begin_ns=b, end_ns=e, by_op=False) for s, b, e in others],
+        [dict(pass_id=0, split=s, backend=backend, n_nodes=1, begin_ns=b, end_ns=e, by_op=False) for s, b, e in others],
     )
     return tables
 
@@ -76,6 +80,19 @@ def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
     made = pass_parts(run_of(*given)).iloc[0]
     assert {part: made[part] for part in PARTS if made[part]} == dict(counted)
     assert made[list(PARTS)].sum() == made["duration_ns"] == end - begin and made["apart_ns"] == 0
+
+
+@pytest.mark.parametrize("backend", ["RPC0", "CUDA0", "Vulkan0", "", "blas"])
+def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str) -> None:
+    """The whole stays that of the pass."""
+    ops, others = [(0, 10, 30), (2, 90, 100)], [(1, 40, 45)]
+    known = pass_parts(run_of(0, 100, ops, others)).iloc[0]
+    made = pass_parts(run_of(0, 100, ops, others, backend)).iloc[0]
+    assert (known["elsewhere_ns"], known["submitted_ns"]) == (5, 0)
+    assert (made["elsewhere_ns"], made["submitted_ns"]) == (0, 5)
+    assert made[list(PARTS)].sum() == 100 and made["ops_ns"] == 30
+    rest = timing.outside(run_of(0, 100, ops, others, backend)).set_index("part")["duration_ns"]
+    assert rest["submitting to other backends"] == 5 and "other backends" not in rest
 
 
 @pytest.mark.parametrize(

@@ -247,8 +247,9 @@ def test_operations_of_another_backend_are_shown_as_their_split(tables: Tables, 
     }, tmp_path)  # fmt: skip
     assert len(operations(made)) == len(spans) < len(tables["spans"])
     assert [(s.name, s.begin, s.end, s.args["n_nodes"], s.args["by_op"]) for s in made.of(track="splits")] == [
-        ("CUDA0", begin, begin + 900, 20, 0), ("CPU", begin + 900, end, 20, 1),
+        ("submitted to CUDA0", begin, begin + 900, 20, 0), ("CPU", begin + 900, end, 20, 1),
     ]  # fmt: skip
+    assert [(s.args["backend"], s.args["submitted"]) for s in made.of(track="splits")] == [("CUDA0", 1), ("CPU", 0)]
     (copied,) = made.of(track="copies")
     assert (copied.name, copied.duration, copied.args["size_bytes"]) == ("x#0", 50, 64)
     assert (copied.args["source"], copied.args["target"]) == ("CUDA0", "CPU")

@@ -13,6 +13,7 @@ from tests.pages.rendered import CASES, body, rendered, words
 from tracegen import tables as contract
 from tracegen.figures import catalogue
 from tracegen.model import Check, Run
+from tracegen.pages.page import Report
 
 told = partial(rendered, drawn=False)  # these tests read words
 
@@ -115,18 +116,51 @@ def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
     assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
 
 
-def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
-    split = dict(pass_id=2, split=1, backend="GPU", n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
+def told_of_backend(backend: str) -> Report:
+    split = dict(pass_id=2, split=1, backend=backend, n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
     ops = CASES["dense"]["ops"].copy()
     ops.loc[ops.index[-1], "time_basis"] = "split"
-    report = told(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
+    return told(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
+
+
+def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
+    report = told_of_backend("BLAS")
     overview = words(body(report, "overview"))
     assert (
-        "1 operation of all passes ran on GPU. Only the 1 split that holds them was timed" in overview
+        "1 operation of all passes ran on BLAS. Only the 1 split that holds them was timed" in overview
         and "2.00 ms" in overview
     )
-    assert "operations on GPU have no times and are left out" in overview
-    assert "nor has an operation that ran on GPU" in words(body(report, "operations"))
+    assert "operations on BLAS have no times and are left out" in overview
+    assert "nor has an operation that ran on BLAS" in words(body(report, "operations"))
+    assert not any("submitted" in words(page.body) for page in report.pages)
+
+
+def test_a_split_of_a_backend_that_may_compute_later_was_submitted() -> None:
+    report = told_of_backend("RPC0[10.0.0.1:50052]")
+    overview = words(body(report, "overview"))
+    assert (
+        "1 split was submitted (2.00 ms in all for handing over); how long computing took is not recorded" in overview
+    )
+    assert (
+        "was timed" not in overview
+        and "time of the passes; the percentages are shares of it. Splits of RPC0" in overview
+    )
+    assert "of RPC0[10.0.0.1:50052] only that splits were submitted" in words(body(report, "operations"))
+    assert "handing them over has a time, computing them has none" in words(body(report, "timeline"))
+    takes = r"Operations of .{1,30} take .{1,9} of the time of generation"
+    assert not re.search(takes, overview)
+    assert re.search(takes, words(body(told_of_backend("BLAS"), "overview")))
+
+
+def test_weights_that_are_read_lazily_are_not_said_to_be_read_at_load() -> None:
+    said = {}
+    for n in (0, 1):
+        run = a_run()
+        facts = {**run.facts, "settings": {**run.facts["settings"], "mmap": False}, "trace": {"n_weights_mapped": n}}
+        said[n] = words(body(told(CASES["dense"], replace(run, facts=facts)), "overview"))
+    assert "no operation reads the file" in said[0] and "lazily" not in said[0]
+    assert "except 1 tensor that llama.cpp reads lazily: operations read it" in said[1]
+    assert "no operation reads the file" not in said[1]
 
 
 def test_what_lies_in_the_mapping_and_what_came_from_the_disk_have_a_word_each() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.backends import submitted
 from tracegen.analysis.passes import with_duration
 
 # Part of a pass outside its operations -> what pages call it.
@@ -15,6 +16,7 @@ OUTSIDE_OPS = {
     "between_splits_ns": "between splits",
     "after_ns": "after operations",
     "elsewhere_ns": "other backends",
+    "submitted_ns": "submitting to other backends",
 }
 PARTS = ("ops_ns", *OUTSIDE_OPS)
 
@@ -27,8 +29,9 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
     wake), between_ns (from the end of an operation to the begin of the next: the barrier, and nodes without
     elements), between_splits_ns (the same, where the next operation belongs to another split), after_ns (from the end
     of the last operation to the end of the pass), elsewhere_ns (splits that other backends ran, from hand-over to
-    finish), apart_ns (time in which operations overlap or lie outside the pass; where it is 0 the parts add up to the
-    duration), and longest_apart_ns (the longest such time in one place).
+    finish), submitted_ns (the same of backends that may return before they have computed: only the hand-over is known,
+    and what they compute lies in the parts after it), apart_ns (time in which operations overlap or lie outside the
+    pass; where it is 0 the parts add up to the duration), and longest_apart_ns (the longest such time in one place).
     """
     passes = with_duration(tables).dropna(subset=["graph", "duration_ns"])
     items = _items(tables, passes["pass_id"])
@@ -38,12 +41,13 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
     before = np.roll(end, 1)
     gap = np.where(opens, 0, begin - before)
     other_split = ~opens & (items["split"].to_numpy() != np.roll(items["split"].to_numpy(), 1))
-    elsewhere = items["elsewhere"].to_numpy(bool)
+    elsewhere, handed = items["elsewhere"].to_numpy(bool), items["submitted"].to_numpy(bool)
     sums = pd.DataFrame(
         {
             "pass_id": place,
             "ops_ns": np.where(elsewhere, 0, end - begin),
-            "elsewhere_ns": np.where(elsewhere, end - begin, 0),
+            "elsewhere_ns": np.where(elsewhere & ~handed, end - begin, 0),
+            "submitted_ns": np.where(handed, end - begin, 0),
             "between_ns": np.where(other_split, 0, gap).clip(0),
             "between_splits_ns": np.where(other_split, gap, 0).clip(0),
             "overlap_ns": (-gap).clip(0),
@@ -63,7 +67,10 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
 
 
 def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:
-    """Executed operations with times, and splits of other backends: pass_id, split, begin_ns, end_ns, elsewhere."""
+    """Executed operations with times, and splits of other backends, in order of time.
+
+    Columns: pass_id, split, begin_ns, end_ns, elsewhere, submitted (see `backends.submitted`).
+    """
     ops = tables["ops"]
     known = (ops["state"] == "executed") & (ops["time_basis"] == "measured") & ops["pass_id"].isin(pass_ids)
     ops = ops.loc[known.fillna(False).to_numpy(bool), ["pass_id", "split", "begin_ns", "end_ns"]]
@@ -71,8 +78,8 @@ def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:
     others = splits.loc[~splits["by_op"].to_numpy(bool) & splits["pass_id"].isin(pass_ids).to_numpy(bool)]
     columns = {"pass_id": "int64", "split": "int64", "begin_ns": "int64", "end_ns": "int64"}
     parts = [
-        ops.assign(split=ops["split"].fillna(0)).astype(columns).assign(elsewhere=False),
-        others[list(columns)].astype(columns).assign(elsewhere=True),
+        ops.assign(split=ops["split"].fillna(0)).astype(columns).assign(elsewhere=False, submitted=False),
+        others[list(columns)].astype(columns).assign(elsewhere=True, submitted=submitted(others)),
     ]
     if others.empty:
         parts.pop()

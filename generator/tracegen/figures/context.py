@@ -11,6 +11,7 @@ import pandas as pd
 
 from tracegen.analysis import (
     accesses,
+    backends,
     buffers,
     caches,
     coverage,
@@ -355,6 +356,12 @@ class Context:
         """Names of the backends whose operations have no times of their own; empty without any."""
         splits = self.tables["splits"]
         return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
+
+    @cached_property
+    def submitted(self) -> str:
+        """Names of the backends of which only the hand-over of splits has times; empty without any."""
+        splits = self.tables["splits"]
+        return ", ".join(printable(name) for name in sorted(splits.loc[backends.submitted(splits), "backend"].unique()))
 
     @property
     def gap_times(self) -> bool:

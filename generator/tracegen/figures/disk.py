@@ -75,7 +75,9 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
         value = setting[name]
         meaning = (on if value else off) if isinstance(value, bool) else ""
         if name == "prefault" and value is False and setting["mmap"] is False:
-            meaning = "There is no mapping, so nothing to prefault."
+            meaning = "The file is not mapped as a whole, so there is nothing to prefault."
+        if name == "mmap" and value is False and (lazy := context.fact("trace", "n_weights_mapped")):
+            meaning = sentences.lazy_weights(lazy)
         rows.append(cells(label, q.yes_no(value), meaning))
     return rows
 

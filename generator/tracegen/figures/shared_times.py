@@ -31,7 +31,8 @@ COUNTED = "Executed operations of prompt and generate passes. Load and warm-up a
 PARTS = (
     "Time outside operations is divided too: before the first operation (llama.cpp prepares the graph, "
     "threads wake), between operations (the barrier after each, nodes without elements), between splits of the "
-    "scheduler, after the last operation. All bars of a panel together are the whole time of its passes."
+    "scheduler, after the last operation, and submitting to backends that compute later. "
+    "All bars of a panel together are the whole time of its passes."
 )
 TIMED = """
 from tracegen.analysis import operations, timing
@@ -46,7 +47,17 @@ def wall(context: Context) -> str:
 
 def whole(context: Context) -> str:
     """What the bars of a figure of times add up to."""
-    return "All bars together are these gaps; the percentages are shares of them." if context.gap_times else WHOLE
+    if context.gap_times:
+        return "All bars together are these gaps; the percentages are shares of them."
+    return WHOLE + (f" {submitted(context.submitted)}" if context.submitted else "")
+
+
+def submitted(names: str) -> str:
+    """What is known of the time of backends that may return before they have computed."""
+    return (
+        f"Splits of {names} were submitted: handing them over has a time, computing them has none. It goes on while "
+        "the CPU waits between splits, between operations or after them, and is in no operation and no component."
+    )
 
 
 def phases(context: Context, only: str = "") -> str:

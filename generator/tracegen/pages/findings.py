@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.analysis import chance, order, routing, timing, waiting
+from tracegen.analysis import backends, chance, order, routing, timing, waiting
 from tracegen.charts import theme
 from tracegen.figures import needs, shared_what_if
 from tracegen.figures.access_reads import ACCESS_READS
@@ -76,13 +76,16 @@ def _other_backends(context: Collector) -> str:
     by_split = ops["time_basis"].eq("split")
     if not by_split.any():
         return ""
-    others = splits[~splits["by_op"]]
-    took = float((others["end_ns"] - others["begin_ns"]).sum())
-    return (
-        f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}. Only the "
-        f"{q.counted(len(others), 'split')} {'that holds them was' if len(others) == 1 else 'that hold them were'} "
-        f"timed ({q.duration(took)} in all), so times of operations, layers and components leave them out."
+    handed = backends.submitted(splits)
+    of = sentences.of_other_backends
+    return f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}." + of(
+        *_number_and_time(splits[~splits["by_op"].to_numpy(bool) & ~handed]), *_number_and_time(splits[handed])
     )
+
+
+def _number_and_time(splits: pd.DataFrame) -> tuple[int, float]:
+    """How many splits there are, and their times together, ns."""
+    return len(splits), float((splits["end_ns"] - splits["begin_ns"]).sum())
 
 
 def _shape(context: Collector) -> str:
@@ -154,7 +157,8 @@ def _of_times(context: Collector, phase: str) -> list[Finding]:
     )
     by = by[by["phase"] == phase]
     groups = by[by["group"].isin(list(theme.GROUPS))]
-    if len(groups) and not context.gap_times and not context.refusal(COMPONENTS.needs):
+    partial = context.gap_times or context.submitted  # what took the time may be what has no times
+    if len(groups) and not partial and not context.refusal(COMPONENTS.needs):
         top, outside = groups.iloc[0], 1 - float(groups["share"].sum())
         outside = 0.0 if by["n_ops"].ne(0).all() else outside
         share = float(top["share"])

@@ -101,6 +101,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
         "rows": [] if shown is None else _rows(context, shown),
         "untimed": context.untimed,
+        "submitted": context.submitted,
         "left_out": next((p["left_out"] for p in listed if p["id"] == shown), ""),
         "csv": "" if shown is None else context.csv("operations", context.ops[context.ops["pass_id"] == shown]),
         "numbers": {"pass_id": shown},

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
-from tracegen.figures import needs
+from tracegen.figures import needs, shared_times
 from tracegen.pages.collector import Collector
 from tracegen.pages.explorers.span_chunks import Carried, write_spans
 from tracegen.pages.token_words import pass_name
@@ -97,4 +97,6 @@ def _note(context: Collector, carried: Carried) -> str:
         )
     if context.untimed:
         text += f" Operations on {context.untimed} have no times of threads and are not drawn."
+    if context.submitted:
+        text += f" {shared_times.submitted(context.submitted)}"
     return text

@@ -133,6 +133,28 @@ def threads_during(label: str, work: float, n_threads: int) -> str:
     return f"During {label}, threads work in operations for {q.percent(work)} of the pass"
 
 
+def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted_ns: float) -> str:
+    """What is known of the time of splits on other backends: those that were computed, and those handed over."""
+    said = ""
+    if n_timed:
+        those = "that holds them was" if n_timed == 1 else "that hold them were"
+        said += f" Only the {q.counted(n_timed, 'split')} {those} timed ({q.duration(timed_ns)} in all)."
+    if n_submitted:
+        said += (
+            f" {q.counted(n_submitted, 'split')} {'was' if n_submitted == 1 else 'were'} submitted "
+            f"({q.duration(submitted_ns)} in all for handing over); how long computing took is not recorded."
+        )
+    return f"{said} Times of operations, layers and components leave them out."
+
+
+def lazy_weights(n: int) -> str:
+    """What operations read of the file without memory mapping, where llama.cpp mapped some weights all the same."""
+    return (
+        f"Weights were read into memory at load, except {q.counted(n, 'tensor')} that llama.cpp reads lazily: "
+        f"operations read {'it' if n == 1 else 'them'} from the mapped file."
+    )
+
+
 def imported(model: str) -> str:
     """What the overview of an imported run says first; `model` is empty where unknown."""
     of = f" of a run of “{model}”" if model else ""

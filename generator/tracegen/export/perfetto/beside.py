@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.backends import submitted
 from tracegen.export.format import Source
 from tracegen.export.perfetto import packets
 from tracegen.export.perfetto.chunks import Chunk, integers, refuse_backwards
@@ -39,12 +40,19 @@ class Beside:
         return self._drawn("passes", passes, integers(passes["begin_ns"]), integers(passes["end_ns"], OPEN), fields)
 
     def splits(self, splits: pd.DataFrame) -> np.ndarray:
-        """The parts of passes that the scheduler gave to one backend."""
-        words = self._words
-        fields: list[Column] = [words.names(splits["backend"], "split"), Same(words.category("split"))]
+        """The parts of passes that the scheduler gave to one backend.
+
+        Of a backend that may return before it has computed, the slice is the hand-over: its name says `submitted to`.
+        """
+        words, handed = self._words, submitted(splits)
+        backend = splits["backend"].astype(object)
+        named = backend.where(~handed, "submitted to " + backend)
+        fields: list[Column] = [words.names(named, "split"), Same(words.category("split"))]
+        fields += [words.texts("backend", splits["backend"])]
         for name in ("pass_id", "split", "n_nodes"):
             fields += words.integers(name, splits[name])
         fields += words.integers("by_op", splits["by_op"].to_numpy(np.int64))
+        fields += words.integers("submitted", handed.astype(np.int64))
         return self._drawn("splits", splits, integers(splits["begin_ns"]), integers(splits["end_ns"]), fields)
 
     def copies(self, copies: pd.DataFrame) -> np.ndarray:

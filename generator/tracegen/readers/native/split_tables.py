@@ -1,6 +1,7 @@
 """The tables `splits` and `copies`: what the scheduler gave to each backend.
 
-Only the CPU backend is timed by op; on other backends a whole split is timed.
+Only the CPU backend is timed by op; on other backends a whole split is timed, until the backend returns: those that
+compute later were only handed it by then.
 """
 
 from __future__ import annotations
