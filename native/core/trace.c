@@ -68,6 +68,7 @@ void tt_seal(struct tt_trace * trace) {
     pthread_mutex_lock(&trace->lock);
     if (trace->main.fd >= 0 && !trace->sealed) {
         tt_writers_seal(trace);
+        tt_faults_stop(trace);
         struct timespec wall;
         clock_gettime(CLOCK_REALTIME, &wall);
         const struct tt_end end = {

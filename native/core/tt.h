@@ -9,6 +9,7 @@
 #include "tensor_trace_format.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -163,20 +164,53 @@ void tt_cache_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
 /* residency.c: which pages of the mapped files are in memory */
 void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
 
-/* faults.c: page faults of the threads that record, from the kernel's perf events */
+/* ring.c: the memory in which the kernel notes the page faults of a thread */
+enum { TT_RING_NOTED = 3, TT_RING_WAKES = 2 };
+struct perf_event_mmap_page;
+struct tt_ring {
+    struct perf_event_mmap_page * shared; /* NULL: no thread is watched */
+    size_t                        page, n_bytes; /* of the machine; of the ring without its first page */
+    int                           noted[TT_RING_NOTED], wakes[TT_RING_WAKES]; /* descriptors; -1: none */
+    uint64_t                      n_seen; /* events that were in the ring, or were said to be lost */
+};
+struct tt_noted { /* what the kernel noted */
+    enum { TT_NOTED_BEGIN, TT_NOTED_MINOR, TT_NOTED_MAJOR, TT_NOTED_LOST } what;
+    uint64_t n; /* events: more than one if they were lost */
+    uint64_t time_ns, address; /* address: only of a begin */
+};
+int      tt_ring_open(struct tt_ring * ring); /* watch the thread that calls; 0, or the errno that says why not */
+void     tt_ring_stop(const struct tt_ring * ring); /* nothing is noted any more */
+void     tt_ring_close(struct tt_ring * ring);
+bool     tt_ring_half_full(const struct tt_ring * ring);
+uint64_t tt_ring_head(const struct tt_ring * ring); /* where what comes from now on will begin */
+/* Take the oldest of what stands before `head`; false: there is no more. */
+bool     tt_ring_next(struct tt_ring * ring, uint64_t head, struct tt_noted * noted);
+uint64_t tt_ring_missed(const struct tt_ring * ring); /* events that happened and were never seen; after the stop */
+
+/* wake.c: a thread is woken in the middle of an op when its ring is filling */
+void tt_wake_start(void); /* a trace that records page faults begins ... */
+void tt_wake_stop(void); /* ... and ends */
+void tt_wake_for(struct tt_writer * writer, const struct tt_ring * ring); /* the thread that calls has this writer */
+void tt_wake_forget(const struct tt_writer * writer); /* it has it no longer */
+void tt_wake_block(sigset_t * was); /* not while the thread that calls holds a lock that emptying takes */
+void tt_wake_unblock(const sigset_t * was);
+
+/* faults.c: page faults of the threads that record */
 struct tt_faults;
 void tt_faults_start(struct tt_trace * trace); /* TENSOR_TRACE_FAULTS=1; says in the trace why not */
+void tt_faults_stop(struct tt_trace * trace); /* all writers are closed */
 void tt_faults_watch(struct tt_writer * writer); /* under the lock: this thread has this writer from now on */
 void tt_faults_collect(struct tt_writer * writer); /* write the faults that the kernel has noted so far */
+void tt_faults_woken(struct tt_writer * writer); /* in a signal handler: the same if there is soon no room for more */
 void tt_faults_end(struct tt_writer * writer); /* its thread is about to end */
 void tt_faults_close(struct tt_writer * writer); /* the trace ends: seal the segment */
 void tt_faults_free(struct tt_writer * writer);
-bool tt_faults_half_full(const struct tt_writer * writer); /* whether the kernel will soon have no room */
 /* The waits at barriers inside an op are written beside the faults: they tell who waited for whose fault. Of one op at
    most TT_MOST_BARRIERS; those beyond it are part of the op's time all the same. */
 enum { TT_MOST_BARRIERS = 256 };
 void tt_faults_barrier(struct tt_writer * writer, uint64_t begin, uint64_t end); /* ticks; writer->faults is not NULL */
-void tt_faults_op(struct tt_writer * writer, int node); /* the op of these waits has ended */
+/* The op of these waits has ended. Faults are written if there is soon no room for more. */
+void tt_faults_op(struct tt_writer * writer, int node);
 
 /* facts.c: TT_INFO records about the process, the machine and the clock */
 void tt_facts(struct tt_trace * trace);

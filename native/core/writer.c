@@ -114,7 +114,7 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
     writer->thread = (uint32_t) ith;
     writer->begin  = 0;
     tt_faults_collect(writer); /* what it did before is not of this compute */
-    atomic_store_explicit(&writer->busy, true, memory_order_relaxed);
+    atomic_store_explicit(&writer->busy, true, memory_order_release); /* a signal may come now: see wake.c */
     writer->dropping   = !tt_writer_prepare(writer, work->n_nodes, ith == 0 ? work->index_bytes : 0);
     writer->is_watched = writer->dropping || writer->faults;
     writer->plan       = ith == 0 && !writer->dropping ? work->plan : NULL;
@@ -229,9 +229,6 @@ static inline void write_op(struct tt_writer * writer, int node, uint64_t end) {
 
 /* Where page faults are recorded, or events are dropped. Apart from put_op, which would save registers for the calls. */
 static __attribute__((noinline)) void watched_op(struct tt_writer * writer, int node, uint64_t end) {
-    if (tt_faults_half_full(writer)) {
-        tt_faults_collect(writer);
-    }
     if (writer->faults) {
         tt_faults_op(writer, writer->first_node);
     }

@@ -14,10 +14,12 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/map.c
         ${TENSOR_TRACE_SOURCE}/mapped.c
         ${TENSOR_TRACE_SOURCE}/residency.c
+        ${TENSOR_TRACE_SOURCE}/ring.c
         ${TENSOR_TRACE_SOURCE}/schedule.c
         ${TENSOR_TRACE_SOURCE}/segment.c
         ${TENSOR_TRACE_SOURCE}/storage.c
         ${TENSOR_TRACE_SOURCE}/trace.c
+        ${TENSOR_TRACE_SOURCE}/wake.c
         ${TENSOR_TRACE_SOURCE}/writer.c
         ${TENSOR_TRACE_SOURCE}/ggml_graphs.c
         ${TENSOR_TRACE_SOURCE}/ggml_memory.c

@@ -18,9 +18,12 @@
  *     TENSOR_TRACE_PREFAULT   0: map model files without reading them whole (no MAP_POPULATE, no MADV_WILLNEED):
  *                             a page is read when an op first touches it. Works without TENSOR_TRACE_DIR too
  *     TENSOR_TRACE_FAULTS     1: record each page fault on a model file: thread, time, duration, address. Where
- *                             the kernel does not allow it, the trace says why and the program goes on
+ *                             the kernel does not allow it, the trace says why and the program goes on. The
+ *                             kernel wakes a thread whose memory for them fills, by SIGURG: a handler that the
+ *                             program has for it stays in use; where the program later replaces or blocks it,
+ *                             faults can be lost inside an op, and are counted
  *     TENSOR_TRACE_FAULT_PAGES  at most so many pages of memory for the page faults of a thread between two
- *                             readings (a power of two; 128 without it): what does not fit is lost and counted
+ *                             readings (a power of two; 32 without it)
  *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,
  *                             and abort if it has changed
  */
