@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "arguments", "documents", "shapes"),
     ("model", "setting_keys", "naming", "ggml_types", "address"),
     ("tables",),
-    ("resources", "progress", "terminal", "locks", "store", "held_tokens", "hashes", "remembered"),
+    ("resources", "progress", "terminal", "locks", "parts", "store", "held_tokens", "hashes", "remembered"),
     ("demo",),
     ("settings", "readers", "capture", "matrix"),
     ("analysis", "charts", "reordered"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tracegen import address, store
 from tracegen.errors import SettingsError
+from tracegen.parts import remove_left
 from tracegen.publishing.bundle import VERSION_FILE
 from tracegen.publishing.versions import LEDGER_FILE
 
@@ -51,6 +52,7 @@ def run_folder(text: str, experiments: Path = EXPERIMENTS) -> Path:
         )
     name, _, number = text.partition("/")
     experiment = path if (path / "runs").is_dir() else experiments / name
+    remove_left(experiment / "runs")
     runs = store.run_folders(experiment)
     if not runs:
         if (experiment / "experiment.toml").is_file():

@@ -21,14 +21,26 @@ def alone(folder: Path, waits: Callable[[str], None] = lambda holder: None) -> I
     If another one has it, calls `waits` with who that is, and waits. Raises OSError, FileNotFoundError without the
     folder.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    while True:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if not taken(descriptor):
+                waits(_holder(descriptor))
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if is_at(folder, descriptor):  # else it was removed meanwhile
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether the path leads to the open file or folder."""
     try:
-        if not taken(descriptor):
-            waits(_holder(descriptor))
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+        there, here = path.stat(), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
 
 def taken(descriptor: int) -> bool:

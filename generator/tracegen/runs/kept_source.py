@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pyarrow as pa
 from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.readers.foreign.folder import Found
 from tracegen.readers.foreign.source import SourceFile, opened
+from tracegen.store import part_folder
 
 PIECE = 8 << 20  # bytes that are read and written at a time
 
@@ -99,14 +99,16 @@ def _trimmed(block: memoryview) -> memoryview:
 
 
 @contextmanager
-def unpacked(folder: Path, entries: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[Mapping[str, Any], Path]]]:
-    """The kept files as they were, in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="tracegen-") as place:
+def unpacked(
+    folder: Path, entries: Sequence[Mapping[str, Any]], runs: Path
+) -> Iterator[list[tuple[Mapping[str, Any], Path]]]:
+    """The kept files as they were, in a folder in `runs` that is removed after the block."""
+    with part_folder(runs) as place:
         paths = []
         for entry in entries:
             if Path(entry["name"]).name != entry["name"]:
                 raise StoreError(f"{folder}: holds no file named {entry['name']!r}; restore import.json from a copy")
-            path = Path(place) / entry["name"]
+            path = place / entry["name"]
             kept = str(folder / f"{entry['name']}.zst")
             with pa.input_stream(kept, compression="zstd") as packed, path.open("wb") as out:
                 while block := packed.read(PIECE):

@@ -25,6 +25,7 @@ from tracegen.folders import is_experiment, refuse_same_names
 from tracegen.hashes import HashCache
 from tracegen.model import Run
 from tracegen.pages.page import Page, outline
+from tracegen.parts import remove_left
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.publishing.versions import Published, question_of, read_published
@@ -238,6 +239,9 @@ def gather(
     """
     hashes = HashCache(cache / "hashes.json", trust=not verify)
     folders = _folders(experiments)
+    for folder in folders:
+        for place in (folder, folder / "runs", folder / "versions"):
+            remove_left(place)
     published = [read_published(folder, None) for folder in folders]
     waiting = [_unpublished(folder, versions) for folder, versions in zip(folders, published, strict=True)]
     newest = [paths[: max(drafts, 0)] for paths in waiting]

@@ -25,8 +25,9 @@ from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
-from tracegen import resources, store
+from tracegen import resources
 from tracegen.errors import SettingsError, TracegenError
+from tracegen.parts import is_part
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import CHROME
 from tracegen.site import files as site_files
@@ -179,12 +180,12 @@ class WholeFolders(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is
     def dispatch(self, event: FileSystemEvent) -> None:
         """Pass the event on unless all its paths are unfinished; so the rename that ends the writing passes."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
-        if not all(store.is_part(path.relative_to(self._folder)) for path in paths):
+        if not all(is_part(path.relative_to(self._folder)) for path in paths):
             self._inner.dispatch(event)
 
 
 def watch_whole(server: LiveReloadServer, folder: Path) -> None:
-    """`server.watch(folder)` that ignores folders that are still being written (`store.part_folder`)."""
+    """`server.watch(folder)` that ignores folders that are still being written (`parts.new_folder`)."""
     folder, observer = folder.resolve(), server.observer
 
     class Filtered:
