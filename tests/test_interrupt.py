@@ -1,24 +1,110 @@
-"""Ctrl-C before a command has begun: one line, exit code 130."""
+"""Signals at any moment of a command: one line and no traceback, exit code 130 for Ctrl-C and 143 for SIGTERM."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
+from tracegen import cli
+from tracegen.signals import HEARD
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
 
 @pytest.mark.parametrize(("module", "arguments"), [("click", ["--version"]), ("pandas", ["tensors", "model.gguf"])])
-def test_ctrl_c_while_modules_load(module: str, arguments: list[str]) -> None:
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_while_modules_load(module: str, arguments: list[str], number: signal.Signals) -> None:
     code = (
-        "import sys\n"
+        "import os, sys\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name == {module!r}:\n"
-        "            raise KeyboardInterrupt\n"
+        f"            os.kill(os.getpid(), {int(number)})\n"
         "sys.meta_path.insert(0, Interrupt())\n"
         "from tracegen.__main__ import main\n"
         "sys.exit(main())\n"
     )
     ended = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (130, "tracegen: interrupted\n")
+    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+
+
+@pytest.mark.parametrize("number", CODES)
+@pytest.mark.parametrize("ending", ["atexit.register(stop)", "sys.stdout.flush = stop"])
+def test_a_signal_while_the_command_ends(ending: str, number: signal.Signals) -> None:
+    """After the work, and while Python itself ends."""
+    code = (
+        "import atexit, os, sys\n"
+        "first = [True]\n"
+        f"def stop():\n    if first: first.pop(); os.kill(os.getpid(), {int(number)})\n"
+        f"{ending}\n"
+        "from tracegen.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_inside_exec(number: signal.Signals) -> None:
+    """Python sends itself a SIGINT at its end where such an exception came up inside `exec`, though it was caught."""
+    code = (
+        "import os, sys\n"
+        "from tracegen import cli\n"
+        f"cli._run_command = lambda *_: exec('import os; os.kill(os.getpid(), {int(number)})')\n"
+        "from tracegen.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+
+
+@pytest.mark.parametrize("lost", ["pass", "raise ImportError('numpy says so')", "raise OSError('so')"])
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_whose_exception_is_lost(
+    lost: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def swallowed(words: list[str], state: dict[str, bool]) -> int:
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(30)
+        except KeyboardInterrupt:
+            exec(lost)
+        return 0
+
+    monkeypatch.setattr(cli, "_run_command", swallowed)
+    before = [signal.getsignal(each) for each in CODES]
+    assert cli.main([]) == CODES[number]
+    assert len(capsys.readouterr().err.splitlines()) == 1 and not HEARD.raises
+    assert [signal.getsignal(each) for each in CODES] == before
+
+
+def test_a_command_in_another_thread_leaves_signals_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(cli.main(["--version"])))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+
+
+@pytest.mark.parametrize("command", ["show nothing", "--help", "model demo m.gguf"])
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_at_any_moment(command: str, number: signal.Signals, tmp_path: Path) -> None:
+    """Until Python has begun tracegen, the signal itself ends it: for a shell that is 130 and 143 too."""
+    done = {0, 2, CODES[number], -number}
+    for moment in (0.0, 0.02, 0.05, 0.1, 0.3):
+        words = [sys.executable, "-m", "tracegen", *command.split()]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as child:
+            time.sleep(moment)
+            child.send_signal(number)
+            _, said = child.communicate()
+        assert child.returncode in done, (moment, said)
+        assert "Traceback" not in said or child.returncode == -number, (moment, said)
+        assert all(path.name == "m.gguf" for path in tmp_path.iterdir())
+        (tmp_path / "m.gguf").unlink(missing_ok=True)

@@ -5,8 +5,7 @@ In a notebook, `tracegen.load("demo")` gives a run's tables, `tracegen.load("dem
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # of `typing`, whose import takes longer than what a command does until it hears Ctrl-C
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -1,20 +1,22 @@
 """The entry point of the console script. Ctrl-C ends it with one line, without a traceback, even during imports."""
 
-from __future__ import annotations
-
 import gc
 import sys
 
 
 def main() -> int:
     """Run one command; returns its exit code."""
-    gc.set_threshold(100_000)  # importing pandas makes as many lasting objects; collecting earlier costs 0.1 s
     try:
+        from tracegen import signals
+
+        signals.listen_to_the_end()
+        gc.set_threshold(100_000)  # importing pandas makes as many lasting objects; collecting earlier costs 0.1 s
         from tracegen import cli
-    except KeyboardInterrupt:
+
+        return cli.main()
+    except KeyboardInterrupt:  # by Python's own handler, before ours was there
         print("tracegen: interrupted", file=sys.stderr)
         return 130
-    return cli.main()
 
 
 if __name__ == "__main__":

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from keyword import iskeyword
 
 import click
 
+from tracegen import signals
 from tracegen.arguments import COMPLETE, CONTEXT, Group, debug_option, explain
 from tracegen.commands import VERBS
 from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.signals import HEARD
 
 DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages that a thesis can cite."
 EXIT_CODES = (
     "Exit codes: 0 fine · 1 a check failed · 2 wrong use or bad input · "
-    "3 the environment failed (disk full, child killed, tool missing) · 130 interrupted."
+    "3 the environment failed (disk full, child killed, tool missing) · "
+    "130 interrupted · 143 terminated (SIGTERM)."
 )
 
 
@@ -79,9 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     state: dict[str, bool] = {}
     try:
-        with _terminable():
+        with signals.raising():
             status = _completion() if COMPLETE in os.environ else _run_command(words, state)
             sys.stdout.flush()
+            if HEARD.raised:  # an exception in a callback is lost
+                raise KeyboardInterrupt
         return status
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -93,19 +95,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
-        _say(f"interrupted; {stop}" if str(stop) else "interrupted")
-        return 130
+        return _interrupted(str(stop))
     except TracegenError as error:
         if state.get("debug"):
             raise
         _say(str(error))
-        return error.exit_code
+        return HEARD.exit_code if HEARD.raised else error.exit_code
     except OSError as error:
         if state.get("debug"):
             raise
         place = f"{error.filename}: " if error.filename else ""
         _say(f"{place}{error.strerror or error}")
-        return EnvironmentFailure.exit_code
+        return HEARD.exit_code if HEARD.raised else EnvironmentFailure.exit_code
+    except Exception:
+        if state.get("debug") or not HEARD.raised:
+            raise
+        return _interrupted()  # numpy, for one, turns an interrupt while it is imported into an error of its own
+
+
+def _interrupted(what_is_kept: str = "") -> int:
+    """Say that a signal has ended the command; returns the exit code."""
+    _say(f"interrupted; {what_is_kept}" if what_is_kept else "interrupted")
+    return HEARD.exit_code
 
 
 def _run_command(words: list[str], state: dict[str, bool]) -> int:
@@ -119,26 +130,6 @@ def _completion() -> int:
     from click.shell_completion import shell_complete
 
     return shell_complete(tracegen, {}, "tracegen", COMPLETE, os.environ[COMPLETE])
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """During the block, SIGTERM and SIGHUP act like Ctrl-C: part folders are removed, and captures are kept."""
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    mine = threading.current_thread() is threading.main_thread()
-    heard = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if mine and signal.getsignal(number) is signal.SIG_DFL
-    ]
-    for number in heard:
-        signal.signal(number, interrupted)
-    try:
-        yield
-    finally:
-        for number in heard:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _refuse(error: click.UsageError) -> None:

@@ -10,6 +10,8 @@
     ├── CheckError             exit code 1: a check failed
     └── EnvironmentFailure     exit code 3: disk full, child killed, tool missing
 
+A signal is no error: Ctrl-C ends a command with 130, SIGTERM with 143 (`signals.py`).
+
 A message says what is wrong, where (path, offset, line, key) and what to do.
 """
 

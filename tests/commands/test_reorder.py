@@ -354,7 +354,7 @@ def test_ctrl_c(model: Path) -> None:
         "from tracegen.__main__ import main\n"
         "sys.exit(main())\n"
     )
-    for number, left in ((signal.SIGINT, 130), (signal.SIGTERM, 130)):
+    for number, left in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         program = [sys.executable, "-c", code, "reorder", model, "o.gguf", "--order", "layer"]
         with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
             assert child.stderr is not None

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tracegen.signals import HEARD
+
 
 @dataclass
 class Interrupts:
@@ -29,6 +31,7 @@ def noticed_interrupts(*, ctrl_c_is_the_programs: bool = False) -> Iterator[Inte
     def notice(number: int, _frame: object) -> None:
         if not (ctrl_c_is_the_programs and number == signal.SIGINT):  # not SIG_IGN, which the program would inherit
             interrupts.count += 1
+            HEARD.number = number  # of the exit code
 
     before = {}
     if threading.current_thread() is threading.main_thread():  # only there can it be set, and only there it would raise
