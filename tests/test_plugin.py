@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import threading
 import time
 from functools import partial
 from html.parser import HTMLParser
@@ -16,6 +18,7 @@ from mkdocs.livereload import LiveReloadServer
 from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, render
 from tests.test_bundle import files_of
 from tracegen import store
+from tracegen.commands import build as builds
 from tracegen.commands.build import build_site, loaded
 from tracegen.errors import CheckError, SettingsError, StoreError, TracegenError
 from tracegen.pages.page import OUTLINE
@@ -117,6 +120,47 @@ def test_two_builds_are_the_same(tmp_path: Path) -> None:
         made.append(files_of(build_site(config, strict=True).parent))
         made.append(files_of(build_site(config, strict=True, verify=True).parent))
     assert made[0] == made[1] == made[2] == made[3]
+
+
+def test_two_builds_into_one_site_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second build begins in the middle of the first one; it says for whom it waits."""
+    config, begun, said = a_project(tmp_path), threading.Event(), builds._say_who_builds
+    order: list[str] = []
+    second = threading.Thread(target=build_site, args=(config,))
+
+    def fake(_: object) -> None:
+        order.append("begin")
+        if second.ident is None:
+            second.start()
+            assert begun.wait(60)
+        begun.set()
+        order.append("end")
+
+    def told(site: Path, who: str) -> None:
+        said(site, who)
+        begun.set()
+
+    monkeypatch.setattr("mkdocs.commands.build.build", fake)
+    monkeypatch.setattr(builds, "_say_who_builds", told)
+    build_site(config)
+    second.join()
+    assert order == ["begin", "end"] * 2
+    assert re.fullmatch(
+        rf"wait for (process {os.getpid()}|another process), which builds {tmp_path}/site\n", capsys.readouterr().err
+    )
+
+
+def test_a_build_that_fails_leaves_no_empty_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise StoreError("so")
+
+    monkeypatch.setattr("mkdocs.commands.build.build", fail)
+    config = a_project(tmp_path)
+    with pytest.raises(StoreError):
+        build_site(config)
+    assert not (tmp_path / "site").exists()
 
 
 def test_search_knows_the_summaries_and_not_the_bodies(tmp_path: Path) -> None:

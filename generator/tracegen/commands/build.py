@@ -6,13 +6,16 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tracegen import locks
 from tracegen.arguments import PATH, Command
+from tracegen.capture.execute import visible
 from tracegen.commands import VERBS
 from tracegen.errors import CheckError, SettingsError, TracegenError
 
@@ -80,8 +83,32 @@ def build_site(config_file: Path, *, strict: bool = False, verify: bool = False)
     with mkdocs_errors(), mkdocs_messages():
         config = loaded(config_file, strict=strict)
         config.plugins["tracegen"].config["verify"] = verify or config.plugins["tracegen"].config["verify"]
-        build(config)
+        with _alone(Path(config.site_dir)):
+            build(config)
     return Path(config.site_dir) / "index.html"
+
+
+@contextmanager
+def _alone(site: Path) -> Iterator[None]:
+    """During the block, no other `tracegen build` writes the site. Waits while another one does, and says who."""
+    with ExitStack() as stack:
+        while True:
+            site.mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(locks.alone(site, partial(_say_who_builds, site)))
+                break
+            except FileNotFoundError:  # a build that failed has removed it
+                continue
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                site.rmdir()  # an empty one, made above
+            raise
+
+
+def _say_who_builds(site: Path, who: str) -> None:
+    print(f"wait for {who}, which builds {visible(str(site))}", file=sys.stderr, flush=True)
 
 
 def loaded(config_file: Path, *, strict: bool) -> MkDocsConfig:
