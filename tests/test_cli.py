@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
+from tests.builders import a_run, scaled_case
+from tests.site_project import stored
 from tracegen import cli
 from tracegen.arguments import paragraphs
 from tracegen.cli import main
@@ -161,3 +168,84 @@ def test_make_targets_of_the_readme_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"\bmake ([a-z-]+)\b", (ROOT / "README.md").read_text())) - {"alone"}
     assert {"demo", "test", "sample"} <= named <= targets
+
+
+def in_process(*words: str, say: str = "", **named: Any) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, begun by a shell: `say` redirects its streams, or limits it before."""
+    command = [sys.executable, "-m", "tracegen", *words]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | named
+    shell = f"{say} {shlex.join(command)}" if say.endswith(";") else f"{shlex.join(command)} {say}"
+    return subprocess.run(["bash", "-c", shell], capture_output=True, text=True, encoding="latin-1", env=environment)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_an_output_cannot_take_is_escaped(encoding: str, tmp_path: Path) -> None:
+    folder = stored(tmp_path / "experiments", a_run(), scaled_case(1, 1)).folder
+    for words, printed in (("show", "operations\\u2019 time"), ("sql", "a\\u03b1")):
+        asked = (str(folder),) if words == "show" else (str(folder), "select 'aα' as x")
+        ended = in_process(words, *asked, PYTHONIOENCODING=encoding)
+        assert ended.returncode == 0 and printed in ended.stdout and not ended.stderr
+
+
+@pytest.mark.parametrize("words", [("--help",), ("sql", "--schema")])
+@pytest.mark.parametrize(
+    ("say", "why"),
+    [
+        (">&-", "tracegen: standard output is closed; let it lead to a file, or to /dev/null"),
+        (">/dev/full", "tracegen: standard output: No space left on device"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_3(words: tuple[str, ...], say: str, why: str) -> None:
+    ended = in_process(*words, say=say)
+    assert ended.returncode == 3 and ended.stderr.splitlines() == [why]
+
+
+@pytest.mark.parametrize("say", ["2>&-", "2>/dev/full", "<&- 2>&-"])
+def test_an_error_that_nobody_hears_keeps_its_code(say: str) -> None:
+    ended = in_process("show", "nothing", say=say)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "")
+
+
+@pytest.mark.parametrize("epoch", ["garbage", "-1", "1e9", "9" * 12, "²", ""])
+def test_a_date_of_the_site_that_is_none_is_one_error(
+    epoch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "journal").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    for verb in ("build", "serve"):
+        assert main([verb]) == 2
+        assert f"SOURCE_DATE_EPOCH: is {epoch!r}; must be seconds since 1970" in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize("mib", [100, 700, 2000])
+def test_too_little_memory_for_a_statement_is_one_error(mib: int) -> None:
+    ended = in_process("sql", "nothing", "select 1", say=f"ulimit -v {mib << 10};")
+    assert ended.returncode == 3 and len(ended.stderr.splitlines()) == 1
+    assert f"memory is limited to {mib:,} MiB of addresses" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("can't start new thread"), ImportError("x.so: failed to map segment")]
+)
+def test_memory_that_does_not_suffice_is_one_error(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("tracegen.cli._run_command", fail)
+    assert main(["show", "x"]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("tracegen: memory does not suffice (") and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a fault of ours"), ImportError("cannot import name")])
+def test_a_fault_of_ours_stays_one(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("tracegen.cli._run_command", fail)
+    with pytest.raises(type(error)):
+        main(["show", "x"])

@@ -95,8 +95,8 @@ class Progress:
         self._send(f"\r\033[K{text}" if self._terminal else f"{text}\n")
 
     def _send(self, text: str) -> None:
-        """Write text. A closed pipe (`2>&1 | head`) is ignored, as it must not stop a run."""
-        with suppress(BrokenPipeError):
+        """Write text. A closed pipe (`2>&1 | head`) or a full disk is ignored: it must not stop a run."""
+        with suppress(OSError):
             self._stream.write(text)
             self._stream.flush()
 

@@ -90,7 +90,9 @@ class _Database:
 
 @contextmanager
 def _opened() -> Iterator[_Database]:
-    with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection, ThreadPoolExecutor(1) as pool:
+    with _our_errors():
+        connection = duckdb.connect(":memory:", config=dict(SETTINGS))
+    with connection, ThreadPoolExecutor(1) as pool:
         yield _Database(connection, pool)
 
 

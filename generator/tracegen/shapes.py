@@ -20,7 +20,7 @@ FILE: Mapping[str, Any] = {NEEDED: ("size_bytes", "sha256"), "size_bytes": int, 
 MANIFEST: Mapping[str, Any] = {ANY: FILE}
 CHECK: Mapping[str, Any] = {ANY: str}
 
-_MODEL = {
+_MODEL: Mapping[str, Any] = {
     "file": TEXT, "sha256": TEXT, "architecture": TEXT, "name": TEXT, "size_bytes": COUNT, "n_files": COUNT,
     "n_tensors": COUNT, "n_layers": COUNT, "n_experts": COUNT, "n_experts_used": COUNT, "random_weights": FLAG,
     "metadata": ({},),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -80,6 +81,7 @@ def build_site(config_file: Path, *, strict: bool = False, verify: bool = False)
     """Build the site, and return the path of its front page. Raises TracegenError when it cannot be built."""
     from mkdocs.commands.build import build
 
+    refuse_odd_date()
     with mkdocs_errors(), mkdocs_messages():
         config = loaded(config_file, strict=strict)
         config.plugins["tracegen"].config["verify"] = verify or config.plugins["tracegen"].config["verify"]
@@ -109,6 +111,15 @@ def _alone(site: Path) -> Iterator[None]:
 
 def _say_who_builds(site: Path, who: str) -> None:
     print(f"wait for {who}, which builds {visible(str(site))}", file=sys.stderr, flush=True)
+
+
+def refuse_odd_date() -> None:
+    """Raise SettingsError when SOURCE_DATE_EPOCH, which MkDocs takes as the date of the site, is no time."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is not None and not (epoch.isascii() and epoch.isdecimal() and len(epoch) <= 11):
+        raise SettingsError(
+            f"SOURCE_DATE_EPOCH: is {epoch!r:.80}; must be seconds since 1970, of at most 11 digits, or unset"
+        )
 
 
 def loaded(config_file: Path, *, strict: bool) -> MkDocsConfig:

@@ -10,7 +10,7 @@ import click
 
 from tracegen.arguments import Command
 from tracegen.commands import VERBS
-from tracegen.commands.build import chosen_config, config_option, loaded, mkdocs_errors
+from tracegen.commands.build import chosen_config, config_option, loaded, mkdocs_errors, refuse_odd_date
 from tracegen.errors import EnvironmentFailure, SettingsError
 
 
@@ -26,6 +26,7 @@ def command(config: Path | None, address: str, open_: bool) -> int:
     if not host or not colon or not port.isdigit() or int(port) > 65535:
         raise SettingsError(f"--address: is {address!r}; write HOST:PORT, for example 127.0.0.1:8000")
     _refuse_taken(host.strip("[]"), int(port), address)
+    refuse_odd_date()
     with mkdocs_errors():
         from mkdocs.commands.serve import serve
 

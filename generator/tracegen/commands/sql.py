@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+import mmap
+import resource
 import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -16,7 +18,7 @@ import click
 from tracegen.arguments import Command, run_names
 from tracegen.capture.execute import visible
 from tracegen.commands import VERBS
-from tracegen.errors import SettingsError
+from tracegen.errors import EnvironmentFailure, SettingsError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +36,7 @@ EPILOG = (
     "these tables. Nothing is withheld of a run. Unknown is null: an empty cell in CSV, – in the table."
 )
 LIMIT = 100  # rows of the table form
+ADDRESSES = 5 << 29  # bytes, of which few become memory: libraries, stacks and pools of threads
 
 
 @click.command("sql", cls=Command, help=VERBS["sql"], examples=EXAMPLES, epilog=EPILOG,
@@ -62,6 +65,7 @@ def command(runs: Sequence[str], statement: str | None, as_csv: bool, as_json: b
         raise click.UsageError("the following arguments are required: RUN, STATEMENT")
     if not runs:
         raise SettingsError(f"{statement!r}: is the only argument; name a RUN, and then the statement")
+    _refuse_little_memory()
     from tracegen.queries import answered, statement_of
 
     asked = statement_of(_read() if statement == "-" else statement)
@@ -73,6 +77,23 @@ def command(runs: Sequence[str], statement: str | None, as_csv: bool, as_json: b
         else:
             _print_table(answer)
     return 0
+
+
+def _refuse_little_memory(needed: int = ADDRESSES) -> None:
+    """Raise EnvironmentFailure where a limit leaves too few addresses for DuckDB's libraries and threads.
+
+    They would end the process themselves, in the midst of a statement and with an error of theirs.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    try:
+        mmap.mmap(-1, needed, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
+    except (OSError, MemoryError) as error:
+        raise EnvironmentFailure(
+            f"memory is limited to {limit >> 20:,} MiB of addresses (`ulimit -v`), and a statement needs "
+            f"{needed >> 20:,} MiB besides those in use; raise the limit"
+        ) from error
 
 
 def _read() -> str:
