@@ -1,44 +1,103 @@
 /* Writes facts about the process, the machine and the clock as TT_INFO records, each a key and a value. */
+#include "environment.h"
 #include "tt.h"
 
+#include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static void note_command_line(struct tt_trace * trace) {
-    FILE * file = fopen("/proc/self/cmdline", "rb");
-    if (!file) {
-        return;
+/* Only the name of the program: arguments may hold secrets, and tracegen knows those of the program it starts. */
+static void note_program(struct tt_trace * trace) {
+    FILE * file = fopen("/proc/self/comm", "r");
+    char   name[64];
+    if (file && fgets(name, sizeof name, file)) {
+        name[strcspn(name, "\n")] = 0;
+        tt_info(trace, "argv.000", name);
     }
-    static char  text[1 << 16];
-    const size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = 0;
-    int n      = 0;
-    for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
-        char key[32];
-        snprintf(key, sizeof key, "argv.%03d", n++);
-        tt_info(trace, key, text + at);
+    if (file) {
+        fclose(file);
     }
 }
 
-/* Only variables that change what is measured: others may hold secrets. */
-static void note_environment(struct tt_trace * trace) {
-    static const char * const prefixes[] = { "GGML_", "LLAMA_", "OMP_", "GOMP_", "KMP_", "TENSOR_TRACE_", "MALLOC_" };
-    extern char **            environ;
-    for (char ** variable = environ; *variable; variable++) {
-        const char * equals = strchr(*variable, '=');
-        for (size_t i = 0; equals && i < sizeof prefixes / sizeof *prefixes; i++) {
-            if (strncmp(*variable, prefixes[i], strlen(prefixes[i])) == 0) {
-                char key[256];
-                snprintf(key, sizeof key, "env.%.*s", (int) (equals - *variable), *variable);
-                tt_info(trace, key, equals + 1);
+/* Whether one of the words is in a text of `size` bytes. Words that are upper case match lower case too. */
+static bool holds_any(const char * text, size_t size, const char * const * words, size_t n, bool any_case) {
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = strlen(words[i]);
+        for (size_t at = 0; at + length <= size; at++) {
+            const int differs =
+                any_case ? strncasecmp(text + at, words[i], length) : strncmp(text + at, words[i], length);
+            if (!differs) {
+                return true;
             }
         }
     }
+    return false;
+}
+
+#define HOLDS_ANY(text, size, words, any_case) holds_any(text, size, words, sizeof words / sizeof *words, any_case)
+
+static bool looks_secret(const char * name, size_t size) {
+    return HOLDS_ANY(name, size, tt_secret_words, true) || HOLDS_ANY(name, size, tt_token_prefixes, false);
+}
+
+/* Whether a text is short, and holds only letters, digits and these signs. */
+static bool is_plain(const char * text, size_t size, const char * signs) {
+    size_t plain = 0;
+    while (plain < size && (isalnum((unsigned char) text[plain]) || strchr(signs, text[plain]))) {
+        plain++;
+    }
+    return plain == size && size <= TT_VALUE_LENGTH;
+}
+
+static bool is_known(const char * name, size_t size) {
+    for (size_t i = 0; i < sizeof tt_harmless / sizeof *tt_harmless; i++) {
+        if (strlen(tt_harmless[i]) == size && strncmp(name, tt_harmless[i], size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_harmless(const char * value) {
+    const size_t length = strlen(value);
+    return is_plain(value, length, TT_VALUE_SIGNS) && !HOLDS_ANY(value, length, tt_token_prefixes, false);
+}
+
+static bool in_family(const char * name) {
+    for (size_t i = 0; i < sizeof tt_families / sizeof *tt_families; i++) {
+        if (strncmp(name, tt_families[i], strlen(tt_families[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_environment(struct tt_trace * trace) {
+    extern char ** environ;
+    int            unnamed = 0;
+    for (char ** variable = environ; variable && *variable; variable++) {
+        const char * equals = strchr(*variable, '=');
+        if (!equals || !in_family(*variable)) {
+            continue;
+        }
+        const size_t size  = (size_t) (equals - *variable);
+        const bool   known = is_known(*variable, size);
+        if (!known && (!is_plain(*variable, size, "_") || looks_secret(*variable, size))) {
+            unnamed++;
+            continue;
+        }
+        char key[TT_VALUE_LENGTH + 8];
+        snprintf(key, sizeof key, "env.%.*s", (int) size, *variable);
+        tt_info(trace, key, known && is_harmless(equals + 1) ? equals + 1 : TT_WITHHELD);
+    }
+    char text[16];
+    snprintf(text, sizeof text, "%d", unnamed);
+    tt_info(trace, "environment.unnamed", text);
 }
 
 static void note_machine(struct tt_trace * trace) {
@@ -110,7 +169,7 @@ static void note_build_and_clock(struct tt_trace * trace) {
 }
 
 void tt_facts(struct tt_trace * trace) {
-    note_command_line(trace);
+    note_program(trace);
     note_environment(trace);
     note_machine(trace);
     note_build_and_clock(trace);

@@ -251,6 +251,67 @@ static void a_string_is_written_once(void) {
     folder_remove(folder);
 }
 
+/* Whether a file of the folder holds the text. */
+static bool folder_holds(const char * folder, const char * text) {
+    char            path[1024];
+    bool            found = false;
+    DIR *           list  = opendir(folder);
+    struct dirent * entry;
+    while (list && (entry = readdir(list))) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        FILE * file = entry->d_name[0] == '.' ? NULL : fopen(path, "rb");
+        if (!file) {
+            continue;
+        }
+        static char  content[1 << 20];
+        const size_t size = fread(content, 1, sizeof content, file);
+        found             = found || memmem(content, size, text, strlen(text));
+        fclose(file);
+    }
+    return list && closedir(list) == 0 && found;
+}
+
+static void a_trace_holds_no_secret_of_the_environment(void) {
+    static const struct {
+        const char *name, *value;
+        bool        named, valued;
+    } cases[] = {
+        { "OMP_NUM_THREADS", "canary03", true, true },
+        { "LLAMA_ARG_THREADS", "7canary", true, true },
+        { "TENSOR_TRACE_PASSES", "8canary", true, true },
+        { "GGML_SCHED_DEBUG", "http://canary05:canary05@host", true, false },
+        { "GGML_VK_VISIBLE_DEVICES", "hf_canary06canary06", true, false },
+        { "LLAMA_ARG_MODEL_URL", "canary07", true, false },
+        { "GGML_CANARY", "canary08", true, false },
+        { "LLAMA_API_KEY", "canary09", false, false },
+        { "LLAMA_ARG_HF_TOKEN", "canary10", false, false },
+        { "llama_PaSsWoRd", "canary11", false, false },
+        { "KMP_MY_SECRET", "canary12", false, false },
+        { "GGML_DB_CREDENTIALS", "canary13", false, false },
+        { "OMP_hf_canary14", "canary14", false, false },
+        { "GGML_a/b", "canary15", false, false },
+        { "HF_TOKEN", "canary16", false, false },
+        { "HARMLESS", "canary17", false, false },
+    };
+    const size_t n = sizeof cases / sizeof *cases;
+    char         folder[512], error[256];
+    folder_make(folder);
+    for (size_t i = 0; i < n; i++) {
+        setenv(cases[i].name, cases[i].value, 1);
+    }
+    struct tt_trace * trace = tt_open(folder, UINT64_MAX, error);
+    CHECK(trace);
+    tt_facts(trace);
+    tt_close(trace);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(folder_holds(folder, cases[i].name) == cases[i].named);
+        CHECK(folder_holds(folder, cases[i].value) == cases[i].valued);
+        unsetenv(cases[i].name);
+    }
+    CHECK(folder_holds(folder, "environment.unnamed") && folder_holds(folder, "(withheld)"));
+    folder_remove(folder);
+}
+
 static void a_graph_and_a_placement_are_written_once(void) {
     char folder[512], error[256];
     folder_make(folder);
@@ -432,6 +493,7 @@ int main(void) {
         { "a_missing_folder_is_an_error", a_missing_folder_is_an_error },
         { "a_budget_too_small_for_a_header_is_an_error", a_budget_too_small_for_a_header_is_an_error },
         { "a_string_is_written_once", a_string_is_written_once },
+        { "a_trace_holds_no_secret_of_the_environment", a_trace_holds_no_secret_of_the_environment },
         { "a_graph_and_a_placement_are_written_once", a_graph_and_a_placement_are_written_once },
         { "pages_in_memory_are_written_if_they_changed", pages_in_memory_are_written_if_they_changed },
         { "a_full_main_segment_stays_consistent", a_full_main_segment_stays_consistent },
