@@ -57,8 +57,8 @@ def test_host_user_and_environment_go() -> None:
     }
     assert privacy.scrub(facts) == {
         "host": {"cpu": "A CPU", "cores": 2},
-        "trace": {"environment": {"GGML_X": "y", "OMP_NUM_THREADS": "2"}},
-        "command": {"env": ["LLAMA_ARG=m.gguf"]},
+        "trace": {"environment": {"GGML_X": "(withheld)", "OMP_NUM_THREADS": "2"}},
+        "command": {"env": ["LLAMA_ARG=(withheld)"]},
     }
 
 

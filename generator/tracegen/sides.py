@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import store
+from tracegen import store, withheld
 from tracegen.address import run_number
 from tracegen.comparing.effects import in_order
 from tracegen.comparing.measures import COLUMNS, measures
@@ -146,7 +146,7 @@ def _published(folder: Path) -> Side:
     document, facts, checks = version.document, {}, version.run_checks
     if run_file.PATH in document["manifest"]:
         held = store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)
-        facts, checks = held["facts"], tuple(Check(**check) for check in held["checks"])
+        facts, checks = withheld.facts(held["facts"]), tuple(Check(**check) for check in held["checks"])
         if not cell_of(facts):  # a matrix that is private pairs no runs
             facts.pop("slot", None)
     if document.get("verdict") == "not usable":

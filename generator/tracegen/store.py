@@ -18,12 +18,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tracegen import documents, parts, shapes
+from tracegen import documents, parts, shapes, withheld
 from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.model import Check, Run
 
@@ -230,30 +230,42 @@ def _owned(column: pd.Series[Any]) -> Any:
 
 
 def write_run_file(folder: Path, run: Run) -> None:
-    """Write `run.json`, with a manifest of the other files in `folder`. Raises EnvironmentFailure."""
+    """Write `run.json` without secrets, with a manifest of the other files in `folder`. Raises EnvironmentFailure."""
     document = {
         "schema": SCHEMA,
         "experiment": run.experiment,
         "number": run.number,
         "created": run.created,
         "verdict": run.verdict,
-        "checks": [asdict(check) for check in run.checks],
-        "facts": run.facts,
+        "checks": [asdict(_without_secrets(check)) for check in run.checks],
+        "facts": withheld.facts(run.facts),
         "manifest": manifest_of(folder, leave_out=(RUN_FILE,)),
     }
     write_text(folder / RUN_FILE, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def _without_secrets(check: Check) -> Check:
+    found, limit, detail = (withheld.text(str(text)) for text in (check.found, check.limit, check.detail))
+    return replace(check, found=found, limit=limit, detail=detail)
+
+
 def read_run(folder: Path) -> Run:
-    """Read `run.json`. Raises StoreError when it is missing, broken, or of another schema or form."""
+    """Read `run.json`. Raises StoreError when it is missing, broken, or of another schema or form.
+
+    What an older tracegen stored of the environment and of command lines is withheld by today's rules.
+    """
     document = read_json(folder / RUN_FILE, SCHEMA, shapes.RUN)
     try:
-        checks = tuple(Check(**check) for check in document["checks"])
+        checks = tuple(_without_secrets(Check(**check)) for check in document["checks"])
     except TypeError as error:
         raise StoreError(f"{folder / RUN_FILE}: a check is wrong: {error}; restore it from a copy") from error
     if document["number"] < 0:
         raise StoreError(f"{folder / RUN_FILE}: number is {document['number']}; restore it from a copy")
-    return Run(document["experiment"], document["number"], document["created"], checks, document["facts"], folder)
+    try:
+        facts = withheld.facts(document["facts"])
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{folder / RUN_FILE}: the facts are wrong: {error}; restore it from a copy") from error
+    return Run(document["experiment"], document["number"], document["created"], checks, facts, folder)
 
 
 def read_json(path: Path, schema: int, shape: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:

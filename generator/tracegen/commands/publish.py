@@ -18,6 +18,8 @@ from tracegen.folders import refuse_same_name
 from tracegen.model import Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.publishing.bundle import read_bundle
+from tracegen.publishing.exposed import HISTORY, exposed
 
 EXAMPLES = (
     'tracegen publish first-look -m "A first look"',
@@ -71,7 +73,11 @@ def command(
         if runs or named:
             raise SettingsError("--withdraw: takes a version and no runs; leave the run out")
         publish.withdraw(folder, withdraw, message, successor, now, again=again)
+        version = folder / "versions" / str(withdraw)
+        if held := exposed(read_bundle(version)) if version.is_dir() else []:
+            print(f"{folder.name}@v{withdraw} holds what looks like secrets: {', '.join(held)}.")
         print(f"{folder.name}@v{withdraw} is withdrawn. Its pages stay, and say so after the next `tracegen build`.")
+        print(HISTORY.format(path=f"experiments/{folder.name}/versions/{withdraw}"))
         return 0
     refuse_same_name(folder)
     if matrix:

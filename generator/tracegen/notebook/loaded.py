@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tracegen import store
+from tracegen import store, withheld
 from tracegen.analysis.accesses import accesses
 from tracegen.errors import SettingsError, StoreError
 from tracegen.folders import run_folder, version_folder
@@ -157,7 +157,7 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
     checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
     facts = None
     if run_file.PATH in manifest:
-        facts = store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)["facts"]
+        facts = withheld.facts(store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)["facts"])
     return LoadedVersion(LoadedTables(citation, tables), citation, document, checks, facts)
 
 

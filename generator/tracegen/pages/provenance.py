@@ -69,7 +69,7 @@ def provenance(context: Collector) -> dict[str, Any]:
                 "time includes the prompt.",
             ),
             _trace(context),
-            group_of("environment", "Environment of the traced process", context.fact("trace", "environment")),
+            _environment(context),
             group_of("versions", "Versions", context.fact("versions")),
             group_of("source", "Source of the experiment", context.fact("source")),
             _stages(context),
@@ -166,7 +166,7 @@ def _tokens_of(count: Any) -> str:
 
 
 def _trace(context: Collector) -> Group:
-    facts = {k: v for k, v in (context.fact("trace") or {}).items() if k != "environment"}
+    facts = {k: v for k, v in (context.fact("trace") or {}).items() if not k.startswith("environment")}
     return group_of(
         "trace",
         "Trace and its cost",
@@ -174,6 +174,15 @@ def _trace(context: Collector) -> Group:
         "Overhead: number of events times the cost of one event (measured at start-up), as a share of the passes' "
         "time.",
     )
+
+
+def _environment(context: Collector) -> Group:
+    """The variables of llama.cpp and its libraries, and what is withheld of them."""
+    unnamed = context.fact("trace", "environment_unnamed")
+    note = "Variables of llama.cpp and its libraries. Values are shown where they are known to be harmless."
+    if isinstance(unnamed, int) and unnamed:
+        note += f" Not named: {q.counted(unnamed, 'variable')} with a name like that of a secret."
+    return group_of("environment", "Environment of the traced process", context.fact("trace", "environment"), note)
 
 
 def _stages(context: Collector) -> Group:

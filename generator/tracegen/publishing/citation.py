@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from tracegen import withheld
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError
 
@@ -36,7 +37,7 @@ def site_facts(config: Path, version_path: str) -> dict[str, str]:
     facts = {"author": " ".join(printable(author).split())} if isinstance(author, str) and author.strip() else {}
     site = settings.get("site_url")
     if isinstance(site, str) and urlsplit(site.strip()).scheme in ("http", "https"):
-        facts["url"] = f"{printable(site.strip()).rstrip('/')}/{quote(version_path)}/index.html"
+        facts["url"] = f"{printable(withheld.without_user(site.strip())).rstrip('/')}/{quote(version_path)}/index.html"
     return facts
 
 

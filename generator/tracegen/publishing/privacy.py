@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import getpass
 import re
+import shlex
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,7 +20,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracegen import documents
+from tracegen import documents, withheld
 from tracegen.errors import SettingsError, StoreError
 from tracegen.model import Run
 from tracegen.pages.page import Report
@@ -34,8 +35,6 @@ TEXT_KEYS = frozenset({"prompt", "generated", "generated_text", "text", "token_t
 _TOKENS = re.compile(r"token|piece|(^|_)ids$")  # lists under such keys reveal the text
 PRIVATE = "(private)"
 
-# Only variables that affect llama.cpp are shown; others may hold secrets.
-_ENVIRONMENT = re.compile(r"(GGML|LLAMA|TENSOR_TRACE|OMP|GOMP|KMP|CUDA|VK|MALLOC|LC|LANG)(_|$)")
 # Names that identify nobody; to replace them would damage ordinary words.
 _COMMON = frozenset({"", "localhost", "root", "user", "users", "home", "runner", "build", "debian", "ubuntu"})
 _HOME = re.compile(r"(?<![\w.])/(?:home|Users)/([^/\s'\":;,<>|]+)")
@@ -96,13 +95,19 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
         if private and key in ("command", "flags") and isinstance(value, (list, tuple)):
             named = 1 if key == "command" else 0  # keeps the program: any argument may be a text
             return [*map(text, map(str, value[:named])), *([PRIVATE] * (len(value) > named))]
+        if key in ("command", "flags") and isinstance(value, (list, tuple)):
+            known = [str(word) for word in value]
+            shown = withheld.public_words(known) if key == "command" else withheld.words(known)
+            return [text(word if word in texts else shown) for word, shown in zip(known, shown, strict=True)]
         if isinstance(value, Mapping):
             entries = _public_environment(value) if key in ENVIRONMENT_KEYS else value
             return {text(str(k)): clean(v, str(k)) for k, v in entries.items() if not _names(key, str(k))}
         if isinstance(value, (list, tuple)):
             items = _public_environment(value) if key in ENVIRONMENT_KEYS else value
             return [clean(item) for item in items]
-        return text(value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return text(value if value in texts else withheld.text(value))
 
     return clean
 
@@ -158,12 +163,25 @@ def public_summary(run: Run) -> list[str]:
         lines.append("shown all the same: how many tokens, how long each took, which experts it chose")
     else:
         lines += [f"{key}: {_short(value)}" for key, value in _labelled_texts(facts)]
-        command = facts.get("command")
-        if isinstance(command, (list, tuple)) and command:
-            lines.append(f"command line: {_short(' '.join(map(str, scrub({'command': list(command)})['command'])))}")
         lines.append("token ids and text per token (hide all these with private = true in experiment.toml)")
+    lines += _environment_and_command(facts)
     lines.append("all settings, versions, checks, timings, tensor names and sizes, and the tables")
     lines.append("replaced: host name, user name, absolute paths (a path keeps its last component)")
+    return lines
+
+
+def _environment_and_command(facts: Mapping[str, Any]) -> list[str]:
+    """What becomes public of the command line and of the environment, in full: a secret may stand in either."""
+    public = scrub({key: facts[key] for key in ("command", "trace", "settings", "text") if key in facts})
+    lines = []
+    if isinstance(command := public.get("command"), list) and command:
+        lines.append(f"command line: {shlex.join(command)}")
+    trace = public.get("trace")
+    if isinstance(trace, Mapping) and isinstance(variables := trace.get("environment"), Mapping):
+        listed = ", ".join(f"{name}={value}" for name, value in variables.items()) or "nothing"
+        lines.append(f"environment: {listed}")
+        if n := trace.get("environment_unnamed"):
+            lines.append(f"not named: {n} variables of llama.cpp and its libraries that look like secrets")
     return lines
 
 
@@ -304,6 +322,9 @@ def _last(path: str) -> str:
 
 
 def _public_environment(value: Any) -> Any:
+    """The variables that may be named, with the values that may be shown; a list of them stays a list."""
     if isinstance(value, Mapping):
-        return {k: v for k, v in value.items() if _ENVIRONMENT.match(str(k))}
-    return [item for item in value if not isinstance(item, str) or _ENVIRONMENT.match(item)]
+        return withheld.environment(value)
+    pairs = [str(item).partition("=") for item in value]
+    variables = {name: text for name, _, text in pairs}
+    return [f"{name}={text}" for name, text in withheld.environment(variables).items()]

@@ -134,7 +134,8 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
                 name: facts[name]
                 for name in (
                     "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
-                    "unsealed_chunks", "skipped_passes", "environment", "clock", "clock_why", "clock_anchor",
+                    "unsealed_chunks", "skipped_passes", "environment", "environment_unnamed", "clock", "clock_why",
+                    "clock_anchor",
                     "mapped_files", "n_weights", "n_weights_mapped", "attached", "faults_recorded", "faults_refused",
                     "device_refused", "cache_refused",
                     "requests_recorded", "requests_refused", "requests_lost", "requests_unplaced",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tracegen import withheld
 from tracegen.capture.conditions import (
     before_start,
     cached_bytes,
@@ -108,7 +110,7 @@ def measure(
             generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
         )
 
-    return record(experiment.name, folder, stages, capture)
+    return record(experiment.name, folder, stages, capture, withheld.secret_values(command, os.environ))
 
 
 def model_path(model: str, progress: Progress) -> Path:

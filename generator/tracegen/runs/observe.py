@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tracegen import withheld
 from tracegen.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.capture.conditions import conditions_of
 from tracegen.capture.execute import Beside, Completed, last_lines
@@ -109,7 +110,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             counted=False,
         )
 
-    return record(observation.name, folder, stages, capture)
+    return record(observation.name, folder, stages, capture, withheld.secret_values(command, os.environ))
 
 
 def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:

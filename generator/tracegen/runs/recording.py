@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tracegen import shapes, store
+from tracegen import shapes, store, withheld
 from tracegen.capture.execute import last_lines
 from tracegen.capture.plan import timings_in
 from tracegen.checks.evidence import Evidence
@@ -60,18 +60,23 @@ class Stages:
         self._name = ""
 
 
-def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Captured]) -> Run:
+def record(
+    name: str, folder: Path, stages: Stages, capture: Callable[[Path], Captured], secrets: Sequence[str] = ()
+) -> Run:
     """Let `capture` fill a new folder `raw/`, and store it as a run of the experiment `name` below `folder`.
 
     Raises TracegenError at the first stage that fails. What was captured until then is kept in `folder/failed/TIME/`,
-    and the message names that folder.
+    and the message names that folder. `secrets`: what the program was given and must not be stored.
     """
     runs, published = folder / RUNS, store.last_published_run(folder)
     with store.part_folder(runs) as part:
         raw = part / "raw"
         (raw / "trace").mkdir(parents=True)
         try:
-            captured = capture(raw)
+            try:
+                captured = capture(raw)
+            finally:
+                _withhold(raw, secrets)
             document = model_document(captured.models, captured.loads)
             store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
             stages.begin("read")
@@ -88,7 +93,7 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
             for evidence in sorted([*(raw / "trace").glob("*.tt"), *(raw / "requests").glob("*.ring")]):
                 store.compress(evidence)
             store.write_tables(part / "tables", trace.tables, VERSION)
-            facts = facts_of(captured, trace, timings)
+            facts = withheld.facts(facts_of(captured, trace, timings), secrets)
             stages.end()
             run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
             target = store.place_numbered(
@@ -104,6 +109,17 @@ def record(name: str, folder: Path, stages: Stages, capture: Callable[[Path], Ca
                 raise reported from error
             raise
     return store.read_run(target)
+
+
+def _withhold(raw: Path, secrets: Sequence[str]) -> None:
+    """Withhold these secrets where the program's output repeats them."""
+    for path in (raw / "stdout.txt", raw / "stderr.txt") if secrets else ():
+        content = path.read_bytes() if path.exists() else b""
+        kept = content
+        for secret in secrets:
+            kept = kept.replace(secret.encode(errors="surrogateescape"), withheld.WITHHELD.encode())
+        if kept != content:
+            path.write_bytes(kept)
 
 
 def _with_number(run: Run, number: int) -> Run:

@@ -25,11 +25,14 @@ from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
-from tracegen import resources
+from tracegen import resources, withheld
+from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, TracegenError
 from tracegen.parts import is_part
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import CHROME
+from tracegen.publishing.exposed import exposed
+from tracegen.publishing.versions import Published
 from tracegen.site import files as site_files
 from tracegen.site import gather as site
 from tracegen.site import home, journal
@@ -75,6 +78,11 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             _refuse_collisions(self.site, Path(config.docs_dir))
         except TracegenError as error:
             raise PluginError(str(error)) from error
+        for name in ("site_url", "repo_url"):  # a theme prints them
+            config[name] = withheld.without_user(config[name]) if config[name] else config[name]
+        for entry in self.site.entries:
+            for each in entry.published:
+                _warn_of_secrets(each)
         config.theme.dirs.insert(0, str(resources.folder("templates") / "theme"))
         config.extra_css.append(self.site.assets[CHROME][0])
         # Material loads these before its own script; other themes ignore the list
@@ -182,6 +190,22 @@ class WholeFolders(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
         if not all(is_part(path.relative_to(self._folder)) for path in paths):
             self._inner.dispatch(event)
+
+
+def _warn_of_secrets(published: Published) -> None:
+    """Say loudly that a version holds what looks like a secret; of a withdrawn one, as a note: nothing mends it."""
+    held = exposed(published.bundle)
+    if not held:
+        return
+    version = published.version
+    names = printable(", ".join(held))
+    if version.status == "withdrawn":
+        log.info(f"{version.citation} (withdrawn) holds what looks like secrets: {names}")
+        return
+    log.warning(
+        f"SECRETS: {version.citation} shows what looks like secrets: {names}. Revoke them; "
+        f'`tracegen publish {version.experiment} --withdraw {version.number} -m "why"` says what else is to be done'
+    )
 
 
 def watch_whole(server: LiveReloadServer, folder: Path) -> None:

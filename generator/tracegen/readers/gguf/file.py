@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracegen import tables
+from tracegen import tables, withheld
 from tracegen.errors import ModelFormatError
 from tracegen.naming import component_of, layer_of
 from tracegen.readers.gguf.header import GgufFile, TensorInfo, opened, read_header
@@ -73,7 +73,7 @@ def read_model(path: Path) -> Model:
     `files.sha256` is null. Raises ModelFormatError.
     """
     files = _all_splits(read_header(path))
-    metadata = files[0].metadata
+    metadata = withheld.metadata(files[0].metadata)
     architecture = _text(files[0], "general.architecture")
     sizes = [file.size_bytes for file in files]
     description = metadata.get("general.description")
@@ -96,7 +96,7 @@ def read_model(path: Path) -> Model:
         data_begin=tuple(file.data_begin for file in files),
         alignment=tuple(file.alignment for file in files),
         architecture=architecture,
-        name=_text(files[0], "general.name"),
+        name=None if (name := _text(files[0], "general.name")) is None else withheld.text(name),
         n_layers=_count(files[0], f"{architecture}.block_count"),
         n_experts=_count(files[0], f"{architecture}.expert_count"),
         n_experts_used=_count(files[0], f"{architecture}.expert_used_count"),

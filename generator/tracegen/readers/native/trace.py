@@ -327,6 +327,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "sampled_tokens": list(records.sampled),
         "argv": [info[key] for key in sorted(info) if key.startswith("argv.")],
         "environment": {k.removeprefix("env."): v for k, v in sorted(info.items()) if k.startswith("env.")},
+        "environment_unnamed": _count(info, "environment.unnamed"),
         "host": {k.removeprefix("host."): v for k, v in sorted(info.items()) if k.startswith("host.")},
         "build": {k: v for k, v in sorted(info.items()) if k.startswith(("build.", "ggml."))},
         "n_weights": len(records.weights),

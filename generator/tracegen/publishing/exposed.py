@@ -1,0 +1,38 @@
+"""What a published version still holds that would be withheld today: values of secrets, which a commit keeps."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from tracegen import withheld
+from tracegen.errors import StoreError
+from tracegen.publishing.bundle import Bundle
+
+HISTORY = (
+    "A commit stays in git's history, and a withdrawn version keeps its pages: whoever has the repository or the site "
+    "can still read what the version said. If it holds a secret, revoke that secret first. To remove it, take the "
+    "version's folder out of every commit (git filter-repo --invert-paths --path {path}), push anew, and ask all who "
+    "have a copy to delete it."
+)
+_ENVIRONMENT = re.compile(r'<section id="environment"[^>]*>(.*?)</section>', re.DOTALL)
+_FACT = re.compile(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", re.DOTALL)
+_COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTALL)
+
+
+def exposed(bundle: Bundle) -> list[str]:
+    """The names of variables and flags whose values the provenance page of a version shows and should not.
+
+    Empty too where the page cannot be read: checking the files of a version is not done here.
+    """
+    path = next((page["path"] for page in bundle.pages if page["key"] == "provenance"), None)
+    if path is None:
+        return []
+    try:
+        page = bundle.body(path).decode("utf-8", "replace")
+    except (OSError, StoreError):
+        return []
+    group, line = _ENVIRONMENT.search(page), _COMMAND.search(page)
+    variables = {unescape(name): unescape(value) for name, value in _FACT.findall(group[1])} if group else {}
+    facts = (unescape(value) for _, value in _FACT.findall(page))
+    return withheld.exposed(unescape(line[1]) if line else "", variables, facts)

@@ -1,0 +1,153 @@
+"""One place decides what is withheld, the tracer keeps the same lists, and what was stored before is read by them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.stand_in import a_run, a_run_folder
+from tracegen import harmless, store, withheld
+from tracegen.publishing import privacy
+from tracegen.withheld import WITHHELD
+
+HEADER = Path(__file__).parents[1] / "native" / "core" / "environment.h"
+TOKEN = "hf_" + "canary" * 4
+
+
+def _listed(name: str) -> tuple[str, ...]:
+    found = re.search(rf"\b{name}\[\] = \{{(.*?)\n\}};", HEADER.read_text(encoding="utf-8"), re.DOTALL)
+    assert found
+    return tuple(re.findall(r'"([^"]*)"', found[1]))
+
+
+def test_the_tracer_has_the_same_lists() -> None:
+    assert _listed("tt_families") == harmless.FAMILIES
+    assert _listed("tt_secret_words") == harmless.SECRET_WORDS
+    assert _listed("tt_token_prefixes") == harmless.TOKEN_PREFIXES
+    assert _listed("tt_harmless") == harmless.HARMLESS
+    assert f'TT_WITHHELD "{WITHHELD}"' in re.sub(" +", " ", HEADER.read_text(encoding="utf-8"))
+
+
+def test_no_harmless_name_looks_secret() -> None:
+    known = [name for name in harmless.HARMLESS if withheld.looks_secret(f"{name}_")]
+    assert known == ["TENSOR_TRACE_PASSES"], "it holds _PASS; both sides know the harmless names first"
+    assert not withheld.looks_secret("TENSOR_TRACE_PASSES") and withheld.looks_secret("LLAMA_DB_PASS")
+    assert all(name.startswith(harmless.FAMILIES) for name in harmless.HARMLESS)
+    assert len(set(harmless.HARMLESS)) == len(harmless.HARMLESS)
+
+
+def test_what_of_the_environment_is_named() -> None:
+    variables = {
+        "OMP_NUM_THREADS": "4", "GGML_UNKNOWN": "canary", "LLAMA_API_KEY": "canary", "LLAMA_ARG_HF_TOKEN": "canary",
+        "llama_password": "canary", "GGML_VK_VISIBLE_DEVICES": TOKEN, "GGML_SCHED_DEBUG": "https://a:canary@b",
+        "HOME": "/canary", "GGML_A/B": "1", f"KMP_{TOKEN}": "1",
+    }  # fmt: skip
+    assert withheld.environment(variables) == {
+        "OMP_NUM_THREADS": "4", "GGML_UNKNOWN": WITHHELD, "GGML_VK_VISIBLE_DEVICES": WITHHELD,
+        "GGML_SCHED_DEBUG": WITHHELD,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [
+        (["--api-key", "canary"], ["--api-key", WITHHELD]),
+        (["--api_key=canary"], [f"--api_key={WITHHELD}"]),
+        (["-hft", "canary"], ["-hft", WITHHELD]),
+        (["--hf-token", "-canary"], ["--hf-token", WITHHELD]),
+        (["--use-auth-token", "--verbose"], ["--use-auth-token", "--verbose"]),
+        (["--ssl-key-file", "canary.pem"], ["--ssl-key-file", WITHHELD]),
+        (["--mcp-servers-json", '{"x": "canary"}'], ["--mcp-servers-json", WITHHELD]),
+        (["HF_TOKEN=canary"], [f"HF_TOKEN={WITHHELD}"]),
+        (["-c", "export HF_TOKEN=canary; go"], ["-c", f"export HF_TOKEN={WITHHELD}; go"]),
+        (["-H", "Authorization: Bearer canary"], ["-H", f"Authorization: {WITHHELD}"]),
+        (['{"api_key": "canary", "n": 1}'], [f'{{"api_key": {WITHHELD}, "n": 1}}']),
+        (["postgres://ada:can@ary@host/db"], [f"postgres://{WITHHELD}@host/db"]),
+        (["https://host/x?a=1&access_token=canary"], [f"https://host/x?a=1&access_token={WITHHELD}"]),
+        (["--note", TOKEN], ["--note", WITHHELD]),
+        (["-n", "5", "--cache-type-k", "f16"], ["-n", "5", "--cache-type-k", "f16"]),
+        (["--override-kv", "tokenizer.ggml.add_bos_token=bool:false"],) * 2,
+        (["-p", "The key: a token=5"], ["-p", "The key: a token=5"]),
+        (["--print-token-count", "5"], ["--print-token-count", "5"]),
+    ],
+)
+def test_a_command_line_as_it_is_stored(word: list[str], kept: list[str]) -> None:
+    assert withheld.words(["program", *word]) == ["program", *kept]
+    assert withheld.words(withheld.words(["program", *word])) == ["program", *kept]
+
+
+def test_of_another_program_only_what_is_known_is_public() -> None:
+    command = ["/usr/bin/python", "x.py", "-m", "a.gguf", "--db", "canary", "--z=canary", "-n", "5", "canary", "-q"]
+    shown = ["/usr/bin/python", "x.py", "-m", "a.gguf", "--db", WITHHELD, f"--z={WITHHELD}", "-n", "5", WITHHELD, "-q"]
+    assert withheld.public_words(command) == shown
+    assert privacy.scrub({"command": command})["command"] == ["python", *shown[1:]]
+    ours = ["/x/llama-server", "--slot-save-path", "a", "--api-key", "canary"]
+    assert withheld.public_words(ours) == [*ours[:-1], WITHHELD]
+    assert withheld.public_words(["/usr/bin/env", "A=canary", *ours]) == [
+        "/usr/bin/env",
+        WITHHELD,
+        *ours[:-1],
+        WITHHELD,
+    ]
+    assert withheld.public_words(["sh", "/x/llama-server", "canary"]) == ["sh", WITHHELD, WITHHELD]
+
+
+def test_secrets_that_a_program_was_given() -> None:
+    command = ["x", "--api-key", "canary-one", "--token=canary-two", "http://ada:canary-three@host/"]
+    variables = {"HF_TOKEN": "canary-four", "MY_SECRET": "short", "PWD": "/a/b/c/d/e", "A_KEY_FILE": "/a/b/c/d/e"}
+    variables |= {"USER_NAME": "canary-five", "DATABASE_URL": "postgres://ada:canary-six@host/", "NOTE": f"is {TOKEN}"}
+    values = withheld.secret_values(command, variables)
+    assert set(values) == {"canary-one", "canary-two", "canary-three", "canary-four", "canary-six", TOKEN}
+    assert withheld.text("it said canary-four!", values) == f"it said {WITHHELD}!"
+
+
+def test_metadata_of_a_model() -> None:
+    metadata = {
+        "my.api_key": "canary", "auth.token": "canary", "tokenizer.ggml.pre": "bpe", "general.author": "Ada",
+        "llama.attention.key_length": 64, "general.url": "https://a:canary@b/c", "x": [f"see {TOKEN}"],
+    }  # fmt: skip
+    kept = withheld.metadata(metadata)
+    assert "canary" not in json.dumps(kept)
+    assert {key: kept[key] for key in ("tokenizer.ggml.pre", "general.author", "llama.attention.key_length")} == {
+        "tokenizer.ggml.pre": "bpe", "general.author": "Ada", "llama.attention.key_length": 64}  # fmt: skip
+
+
+def test_a_run_that_was_stored_before_is_read_without_its_secrets(tmp_path: Path) -> None:
+    folder = a_run_folder(tmp_path, a_run())
+    path = folder / store.RUN_FILE
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["facts"]["trace"] = {"environment": {"LLAMA_API_KEY": "canary", "GGML_X": "canary", "OMP_DYNAMIC": "1"}}
+    document["facts"]["command"] += ["--api-key", "canary"]
+    document["facts"]["model"] = {"file": "m.gguf", "metadata": {"general.url": "https://canary:canary@x"}}
+    document["checks"][0]["detail"] = "see https://canary:canary@x"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    run = store.read_run(folder)
+    assert "canary" not in json.dumps([run.facts, [check.detail for check in run.checks]])
+    assert run.facts["trace"] == {"environment": {"GGML_X": WITHHELD, "OMP_DYNAMIC": "1"}, "environment_unnamed": 1}
+    store.write_run_file(folder, run)
+    assert store.read_run(folder).facts == run.facts and b"canary" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("facts", ["[]", '{"trace": {"environment": {}, "environment_unnamed": "x"}}'])
+def test_broken_facts_are_refused(tmp_path: Path, facts: str) -> None:
+    folder = a_run_folder(tmp_path, a_run())
+    document = json.loads((folder / store.RUN_FILE).read_text(encoding="utf-8"))
+    (folder / store.RUN_FILE).write_text(json.dumps({**document, "facts": json.loads(facts)}), encoding="utf-8")
+    with pytest.raises(store.StoreError, match="is broken"):
+        store.read_run(folder)
+
+
+def test_publishing_lists_environment_and_command_line() -> None:
+    run = a_run()
+    run.facts["trace"] = {"environment": {"OMP_DYNAMIC": "1", "GGML_X": "canary"}, "environment_unnamed": 2}  # type: ignore[index]
+    run.facts["command"][1:1] = ["--api-key", "canary"]
+    lines = privacy.public_summary(run)
+    assert "environment: OMP_DYNAMIC=1, GGML_X=(withheld)" in lines
+    assert "command line: llama-completion --api-key '(withheld)' -m m.gguf -p 'Hello there'" in lines
+    assert "not named: 2 variables of llama.cpp and its libraries that look like secrets" in lines
+    private = privacy.public_summary(privacy.made_private(run))
+    assert "environment: OMP_DYNAMIC=1, GGML_X=(withheld)" in private
+    assert "command line: llama-completion '(private)'" in private
