@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,10 +12,12 @@ import pytest
 
 from tests.builders import a_run, scaled_case
 from tracegen import store
+from tracegen.cli import main
 from tracegen.errors import EnvironmentFailure, SettingsError
 from tracegen.matrix import Cell, Matrix, matrix_from
 from tracegen.model import Check, Experiment, Run, Slot
 from tracegen.progress import Progress
+from tracegen.publishing import privacy
 from tracegen.runs import matrix_runs, places
 from tracegen.runs.matrix_report import matrix_text, outcome_text, plan_text
 from tracegen.runs.matrix_runs import Outcome, carry_out, todo
@@ -144,8 +147,8 @@ def test_a_fault_of_tracegen_ends_it(tmp_path: Path, machine: Machine) -> None:
 def test_runs_of_other_settings_are_not_taken(tmp_path: Path, machine: Machine) -> None:
     matrix, folder = a_matrix(tmp_path)
     all_of(matrix, folder)
-    other, _ = a_matrix(tmp_path, repeat=2)
-    assert len(todo(other, folder).missing) == 4 and todo(other, folder).stored == []
+    other, _ = a_matrix(tmp_path, threads=[1, 3])
+    assert len(todo(other, folder).missing) == 6 and todo(other, folder).stored == []
 
 
 def test_anew_begins_again_and_is_gone_on_with(tmp_path: Path, machine: Machine) -> None:
@@ -264,3 +267,149 @@ def test_a_round_that_was_begun_goes_on_on_its_machine(tmp_path: Path, monkeypat
     nodes = Nodes(Node("a", folder, calls), Node("b", folder, calls))
     list(carry_out(todo(matrix, folder), nodes, Progress()))
     assert {machine for machine, turn, _ in calls if turn == first.round} == {"b"} and len(calls) == 5
+
+
+def made(folder: Path) -> list[tuple[int, str]]:
+    """Round and factors of every stored run, in the order in which they were made."""
+    runs = [store.read_run(path) for path in store.run_folders(folder)]
+    return [(run.facts["slot"]["round"], str(run.facts["slot"]["factors"]["threads"])) for run in runs]
+
+
+def as_before_growing(folder: Path) -> None:
+    """Make the stored runs what they were before a matrix could grow: their places without the new entries."""
+    for path in store.run_folders(folder):
+        run = store.read_run(path)
+        slot = {key: run.facts["slot"][key] for key in ("matrix", "factors", "round", "number", "of")}
+        store.write_run_file(path, replace(run, facts={**run.facts, "slot": slot}))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_matrix_grows_by_rounds(tmp_path: Path, machine: Machine, before: bool) -> None:
+    matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=3)
+    all_of(matrix, folder)
+    if before:
+        as_before_growing(folder)
+    first = made(folder)
+    more, _ = a_matrix(tmp_path, threads=[1, 2], repeat=4)
+    plan = todo(more, folder)
+    assert len(plan.stored) == 6 and len(plan.missing) == 2 and plan.name == f"{matrix.identity}/1"
+    assert [(slot.round, slot.number, slot.of) for _, slot in plan.missing] == [(4, n, 8) for n in (7, 8)]
+    text = plan_text(more, plan)
+    assert "threads=1  3 of 4 stored" in text and "2 runs to make" in text and "every cell once" in text
+    all_of(more, folder)
+    assert made(folder)[:6] == first and todo(more, folder).missing == []
+    assert made(folder) == [(slot.round, dict(cell.factors)["threads"]) for cell, slot in more.plan]  # as drawn at once
+    assert len({store.read_run(path).facts["slot"]["matrix"] for path in store.run_folders(folder)}) == 1
+    fewer = todo(matrix, folder)
+    assert fewer.missing == [] and len(fewer.stored) == 8
+    assert "threads=1  4 stored, 3 asked for" in plan_text(matrix, fewer)
+    assert "8 runs stored, 6 asked for and usable" in matrix_text(matrix, fewer.stored, [])
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_value_that_is_added_gets_its_runs_in_rounds_of_its_own(
+    tmp_path: Path, machine: Machine, before: bool
+) -> None:
+    matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=3)
+    all_of(matrix, folder)
+    if before:
+        as_before_growing(folder)
+    first = made(folder)
+    wider, _ = a_matrix(tmp_path, threads=[4, 1, 2], repeat=3)
+    plan = todo(wider, folder)
+    assert [(dict(cell.factors)["threads"], slot.round) for cell, slot in plan.missing] == [
+        ("4", 4),
+        ("4", 5),
+        ("4", 6),
+    ]
+    text = plan_text(wider, plan)
+    assert "threads=4  0 of 3 stored" in text and "threads=1  3 of 3 stored" in text
+    assert "1 cell joined later and has no runs in the first rounds" in text and "not in pairs" in text
+    machine.fails[4] = [None, KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        all_of(wider, folder)
+    wider, _ = a_matrix(tmp_path, threads=[4, 1, 2], repeat=5)
+    all_of(wider, folder)
+    assert made(folder)[:6] == first and todo(wider, folder).missing == []
+    assert sorted(made(folder)[6:]) == [(4, "4"), *((n, t) for n in (5, 6) for t in "124"), (7, "4"), (8, "4")]
+    assert [round_ for round_, _ in made(folder)] == sorted(round_ for round_, _ in made(folder))
+    wider, _ = a_matrix(tmp_path, threads=[4, 1, 2, 8], repeat=5)
+    assert {(cell.experiment.threads, slot.round) for cell, slot in todo(wider, folder).missing} == {
+        (8, n) for n in range(9, 14)
+    }
+
+
+def test_another_setting_or_a_value_less_is_another_matrix(tmp_path: Path, machine: Machine) -> None:
+    matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=2)
+    all_of(matrix, folder)
+    wider, _ = a_matrix(tmp_path, threads=[1, 2, 3], repeat=2)
+    all_of(wider, folder)
+    assert todo(wider, folder).missing == []
+    back = todo(matrix, folder)
+    assert back.stored == [] and len(back.missing) == 4 and back.name == f"{matrix.identity}/2"
+    for change in ({"tokens": 5}, {"prompt": "Other"}, {"flags": ["--temp", "1"]}):
+        other = matrix_from("a", {**LEAST, **change, "matrix": {"threads": [1, 2, 3], "repeat": 2}}, folder)
+        assert todo(other, folder).stored == []
+    seed, _ = a_matrix(tmp_path, threads=[1, 2, 3], repeat=2, order=1)
+    assert todo(seed, folder).stored == []
+
+
+def test_a_prompt_that_changes_under_its_name_is_another_matrix(tmp_path: Path, machine: Machine) -> None:
+    folder = tmp_path / "experiments" / "a"
+    folder.mkdir(parents=True)
+
+    def of(**prompts: str) -> Matrix:
+        (folder / "p.json").write_text(json.dumps(prompts))
+        return matrix_from("a", {**LEAST, "matrix": {"prompts": "p.json"}}, folder)
+
+    all_of(of(a="one", b="two"), folder)
+    all_of(of(a="one", b="two", c="three"), folder)
+    assert len(todo(of(a="one", b="two", c="three"), folder).stored) == 3
+    assert todo(of(a="one", b="two", c="four"), folder).stored == []
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_matrix_that_grows_after_an_interrupt_loses_no_run(tmp_path: Path, machine: Machine, n: int) -> None:
+    matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=3)
+    begun = carry_out(todo(matrix, folder), Here(folder, Progress()), Progress())
+    for _ in range(n):
+        next(begun)
+    begun.close()
+    first = made(folder)
+    wider, _ = a_matrix(tmp_path, threads=[1, 2, 3, 4], repeat=3)
+    assert len(todo(wider, folder).stored) == n and len(todo(wider, folder).missing) == 12 - n
+    outcomes = all_of(wider, folder)
+    assert len(outcomes) == 12 - n and made(folder)[:n] == first and todo(wider, folder).missing == []
+    of = [threads for _, threads in made(folder)]
+    assert sorted(of) == sorted("1234" * 3) and len(set(made(folder))) == 12
+
+
+def test_runs_of_an_added_value_share_no_round_with_those_before(tmp_path: Path, machine: Machine) -> None:
+    matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=2)
+    all_of(matrix, folder)
+    wider, _ = a_matrix(tmp_path, threads=[1, 2, 3, 4], repeat=2)
+    all_of(wider, folder)
+    rounds = {threads: {turn for turn, of in made(folder) if of == threads} for threads in "1234"}
+    assert rounds == {"1": {1, 2}, "2": {1, 2}, "3": {3, 4}, "4": {3, 4}}  # `compare` pairs runs of one round
+
+
+def test_repeat_on_the_command_line_is_that_of_each_cell(
+    tmp_path: Path, machine: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix, folder = a_matrix(tmp_path, repeat=1)
+    all_of(matrix, folder)
+    least = "".join(f"{key} = {json.dumps(value)}\n" for key, value in LEAST.items())
+    (folder / "experiment.toml").write_text(f"{least}[matrix]\nthreads = [1, 2]\nrepeat = 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "a", "--repeat", "2", "--plan"]) == 0
+    assert "threads=1  1 of 2 stored" in capsys.readouterr().out
+    assert main(["run", "a", "--repeat", "1001", "--plan"]) == 2
+    assert "--repeat: is 1001; must be a whole number from 1 to 1000" in capsys.readouterr().err
+
+
+def test_a_private_matrix_shows_no_hash_of_its_prompts(tmp_path: Path, machine: Machine) -> None:
+    matrix, folder = a_matrix(tmp_path, repeat=1)
+    all_of(matrix, folder)
+    run = store.read_run(store.run_folders(folder)[0])
+    public = privacy.public_run(privacy.made_private(run)).facts["slot"]
+    assert run.facts["slot"]["cell"] and (public["cell"], public["matrix"]) == ("(private)", "(private)")

@@ -63,7 +63,17 @@ repeat = 5
 
 Every setting can have several values there, `question`, `private`, `tags`, `repeat` and `[limits]` aside. `--plan`
 prints the cells and runs nothing. After Ctrl-C, or when a run failed, the same command goes on with the runs that are
-missing. The table has these settings of its own:
+missing.
+
+**A matrix can grow.** Raise `repeat`, or give `--repeat N`: the stored runs stay, with the order that was drawn for
+them, and the rounds that are missing are added. Give a factor another value: the new cells get their runs in rounds
+after the stored ones. They were not measured side by side with those, so that `tracegen compare` pairs no run of a new
+cell with one of an older cell: these are compared as independent runs. Each new round holds all cells that lack a run.
+`--plan` says what is stored and what is missing. A smaller `repeat` takes nothing away. A value that is removed,
+another seed, or another setting (`prompt`, `model`, `flags`, …) makes another matrix, whose runs begin anew; those that
+are stored stay beside it.
+
+The table has these settings of its own:
 """
 
 

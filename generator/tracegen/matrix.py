@@ -16,7 +16,8 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,16 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """What a matrix was when rounds of it were drawn: names of its cells, runs of each, and the last round with a
+    run: those after it are drawn anew."""
+
+    cells: frozenset[str]
+    repeat: int
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Matrix:
     """The cells of an experiment, how many runs each has, and the seed of their order."""
 
@@ -61,24 +72,54 @@ class Matrix:
 
     @property
     def identity(self) -> str:
-        """Changes when a cell, the number of runs or the order does: runs of one identity belong together."""
-        settings = [replace(cell.experiment, question="", tags=()) for cell in self.cells]
-        cells = [[cell.program, asdict(of)] for cell, of in zip(self.cells, settings, strict=True)]
-        text = json.dumps([cells, self.repeat, self.order], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        """Changes when a cell, the number of runs or the order does. A matrix that grows keeps its first as name."""
+        return _hash([[_settings(cell) for cell in self.cells], self.repeat, self.order])
 
     @property
     def plan(self) -> list[tuple[Cell, Slot]]:
-        """Every run in its order: each round has every cell once, shuffled with the seed."""
-        rounds = []
-        for number in range(1, self.repeat + 1):
-            order = list(range(len(self.cells)))
-            random.Random(f"{self.order}/{number}").shuffle(order)
-            rounds += [(number, i) for i in order]
+        """Every run in its order, of a matrix that has no run yet: each round has every cell once."""
+        return self.plan_after(())
+
+    def plan_after(self, drawn: Sequence[Drawn]) -> list[tuple[Cell, Slot]]:
+        """Every run in its order, of a matrix that grew: the rounds that were drawn before stay as they were.
+
+        Each round after them has every cell that has fewer than `repeat` runs in the rounds before it. The order of a
+        round is shuffled with the seed and depends on its cells and its number alone.
+        """
+        rounds: list[list[Cell]] = []
+        for past in drawn:
+            rounds += self._more_rounds(rounds, past.cells, past.repeat)[: past.rounds - len(rounds)]
+        rounds += self._more_rounds(rounds, frozenset(cell.name for cell in self.cells), self.repeat)
+        places = [(turn, cell) for turn, cells in enumerate(rounds, 1) for cell in cells]
         return [
-            (self.cells[i], Slot(self.identity, dict(self.cells[i].factors), turn, n, len(rounds)))
-            for n, (turn, i) in enumerate(rounds, 1)
-        ]
+            (cell, Slot(self.identity, dict(cell.factors), turn, n, len(places), self.hash_of(cell),
+                        len(self.cells), self.repeat))
+            for n, (turn, cell) in enumerate(places, 1)
+        ]  # fmt: skip
+
+    def hash_of(self, cell: Cell) -> str:
+        """A hash of the settings of a cell and of the seed of the order: runs of one hash repeat each other."""
+        return _hash([_settings(cell), self.order])
+
+    def _more_rounds(self, rounds: Sequence[Sequence[Cell]], names: Set[str], repeat: int) -> list[list[Cell]]:
+        """The rounds after these that the cells with these names need for `repeat` runs each."""
+        of = Counter(cell.name for cells in rounds for cell in cells)
+        lacking = {cell.name: repeat - of[cell.name] for cell in self.cells if cell.name in names}
+        more = []
+        for n in range(max(lacking.values(), default=0)):
+            cells = [cell for cell in self.cells if lacking.get(cell.name, 0) > n]
+            random.Random(f"{self.order}/{len(rounds) + n + 1}").shuffle(cells)
+            more.append(cells)
+        return more
+
+
+def _settings(cell: Cell) -> list[object]:
+    return [cell.program, asdict(replace(cell.experiment, question="", tags=()))]
+
+
+def _hash(of: object) -> str:
+    text = json.dumps(of, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def read_matrix(path: Path) -> Matrix | None:
@@ -112,13 +153,19 @@ def matrix_from(name: str, mapping: Mapping[str, object], folder: Path) -> Matri
     if not chosen:
         raise_problems(["matrix.exclude: leaves no cell; remove an entry"])
     cells = tuple(_cells(name, base, levels, words, chosen, folder))
-    repeat = table.get("repeat", mapping.get("repeat", 1))
-    if len(cells) * repeat > MOST_RUNS:
-        raise_problems([f"matrix: {len(cells)} cells of {repeat} runs are {len(cells) * repeat} runs; {_MOST}"])
-    return Matrix(name, cells, repeat, table.get("order", 0))
+    return with_repeat(Matrix(name, cells, 1, table.get("order", 0)), table.get("repeat", mapping.get("repeat", 1)))
 
 
-_MOST = f"a matrix has at most {MOST_RUNS:,} runs"
+def with_repeat(matrix: Matrix, repeat: int | None) -> Matrix:
+    """The matrix with so many runs of each cell; unchanged for None. Raises SettingsError if they are too many."""
+    if repeat is None:
+        return matrix
+    if not MATRIX["repeat"].holds(repeat):
+        raise SettingsError(f"--repeat: is {repeat}; must be {MATRIX['repeat'].allowed}")
+    if (n := len(matrix.cells) * repeat) > MOST_RUNS:
+        most = f"a matrix has at most {MOST_RUNS:,} runs"
+        raise_problems([f"matrix: {len(matrix.cells)} cells of {repeat} runs are {n} runs; {most}"])
+    return replace(matrix, repeat=repeat)
 
 
 def _table_problems(table: Mapping[str, Any], mapping: Mapping[str, object]) -> list[str]:

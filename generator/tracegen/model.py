@@ -70,7 +70,9 @@ class Repetition:
 class Slot:
     """The place of a run in a matrix: the values of its factors, its round, and its number of `of` runs in their order.
 
-    `matrix` identifies the matrix: runs of the same matrix, with the same settings, have the same.
+    `matrix` names the matrix: all its runs have the same name, also those of rounds and values that were added.
+    `cell`: a hash of the cell's settings and of the seed; `cells`, `repeat`: how many cells the matrix had when the
+    order was drawn, and how many runs each. A run that was stored before a matrix could grow has none of the three.
     """
 
     matrix: str
@@ -78,6 +80,9 @@ class Slot:
     round: int
     number: int
     of: int
+    cell: str = ""
+    cells: int = 0
+    repeat: int = 0
 
 
 @dataclass(frozen=True)

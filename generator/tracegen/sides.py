@@ -124,7 +124,7 @@ def measured(folder: Path, run: Run) -> Measured:
     public = privacy.public_run(run, privacy.this_machine())
     if slot := run.facts.get("slot"):
         factors = _shown(slot, private=privacy.is_private(run.facts))
-        public = replace(public, facts={**public.facts, "slot": {**slot, "factors": factors}})
+        public = replace(public, facts={**public.facts, "slot": {**slot, "factors": factors, "cell": ""}})
 
     def tables() -> Mapping[str, pd.DataFrame]:
         return privacy.public_tables(run, store.read_tables(folder / "tables"))

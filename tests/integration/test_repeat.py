@@ -107,7 +107,7 @@ def test_options_that_do_not_go_with_a_matrix(experiment: Path, capsys: pytest.C
         assert main(["run", "case", *option]) == 2
         assert "need an experiment with a matrix" in capsys.readouterr().err
     with_a_matrix(experiment, f"threads = {list(range(1, 102))}")
-    for option in (["--repeat", "2"], ["--publish", "-m", "x"], ["--name", "x"]):
+    for option in (["--publish", "-m", "x"], ["--name", "x"]):
         assert main(["run", "case", *option]) == 2
         assert "has a matrix; only --plan" in capsys.readouterr().err
     assert main(["run", "case"]) == 2

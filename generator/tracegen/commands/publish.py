@@ -95,7 +95,8 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
     if not cells:
         raise SettingsError(f"{folder.name}: has no usable run of a matrix; `tracegen run {folder.name}` makes them")
     shown: frozenset[str] = frozenset()
-    of, n = cells[0].runs[0].fact("slot", "of"), sum(len(cell.runs) for cell in cells)
+    newest = max((run for cell in cells for run in cell.runs), key=lambda run: run.created)
+    of, n = newest.fact("slot", "of"), sum(len(cell.runs) for cell in cells)
     if isinstance(of, int) and n < of:
         print(f"warning: {n} of the {of} runs of the matrix are usable; `tracegen run {folder.name}` makes the others")
     for cell in cells:

@@ -28,7 +28,7 @@ EXAMPLES = (
 )
 EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
-_WITH_A_MATRIX = "--plan, --yes, --anew, --executor and --llama-cpp"
+_WITH_A_MATRIX = "--plan, --yes, --anew, --repeat, --executor and --llama-cpp"
 ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
@@ -49,7 +49,7 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
     "--name", metavar="NAME", help=f"Without an experiment: the name to store the run under (default {QUICK})."
 )
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
-@click.option("--repeat", type=WHOLE, metavar="N", help="Make N runs with the same settings, and print their range.")
+@click.option("--repeat", type=WHOLE, metavar="N", help="Make N runs with the same settings, or of each cell.")
 @click.option("--plan", is_flag=True, help="Print the plan of a matrix, and run nothing.")
 @click.option("--yes", is_flag=True, help=f"Make the runs of a matrix without asking, if they are over {ASKED}.")
 @click.option("--anew", is_flag=True, help="Make all runs of a matrix again, beside those that are stored.")
@@ -84,10 +84,13 @@ def command(
     from tracegen.settings import with_repeat
 
     if experiment is not None and (matrix := _matrix(experiment)) is not None:
-        if publish or repeat is not None or model or prompt is not None or tokens is not None or name is not None:
+        if publish or model or prompt is not None or tokens is not None or name is not None:
             raise SettingsError(f"{experiment}: has a matrix; only {_WITH_A_MATRIX} go with it")
+        from tracegen.matrix import with_repeat as with_more_runs
+
         where = experiment_file(experiment).parent
         refuse_same_name(where)
+        matrix = with_more_runs(matrix, repeat)
         return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew, executor=executor)
     if plan or yes or anew or executor:
         raise SettingsError(

@@ -86,7 +86,9 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
         return replaced(value)
 
     def clean(value: Any, key: str = "") -> Any:
-        if private and key in {*TEXT_KEYS, "flags", "matrix"} and isinstance(value, str):  # a matrix: hash of prompts
+        if (
+            private and key in {*TEXT_KEYS, "flags", "matrix", "cell"} and isinstance(value, str)
+        ):  # the last two: hashes of prompts
             return PRIVATE
         if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
             return []

@@ -8,6 +8,7 @@ from tracegen.analysis.speed import spread_of
 from tracegen.matrix import Matrix
 from tracegen.model import Run
 from tracegen.runs.matrix_runs import Outcome, Todo
+from tracegen.runs.matrix_stored import cell_name
 from tracegen.runs.series import speed_of_run
 from tracegen.words import quantities as q
 
@@ -19,10 +20,10 @@ def plan_text(matrix: Matrix, plan: Todo) -> str:
     cells, n = matrix.cells, len(matrix.cells) * matrix.repeat
     stored = {cell.name: 0 for cell in cells}
     for run in plan.stored:
-        stored[_cell_of(run)] += 1
+        stored[cell_name(run.facts["slot"])] += 1
     width = max(len(cell.name) for cell in cells)
     lines = [f"{q.counted(len(cells), 'cell')}, {q.counted(matrix.repeat, 'run')} each: {q.counted(n, 'run')}"]
-    lines += [f"  {c.name:{width}}  {stored[c.name]} of {matrix.repeat} stored" for c in cells[:MOST_LISTED]]
+    lines += [f"  {c.name:{width}}  {_stored(stored[c.name], matrix.repeat)}" for c in cells[:MOST_LISTED]]
     lines += [f"  … and {len(cells) - MOST_LISTED} more"] if len(cells) > MOST_LISTED else []
     if not plan.missing:
         return "\n".join([*lines, "every run is stored; --anew makes them all again"])
@@ -32,8 +33,15 @@ def plan_text(matrix: Matrix, plan: Todo) -> str:
         needs = f"about {q.duration(plan.seconds * 1e9)} and {q.size(plan.size_bytes)}, as long and as large as those"
         needs += " stored"
     lines.append(f"{q.counted(len(plan.missing), 'run')} to make: {needs}")
-    lines.append(f"Each round has every cell once, in an order drawn with the seed {matrix.order}.")
+    whose = "every cell that lacks a run" if plan.joined else "every cell"
+    lines.append(f"Each round has {whose} once, in an order drawn with the seed {matrix.order}.")
+    lines += [_joined(len(plan.joined))] if plan.joined else []
     return "\n".join(lines)
+
+
+def _joined(n: int) -> str:
+    whose = f"{n} cells joined later and have" if n > 1 else "1 cell joined later and has"
+    return f"{whose} no runs in the first rounds: comparisons with the other cells are not in pairs."
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -49,10 +57,10 @@ def matrix_text(matrix: Matrix, runs: Sequence[Run], failed: Sequence[Outcome]) 
     """For each cell, the median and the range of the speed of generation; and what failed."""
     of: dict[str, list[float | None]] = {cell.name: [] for cell in matrix.cells}
     for run in runs:
-        of[_cell_of(run)].append(speed_of_run(run).generate_rate)
-    n = len(matrix.cells) * matrix.repeat
+        of[cell_name(run.facts["slot"])].append(speed_of_run(run).generate_rate)
     width = max(map(len, of))
-    lines = [f"{len(runs)} of {n} runs stored and usable; generation in tokens/s, median (least to most):"]
+    many = f"{_stored(len(runs), len(matrix.cells) * matrix.repeat, 'runs ')} and usable"
+    lines = [f"{many}; generation in tokens/s, median (least to most):"]
     for name, rates in of.items():
         spread = spread_of(rates)
         text = "no run" if not rates else "not recorded" if spread is None else _range(spread.median, rates)
@@ -66,5 +74,6 @@ def _range(median: float, rates: Sequence[float | None]) -> str:
     return f"{q.three(median)} ({q.three(min(known))} to {q.three(max(known))})"
 
 
-def _cell_of(run: Run) -> str:
-    return ", ".join(f"{factor}={value}" for factor, value in run.facts["slot"]["factors"].items())
+def _stored(n: int, asked: int, what: str = "") -> str:
+    """How many runs are stored of those that are asked for: more, if `repeat` was larger before."""
+    return f"{n} of {asked} {what}stored" if n <= asked else f"{n} {what}stored, {asked} asked for"

@@ -9,16 +9,17 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
 from tracegen import store
-from tracegen.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
+from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.matrix import Cell, Matrix
 from tracegen.model import Run, Slot
 from tracegen.progress import Progress
+from tracegen.runs.matrix_stored import cell_name, held
 from tracegen.runs.places import Place
 
 TRIES = 2  # of a cell whose run fails
@@ -35,11 +36,15 @@ class Places(Protocol):
 
 @dataclass(frozen=True)
 class Todo:
-    """What is stored of a matrix, and what is to do; `name` identifies this making of its runs."""
+    """What is stored of a matrix, and what is to do; `name` identifies this making of its runs.
+
+    `joined`: the cells that have no run in the first rounds, because they joined later.
+    """
 
     name: str
     stored: list[Run]
     missing: list[tuple[Cell, Slot]]
+    joined: list[Cell] = field(default_factory=list)
 
     @property
     def seconds(self) -> float | None:
@@ -72,23 +77,28 @@ class Outcome:
 def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
     """What is stored of the matrix in an experiment's folder, and which runs are missing.
 
-    A run that is not usable is missing. `anew`: begin again, and leave stored runs of the same matrix aside.
+    A run that is not usable is missing. `anew`: begin again, and leave stored runs of the same matrix aside. A matrix
+    that was given more rounds or more values goes on with its stored runs.
     """
-    runs = [run for path in store.run_folders(folder) if (run := store.read_run(path)).facts.get("slot")]
-    made = [run for run in runs if str(run.facts["slot"]["matrix"]).partition("/")[0] == matrix.identity]
-    last = max((_attempt(run) for run in made), default=0)
-    name = f"{matrix.identity}/{last + 1 if anew or not last else last}"
-    usable = {run.facts["slot"]["number"]: run for run in made if _belongs(run, name)}
-    missing = [(cell, replace(slot, matrix=name)) for cell, slot in matrix.plan if slot.number not in usable]
-    return Todo(name, [usable[number] for number in sorted(usable)], missing)
-
-
-def _attempt(run: Run) -> int:
-    """How often the run's matrix had been begun, which its name says: `d0a1/2`. Raises StoreError."""
-    number = str(run.facts["slot"]["matrix"]).partition("/")[2]
-    if not store.is_number(number):
-        raise StoreError(f"{run.folder}: facts.slot.matrix has no number after a /; restore run.json from a copy")
-    return int(number)
+    found = held(matrix, [store.read_run(path) for path in store.run_folders(folder)], anew=anew)
+    plan = matrix.plan_after(found.drawn)
+    usable = {_turn(run.facts["slot"]): run for run in found.runs if run.verdict != "not usable"}
+    lacking = {cell.name: matrix.repeat for cell in matrix.cells}
+    for run in usable.values():
+        lacking[cell_name(run.facts["slot"])] -= 1
+    missing = []
+    for cell, slot in plan:
+        if _turn(asdict(slot)) not in usable and lacking[cell.name] > 0:
+            lacking[cell.name] -= 1
+            missing.append((cell, slot))
+    of = len(usable) + len(missing)
+    first = {cell.name for cell, slot in plan if slot.round == 1}
+    return Todo(
+        found.name,
+        sorted(usable.values(), key=lambda run: (run.facts["slot"]["round"], run.facts["slot"]["number"])),
+        [(cell, replace(slot, matrix=found.name, of=of)) for cell, slot in missing],
+        [cell for cell in matrix.cells if cell.name not in first],
+    )
 
 
 def carry_out(plan: Todo, places: Places, progress: Progress) -> Iterator[Outcome]:
@@ -174,9 +184,9 @@ def _ended(place: Place, job: Future[Any], outcome: Outcome) -> bool:
     return False
 
 
-def _belongs(run: Run, name: str) -> bool:
-    slot: dict[str, Any] = run.facts["slot"]
-    return slot["matrix"] == name and run.verdict != "not usable"
+def _turn(slot: Mapping[str, Any]) -> tuple[int, str]:
+    """What one usable run of a matrix has: its round and its cell."""
+    return int(slot["round"]), cell_name(slot)
 
 
 def _size(folder: Path) -> int:
