@@ -128,7 +128,9 @@ KEYS: Mapping[str, Setting] = {
         "list of texts",
         "a list of texts without NUL characters",
         _are_texts,
-        "More options for llama-completion, one text per word. Options that settings or tracegen decide are refused.",
+        "More options for llama-completion, one text per word. Options that settings or tracegen "
+        "decide are refused, and so are those that write, download, start programs or hold a secret. Files outside of "
+        "the project, other machines and what may be a path are shown and asked for; `--yes` agrees.",
         'flags = ["--temp", "0", "--cache-type-k", "q8_0"]',
     ),
     "warmup": _switch("Whether llama.cpp computes a warm-up pass before the prompt.", "warmup = false"),

@@ -18,8 +18,10 @@ from pathlib import Path
 from tracegen import documents
 from tracegen.address import name_problem
 from tracegen.errors import SettingsError
+from tracegen.llama_flags import name_of, refusal
 from tracegen.model import DEMO_MODELS, Experiment
 from tracegen.setting_keys import KEYS, LIMITS, REQUIRED, Setting
+from tracegen.withheld import words
 
 # Flags of llama.cpp that tracegen sets itself, or that would prevent an unattended run -> why they are refused
 OWN_FLAGS: Mapping[str, str] = {
@@ -151,8 +153,8 @@ def shown(value: object) -> str:
 def _flag_problems(flags: object) -> list[str]:
     if not isinstance(flags, list):
         return []
-    named = [(flag, str(flag).split("=", 1)[0].strip()) for flag in flags]
-    return [f"flags: {shown(flag)} is not allowed: {OWN_FLAGS[name]}" for flag, name in named if name in OWN_FLAGS]
+    named = [(flag, OWN_FLAGS.get(name_of(str(flag))) or refusal(str(flag))) for flag in flags]
+    return [f"flags: {shown(words([str(flag)])[0])} is not allowed: {why}" for flag, why in named if why]
 
 
 def _contradictions(mapping: Mapping[str, object]) -> list[str]:

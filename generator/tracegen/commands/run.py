@@ -51,7 +51,9 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
 @click.option("--repeat", type=WHOLE, metavar="N", help="Make N runs with the same settings, or of each cell.")
 @click.option("--plan", is_flag=True, help="Print the plan of a matrix, and run nothing.")
-@click.option("--yes", is_flag=True, help=f"Make the runs of a matrix without asking, if they are over {ASKED}.")
+@click.option(
+    "--yes", is_flag=True, help=f"Ask nothing: make a matrix of over {ASKED} runs, and agree to what its flags do."
+)
 @click.option("--anew", is_flag=True, help="Make all runs of a matrix again, beside those that are stored.")
 @click.option(
     "--executor",
@@ -91,16 +93,23 @@ def command(
         where = experiment_file(experiment).parent
         refuse_same_name(where)
         matrix = with_more_runs(matrix, repeat)
+        if not plan:
+            asked = [line for cell in matrix.cells for line in _questions(cell.experiment, where)]
+            programs = [cell.program for cell in matrix.cells if cell.program is not None]
+            _agree(
+                [*asked, *(f"llama_cpp = {folder}: runs the programs in that folder" for folder in programs)], yes=yes
+            )
         return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew, executor=executor)
-    if plan or yes or anew or executor:
+    if plan or anew or executor:
         raise SettingsError(
-            "--plan, --yes, --anew, --executor: need an experiment with a matrix; add the table [matrix] to it"
+            "--plan, --anew, --executor: need an experiment with a matrix; add the table [matrix] to it"
         )
     if experiment is None:
         chosen, folder = _from_options(model, prompt, tokens, name)
     else:
         chosen, folder = _from_file(experiment, model, prompt, tokens, name)
     refuse_same_name(folder)
+    _agree(_questions(chosen, folder), yes=yes)
     chosen = with_repeat(chosen, repeat)
     if publish and chosen.repeat > 1:
         raise SettingsError(
@@ -168,6 +177,33 @@ def _places(executor: str | None, folder: Path, progress: Progress, llama_cpp: s
 
     with cluster(executor, folder, progress, llama_cpp) as machines:
         yield machines
+
+
+def _questions(experiment: Experiment, folder: Path) -> list[str]:
+    """What of the experiment's flags must be agreed to; its project is the folder that holds `experiments`."""
+    from tracegen.llama_flags import questions
+
+    folder = folder.absolute()
+    return questions(experiment.flags, folder.parent.parent if folder.parent.name == "experiments" else folder)
+
+
+def _agree(questions: Sequence[str], *, yes: bool) -> None:
+    """Show what an experiment does outside of its project, and ask.
+
+    Raises SettingsError if the answer is no, or nobody can answer.
+    """
+    told = list(dict.fromkeys(map(visible, questions)))
+    if not told:
+        return
+    print("The experiment reaches outside of its project:", *(f"  {line}" for line in told), sep="\n", flush=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise SettingsError(
+            "it reaches outside of its project, see above; add --yes to agree, or change the experiment"
+        )
+    if not click.confirm("Run it all the same?"):
+        raise SettingsError("no run was made")
 
 
 def _ask(n: int) -> None:
