@@ -42,20 +42,21 @@ def sha256_of(path: Path) -> str:
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
+def whole_folder(target: Path, *, public: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside `target` that is renamed to `target` when the block ends without an error.
 
-    Raises StoreError when `target` exists, EnvironmentFailure when it cannot be written.
+    `public`: every user may read it, whatever the umask. Raises StoreError when `target` exists, EnvironmentFailure
+    when it cannot be written.
     """
     if target.exists():
         raise StoreError(f"{target}: exists already, and a run or version is never written twice; move it away")
     try:
         with parts.new_folder(target.parent) as beside:
-            beside.chmod(0o755)
             yield beside
-            for path in beside.rglob("*"):
+            for path in (*beside.rglob("*"), beside):
+                if public:
+                    path.chmod(0o755 if path.is_dir() else 0o644)
                 _flush(path)
-            _flush(beside)
             os.rename(beside, target)
             _flush(target.parent)
     except OSError as error:
@@ -71,7 +72,6 @@ def part_folder(parent: Path) -> Iterator[Path]:
     with ExitStack() as stack:
         try:
             part = stack.enter_context(parts.new_folder(parent))
-            part.chmod(0o755)
         except OSError as error:
             raise EnvironmentFailure(f"{parent}: cannot be written: {error.strerror or error}") from error
         yield part
@@ -129,7 +129,6 @@ def write_text(path: Path, text: str) -> None:
             with open(descriptor, "w", encoding="utf-8", closefd=False) as stream:
                 stream.write(text)
             os.fsync(descriptor)
-            os.fchmod(descriptor, 0o644)
             os.replace(part, path)
     except OSError as error:
         raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error

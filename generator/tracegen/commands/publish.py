@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -136,7 +137,7 @@ def print_published(
         if check.state in ("warning", "failed"):
             limit = f" (limit: {check.limit})" if check.limit else ""
             print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
-    summary = privacy.public_summary(chosen)
+    summary = [*privacy.public_summary(chosen), *_despite_umask()]
     print("This becomes public too:" if shown else "This becomes public:")
     for line in summary:
         if line not in shown:
@@ -146,6 +147,15 @@ def print_published(
         print("The verdict is `not usable`: every page of the version says so.")
     print(f"{version.citation}  {version.folder}")
     return shown | set(summary)
+
+
+def _despite_umask() -> list[str]:
+    """What becomes public although the umask would keep new files from other users."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return (
+        [f"the version's files, to all users of this machine, though the umask is {umask:03o}"] if umask & 0o055 else []
+    )
 
 
 def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:

@@ -100,7 +100,7 @@ def publish(
         _refuse_unlisted(experiment_folder, ledger)
         version = replace(plan_version(experiment_folder, run, message, now, again=again), title=report.title)
         assert version.folder is not None
-        with store.whole_folder(version.folder) as beside:
+        with store.whole_folder(version.folder, public=True) as beside:
             config = experiment_folder.parent.parent / "mkdocs.yml"
             cited = citation.site_facts(config, f"experiments/{version.experiment}/{version.name}")
             write_bundle(beside, report, identity_of(version, question_of(run)) | cell_of(run.facts) | cited)
