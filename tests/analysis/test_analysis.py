@@ -19,6 +19,7 @@ from tracegen.analysis import (
     timeline,
     timing,
 )
+from tracegen.words import sentences
 
 CASE = scaled_case(5, 4, moe=True, splits=2)
 HARD = hard_case()
@@ -118,6 +119,27 @@ def test_summary_of_the_hard_case() -> None:
     assert s.generate_rate is None and s.generate_token_bytes["disk"] is None
     assert s.prompt_bytes["copied"] == 5 * 1152
     assert s.touched_share == pytest.approx(6144 / 7680)
+    weights = int(HARD["tensors"]["size_bytes"].sum())
+    assert (s.weight_bytes, s.header_bytes) == (weights, 7680 - weights)
+    assert s.touched_weight_share == pytest.approx(6144 / weights)
+
+
+def test_a_header_is_no_untouched_weight() -> None:
+    """Each byte of each tensor is touched; the file is larger by its header and by the padding between tensors."""
+    used = HARD["tensors"].assign(pass_id=1, memory="disk", begin=HARD["tensors"]["offset"])
+    used = used.assign(end=used["begin"] + used["size_bytes"])
+    s = summary.summarise(HARD, operations.op_rows(HARD), used, accesses.unseen(HARD, []))
+    assert s.touched_weight_share == 1 and s.touched_share is not None and s.touched_share < 1
+    assert s.header_bytes == s.file_bytes - s.touched_weight_bytes > 0
+    assert sentences.heatmap_title(s.touched_weight_share) == "Which bytes of the file does each token touch?"
+    assert "are no weights" in sentences.header(s.header_bytes, s.file_bytes)
+    assert sentences.header(0, 100) == sentences.header(None, 0) == ""
+    unknown = HARD | {
+        "tensors": HARD["tensors"].assign(
+            size_bytes=HARD["tensors"]["size_bytes"].astype("Int64").mask(lambda n: n == n.max())
+        )
+    }
+    assert coverage.tensor_bytes(unknown) is None
 
 
 def test_tokens_of_passes_that_may_give_several_are_not_counted() -> None:

@@ -19,14 +19,14 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((0, 100, 5), "Operations touched every byte of the file."),
-        ((25, 100, 1), "The measured pass left 25.0 % of the file (25 B) untouched."),
-        ((25, 100, 1200), "The 1 200 measured passes left 25.0 % of the file (25 B) untouched."),
-        ((1, 10**9, 2), "The 2 measured passes left < 0.1 % of the file (1 B) untouched."),  # not "0.0 %"
+        ((0, 100, 5), "Operations touched every byte of the weights."),
+        ((25, 100, 1), "The measured pass left 25.0 % of the weights (25 B) untouched."),
+        ((25, 100, 1200), "The 1 200 measured passes left 25.0 % of the weights (25 B) untouched."),
+        ((1, 10**9, 2), "The 2 measured passes left < 0.1 % of the weights (1 B) untouched."),  # not "0.0 %"
     ],
 )
 def test_unused(given: tuple[int, int, int], expected: str) -> None:
-    assert plain(s.unused_of_file(*given)) == expected
+    assert plain(s.unused_weights(*given)) == expected
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_what_ran(given: tuple[int | None, int, int | None, int, int], expected:
 
 def test_memory_titles() -> None:
     assert s.heatmap_title(None) == s.heatmap_title(0.9995) == "Which bytes of the file does each token touch?"
-    assert plain(s.heatmap_title(0.9)) == "10.0 % of the file is touched by no token"
+    assert plain(s.heatmap_title(0.9)) == "10.0 % of the bytes of weights are touched by no token"
     assert s.never_touched(0, 43, 0) == "Measured passes touched each of the 43 tensors."
     assert plain(s.never_touched(1, 43, 1024)) == "No measured pass touched 1 of 43 tensors (1.00 KiB)."
     assert plain(s.never_touched(2, 43, 4096)) == "No measured pass touched 2 of 43 tensors (4.00 KiB together)."

@@ -122,6 +122,7 @@ def test_the_second_computation_knows_nothing_of_the_first() -> None:
 def test_key_figures(case: Case) -> None:
     rows, values = case.rows, case.published.values
     generate = [case.pass_bytes[one["pass_id"]] for one in rows.of_kind("generate")]
+    weights = sum(row["size_bytes"] for row in rows["tensors"])
     expected = {
         "prompt_tokens": sum(one["n_tokens"] for one in rows.of_kind("prompt")),
         "generated_tokens": sum(one["produced_token"] is not None for one in rows.measured),
@@ -132,6 +133,8 @@ def test_key_figures(case: Case) -> None:
         **{f"{kind}_bytes_per_token": median(n[kind] for n in generate) for kind in KINDS_OF_MEMORY},
         **named.of_mapping(generate),
         "touched_share": memory.touched_bytes(case.measured) / rows.disk_bytes,
+        "touched_weight_share": memory.touched_bytes(case.measured) / weights,
+        "header_bytes": rows.disk_bytes - weights,
         "touched_share_mapped": memory.touched_bytes(case.measured, "disk") / rows.disk_bytes,
         "n_tensors_never_touched": sum(not row["n_passes"] for row in memory.tensors_use(rows, case.measured)),
         "peak_buffer_bytes": memory.peak(rows),

@@ -100,6 +100,18 @@ def tensors_read(tables: Tables, pass_ids: Iterable[int]) -> tuple[set[int], set
     return used, read
 
 
+def tensor_bytes(tables: Tables) -> int | None:
+    """Bytes of the files that lie in a tensor, each once: the weights. None where a tensor's place is not known.
+
+    What else the files hold is their headers (metadata and the list of tensors) and the padding between tensors.
+    """
+    tensors = tables["tensors"]
+    if tensors[["offset", "size_bytes"]].isna().any(axis=None) or tensors.empty:
+        return None
+    begin = tensors["offset"].astype("int64")
+    return touched_file_bytes(tensors.assign(begin=begin, end=begin + tensors["size_bytes"].astype("int64")))
+
+
 def touched_file_bytes(used: pd.DataFrame) -> int:
     """Bytes of the files that lie in at least one range of `used`; overlaps count once."""
     pieces = union(used, "file")

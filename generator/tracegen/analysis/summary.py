@@ -9,7 +9,7 @@ from statistics import median_low
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.coverage import touched_file_bytes
+from tracegen.analysis.coverage import tensor_bytes, touched_file_bytes
 from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import speed_of, total
 from tracegen.tables import MEMORY_KINDS
@@ -39,7 +39,9 @@ class Summary:
     prompt_bytes: dict[str, int | None]
     ops_per_token: int | None
     file_bytes: int
+    weight_bytes: int | None
     touched_bytes: int | None
+    touched_weight_bytes: int | None
     touched_disk_bytes: int | None
     n_never_touched: int | None
     major_faults: int | None
@@ -53,6 +55,20 @@ class Summary:
         if self.touched_bytes is None or not self.file_bytes:
             return None
         return self.touched_bytes / self.file_bytes
+
+    @property
+    def touched_weight_share(self) -> float | None:
+        """Share of the bytes of all tensors that any measured pass touched: headers and padding are no part of it."""
+        if self.touched_weight_bytes is None or not self.weight_bytes:
+            return None
+        return self.touched_weight_bytes / self.weight_bytes
+
+    @property
+    def header_bytes(self) -> int | None:
+        """Bytes of the files that belong to no tensor: headers and padding; None where that is not known."""
+        if self.weight_bytes is None or self.weight_bytes > self.file_bytes:
+            return None
+        return self.file_bytes - self.weight_bytes
 
 
 def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
@@ -97,7 +113,9 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         prompt_bytes={m: total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
         ops_per_token=median_low(counts.tolist()) if len(counts) else None,
         file_bytes=files,
+        weight_bytes=tensor_bytes(tables),
         touched_bytes=touched_file_bytes(used) if all_seen else None,
+        touched_weight_bytes=touched_file_bytes(used[used["tensor"].notna().to_numpy(bool)]) if all_seen else None,
         touched_disk_bytes=touched_file_bytes(used[disk]) if all_seen else None,
         n_never_touched=int((~tables["tensors"]["tensor"].isin(named)).sum()) if known else None,
         major_faults=speed.major_faults,

@@ -87,6 +87,7 @@ def _caption(context: Context, grid: _Grid) -> str:
         f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, grid.n_rows)}, {averaged}. "
         f"{'Warm-up is drawn above the gap and left out of every statistic. ' if n_outside else ''}"
         "Loading runs no operation and is not drawn."
+        f"{sentences.header(context.summary.header_bytes, context.summary.file_bytes)}"
         f"{f' {context.gaps} They are not drawn.' if context.gaps else ''}"
         f"{f' {context.padded}' if context.padded else ''}"
     )
@@ -123,7 +124,7 @@ def _content(context: Context) -> Content:
             width=width,
         )
 
-    title = sentences.heatmap_title(context.summary.touched_share if len(context.measured) else None)
+    title = sentences.heatmap_title(context.summary.touched_weight_share if len(context.measured) else None)
     size = f"{q.counted(grid.n_rows, 'row')} of passes by the model file, {q.size(grid.total)}"
     return Content(
         title=title,

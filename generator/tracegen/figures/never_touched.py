@@ -16,6 +16,7 @@ def _content(context: Context) -> Rows:
     use = context.tensor_use
     never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
     summary = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
+    beside = sentences.header(context.summary.header_bytes, context.summary.file_bytes)
     rows = [
         cells(
             Cell(q.printable(r["name"]), code=True),
@@ -34,7 +35,7 @@ def _content(context: Context) -> Rows:
         else "The trace names no tensor."
     )
     return Rows(
-        caption=f"{summary}{cut} {OUTSIDE}",
+        caption=f"{summary}{beside}{cut} {OUTSIDE}",
         head=(Head("Tensor"), Head("Component"), Head("Offset", "bytes", True), Head("Size", "MiB", True)),
         rows=rows,
         data=never,

@@ -25,6 +25,10 @@ def _content(context: Context) -> Rows:
         )
         for r in data.to_dict("records")
     ]
+    if len(rows) and context.summary.header_bytes:
+        rows.append(
+            cells("header and padding", number(q.count(0)), size(context.summary.header_bytes), *[Cell("")] * 3)
+        )
     head = (
         Head("Group"),
         Head("Tensors", number=True),
@@ -35,8 +39,8 @@ def _content(context: Context) -> Rows:
     )
     return Rows(
         caption=f"Bytes of tensors in the file, and how many of them at least one of "
-        f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. "
-        f"{shared_memory.bounds(context)}",
+        f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. Header and padding are "
+        f"what the files hold beside tensors: no operation reads them. {shared_memory.bounds(context)}",
         head=head,
         rows=rows,
         data=data,

@@ -111,16 +111,17 @@ def findings(context: Collector) -> list[Finding]:
 
 
 def _of_bytes(context: Collector) -> list[Finding]:
-    """How much a token touches of the weights, where they lay, and how much of the file no pass touched."""
+    """How much a token touches of the weights, where they lay, and how many of all weights no pass touched."""
     s, found = context.summary, []
     if s.weight_token_bytes and s.file_bytes and not context.refusal(needs.BYTES):
         share = s.weight_token_bytes / s.file_bytes
         text = sentences.weights_of_token(s.weight_token_bytes, share, s.n_generate_passes)
         found.append(Finding(text, TENSOR_GROUPS, "bytes", min(share, 1.0)))
-    if s.touched_bytes is not None and s.file_bytes and not context.refusal(needs.FILE_USE) and len(context.measured):
-        unused = s.file_bytes - s.touched_bytes
-        text = sentences.unused_of_file(unused, s.file_bytes, len(context.measured))
-        found.append(Finding(text, HEATMAP, "bytes", unused / s.file_bytes))
+    touched, weights = s.touched_weight_bytes, s.weight_bytes
+    if touched is not None and weights and not context.refusal(needs.FILE_USE) and len(context.measured):
+        unused = weights - touched
+        text = sentences.unused_weights(unused, weights, len(context.measured))
+        found.append(Finding(text, HEATMAP, "bytes", unused / weights))
     disk, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
     if disk is not None and copied is not None and not context.refusal(needs.BYTES):
         share = copied / (disk + copied) if disk + copied else 0.0

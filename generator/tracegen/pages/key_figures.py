@@ -110,11 +110,13 @@ def _of_the_file(context: Context) -> list[Value]:
     withheld = s.touched_share is None and context.private
     gaps = f". {context.gaps}" if context.gaps else ""
     passes = q.counted(len(context.measured), "measured pass")
+    beside = f"; {q.size(s.header_bytes)} of the file are header and padding" if s.header_bytes else ""
     return [
         Value(
             "touched_share", s.touched_share, "1", "withheld" if withheld else q.percent(s.touched_share),
             needs.FILE_USE, "of the file touched at least once",
-            f"{amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, by {passes}; each byte counts once{gaps}",
+            f"{amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, by {passes}; each byte counts once{beside}"
+            f"{gaps}",
         ),
         Value(
             "n_tensors_never_touched", s.n_never_touched, "1", q.count(s.n_never_touched), needs.FILE_USE,
@@ -145,6 +147,8 @@ def _published_only(context: Context) -> list[Value]:
     share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
     return [
         Value("touched_share_mapped", share, "1", q.percent(share), needs.FILE_USE),
+        Value("touched_weight_share", s.touched_weight_share, "1", q.percent(s.touched_weight_share), needs.FILE_USE),
+        Value("header_bytes", s.header_bytes, "bytes", q.size(s.header_bytes)),
         *(
             Value(f"{memory}_bytes_per_token", size, "bytes", q.size(size), needs.BYTES)
             for memory, size in s.generate_token_bytes.items()

@@ -97,6 +97,15 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "0.2.0",
+        ("overview", "memory"),
+        "What no token touched",
+        "The header of the model file, and the padding between tensors, counted as bytes that no token touched. Where "
+        "all weights were touched, all of the share that was called untouched is header and padding.",
+        "Shares of untouched bytes are shares of the weights; header and padding are told apart from them.",
+        until="2026-11-25T02:30:00Z",
+    ),
+    Erratum(
+        "0.2.0",
         ("overview", "provenance"),
         "Page faults",
         "Faults without a read of their own were called “served from memory”; only faults with one were said to wait.",

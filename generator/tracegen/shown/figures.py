@@ -68,6 +68,8 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "file_bytes": summary.file_bytes or None,
         "touched_bytes": summary.touched_bytes,
         "touched_share": summary.touched_share,
+        "touched_weight_share": summary.touched_weight_share,
+        "header_bytes": summary.header_bytes,
         "time_by_op_ns": _time_by_op(ops),
         "peak_buffer_bytes": total_peak(tables),
         "tracing_cost_share": trace.get("overhead_share"),

@@ -32,6 +32,8 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         },
         "read from the disk by measured passes": _size(figures["read_bytes"]),
         "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
+        "weights used at least once": _percent(figures["touched_weight_share"]),
+        "header and padding of the file": _size(figures["header_bytes"]),
         **{
             f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%} of operations’ time"
             for op, ns in list(times.items())[:8]

@@ -32,10 +32,20 @@ def read_and_wrote(
 
 
 def heatmap_title(share: float | None) -> str:
-    """The title of the heatmap; `share` of the file that measured passes touched, None: not known, or no pass."""
+    """The title of the heatmap; `share` of all weights that measured passes touched, None: not known, or no pass."""
     if share is None or share >= 0.999:
         return "Which bytes of the file does each token touch?"
-    return f"{q.percent(1 - share)} of the file is touched by no token"
+    return f"{q.percent(1 - share)} of the bytes of weights are touched by no token"
+
+
+def header(header_bytes: int | None, file_bytes: int) -> str:
+    """Which part of the files is no weight; empty where that is not known, or nothing."""
+    if not header_bytes:
+        return ""
+    share = q.percent(header_bytes / file_bytes)
+    return (
+        f" Header and padding, {q.size(header_bytes)} ({share} of the file), are no weights: no operation reads them."
+    )
 
 
 def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
@@ -69,12 +79,12 @@ def resident_groups_title(shares: Mapping[str, float]) -> str:
     )
 
 
-def unused_of_file(unused_bytes: int, file_bytes: int, n_passes: int) -> str:
-    """How much of the model's files no measured pass touched."""
+def unused_weights(unused_bytes: int, weight_bytes: int, n_passes: int) -> str:
+    """How many of the bytes of all tensors no measured pass touched."""
     if unused_bytes == 0:
-        return "Operations touched every byte of the file."
+        return "Operations touched every byte of the weights."
     who = "The measured pass" if n_passes == 1 else f"The {q.count(n_passes)} measured passes"
-    return f"{who} left {q.percent(unused_bytes / file_bytes)} of the file ({q.size(unused_bytes)}) untouched."
+    return f"{who} left {q.percent(unused_bytes / weight_bytes)} of the weights ({q.size(unused_bytes)}) untouched."
 
 
 def weights_of_token(weight_bytes: int, share: float, n_passes: int) -> str:
