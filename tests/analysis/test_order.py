@@ -148,3 +148,24 @@ def test_the_path_of_a_pass_has_the_times_of_its_operations() -> None:
     duration = case["passes"].set_index("pass_id").loc[last]
     assert (path["end_ns"] <= duration["end_ns"] - duration["begin_ns"]).all()
     assert np.array_equal(path["begin"], touched.loc[touched["pass_id"] == last, "begin"])
+
+
+def test_the_path_of_a_pass_has_the_accesses_of_fused_operations() -> None:
+    """A norm whose weight the kernel of the operation before it reads, at the time of that operation."""
+    case = scaled_case(2, 2)
+    touched = order.disk_accesses(case, ranges(case))
+    last = int(touched["pass_id"].max())
+    fused, kernel = touched.loc[touched["pass_id"] == last, "node"].drop_duplicates().iloc[[1, 0]]
+    ops = case["ops"].copy()
+    row = (ops["pass_id"] == last) & (ops["node"] == fused)
+    ops.loc[row, "state"] = "fused"
+    ops.loc[row, "fused_into"] = kernel
+    ops.loc[row, ["begin_ns", "end_ns", "duration_ns"]] = None
+    path = order.path(case | {"ops": ops}, touched, last)
+    assert len(path) == (touched["pass_id"] == last).sum()
+    whole = order.path(case, touched, last)
+    of_kernel = whole.loc[(touched.loc[touched["pass_id"] == last, "node"] == kernel).to_numpy(bool), "begin_ns"].iloc[
+        0
+    ]
+    at = (touched.loc[touched["pass_id"] == last, "node"] == fused).to_numpy(bool)
+    assert set(path.loc[at, "begin_ns"]) == {of_kernel}

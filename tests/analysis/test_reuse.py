@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tracegen.analysis import reuse
 
 SIZES = [3, 10, 1, 6, 4]
+TOUCHED = [min(size, 2) for size in SIZES]  # by `accesses`
 ENDS = np.cumsum(SIZES)
 CUT = pd.DataFrame(
     {
@@ -43,7 +44,7 @@ def test_pieces_against_a_list_by_last_use(ops: list[tuple[int, int]]) -> None:
         at += step
         if item in last:
             upto = recent.index(item) + 1
-            expected.append((item, used.index(at) - used.index(last[item]), sum(SIZES[x] for x in recent[:upto])))
+            expected.append((item, used.index(at) - used.index(last[item]), sum(TOUCHED[x] for x in recent[:upto])))
             recent.remove(item)
         recent.insert(0, item)
         last[item] = at
@@ -54,9 +55,17 @@ def test_pieces_against_a_list_by_last_use(ops: list[tuple[int, int]]) -> None:
 
 def test_a_loop_needs_all_of_it_and_comes_back_in_the_next_pass() -> None:
     found = reuse.of_pieces(accesses([(int(i == 0), i) for _ in range(10) for i in range(5)]), CUT)
-    assert set(found.again["lru_bytes"]) == {sum(SIZES)} and set(found.again["n_passes"]) == {1}
+    assert set(found.again["lru_bytes"]) == {sum(TOUCHED)} and set(found.again["n_passes"]) == {1}
     table = reuse.by_item(found)
-    assert table["n_again"].tolist() == [9] * 5 and table["lru_bytes_most"].tolist() == [sum(SIZES)] * 5
+    assert table["n_again"].tolist() == [9] * 5 and table["lru_bytes_most"].tolist() == [sum(TOUCHED)] * 5
+
+
+def test_an_embedding_counts_the_rows_that_were_looked_up() -> None:
+    """A table of 1000 bytes of which each token looks up 10, and a tensor of 50 bytes that each token reads whole."""
+    cut = pd.DataFrame({"begin": [0, 1000], "end": [1000, 1050]})
+    rows = [(n, 0, 10 * (n % 3), 10 * (n % 3) + 10) for n in range(6)] + [(n, 1, 1000, 1050) for n in range(6)]
+    used = pd.DataFrame(sorted(rows), columns=["pass_id", "node", "begin", "end"])
+    assert set(reuse.of_pieces(used, cut).again["lru_bytes"]) == {3 * 10 + 50}
 
 
 def test_kinds_of_items() -> None:
@@ -65,9 +74,9 @@ def test_kinds_of_items() -> None:
     assert list(of) == list(reuse.KINDS)
     table = reuse.table(of).set_index("kind")
     assert table["n_items"].tolist()[:3] == [3, 1, 3] and table["n_again"].tolist()[:3] == [1, 1, 3]
-    assert table.loc["expert", "passes_50"] == 2 and table.loc["expert", "lru_bytes_99"] == 3 + 1 + 10
-    assert table.loc["tensor", "passes_50"] == 1 and table.loc["tensor", "lru_bytes_50"] == 1 + 10
-    assert table.loc["whole tensor", "lru_bytes_99"] == 13 + 1
+    assert table.loc["expert", "passes_50"] == 2 and table.loc["expert", "lru_bytes_99"] == 2 + 1 + 2
+    assert table.loc["tensor", "passes_50"] == 1 and table.loc["tensor", "lru_bytes_50"] == 1 + 2
+    assert table.loc["whole tensor", "lru_bytes_99"] == 4 + 1
     assert table.loc["4096 bytes", "n_items"] == 1
     dense = reuse.by_kind(accesses(ops), CUT.assign(tensor=range(5), expert=pd.array([None] * 5, dtype="Int64")))
     assert list(dense) == ["tensor", *reuse.KINDS[-2:]]

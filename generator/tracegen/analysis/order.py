@@ -122,10 +122,13 @@ def distances(accesses: pd.DataFrame, passes: pd.Series) -> pd.DataFrame:
 def path(tables: Tables, accesses: pd.DataFrame, pass_id: int) -> pd.DataFrame:
     """The accesses of one pass in time: begin_ns, end_ns (since the begin of the pass), begin, end, tensor, component.
 
-    The times are those of the op; an op whose time is not known is left out. begin and end are bytes on the disk axis.
+    The times are those of the op, of a fused one those of the op that computed it; an op whose time is not known is
+    left out. begin and end are bytes on the disk axis.
     """
-    ops = tables["ops"]
-    times = ops.loc[ops["pass_id"] == pass_id, ["node", "begin_ns", "end_ns"]].dropna()
+    ops = tables["ops"][(tables["ops"]["pass_id"] == pass_id).to_numpy(bool)]
+    kernel = ops["fused_into"].fillna(ops["node"]).astype("int64").rename("kernel")
+    computed = ops.set_index("node")[["begin_ns", "end_ns"]]
+    times = ops[["node"]].assign(kernel=kernel).join(computed, on="kernel").drop(columns="kernel").dropna()
     passes = tables["passes"]
     start = int(passes.loc[passes["pass_id"] == pass_id, "begin_ns"].iloc[0])
     rows = accesses[accesses["pass_id"] == pass_id].merge(times, on="node")

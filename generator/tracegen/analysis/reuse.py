@@ -1,13 +1,14 @@
 """After how long is something used again: passes and other bytes between two uses of the same item.
 
 An item is a tensor, an expert of a tensor, or a granule of a size. An operation uses an item once, whichever bytes of
-it it touched. Between two uses of an item lie
+it it touched. The size of a tensor or an expert is the bytes of it that the run touched, each once: of an embedding of
+which rows are looked up, these rows. Between two uses of an item lie
 
 - passes: the number of the pass of the second use less that of the first, counted over the measured passes that used
   the mapped files (0: the same pass);
 - other bytes: the sizes of all different items that were used in between (the LRU stack distance, Mattson et al. 1970).
-  A cache with LRU replacement that holds whole items serves the second use exactly if it has room for these and for the
-  item itself; this sum is `lru_bytes`.
+  A cache with LRU replacement that holds items of these sizes serves the second use exactly if it has room for these
+  and for the item itself; this sum is `lru_bytes`.
 
 Up to `MOST_USES` uses are counted exactly. Beyond, only granules whose hash lies below a limit are, and their distances
 are scaled up by as much (SHARDS, Waldspurger et al. 2015): the share of granules in the sample is stated, and the
@@ -22,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.caches import hashed
+from tracegen.analysis.coverage import union
 from tracegen.analysis.granules import granule_uses, n_uses
 from tracegen.analysis.pieces import overlaps
 from tracegen.analysis.stack_distance import previous_use, stack_distances
@@ -67,7 +69,7 @@ class Reuse:
 
 
 def of_pieces(accesses: pd.DataFrame, cut: pd.DataFrame) -> Reuse:
-    """The reuse of pieces; an item is the number of a row of `cut`, and has its size.
+    """The reuse of pieces; an item is the number of a row of `cut`, and has the size of what was touched of it.
 
     `accesses` is the result of `order.disk_accesses`; `cut` has begin and end on the disk axis, in order, and does not
     overlap: the result of `pieces.pieces`, or whole tensors.
@@ -75,9 +77,15 @@ def of_pieces(accesses: pd.DataFrame, cut: pd.DataFrame) -> Reuse:
     begin, end = cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64")
     low, high = accesses["begin"].to_numpy("int64"), accesses["end"].to_numpy("int64")
     row, item, _ = overlaps(low, high, begin, end)
+    met = pd.DataFrame(
+        {"item": item, "begin": np.maximum(low[row], begin[item]), "end": np.minimum(high[row], end[item])}
+    )
+    touched = union(met, "item")
+    size = np.zeros(len(begin), dtype=np.int64)
+    np.add.at(size, touched["item"].to_numpy("int64"), (touched["end"] - touched["begin"]).to_numpy("int64"))
     uses = accesses[["pass_id", "node"]].iloc[row].assign(item=item)
     uses = uses.drop_duplicates(ignore_index=True)
-    return _reuse(uses["pass_id"].to_numpy("int64"), uses["item"].to_numpy("int64"), end - begin)
+    return _reuse(uses["pass_id"].to_numpy("int64"), uses["item"].to_numpy("int64"), size)
 
 
 def by_kind(accesses: pd.DataFrame, cut: pd.DataFrame) -> dict[str, Reuse]:

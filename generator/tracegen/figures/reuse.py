@@ -39,7 +39,8 @@ def _content(context: Context) -> Rows:
     return Rows(
         title=say.reuse_title("expert" in of, told.passes(0.5), told.passes(0.9)),
         caption="Passes between: the second use less the first. Memory for LRU: the cache that serves so many of the "
-        "repeated uses when it holds whole items and drops the one that was not used for longest."
+        "repeated uses when it holds of each tensor and expert all that the run touched of it, and drops what was not "
+        "used for longest."
         f"{''.join(sampled)} {FILE} has each tensor and expert. "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
         head=(
@@ -76,7 +77,8 @@ REUSE = Table(
     explanation=Explanation(
         "For tensors, experts and granules of the mapped file: how many passes, and how many other bytes, lie between "
         "two uses.",
-        f"{shared_access.MEASURED} An operation uses an item once, whichever bytes of it it touched. A tensor of "
+        f"{shared_access.MEASURED} An operation uses an item once, whichever bytes of it it touched; of an "
+        "embedding of which rows are looked up, those rows are its size. A tensor of "
         "stacked experts is one item as a whole, or one for each expert.",
         "If tokens chose k of E experts evenly, an expert would be used again after E/k passes on average, half of the "
         "times sooner. Compare the memory for LRU with what the machine has: a loop over more bytes than fit serves "

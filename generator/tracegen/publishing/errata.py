@@ -106,6 +106,23 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "0.2.0",
+        ("access",),
+        "The path of a pass",
+        "Accesses of operations that were computed inside of another one (fused) are missing.",
+        "They stand at the time of the operation that computed them.",
+        until="2026-11-25T02:30:00Z",
+    ),
+    Erratum(
+        "0.2.0",
+        ("caches",),
+        "Memory for tensors that are used again",
+        "A tensor counted with its whole size between two uses, also an embedding of which a few rows are looked up: "
+        "the memory that LRU needs for tensors and experts is too large.",
+        "A tensor counts with the bytes of it that the run touched.",
+        until="2026-11-25T02:30:00Z",
+    ),
+    Erratum(
+        "0.2.0",
         ("overview", "provenance"),
         "Page faults",
         "Faults without a read of their own were called “served from memory”; only faults with one were said to wait.",

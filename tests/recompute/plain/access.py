@@ -112,6 +112,9 @@ def distances(rows: Rows, found: Iterable[Access], passes: list[Row]) -> list[Ro
 def path(rows: Rows, found: Iterable[Access], one: Row) -> list[Row]:
     """The ranges that a pass used, with the times of their operations since its begin."""
     times = {op["node"]: (op["begin_ns"], op["end_ns"]) for op in rows.ops[one["pass_id"]]}
+    for op in rows.ops[one["pass_id"]]:
+        if op["fused_into"] is not None:
+            times[op["node"]] = times[op["fused_into"]]
     made = []
     for used in in_order(rows, found).get(one["pass_id"], []):
         begin, end = times[used["node"]]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.recompute.plain.access import granule_bytes, in_order
 from tests.recompute.plain.rows import Row, Rows
-from tests.recompute.plain.touched import Access
+from tests.recompute.plain.touched import Access, union
 
 Piece = tuple[int, int | None, int, int]  # tensor, expert, begin, end on the disk axis
 
@@ -77,7 +77,9 @@ def reuse(rows: Rows, found: list[Access]) -> list[Row]:
         reached = sorted(
             {n for used in of.values() for u in used for n in range(u["begin"] // size, -(-u["end"] // size))}
         )
-        kinds[f"{size} bytes"] = _again(of, [(n, n * size, (n + 1) * size) for n in reached], lambda _: True)
+        kinds[f"{size} bytes"] = _again(
+            of, [(n, n * size, (n + 1) * size) for n in reached], lambda _: True, by_granule=True
+        )
     return [
         {
             "kind": kind, "n_items": n, "n_again": len(passes), "passes_50": _within(passes, 0.5),
@@ -88,9 +90,18 @@ def reuse(rows: Rows, found: list[Access]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _again(of: dict[int, list[Row]], items: list[tuple[Any, int, int]], told: Any) -> tuple[int, list[int], list[int]]:
-    """Of the items that `told` is true of: how many were used; for each repeated use passes and LRU bytes."""
+def _again(
+    of: dict[int, list[Row]], items: list[tuple[Any, int, int]], told: Any, *, by_granule: bool = False
+) -> tuple[int, list[int], list[int]]:
+    """Of the items that `told` is true of: how many were used; for each repeated use passes and LRU bytes.
+
+    The size of an item is what was used of it, each byte once; of a granule all of it.
+    """
     uses, size = _uses(of, items), {name: end - begin for name, begin, end in items}
+    if not by_granule:
+        ranges = {(one["begin"], one["end"]) for used in of.values() for one in used}
+        for name, begin, end in items:
+            size[name] = union((max(b, begin), min(e, end)) for b, e in ranges if b < end and begin < e)
     number = {pass_id: at for at, pass_id in enumerate(sorted({use[0] for use in uses}))}
     last: dict[Any, int] = {}
     recent: list[Any] = []
