@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,14 @@ def test_of_another_program_only_what_is_known_is_public() -> None:
         WITHHELD,
     ]
     assert withheld.public_words(["sh", "/x/llama-server", "canary"]) == ["sh", WITHHELD, WITHHELD]
+
+
+@pytest.mark.parametrize("word", ["key" * 40_000, "x-key" * 5_000, "?key" * 20_000, "://" * 30_000, "eyJ" * 30_000])
+def test_a_long_argument_takes_no_time(word: str) -> None:
+    begin = time.process_time()
+    withheld.words(["program", word, f"://{word}", f"{word}:"])
+    withheld.secret_values([word, f"://{word}"], {})
+    assert time.process_time() - begin < 5
 
 
 def test_secrets_that_a_program_was_given() -> None:

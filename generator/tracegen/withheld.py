@@ -36,7 +36,7 @@ _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,40}")
 _SCRIPT = re.compile(r"[\w./\\ -]+\.(?:py|sh|pl|rb|js|mjs|exe)")
 _USER = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/\"<>]+@")
 _QUERY = re.compile(
-    r"(?P<name>[?&;][\w.%-]*(?:key|token|secret|passw|credential|auth|signature|sig)[\w.%-]*=)[^\s&;'\"<>#]+",
+    r"(?P<name>[?&;][\w.%-]{0,80}(?:key|token|secret|passw|credential|auth|signature|sig)[\w.%-]{0,80}=)[^\s&;'\"<>#]+",
     re.IGNORECASE,
 )
 _TOKENS = re.compile(
@@ -47,12 +47,12 @@ _TOKENS = re.compile(
 _HEADER = re.compile(r"(?P<name>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _PAIR = re.compile(
-    r"(?<![\w.-])(?P<name>(?!tokenizer\.)[\w.-]*(?:key|token|secret|passw|passphrase|credential|auth|cookie|bearer|pwd)[\w.-]*[\"']?\s*[=:]\s*)"
+    r"(?<![\w.-])(?P<name>(?!tokenizer\.)[\w.-]{0,80}(?:key|token|secret|passw|passphrase|credential|auth|cookie|bearer|pwd)[\w.-]{0,80}[\"']?\s*[=:]\s*)"
     r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;}&|\"']+)",
     re.IGNORECASE,
 )
 _SECRET_HEADER = re.compile(
-    r"(?P<name>\b(?:proxy-)?(?:authorization|cookie|x-[\w-]*(?:key|token|auth|secret)[\w-]*)\s*:\s*)[^\r\n\"']+",
+    r"(?P<name>\b(?:proxy-)?(?:authorization|cookie|x-[\w-]{0,80}(?:key|token|auth|secret)[\w-]{0,80})\s*:\s*)[^\r\n\"']+",
     re.IGNORECASE,
 )
 _PROMPT_FLAGS = ("-p", "--prompt", "-sys", "--system-prompt", "-r", "--reverse-prompt", "--in-prefix", "--in-suffix")
