@@ -57,6 +57,7 @@ _SECRET_HEADER = re.compile(
 )
 _PROMPT_FLAGS = ("-p", "--prompt", "-sys", "--system-prompt", "-r", "--reverse-prompt", "--in-prefix", "--in-suffix")
 _USER_PART = re.compile(r"://(?:[^\s/@:]*:)?(?P<user>[^\s/@]+)@")
+_MARKS = re.compile("|".join(("://", "Bearer", "Basic", "PRIVATE KEY", *TOKEN_PREFIXES)))  # else nothing is withheld
 _LEAST_SECRET = 8  # characters: a shorter value, as `true`, would be found in ordinary words
 
 
@@ -108,6 +109,8 @@ def text(value: str, secrets: Iterable[str] = ()) -> str:
     """A text without users and passwords of URLs, tokens, private keys, and these secrets."""
     for secret in secrets:
         value = value.replace(secret, WITHHELD)
+    if not _MARKS.search(value):
+        return value
     if "://" in value:
         value = _USER.sub(rf"\g<scheme>{WITHHELD}@", value)
         value = _QUERY.sub(rf"\g<name>{WITHHELD}", value)
@@ -217,6 +220,8 @@ def facts(known: Mapping[str, Any], secrets: Sequence[str] = ()) -> dict[str, An
     def group(name: str, value: Any) -> Any:
         if name == "command" and isinstance(value, (list, tuple)):
             return words([str(word) for word in value], secrets)
+        if name in ("model", "more_models"):
+            return _model(value, clean) if name == "model" else [_model(model, clean) for model in value or ()]
         if name == "text":
             return _below(value, hide) if secrets else value
         if not isinstance(value, Mapping):
@@ -231,10 +236,6 @@ def facts(known: Mapping[str, Any], secrets: Sequence[str] = ()) -> dict[str, An
         named = environment(variables)
         n = int(trace.get("environment_unnamed") or 0) + sum(looks_secret(str(name)) for name in variables)
         cleaned["trace"] = {**cleaned["trace"], "environment": named, "environment_unnamed": n}
-    if isinstance(more := known.get("more_models"), (list, tuple)):
-        cleaned["more_models"] = [_model(model, clean) for model in more]
-    if isinstance(model := known.get("model"), Mapping):
-        cleaned["model"] = _model(model, clean)
     return cleaned
 
 
@@ -255,7 +256,7 @@ def _factor(key: str, value: Any, clean: Callable[[str], str], hide: Callable[[s
 
 def _model(model: Any, clean: Callable[[str], str]) -> Any:
     if not isinstance(model, Mapping):
-        return model
+        return _below(model, clean)
     kept = {str(key): _below(value, clean) for key, value in model.items() if key != "metadata"}
     if "metadata" in model:
         known = model["metadata"]
