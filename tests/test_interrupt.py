@@ -65,6 +65,26 @@ def test_a_signal_inside_exec(number: signal.Signals) -> None:
     assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
 
 
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_inside_a_callback(number: signal.Signals) -> None:
+    """There Python drops the exception; the command ends all the same, and not at its end only."""
+    code = (
+        "import os, sys, time, weakref\n"
+        "from tracegen import cli\n"
+        "class Gone: pass\n"
+        "def command(*_):\n"
+        "    gone = Gone()\n"
+        f"    link = weakref.ref(gone, lambda _: os.kill(os.getpid(), {int(number)}))\n"
+        "    del gone\n"
+        "    time.sleep(60)\n"
+        "cli._run_command = command\n"
+        "from tracegen.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+
+
 @pytest.mark.parametrize("lost", ["pass", "raise ImportError('numpy says so')", "raise OSError('so')"])
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_whose_exception_is_lost(
@@ -96,15 +116,17 @@ def test_a_command_in_another_thread_leaves_signals_alone(capsys: pytest.Capture
 @pytest.mark.parametrize("command", ["show nothing", "--help", "model demo m.gguf"])
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_at_any_moment(command: str, number: signal.Signals, tmp_path: Path) -> None:
-    """Until Python has begun tracegen, the signal itself ends it: for a shell that is 130 and 143 too."""
+    """From the first import of tracegen; before its handlers are there, the signal itself may end it (-2, -15)."""
+    code = "import os, sys\nos.write(1, b'.')\nfrom tracegen.__main__ import main\nsys.exit(main())\n"
     done = {0, 2, CODES[number], -number}
     for moment in (0.0, 0.02, 0.05, 0.1, 0.3):
-        words = [sys.executable, "-m", "tracegen", *command.split()]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as child:
+        words = [sys.executable, "-c", code, *command.split()]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as child:
+            assert child.stdout is not None and child.stdout.read(1) == b"."
             time.sleep(moment)
             child.send_signal(number)
             _, said = child.communicate()
         assert child.returncode in done, (moment, said)
-        assert "Traceback" not in said or child.returncode == -number, (moment, said)
+        assert b"Traceback" not in said or child.returncode == -number, (moment, said)
         assert all(path.name == "m.gguf" for path in tmp_path.iterdir())
         (tmp_path / "m.gguf").unlink(missing_ok=True)

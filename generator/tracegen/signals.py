@@ -1,7 +1,8 @@
 """What Ctrl-C, SIGTERM and SIGHUP do, from the first moment of a command to its last.
 
 While a command works, a signal raises KeyboardInterrupt: parts are removed, and captures are kept. Before and after
-that there is nothing to save: the process ends at once. The exit code is 128 and the number of the signal.
+that there is nothing to save: the process ends at once. The exit code is 128 and the number of the signal. Until
+Python has begun tracegen, which takes it some 20 ms, it answers Ctrl-C itself, and may print a traceback.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ class Heard:
         self.number: int | None = None
         self.raised = False
         self.raises = False
+        self.starved = False  # memory ran out
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a command that was stopped: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP."""
-        return 128 + (self.number or signal.SIGINT)
+        """The exit code of a stopped command: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP, 3 without memory."""
+        return 3 if self.starved else 128 + (self.number or signal.SIGINT)
 
     def hear(self, number: int, _frame: FrameType | None = None) -> None:
         """The handler: raise KeyboardInterrupt while a command works, else end the process at once."""
@@ -48,15 +50,27 @@ HEARD = Heard()
 def listen_to_the_end() -> None:
     """Hear the signals until the process ends, and see to its exit code."""
     _listen()
+    sys.unraisablehook = _again
     atexit.register(_leave)  # as the first one, so it is called last
 
 
-def _leave() -> None:
-    """End the process of an interrupted command with its exit code.
+def _again(lost: sys.UnraisableHookArgs) -> None:
+    """Send a signal again whose exception came up in a callback, as of the import lock: there Python drops it."""
+    if HEARD.number is None or not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    again = threading.Timer(0.01, os.kill, (os.getpid(), HEARD.number))
+    again.daemon = True
+    again.start()
 
-    Python would end it with a SIGINT of its own if the exception came up inside `exec`, as of a dataclass.
+
+def _leave() -> None:
+    """End the process of an interrupted command, and one that has no memory, with its exit code.
+
+    Python would end it with a SIGINT of its own if the exception came up inside `exec`, as of a dataclass. Libraries
+    whose loading failed crash while Python ends.
     """
-    if HEARD.raised:
+    if HEARD.raised or HEARD.starved:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
         os._exit(HEARD.exit_code)
@@ -76,7 +90,7 @@ def raising() -> Iterator[None]:
         yield
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    HEARD.number, HEARD.raised, HEARD.raises = None, False, True
+    HEARD.number, HEARD.raised, HEARD.starved, HEARD.raises = None, False, False, True
     try:
         _listen()
         yield
