@@ -22,7 +22,7 @@ OUTSIDE_THE_ROOMS = {"__init__", "__main__", "__pycache__", "cli"}
 
 # From the ground up; a module imports from its own floor or from one below.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "arguments", "signals", "documents", "shapes"),
+    ("errors", "arguments", "signals", "streams", "documents", "shapes"),
     ("model", "setting_keys", "naming", "ggml_types", "address", "harmless", "withheld", "llama_flags"),
     ("tables",),
     ("resources", "progress", "terminal", "locks", "parts", "store", "held_tokens", "hashes", "remembered"),

@@ -7,16 +7,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from io import TextIOWrapper
 from keyword import iskeyword
-from typing import TextIO
 
 import click
 
-from tracegen import signals
+from tracegen import signals, streams
 from tracegen.arguments import COMPLETE, CONTEXT, Group, debug_option, explain
 from tracegen.commands import VERBS
-from tracegen.errors import CheckError, EnvironmentFailure, SettingsError, TracegenError
+from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError, out_of_memory
 from tracegen.signals import HEARD
 
 DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages that a thesis can cite."
@@ -25,8 +23,6 @@ EXIT_CODES = (
     "3 the environment failed (disk full, child killed, tool missing) · "
     "130 interrupted · 143 terminated (SIGTERM)."
 )
-
-OUTPUT = "standard output"
 
 
 class Verbs(Group):
@@ -81,10 +77,10 @@ tracegen = Verbs(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code."""
-    if not _streams_opened():
+    if not streams.opened():
         _say("standard output is closed; let it lead to a file, or to /dev/null")
         return EnvironmentFailure.exit_code
-    return _flushed(_answered(arguments))
+    return streams.flushed(_answered(arguments))
 
 
 def _answered(arguments: Sequence[str] | None) -> int:
@@ -105,7 +101,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
         return SettingsError.exit_code
     except BrokenPipeError:
         # The reader of the output has ended (`| head`). That is no error, but Python would print one at exit.
-        _discard(sys.stdout)
+        streams.discard(sys.stdout)
         return 0
     except KeyboardInterrupt as stop:
         return _interrupted(str(stop))
@@ -118,105 +114,24 @@ def _answered(arguments: Sequence[str] | None) -> int:
         if state.get("debug"):
             raise
         place = f"{error.filename}: " if error.filename else ""
-        _say(f"{place}{error.strerror or error}")
+        _say(f"{place}{out_of_memory(error) or error.strerror or error}")
         return HEARD.exit_code if HEARD.raised else EnvironmentFailure.exit_code
     except Exception as error:
-        if state.get("debug") or not (HEARD.raised or _lacks_memory(error)):
+        if state.get("debug"):
             raise
-        if HEARD.raised:
-            return _interrupted()  # numpy, for one, turns an interrupt while it is imported into an error of its own
-        _say(f"memory does not suffice ({error or 'none is left'}); free some, or raise the limit (`ulimit -v`)")
-        return EnvironmentFailure.exit_code
+        if said := out_of_memory(error):
+            print(f"tracegen: {said}", file=sys.stderr)  # imports nothing, for which there may be no memory
+            HEARD.starved = True
+            return EnvironmentFailure.exit_code
+        if not HEARD.raised:
+            raise
+        return _interrupted()  # numpy, for one, turns an interrupt while it is imported into an error of its own
 
 
 def _interrupted(what_is_kept: str = "") -> int:
     """Say that a signal has ended the command; returns the exit code."""
     _say(f"interrupted; {what_is_kept}" if what_is_kept else "interrupted")
     return HEARD.exit_code
-
-
-def _lacks_memory(error: Exception) -> bool:
-    """Whether an error says that there is too little memory: a library or a thread finds no place."""
-    said = str(error) if isinstance(error, (ImportError, RuntimeError)) else ""
-    return isinstance(error, MemoryError) or any(
-        sign in said for sign in ("can't start new thread", "failed to map segment", "Cannot allocate memory")
-    )
-
-
-def _streams_opened() -> bool:
-    """Whether standard output was open; a stream that is closed gets /dev/null, as a file would take its number.
-
-    What a stream cannot express (Latin-1, ASCII) is written as an escape.
-    """
-    was_open = sys.stdout is not None
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            descriptor = os.open(os.devnull, os.O_RDWR)
-            os.dup2(descriptor, number)
-            if descriptor != number:
-                os.close(descriptor)
-            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8"))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    if type(sys.stdout) is TextIOWrapper:  # and not a stand-in of tests
-        held = sys.stdout
-        sys.stdout = _Output(
-            held.buffer,
-            held.encoding,
-            held.errors,
-            line_buffering=held.line_buffering,
-            write_through=held.write_through,
-        )
-    return was_open
-
-
-class _Output(TextIOWrapper):
-    """Standard output, whose errors name it: the system's name nothing."""
-
-    def write(self, text: str) -> int:
-        """Write text. Raises OSError with the name of the stream."""
-        try:
-            return super().write(text)
-        except OSError as error:
-            error.filename = OUTPUT
-            raise
-
-    def flush(self) -> None:
-        """Write what waits. Raises OSError with the name of the stream."""
-        try:
-            super().flush()
-        except OSError as error:
-            error.filename = OUTPUT
-            raise
-
-
-def _flushed(status: int) -> int:
-    """The exit code, when all that was printed has gone where it should: EnvironmentFailure's if it could not.
-
-    Otherwise Python would try once more when it ends, and print an error of its own.
-    """
-    if _is_lost(sys.stdout) and status in (0, CheckError.exit_code):
-        _say(f"{OUTPUT}: cannot be written; is its disk full?")
-        status = EnvironmentFailure.exit_code
-    _is_lost(sys.stderr)
-    return status
-
-
-def _is_lost(stream: TextIO) -> bool:
-    """Whether what was printed cannot be written; then it is dropped."""
-    try:
-        stream.flush()
-    except (OSError, ValueError):
-        _discard(stream)
-        return True
-    return False
-
-
-def _discard(stream: TextIO) -> None:
-    """From now on the stream leads to /dev/null."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run_command(words: list[str], state: dict[str, bool]) -> int:

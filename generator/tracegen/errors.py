@@ -58,3 +58,16 @@ class EnvironmentFailure(TracegenError):
     """The environment failed: disk full, child killed, tool missing."""
 
     exit_code = 3
+
+
+def out_of_memory(error: BaseException) -> str:
+    """What to say, and to do, when memory ran out; empty for any other error.
+
+    Where memory is short, an import may fail too: the loader of shared libraries says why, in words only.
+    """
+    loader = ("failed to map segment", "cannot allocate memory", "cannot create shared object")
+    short = isinstance(error, ImportError | OSError) and any(words in str(error).lower() for words in loader)
+    no_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    if isinstance(error, MemoryError) or short or no_thread:
+        return "memory ran out; close other programs, or raise the limit (ulimit -v, or of the cgroup), and try again"
+    return ""

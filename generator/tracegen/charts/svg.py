@@ -19,6 +19,7 @@ import vl_convert
 from markupsafe import escape
 
 from tracegen.charts import png, pointing, theme
+from tracegen.charts.engine import refuse_few_addresses
 
 # A file has the light colours and may be shown on a dark page, so it contains a ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
@@ -96,6 +97,7 @@ def draw_layouts(chart: Callable[[int], Any], key: str, alt: str, executor: Exec
 
 def draw(chart: Any, key: str, alt: str, executor: Executor | None = None, width: int = 0) -> Drawing:
     """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative; `width`: see Drawing."""
+    refuse_few_addresses()
     document = themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     pointable = pointing.is_pointable(document, width)

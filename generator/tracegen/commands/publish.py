@@ -13,6 +13,7 @@ import click
 
 from tracegen import address, store
 from tracegen.arguments import Command, Converted, run_names
+from tracegen.charts.engine import refuse_few_addresses
 from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
 from tracegen.folders import refuse_same_name
@@ -81,6 +82,7 @@ def command(
         print(HISTORY.format(path=f"experiments/{folder.name}/versions/{withdraw}"))
         return 0
     refuse_same_name(folder)
+    refuse_few_addresses()
     if matrix:
         return _publish_matrix(folder, message, now, again=again)
     chosen = _chosen_run(folder, [*([named] if named else []), *runs])

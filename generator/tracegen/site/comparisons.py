@@ -19,8 +19,9 @@ from pathlib import Path
 
 from tracegen import address, documents, folders, resources, store
 from tracegen.capture.execute import ending, started
+from tracegen.charts.engine import refuse_few_addresses
 from tracegen.charts.text import printable
-from tracegen.errors import SettingsError, TracegenError
+from tracegen.errors import SettingsError, TracegenError, out_of_memory
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
@@ -114,6 +115,7 @@ def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
     missing = [of for of in asked if not _held(of.place)]
     problems: dict[Path, str] = {}
     if missing:
+        refuse_few_addresses()
         jobs = [[str(experiments), list(of.sides), str(of.place), of.matrix] for of in missing]
         with started([sys.executable, "-c", _START, *sys.path], json.dumps(jobs).encode()) as child:
             answers = [answer(line) for line in child.stdout or ()][: len(missing)]
@@ -139,6 +141,8 @@ def _attempt(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bo
         draw(experiments, sides, place, matrix=matrix)
     except TracegenError as error:
         return str(error)
+    except MemoryError as error:
+        return f"could not be drawn: {out_of_memory(error)}"
     except Exception as error:
         traceback.print_exc()
         return f"could not be drawn, which is a fault of tracegen: {type(error).__name__}: {error}"

@@ -27,7 +27,8 @@ from typing import Any
 
 from tracegen import documents, resources, store
 from tracegen.capture.execute import ending, started
-from tracegen.errors import EnvironmentFailure, StoreError, TracegenError
+from tracegen.charts.engine import refuse_few_addresses
+from tracegen.errors import EnvironmentFailure, StoreError, TracegenError, out_of_memory
 from tracegen.model import Run
 from tracegen.pages.page import Report
 from tracegen.publishing import privacy
@@ -73,6 +74,8 @@ class Drawing:
             problems = {path: attempt(path, self._places[path], known, render) for path in missing}
             self._errors |= {path: TracegenError(problem) for path, problem in problems.items() if problem}
             missing = []
+        if missing:
+            refuse_few_addresses()
         n = min(len(missing), os.cpu_count() or 1)
         self._shares = [missing[i::n] for i in range(n)]
         self._stack = ExitStack()
@@ -147,6 +150,8 @@ def attempt(path: Path, place: Path, known: tuple[str, ...], render: Render) -> 
         draw(path, place, known, render)
     except TracegenError as error:
         return str(error)
+    except MemoryError as error:
+        return f"{path}: could not be drawn: {out_of_memory(error)}"
     except Exception as error:
         traceback.print_exc()
         return f"{path}: could not be drawn, which is a fault of tracegen: {type(error).__name__}: {error}"

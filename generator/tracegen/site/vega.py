@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracegen import store
+from tracegen.charts.engine import refuse_few_addresses
 
 NAME = "vega.js"
 _OURS = "window.tracegenVega = vegaEmbed;"
@@ -19,6 +20,7 @@ def script(cache: Path) -> bytes:
     """The script, kept below `cache`: to make it takes two seconds, once for each version of vl-convert."""
     path = cache / f"vega-{version('vl-convert-python')}.js"
     if not path.is_file():
+        refuse_few_addresses()
         import vl_convert  # loads a JavaScript engine
 
         store.write_text(path, f"(function () {{\n{vl_convert.javascript_bundle(_OURS)}\n}}());\n")
