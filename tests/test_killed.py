@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -15,8 +21,14 @@ from tests.stand_in import NOW, a_report, a_run, a_version
 from tracegen import store
 from tracegen.errors import StoreError
 from tracegen.hashes import HashCache
+from tracegen.matrix import Cell, matrix_from
+from tracegen.model import Experiment, Run, Slot
+from tracegen.progress import Progress
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle, verify_bundle
+from tracegen.runs import places, remote
+from tracegen.runs.cluster import Cluster, ClusterPlace
+from tracegen.runs.matrix_runs import Places, carry_out, todo
 
 pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"), pytest.mark.slow]
 
@@ -62,6 +74,73 @@ def test_storing_a_run(tmp_path: Path) -> None:
             break
     assert outcomes[0] == (True, 0) and outcomes[-1] == (False, 1)
     assert {number for _, number in outcomes} == {0, 1}
+
+
+def a_place(kind: str, folder: Path) -> places.Place:
+    """This machine, or a worker of a cluster: what that would do over there is done in this process."""
+    if kind == "here":
+        return places.Here(folder, Progress())
+
+    class Worker(ClusterPlace):
+        def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+            job: Future[Any] = Future()
+            job.set_result(remote.make(remote.Request(cell.experiment, slot, ())))
+            self._jobs[job] = "worker"
+            return job
+
+        def _call(self, worker: str, fn: Any, *arguments: object) -> Any:
+            return fn(*arguments)
+
+    about = remote.About("node7", "1", "1", "0", "")
+    return Worker(cast(Cluster, SimpleNamespace(folder=folder, progress=Progress())), about)
+
+
+@pytest.mark.parametrize("kind", ["here", "cluster"])
+def test_a_matrix(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed at ten moments, the same command makes what is missing: no run is lost, and none made twice."""
+
+    def measure(experiment: Experiment, folder: Path, progress: Progress, program: Any = None, *, slot: Slot) -> Run:
+        with store.part_folder(folder / "runs") as part:
+            store.write_text(part / "raw" / "trace.txt", "evidence")
+            run = replace(a_run("a"), facts={**a_run().facts, "slot": asdict(slot), "host": {"id": "1"}})
+            made = store.place_numbered(
+                part, folder / "runs", lambda n: store.write_run_file(part, replace(run, number=n))
+            )
+        return store.read_run(made)
+
+    monkeypatch.setattr(places, "measure", measure)
+    monkeypatch.setattr(remote, "measure", measure)
+    folder = tmp_path / "experiments" / "a"
+    folder.mkdir(parents=True)
+    settings = {
+        "question": "Why?",
+        "model": "demo",
+        "prompt": "Hello",
+        "tokens": 4,
+        "matrix": {"threads": [1, 2], "repeat": 2},
+    }
+    matrix = matrix_from("a", settings, folder)
+
+    def work() -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        place = a_place(kind, folder)
+        list(carry_out(todo(matrix, folder), cast(Places, SimpleNamespace(present=lambda: [place])), Progress()))
+
+    def slots() -> list[int]:
+        runs = store.run_folders(folder)
+        for run in runs:
+            store.verify_run(run)
+        return [store.read_run(run).facts["slot"]["number"] for run in runs]
+
+    moments, kills = random.Random(26), 0
+    while kills < 10:
+        stored = slots()
+        kills += killed_at(moments.randrange(10, 200), work)
+        assert slots()[: len(stored)] == stored and len(set(slots())) == len(slots())
+        if len(slots()) == 4:
+            shutil.rmtree(folder / "runs")
+    work()
+    assert slots() == [1, 2, 3, 4] and not list(folder.rglob("*.part"))
 
 
 def test_publishing_a_version(tmp_path: Path) -> None:
