@@ -134,7 +134,7 @@ def test_a_damaged_run_is_not_published() -> None:
         command(publish, "sample", "-m", "x")
 
 
-@pytest.mark.parametrize("address", ["8000", "host:", ":80", "host:port", "host:70000"])
+@pytest.mark.parametrize("address", ["8000", "host:", ":80", "host:port", "host:70000", "host:²", f"host:{'9' * 6000}"])
 def test_serve_refuses_addresses(address: str) -> None:
     with pytest.raises(SettingsError, match="write HOST:PORT"):
         command(serve, "-a", address)

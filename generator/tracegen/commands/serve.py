@@ -23,7 +23,7 @@ from tracegen.errors import EnvironmentFailure, SettingsError
 def command(config: Path | None, address: str, open_: bool) -> int:
     """Serve until interrupted."""
     host, colon, port = address.rpartition(":")
-    if not host or not colon or not port.isdigit() or int(port) > 65535:
+    if not host or not colon or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
         raise SettingsError(f"--address: is {address!r}; write HOST:PORT, for example 127.0.0.1:8000")
     _refuse_taken(host.strip("[]"), int(port), address)
     refuse_odd_date()
@@ -49,6 +49,8 @@ def _refuse_taken(host: str, port: int, address: str) -> None:
             trial.bind(place)
     except OSError as error:
         raise _cannot_listen(address, error) from error
+    except UnicodeError as error:
+        raise SettingsError(f"--address: {host!r} is no name of a machine: {error}") from error
 
 
 def _cannot_listen(address: str, error: OSError) -> EnvironmentFailure:

@@ -38,6 +38,7 @@ from tracegen.site import gather as site
 from tracegen.site import home, journal
 from tracegen.site import search as site_search
 from tracegen.site.dark import DarkPictures
+from tracegen.site.serving import guard
 
 log = logging.getLogger("mkdocs.plugins.tracegen")
 
@@ -172,7 +173,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             self.site.drawing.close()
 
     def on_serve(self, server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
-        """Watch runs, settings, ledgers and templates beside the journal."""
+        """Watch runs, settings, ledgers and templates beside the journal; refuse requests that nobody means."""
+        guard(server)
         for folder in (_root(config) / self.config.experiments_dir, resources.folder("templates")):
             if folder.is_dir():
                 watch_whole(server, folder)
