@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from hypothesis import strategies as st
 from tests.fuzz import records
 from tests.stand_in import a_run, a_run_folder
 from tracegen import cli, documents, shapes, store
-from tracegen.errors import ModelFormatError, SettingsError, StoreError
+from tracegen.errors import EnvironmentFailure, ModelFormatError, SettingsError, StoreError
 from tracegen.publishing import versions
+from tracegen.readers.foreign.folder import Found
 from tracegen.readers.gguf.file import read_model
+from tracegen.runs.kept_source import keep_all, unpacked
 from tracegen.settings import read_experiment
 
 PACKAGE = Path(documents.__file__).parent
@@ -231,3 +234,16 @@ def test_the_seeds_of_the_records_are_good() -> None:
     for seed in records.seeds():
         records.check(seed)
         list(records.FILES.values())[seed[0]]()
+
+
+def test_a_kept_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_bytes(os.urandom(1 << 20))
+    (tmp_path / "x.zst").symlink_to("/dev/full")
+    found = Found(tmp_path / "trace", "ggmlviz")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(EnvironmentFailure, match=r"x\.zst: cannot be written: .*space"):
+        keep_all([found], {found: "x"}, tmp_path, pool)()
+
+
+def test_a_kept_file_has_no_name_outside_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no file named"), unpacked(tmp_path, [{"name": "../x", "role": "dot"}]):
+        pass

@@ -230,3 +230,9 @@ def test_every_table_keeps_its_contract_and_is_in_the_dictionary(name: str) -> N
 def test_a_table_refuses_what_breaks_its_contract(rows: list[dict[str, object]], says: str) -> None:
     with pytest.raises(TableError, match=says):
         frame("graph_edges", rows)
+
+
+def test_a_full_disk_names_the_table(tmp_path: Path) -> None:
+    (tmp_path / "passes.parquet").symlink_to("/dev/full")
+    with pytest.raises(EnvironmentFailure, match=r"passes\.parquet: could not be written: .*No space left"):
+        store.write_tables(tmp_path, hard_case(), "test")

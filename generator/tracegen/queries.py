@@ -208,11 +208,12 @@ def _first_line(error: Exception) -> str:
 
 def distinct(names: Sequence[str]) -> tuple[str, ...]:
     """The names, each once: a second `node` becomes `node_1`."""
-    taken: list[str] = []
+    given, taken, counts = set(names), dict[str, None](), dict[str, int]()
     for name in names:
-        fresh, count = name, 0
-        while fresh in taken or (count and fresh in names):
+        fresh, count = name, counts.get(name, 0)
+        while fresh in taken or (count and fresh in given):
             count += 1
             fresh = f"{name}_{count}"
-        taken.append(fresh)
+        counts[name] = count
+        taken[fresh] = None
     return tuple(taken)

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen import store
+from tracegen.charts.text import without_controls
 from tracegen.comparing.measures import COLUMNS
 from tracegen.comparing.side import Side
 from tracegen.errors import StoreError
@@ -33,7 +34,10 @@ def files_of(repeats: Side) -> dict[str, bytes]:
         MEASURES: pd.concat(measures)[["run", "created", *COLUMNS]],
         RUNS: pd.DataFrame(rows, columns=_RUN_COLUMNS).astype("object"),
     }
-    return {name: table.to_csv(index=False, lineterminator="\n").encode() for name, table in tables.items()}
+    return {
+        name: without_controls(table.to_csv(index=False, lineterminator="\n")).encode()
+        for name, table in tables.items()
+    }
 
 
 def read_repeats(

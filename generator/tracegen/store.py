@@ -163,7 +163,10 @@ def verify_manifest(folder: Path, manifest: Mapping[str, Mapping[str, object]], 
 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_version: str) -> None:
-    """Write every table as `NAME.parquet`, with `reader_version` in its metadata. Raises TableError."""
+    """Write every table as `NAME.parquet`, with `reader_version` in its metadata.
+
+    Raises TableError, and EnvironmentFailure naming the file that cannot be written.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -174,7 +177,11 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_versio
         table = pa.Table.from_pandas(contract.check(name, tables[name]), preserve_index=False)
         stamp = {b"tracegen.reader": reader_version.encode(), b"tracegen.schema": str(SCHEMA).encode()}
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **stamp})
-        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+        path = folder / f"{name}.parquet"
+        try:
+            pq.write_table(table, path, compression="zstd")
+        except OSError as error:
+            raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
 
 
 def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str, pd.DataFrame]:

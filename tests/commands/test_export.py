@@ -13,6 +13,8 @@ from tests.builders import a_moe_run, scaled_case
 from tests.site_project import stored
 from tracegen.cli import main
 from tracegen.commands import export
+from tracegen.export.columns import CSV
+from tracegen.export.format import Source
 from tracegen.export.formats import BY_KEY, FORMATS
 from tracegen.export.perfetto.trace import PERFETTO, write
 from tracegen.notebook.loaded import load
@@ -84,3 +86,11 @@ def test_a_timeline_is_one_file_or_a_folder_of_several(
     assert not Path("several.pftrace").exists() and {*Path("several").glob("passes-*")} == {
         Path("several/passes-1-1.pftrace"), Path("several/passes-2-2.pftrace"),
     }  # fmt: skip
+
+
+def test_a_table_as_csv_holds_no_control_character(tmp_path: Path) -> None:
+    tables = scaled_case(1, 1)
+    tables["tensors"] = tables["tensors"].assign(name="a\x1b[2J\x9b,\nb\t")
+    CSV.write(Source("it", a_moe_run(), tables, tmp_path), tmp_path)
+    text = (tmp_path / "tensors.csv").read_text()
+    assert '"a\\x1b[2J\\x9b,\nb\t"' in text and "\x1b" not in text

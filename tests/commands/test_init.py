@@ -15,6 +15,7 @@ import yaml
 
 from tests.builders import scaled_case
 from tests.site_project import plain_run, stored
+from tests.small_disk import fill, needs_root, small_disk
 from tracegen.cli import main
 from tracegen.settings import read_experiment
 
@@ -161,3 +162,13 @@ def test_runs_alone_are_served(at: Path) -> None:
 def test_the_templates_hold_no_settings_that_there_are_not() -> None:
     text = (Path(__file__).parents[2] / "templates/project/experiment.toml").read_text()
     assert {"question", "model", "prompt", "tokens"} <= set(tomllib.loads(text))
+
+
+@needs_root
+def test_a_full_disk_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with small_disk(tmp_path, "size=64k"):
+        fill(tmp_path)
+        assert main(["init", str(tmp_path)]) == 3
+        said = capsys.readouterr().err
+        assert re.fullmatch(rf"tracegen: {tmp_path}/\S+: (cannot be written: )?No space left on device\n", said)
+        assert not (tmp_path / "mkdocs.yml").exists()

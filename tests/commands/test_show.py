@@ -225,3 +225,9 @@ def test_what_is_shown_again_loads_no_tables(tmp_path: Path) -> None:
         for _ in range(2)
     ]  # fmt: skip
     assert loaded == ["['numpy', 'pandas', 'pyarrow']", "[]"]
+
+
+@pytest.mark.parametrize("place", ["..", "../..", "/"])
+def test_a_folder_without_a_name_is_no_trace(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", place]) == 2
+    assert capsys.readouterr().err.startswith(f"tracegen: {place}: is neither a run nor a trace")

@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from tracegen.cli import main
 from tracegen.errors import EnvironmentFailure
 from tracegen.notebook import loaded as notebook
 from tracegen.notebook.loaded import LoadedTables, LoadedVersion, load
-from tracegen.queries import answered, statement_of
+from tracegen.queries import answered, distinct, statement_of
 from tracegen.tables import BY_NAME, data_dictionary
 
 ROOT = Path(__file__).parents[2]
@@ -363,3 +364,16 @@ def test_the_questions_of_the_guide(question: str, statement: str, capsys: pytes
 
 
 NULL = ("layer", "fault_ms")
+
+
+def test_many_columns_of_one_name_are_told_apart_in_linear_time() -> None:
+    assert distinct(["a", "a", "a_1", "a", "b"]) == ("a", "a_2", "a_1", "a_3", "b")
+    begin = time.thread_time()
+    names = distinct(["x"] * 20_000)
+    assert len(set(names)) == 20_000 and names[-1] == "x_19999"
+    assert time.thread_time() - begin < 1  # a search in a list of those taken took minutes
+
+
+def test_csv_holds_no_control_character(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "demo", "--csv", "select 'a' || chr(27) || '[2J' || chr(155) || chr(10) as \"x\x1b\""]) == 0
+    assert capsys.readouterr().out == 'x\\x1b\n"a\\x1b[2J\\x9b\n"\n'

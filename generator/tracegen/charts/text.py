@@ -10,10 +10,17 @@ _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 
 def printable(text: object) -> str:
     """The text with each unfit character shown as U+FFFD; line breaks and tabs stay."""
     return _UNFIT.sub("\ufffd", str(text))
+
+
+def without_controls(csv: str) -> str:
+    """CSV in which a control character is its escape (`\\x1b`); line breaks and tabs stay, as CSV may hold them."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", csv)
 
 
 def ended(sentence: str) -> str:

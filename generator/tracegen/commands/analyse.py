@@ -11,6 +11,7 @@ import click
 
 from tracegen.arguments import Command, run_names
 from tracegen.capture.execute import visible
+from tracegen.charts.text import without_controls
 from tracegen.commands import VERBS
 from tracegen.errors import SettingsError
 
@@ -55,7 +56,7 @@ def command(run: str, question: str | None, as_csv: bool, as_json: bool) -> int:
     elif as_csv:
         if answer.data is None:
             raise SettingsError(f"{question}: {answer.reason or 'has no data of its own'}")
-        print(answer.data.to_csv(index=False, lineterminator="\n"), end="")
+        print(without_controls(answer.data.to_csv(index=False, lineterminator="\n")), end="")
     else:
         _print_answer(answer)
     return 0

@@ -15,7 +15,7 @@ import click
 from tracegen.arguments import PATH, Command
 from tracegen.capture.execute import visible
 from tracegen.commands import VERBS
-from tracegen.errors import SettingsError
+from tracegen.errors import EnvironmentFailure, SettingsError
 
 WHAT: Mapping[str, str] = {
     "mkdocs.yml": "the settings of the site",
@@ -77,9 +77,12 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
         for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8") as file:
-                written.append(path)
-                file.write(text)
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    written.append(path)
+                    file.write(text)
+            except OSError as error:
+                raise EnvironmentFailure(f"{path}: cannot be written: {error.strerror or error}") from error
     except BaseException:
         for path in written:
             with suppress(OSError):

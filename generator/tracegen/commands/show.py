@@ -136,6 +136,8 @@ def _is_foreign(path: Path) -> bool:
 
     if path.parts == (path.name,) and (EXPERIMENTS / path.name / "runs").is_dir():
         return False
+    if path.is_dir() and path.name in ("", ".."):
+        raise SettingsError(f"{path}: is neither a run nor a trace, and only a folder with a name is searched for one")
     return path.is_file() or (path.is_dir() and not any((path / name).exists() for name in ("run.json", "runs")))
 
 

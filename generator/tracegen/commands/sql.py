@@ -17,6 +17,7 @@ import click
 
 from tracegen.arguments import Command, run_names
 from tracegen.capture.execute import visible
+from tracegen.charts.text import without_controls
 from tracegen.commands import VERBS
 from tracegen.errors import EnvironmentFailure, SettingsError
 
@@ -126,8 +127,8 @@ def _sources(runs: Sequence[str], needed: Sequence[str]) -> Iterator[tuple[str, 
 
 
 def _print_csv(answer: Answer) -> None:
-    """All rows as CSV; on a terminal without what could control it."""
-    seen = visible if sys.stdout.isatty() else str
+    """All rows as CSV, without what could control a terminal: what reads it may print it."""
+    seen = visible if sys.stdout.isatty() else without_controls
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(map(seen, answer.names))
     for row in answer.rows():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TextIO
 
+from tracegen.charts.text import without_controls
 from tracegen.export.format import Format, Source
 
 
@@ -14,7 +16,20 @@ def _parquet(source: Source, folder: Path) -> None:
 
 def _csv(source: Source, folder: Path) -> None:
     for name, table in source.tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
+            table.to_csv(_Escaping(stream), index=False, lineterminator="\n")
+
+
+class _Escaping:
+    """A stream of CSV: control characters, which could steer a terminal, become escapes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to `stream`."""
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write rows."""
+        return self._stream.write(without_controls(text))
 
 
 PARQUET = Format("parquet", "a folder with each table as Parquet", _parquet)

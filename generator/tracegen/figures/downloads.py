@@ -7,6 +7,7 @@ import io
 
 import pandas as pd
 
+from tracegen.charts.text import without_controls
 from tracegen.figures.cells import Cell, Head, cells
 from tracegen.figures.context import Context
 from tracegen.figures.explanation import Explanation
@@ -28,7 +29,7 @@ def _content(context: Context) -> Rows:
         files[path] = parquet
         csv = ""
         if frame.memory_usage(index=False).sum() < 8 * SMALL:
-            text = frame.to_csv(index=False, lineterminator="\n")
+            text = without_controls(frame.to_csv(index=False, lineterminator="\n"))
             if len(text) <= SMALL:
                 csv = f"data/tables/{name}.csv"
                 files[csv] = text

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracegen.analysis import reuse
 from tracegen.analysis.reuse import Reuse
+from tracegen.charts.text import without_controls
 from tracegen.figures import needs, shared_access
 from tracegen.figures.cells import Head, cells, number, size
 from tracegen.figures.context import Context
@@ -54,7 +55,7 @@ def _content(context: Context) -> Rows:
         rows=rows if data["n_again"].sum() else [],
         data=data,
         empty=say.NO_REPEAT,
-        files={FILE: _by_tensor(context, of).to_csv(index=False, lineterminator="\n")},
+        files={FILE: without_controls(_by_tensor(context, of).to_csv(index=False, lineterminator="\n"))},
     )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from tracegen.charts import svg
 from tracegen.charts.pointing import shared_values
 from tracegen.charts.svg import Drawing
+from tracegen.charts.text import without_controls
 from tracegen.figures.catalogue import of_page
 from tracegen.figures.cells import Cell, Head
 from tracegen.figures.context import Context
@@ -172,7 +173,7 @@ class Collector(Context):
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""
-        return self.files.add(f"data/{name}.csv", data.to_csv(index=False, lineterminator="\n"))
+        return self.files.add(f"data/{name}.csv", without_controls(data.to_csv(index=False, lineterminator="\n")))
 
 
 def _layout_path(key: str, layout: Drawing) -> str:

@@ -66,7 +66,9 @@ def _packed(found: Found, name: str, folder: Path) -> dict[str, int]:
                 kept += len(block)
             return {"kept_bytes": kept, "size_bytes": file.size_bytes}
     except OSError as error:
-        raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}; free space") from error
+        raise EnvironmentFailure(
+            f"{folder / name}.zst: cannot be written: {error.strerror or error}; free space"
+        ) from error
 
 
 def _blocks(file: SourceFile, *, until_zeros: bool) -> Iterator[bytes | memoryview]:
