@@ -115,6 +115,14 @@ def test_the_answer_has_effect_and_interval_in_per_cent_and_the_rule_with_its_ma
     assert say.rule(compare(side("a", [[timed(5.0)]]), side("b", [[timed(5.0)]]))) == []
 
 
+def test_where_the_interval_reaches_the_double_effect_and_ends_are_factors() -> None:
+    a = side("a", [[timed(v)] for v in (10.0, 10.1, 10.2, 10.05, 12.4, 10.15)])
+    b = side("b", [[timed(v)] for v in (20.4, 20.5, 31.8, 20.6, 19.45, 20.3)], first=9)
+    there, back = (say.how_sure(compare(*sides).rows[0]) for sides in ((a, b), (b, a)))
+    assert there == "shift × 2.02 (99 % interval × 1.79 to × 3.14), p = 0.0022, n = 6 and 6"
+    assert back == "shift −10.3 tokens/s (99 % interval −21.7 to −8.00 tokens/s), p = 0.0022, n = 6 and 6"
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

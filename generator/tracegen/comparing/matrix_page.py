@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis.significance import MARGIN
+from tracegen.analysis.significance import MARGIN, Difference
 from tracegen.charts import compared as charts
 from tracegen.charts import svg, theme
 from tracegen.comparing import sentences as say
@@ -193,9 +193,10 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             Head("Shift", number=True), Head("p", number=True), Head("Finding"))  # fmt: skip
     caption = (
         "How many times as fast generation is, as a change: the median ratio of runs. All together: every pair of runs "
-        "of one round that differ in this factor alone (Wilcoxon), or all runs with each value (Mann-Whitney) if pairs "
-        "are fewer than eight. If the shift is another for other values of the other factors, the factors interact: "
-        "then the rows below count, not the mean."
+        "of one round that differ in this factor alone (Wilcoxon), or all runs with each value (Mann-Whitney) where "
+        "pairs are too few to tell. If the shift is another for other values of the other factors, the factors "
+        "interact: then the rows below count, not the mean. p and finding are those of the comparison of all measures; "
+        "the page of each factor prints the rule."
     )
     reason = "" if rows else "No two cells differ in one factor alone, or no run has a speed."
     return TableView("effects", "What each factor changes", caption, head, tuple(rows), reason, csv)
@@ -215,12 +216,12 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
     for row in found:
         of = row.difference
         ends = of.ends or (None, None)
-        within = say.ends_of(of, "")
+        shift, within = say.effect(of, "")
         rows.append(cells(
             f"{row.factor}, {row.a} → {row.b}", f"{row.other}, {row.c} → {row.d}", say.PHASES[row.phase],
-            number(say.times(of.median_a)), number(say.times(of.median_b)), number(say.share(of.relative)),
+            number(say.times(of.median_a)), number(say.times(of.median_b)), number(shift),
             number(within), number(say.p_value(of.p_held) if within else ""),
-            "interact" if of.verdict == "different" else say.verdict(of, of.margin),
+            _joint_finding(of),
         ))  # fmt: skip
         data.append((row.phase, row.factor, row.a, row.b, row.other, row.c, row.d, of.n_a, of.median_a, of.median_b,
                      of.relative, *ends, of.p, of.p_held, of.threshold, of.verdict))  # fmt: skip
@@ -237,6 +238,13 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
     )
     reason = "" if rows else "The matrix has one factor, or no round has the four runs that this takes."
     return TableView("interactions", "Do factors interact?", caption, head, tuple(rows), reason, csv)
+
+
+def _joint_finding(of: Difference) -> str:
+    """Whether the effect of a factor is another where the other factor is."""
+    if of.verdict == "different":
+        return "interact"
+    return f"{'effect the ' if of.verdict == 'same within the margin' else ''}{say.verdict(of, of.margin)}"
 
 
 def _by_ratio(row: Compared) -> Compared:

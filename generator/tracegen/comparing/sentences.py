@@ -66,18 +66,24 @@ def how_sure(row: Compared) -> str:
     n = f"n = {found.n_a} and {found.n_b}"
     if (found.n_a, found.n_b) != (len(row.values_a), len(row.values_b)):
         n += f", spread evenly over {q.count(len(row.values_a))} and {q.count(len(row.values_b))} runs"
-    ends = ends_of(found, row.unit)
+    shift, ends = effect(found, row.unit)
     if not ends or (row.several and found.relative is None):
         return n
-    shift = share(found.relative) or signed(found.shift, row.unit)
     return f"shift {shift} (99 % interval {ends}), {p_words(found.p_held)}, {n}"
 
 
-def ends_of(found: Difference, unit: str) -> str:
-    """Both ends of the interval, in per cent where the shift is: `+3.1 % to +7.2 %`; empty if there are none."""
-    if found.ends is not None:
-        return f"{share(found.ends[0])} to {share(found.ends[1])}"
-    return "" if found.low is None or found.high is None else interval(found.low, found.high, unit)
+def effect(found: Difference, unit: str) -> tuple[str, str]:
+    """The shift, and both ends of its interval, in one unit: per cent of A, or factors where one is the double of A.
+
+    In the unit of the measure where A is 0, and where an end would be a fall by more than all of A; without ends the
+    second is empty.
+    """
+    parts = () if found.relative is None else (found.relative, *(found.ends or ()))
+    if not parts or min(parts) < -1:
+        known = found.low is not None and found.high is not None
+        return signed(found.shift, unit), interval(found.low or 0.0, found.high or 0.0, unit) if known else ""
+    shift, *ends = [times(1 + part) for part in parts] if max(parts) >= 1 else [share(part) for part in parts]
+    return shift, " to ".join(ends)
 
 
 def state(row: Compared, margin: float) -> str:

@@ -214,10 +214,12 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
 
 def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
     d = row.difference
-    ends = say.ends_of(d, row.unit) if d is not None else ""
+    shift, ends = say.effect(d, row.unit) if d is not None else ("", "")
+    if row.several and row.relative is None:  # of cells of different size
+        shift, ends = "", ""
     return cells(
         *_named(row), *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
-        number(say.share(row.relative) or ("" if row.several else say.signed(row.change, row.unit))), number(ends),
+        number(shift), number(ends),
         number(say.p_value(d.p_held) if d is not None and ends else ""),
         f"different{', better' if row.better else ', worse'}" if row.state == "different" else say.state(row, margin),
     )  # fmt: skip
