@@ -140,18 +140,6 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "0.2.0",
-        ("overview",),
-        "What bounds an operation",
-        "“Bound by memory” stood at a rate of at least half of memory’s, also above 100 % of it, which only caches of "
-        "processors can give; “bound by computing” stood at every lower rate, though nothing showed it, and at rates "
-        "that were measured while other programs took processors.",
-        "Memory is named only where weights beyond the size of the last-level caches come with at least 70 % of its "
-        "rate; above 100 %, and for what has room in these caches, processors’ caches serve the operation; else it is "
-        "not known what bounds it. With other programs on the processors it is withheld.",
-        until="2026-11-25T01:30:00Z",
-    ),
-    Erratum(
-        "0.2.0",
         ("overview", "caches"),
         "Whether there is a hot set of experts",
         "“No experts of each layer serve clearly more than chance” and “choices do not repeat” stood also where the "
