@@ -126,6 +126,27 @@ def test_faults_of_a_tensor_are_summed() -> None:
         assert row["n_pages"] == len(pages[row["tensor"]])
 
 
+def test_a_tied_matrix_is_waited_for_where_it_is_used() -> None:
+    """The same tensor looked up by row in one operation, and multiplied in another: the longer use is named."""
+    made = disk_waits.by_tensor(CASE).set_index("tensor")
+    nodes = {(n["graph"], n["node"]): n["op"] for n in CASE["graph_nodes"].to_dict("records")}
+    graph = {p["pass_id"]: p["graph"] for p in CASE["passes"].to_dict("records")}
+    rows = disk_waits.placed(CASE).dropna(subset=["node", "tensor"])
+    kinds = [nodes[graph[p], n] for p, n in zip(rows["pass_id"], rows["node"], strict=True)]
+    first = rows.iloc[kinds.index("MUL_MAT")]
+    tensor, node = int(first["tensor"]), int(first["node"])
+    others = CASE["faults"]["fault"] != first["fault"]
+    assert made.loc[tensor, "op"] == nodes[graph[int(first["pass_id"])], node] and made.loc[tensor, "op_share"] == 1
+    looked_up = next(key for key, op in nodes.items() if op == "GET_ROWS" and key[0] == graph[int(first["pass_id"])])
+    faults = CASE["faults"]
+    twice = faults.loc[~others].assign(
+        fault=faults["fault"].max() + 1, node=looked_up[1], duration_ns=3 * int(made.loc[tensor, "waited_ns"])
+    )
+    both = disk_waits.by_tensor(CASE | {"faults": pd.concat([faults, twice], ignore_index=True).astype(faults.dtypes)})
+    row = both[(both["tensor"] == tensor).to_numpy(bool)].iloc[0]
+    assert (row["op"], row["op_share"]) == ("GET_ROWS", 0.75)
+
+
 @pytest.mark.parametrize("kind", ["generate", "prompt"])
 def test_waiting_by_layer_against_the_tensor_of_each_fault(kind: str) -> None:
     groups = {"norm": "norms", "output": "ends", "embedding": "ends"}

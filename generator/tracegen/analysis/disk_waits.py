@@ -71,8 +71,9 @@ def by_tensor(tables: Tables) -> pd.DataFrame:
     """Page faults of measured passes by the tensor whose bytes were missing, longest waiting first.
 
     Columns: tensor, name, layer, component, dtype, n_faults, n_major, n_pages (distinct pages of 4 KiB that faulted),
-    waited_ns (sum over threads; faults whose end was not seen count 0), share (of the waiting of all tensors). Faults
-    of bytes between tensors have no tensor and are one row.
+    waited_ns (sum over threads; faults whose end was not seen count 0), share (of the waiting of all tensors), op (the
+    kind of operation in which most of the tensor's waiting was; null: between operations), op_share (of the tensor's
+    waiting). Faults of bytes between tensors have no tensor and are one row.
     """
     rows = placed(tables)
     grouped = rows.groupby("tensor", dropna=False, sort=False)
@@ -86,8 +87,27 @@ def by_tensor(tables: Tables) -> pd.DataFrame:
     table = table.astype({"tensor": "Int64"}).merge(about, on="tensor", how="left")
     whole = int(table["waited_ns"].sum())
     table["share"] = table["waited_ns"] / whole if whole else 0.0
-    columns = ["tensor", "name", "layer", "component", "dtype", "n_faults", "n_major", "n_pages", "waited_ns", "share"]
+    uses = _longest_use(tables, rows)
+    table = table.merge(uses, on="tensor", how="left")
+    columns = ["tensor", "name", "layer", "component", "dtype", "n_faults", "n_major", "n_pages", "waited_ns", "share",
+               "op", "op_share"]  # fmt: skip
     return table[columns].sort_values(["waited_ns", "tensor"], ascending=[False, True], ignore_index=True)
+
+
+def _longest_use(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
+    """For each tensor of `rows` (of `placed`) the kind of operation in which most was waited: tensor, op, op_share.
+
+    One tensor can be used in several ways: a tied matrix is looked up by row, and multiplied as the output matrix.
+    """
+    graph = tables["passes"].set_index("pass_id")["graph"]
+    nodes = tables["graph_nodes"][["graph", "node", "op"]].astype({"graph": "Int64", "node": "Int64", "op": "object"})
+    keys = {"graph": rows["pass_id"].map(graph).astype("Int64"), "node": rows["node"].astype("Int64")}
+    at = rows[["tensor", "waited_ns"]].assign(**keys).astype({"tensor": "Int64"}).merge(nodes, how="left")
+    sums = at.groupby(["tensor", "op"], dropna=False)["waited_ns"].sum().reset_index()
+    whole = sums.groupby("tensor", dropna=False)["waited_ns"].transform("sum")
+    sums = sums.assign(op_share=(sums["waited_ns"] / whole.where(whole > 0)).fillna(0.0))
+    sums = sums.sort_values(["waited_ns", "op"], ascending=[False, True]).drop_duplicates("tensor")
+    return sums[["tensor", "op", "op_share"]]
 
 
 def by_layer(tables: Tables, kind: str, group_of: Mapping[str, str]) -> pd.DataFrame:

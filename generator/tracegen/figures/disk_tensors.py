@@ -30,6 +30,7 @@ def _content(context: Context) -> Rows:
             number(q.count(r["n_pages"])),
             number(q.decimal(r["waited_ns"] / 1e6, 3)),
             share(r["waited_ns"], whole),
+            f"{q.printable(r['op'])} ({q.percent(r['op_share'])})" if q.known(r["op"]) else "between operations",
         )
         for r in found.head(MOST).to_dict("records")
     ]
@@ -42,6 +43,7 @@ def _content(context: Context) -> Rows:
         Head("Pages", number=True),
         Head("Waited", "ms", True),
         Head("Share of waiting", number=True),
+        Head("Used in"),
     )
     named = found.dropna(subset=["component"])
     title = ""
@@ -49,13 +51,20 @@ def _content(context: Context) -> Rows:
         groups = named.groupby(named["component"].astype(str).map(theme.group))["waited_ns"].sum()
         top = named.iloc[0]
         title = say.tensors_title(
-            q.printable(top["name"]), float(top["share"]), str(groups.idxmax()), float(groups.max()) / whole
+            q.printable(top["name"]),
+            float(top["share"]),
+            str(groups.idxmax()),
+            float(groups.max()) / whole,
+            q.printable(top["op"]) if q.known(top["op"]) else "",
+            float(top["op_share"]),
         )
     return Rows(
         title=title,
         caption=f"The {len(rows)} of {q.counted(len(found), 'tensor')} with page faults that threads waited for "
         "longest; time is summed over threads and measured passes. Pages: how many different pages of 4 KiB had a "
-        "fault; neighbours that the kernel mapped with them are not counted. The CSV has all tensors.",
+        "fault; neighbours that the kernel mapped with them are not counted. The group is that of the tensor’s name: a "
+        "tied embedding is also the matrix of the output. Used in: the kind of operation with most of the waiting for "
+        "the tensor, and its share of that. The CSV has all tensors.",
         head=head,
         rows=rows,
         data=found,

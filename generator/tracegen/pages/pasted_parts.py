@@ -101,7 +101,7 @@ def disk(context: Collector) -> list[str]:
     elif not context.fact("device", "measurements"):
         told.append("what the device can do at most: not recorded")
     waits = {"Tensor": "waited for longest", "Page faults": "", "of them major": "", "Waited": "waited, ms",
-             "Share of waiting": ""}  # fmt: skip
+             "Share of waiting": "", "Used in": ""}  # fmt: skip
     return [
         _listed(told),
         _sizes(context),

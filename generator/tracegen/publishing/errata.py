@@ -123,6 +123,15 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "0.2.0",
+        ("disk",),
+        "Waiting for a tied embedding",
+        "Waiting for a tensor was told by its part of the model alone. Where the embedding is also the matrix of the "
+        "output (tied), waiting for “embedding” is nearly all of the output product.",
+        "Beside a tensor stands the kind of operation in which it was waited for longest.",
+        until="2026-11-25T02:30:00Z",
+    ),
+    Erratum(
+        "0.2.0",
         ("overview", "provenance"),
         "Page faults",
         "Faults without a read of their own were called “served from memory”; only faults with one were said to wait.",

@@ -64,11 +64,15 @@ def overview(sums: Mapping[str, float], n_passes: int, n_faults: int, read_bytes
     )
 
 
-def tensors_title(name: str, share: float, component: str, component_share: float) -> str:
-    """Whose bytes were waited for longest: the component and its share, then the tensor and its share."""
+def tensors_title(name: str, share: float, component: str, component_share: float, op: str, op_share: float) -> str:
+    """Whose bytes were waited for longest: the group and its share, then the tensor, its share and its use.
+
+    `op`: the kind of operation with most of the waiting for the tensor (empty: between operations), `op_share` of it.
+    """
+    use = f"{q.percent(op_share)} of that in {op} operations" if op else "most of that between operations"
     return (
-        f"{q.percent(component_share)} of the waiting is for bytes of {component}; the longest for one tensor, "
-        f"{q.percent(share)}, for {name}"
+        f"{q.percent(component_share)} of the waiting of measured passes is for tensors of the group {component}; the "
+        f"longest for one tensor, {q.percent(share)}, for {name}, {use}"
     )
 
 
