@@ -87,6 +87,32 @@ def test_memory_in_bytes_against_an_lru_list(rows: list[tuple[int, int, int, boo
         assert hit == (use["distance_bytes"] >= 0 and use["distance_bytes"] + size <= memory)
 
 
+@given(touches, st.integers(0, 60))
+def test_what_is_held_still_against_single_bytes(rows: list[tuple[int, int, int, bool]], memory: int) -> None:
+    """Learned and scored on the same passes: no choice of bytes serves more, counted byte by byte."""
+    made = accesses(rows)
+    used = what_if.parts(a_model(), made)
+    every = frozenset(made["pass_id"].tolist())
+    found = what_if.held_share(used, what_if.Scored(every, every, False), memory)
+    counts: dict[int, int] = {}
+    for begin, end in zip(made["begin"], made["end"], strict=True):
+        for byte in range(begin, end):
+            counts[byte] = counts.get(byte, 0) + 1
+    best = sum(sorted(counts.values(), reverse=True)[:memory])
+    assert found == pytest.approx(best / sum(counts.values()))
+
+
+def test_a_loop_over_more_than_fits_is_served_by_what_is_held_still() -> None:
+    """Each token reads the same bytes in the same order: LRU serves nothing, half of the bytes serve half."""
+    made = accesses([(tensor, 0, 24, tensor == 0) for _ in range(10) for tensor in (0, 1, 2, 3)])
+    used = what_if.parts(a_model(), made)
+    passes = what_if.Scored(frozenset(range(1, 9)), frozenset({9, 10}), True)
+    room = sum(SIZES.values()) / 2
+    lru = used["distance_bytes"] + used["end"] - used["begin"]
+    assert (lru[used["pass_id"] > 1] > room).all()
+    assert what_if.held_share(used, passes, room) == pytest.approx(0.5)
+
+
 @given(touches)
 def test_without_memory_all_accesses_are_read_as_they_are_joined(rows: list[tuple[int, int, int, bool]]) -> None:
     touched = accesses(rows)

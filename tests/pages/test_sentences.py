@@ -228,10 +228,15 @@ def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:
     assert access_sentences.distances_title(2048) == "Half of the steps go 2.00 KiB or further"
     assert access_sentences.distances_title(None) == "How far do the steps go?"
     what = "MiB of memory, half of what was touched, would"
-    assert what_if_sentences.memory_title(0.0, 2 << 20) == f"2.00 {what} not shorten reading"
-    assert what_if_sentences.memory_title(0.835, 2 << 20) == f"2.00 {what} shorten reading by 83.5 %"
-    assert what_if_sentences.finding("today", 0.0, 0.0, 2 << 20).endswith("; 2.00 MiB of memory would save nothing.")
-    assert what_if_sentences.finding("hot", 0.2, 0.5, 2 << 20).endswith("; 2.00 MiB of memory would save 50.0 %.")
+    still = "holding the most used bytes in it would serve 49.5 % of what is touched"
+    assert what_if_sentences.memory_title(0.0, 2 << 20, 0.495) == f"2.00 {what} not shorten reading with LRU; {still}"
+    assert what_if_sentences.memory_title(0.835, 2 << 20, 0.495) == (
+        f"2.00 {what} shorten reading of the scored passes by 83.5 % with LRU; {still}"
+    )
+    said = what_if_sentences.finding("today", 0.0, 0.0, 2 << 20, 0.495)
+    assert said.endswith(f"; 2.00 MiB of memory would save nothing with LRU, and {still}.")
+    said = what_if_sentences.finding("hot", 0.2, 0.5, 2 << 20, 0.495)
+    assert said.endswith(f"; 2.00 MiB of memory would save 50.0 % with LRU, and {still}.")
 
 
 GAINS = {

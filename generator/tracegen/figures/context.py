@@ -187,9 +187,14 @@ class Context:
         return what_if.scored(self.tables)
 
     @cached_property
+    def what_if_parts(self) -> pd.DataFrame:
+        """The accesses to mapped files, cut into parts that are touched whole or not at all."""
+        return what_if.parts(self.tables, self.disk_accesses)
+
+    @cached_property
     def what_if(self) -> pd.DataFrame:
         """What tokens would read if the file stood in another order, by size of memory."""
-        used = what_if.parts(self.tables, self.disk_accesses)
+        used = self.what_if_parts
         found = what_if.shifts(self.tables, used, self.disk_accesses, self.scored.learned)
         return what_if.simulated(used, found, self.scored.passes, self.read_time)
 

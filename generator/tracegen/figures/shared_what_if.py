@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tracegen.analysis import what_if
 from tracegen.figures import shared_access
 from tracegen.figures.context import Context
 from tracegen.words import what_if_sentences as say
@@ -60,3 +61,8 @@ def saved(table: pd.DataFrame, share: float) -> tuple[float, float]:
     """Which share of the time some memory saves in today's order, and the memory in bytes."""
     none, some = (with_memory(table, s).query("order == 'today'").to_dict("records")[0] for s in (0.0, share))
     return 1 - some["time_ns"] / none["time_ns"] if none["time_ns"] else 0.0, float(some["memory_bytes"])
+
+
+def held(context: Context, memory_bytes: float) -> float:
+    """Which share of the bytes that scored passes touch the most used ones are, if they are held and never change."""
+    return what_if.held_share(context.what_if_parts, context.scored, memory_bytes)

@@ -19,7 +19,8 @@ def _content(context: Context) -> Content:
     if empty:
         return Content(caption="", alt="", chart=lambda _: None, data=pd.DataFrame(), empty=empty)
     table = context.what_if
-    title = say.memory_title(*shared_what_if.saved(table, shared_what_if.HALF))
+    saved, memory = shared_what_if.saved(table, shared_what_if.HALF)
+    title = say.memory_title(saved, memory, shared_what_if.held(context, memory))
     return Content(
         title=title,
         caption=f"Mean time of a pass to read what is not in memory. {shared_what_if.caption(context)}",
@@ -40,8 +41,9 @@ WHAT_IF_MEMORY = Figure(
     content=_content,
     explanation=Explanation(
         "How long a pass would read, by how much memory there is for the file.",
-        "Memory drops what was not used for longest; it is counted to the byte. All passes go through it, only the "
-        "scored ones count. t = reads · L + bytes / B.",
+        "Memory drops what was not used for longest (LRU); it is counted to the byte. All passes go through it, only "
+        "the scored ones count. t = reads · L + bytes / B. The title says beside it what holding the most used bytes "
+        "would serve: chosen on the passes that orders are learned on, and never changed.",
         "A line that falls steadily: each GiB of memory is worth the same. A line that stays high and then drops: "
         "little memory is as good as none, until what a token touches fits.",
         code=shared_what_if.CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',

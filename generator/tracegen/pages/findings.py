@@ -145,8 +145,9 @@ def _of_order(context: Collector) -> list[Finding]:
         found.append(Finding(text, WORKING_SET, "the size of memory", new / one))
     if context.scored.is_apart and not context.refusal(WHAT_IF_ORDERS.needs):
         saved, memory = shared_what_if.saved(context.what_if, shared_what_if.HALF)
-        simulated = what_if_sentences.finding(*shared_what_if.best(context.what_if), saved, memory)
-        found.append(Finding(simulated, WHAT_IF_ORDERS, "the size of memory", saved))
+        held = shared_what_if.held(context, memory)
+        simulated = what_if_sentences.finding(*shared_what_if.best(context.what_if), saved, memory, held)
+        found.append(Finding(simulated, WHAT_IF_ORDERS, "the size of memory", max(saved, held)))
     return found
 
 

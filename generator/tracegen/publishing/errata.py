@@ -132,6 +132,16 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "0.2.0",
+        ("overview", "caches"),
+        "What some memory would save",
+        "The saving is that of a memory that drops what was not used for longest (LRU), which was not said. Where "
+        "tokens read more than fits, such a memory serves next to nothing, and a set of bytes that never changes much "
+        "more.",
+        "The policy is named, and what holding the most used bytes would serve stands beside it.",
+        until="2026-11-25T02:30:00Z",
+    ),
+    Erratum(
+        "0.2.0",
         ("overview", "provenance"),
         "Page faults",
         "Faults without a read of their own were called “served from memory”; only faults with one were said to wait.",

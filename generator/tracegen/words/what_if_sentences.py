@@ -48,19 +48,23 @@ def orders_title(name: str, gain: float) -> str:
     return f"The order “{name}” would shorten reading by {q.percent(gain)}, with nothing in memory"
 
 
-def memory_title(half: float, memory: float) -> str:
-    """By how much memory for half of what was touched shortens reading; `half`: share of the time without any."""
-    if half <= 0:
-        return f"{q.size(memory)} of memory, half of what was touched, would not shorten reading"
-    return f"{q.size(memory)} of memory, half of what was touched, would shorten reading by {q.percent(half)}"
+def memory_title(half: float, memory: float, held: float) -> str:
+    """What memory for half of what was touched is worth: share of the time that LRU saves, of the bytes held still."""
+    by = f"shorten reading of the scored passes by {q.percent(half)}" if half > 0 else "not shorten reading"
+    return f"{q.size(memory)} of memory, half of what was touched, would {by} with LRU; {_still(held)}"
 
 
-def finding(order: str, gain: float, half: float, memory: float) -> str:
-    """The finding of the overview."""
+def _still(held: float) -> str:
+    """What holding the most used bytes serves."""
+    return f"holding the most used bytes in it would serve {q.percent(held)} of what is touched"
+
+
+def finding(order: str, gain: float, half: float, memory: float, held: float) -> str:
+    """The finding of the overview; `half`: the share of the time that LRU saves, `held`: of the bytes held still."""
     by_order = (
         f"no other order of the file would save {q.percent(LEAST_GAIN)} of the time to read"
         if order == "today" or gain < LEAST_GAIN
         else f"the order “{order}” of the file would save {q.percent(gain)} of the time to read"
     )
     by_memory = q.percent(half) if half > 0 else "nothing"
-    return f"Simulated: {by_order}; {q.size(memory)} of memory would save {by_memory}."
+    return f"Simulated: {by_order}; {q.size(memory)} of memory would save {by_memory} with LRU, and {_still(held)}."
