@@ -74,11 +74,15 @@ def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
 
 
 def test_the_layer_that_is_waited_for_longest_is_named() -> None:
-    alike = plain(say.layers_title(7, 0.06, 24, 0.09))
-    assert alike == "Tokens wait for all 24 layers alike: longest for layer 7, 6.0 % of that"
-    assert plain(say.layers_title(3, 0.07, 24, 0.0)) == "7.0 % of the waiting for layers is for layer 3 of 24"
-    assert plain(say.layers_title(0, 1.0, 1, 0.336)) == (
-        "100 % of the waiting for layers is for layer 0 of 1; 33.6 % of all waiting is for bytes outside layers"
+    alike = plain(say.layers_title(7, 0.06, 24, 0.09, "generate"))
+    assert alike == "Waiting of generate passes is for all 24 layers alike: longest for layer 7, 6.0 % of that"
+    assert (
+        plain(say.layers_title(3, 0.07, 24, 0.0, "prompt"))
+        == "7.0 % of the waiting of the prompt for layers is for layer 3 of 24"
+    )
+    assert plain(say.layers_title(0, 1.0, 1, 0.336, "generate")) == (
+        "100 % of the waiting of generate passes for layers is for layer 0 of 1; 33.6 % of all waiting is for bytes "
+        "outside layers"
     )
 
 

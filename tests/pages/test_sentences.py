@@ -6,7 +6,7 @@ import pytest
 
 from tracegen.analysis.hot_set import Gain
 from tracegen.model import Check
-from tracegen.words import access_sentences, cache_sentences, what_if_sentences
+from tracegen.words import access_sentences, cache_sentences, disk_sentences, what_if_sentences
 from tracegen.words import sentences as s
 
 GIB, MS = 2**30, 1e6
@@ -224,9 +224,11 @@ def test_times_with_care() -> None:
 
 def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:
     """As in a small dense model, whose file is in the order of its operations, and of which each token reads all."""
-    assert access_sentences.distances_title(0) == "Half of the steps or more leave no gap"
-    assert access_sentences.distances_title(2048) == "Half of the steps go 2.00 KiB or further"
-    assert access_sentences.distances_title(None) == "How far do the steps go?"
+    assert (
+        access_sentences.distances_title(0, "generate") == "Half of the steps of generate passes or more leave no gap"
+    )
+    assert access_sentences.distances_title(2048, "prompt") == "Half of the steps of the prompt go 2.00 KiB or further"
+    assert access_sentences.distances_title(None, "prompt") == "How far do the steps go?"
     what = "MiB of memory, half of what was touched, would"
     still = "holding the most used bytes in it would serve 49.5 % of what is touched"
     assert what_if_sentences.memory_title(0.0, 2 << 20, 0.495) == f"2.00 {what} not shorten reading with LRU; {still}"
@@ -281,8 +283,8 @@ def test_what_was_chosen_last_is_told_where_it_alone_is_worth_a_cache() -> None:
 def test_a_cliff_of_a_cache_is_no_share_of_it() -> None:
     title = cache_sentences.cliff_title(0.018, 92.1 * 2**20, 1.0, 83.0 * 2**20, 0.9)
     assert title == (
-        "A cache that drops what was not used for longest serves at most 1.8 % of repeated uses below 92.1 MiB, and "
-        "100 % from there on; at best 90.0 % take 83.0 MiB"
+        "A cache that drops what was not used for longest serves at most 1.8 % of repeated uses in all measured passes "
+        "below 92.1 MiB, and 100 % from there on; at best 90.0 % take 83.0 MiB"
     )
     assert cache_sentences.cliff("LRU", 2**20, 0.018, 2**21, 0.993).endswith(
         "below 2.00 MiB it serves at most 1.8 %, from there on at least 99.3 %."
@@ -299,3 +301,24 @@ def test_the_error_of_a_sample_is_said_of_each_policy() -> None:
     assert "Belady, static and LRU are counted for all granules" in told
     assert cache_sentences.sampled(1, {}) == "" and cache_sentences.grouped(1) == ""
     assert "no cache serves more than this line says" in cache_sentences.grouped(8)
+
+
+def test_titles_of_one_page_say_of_which_passes_they_are() -> None:
+    """Beside titles of generate passes alone, those of all measured passes say so."""
+    for title in (
+        cache_sentences.rates_title(2 << 20, 1 << 20, 0.9),
+        cache_sentences.cliff_title(0.018, 2 << 20, 1.0, 1 << 20, 0.9),
+        cache_sentences.reuse_title(True, 1, 3),
+        cache_sentences.reuse_title(False, 1, 1),
+        cache_sentences.concentration_title(0.3, 0.7),
+        cache_sentences.keep_title(0.5, 1 << 20),
+        access_sentences.ledger_title({"size_bytes": 100, "loaded_bytes": 100, "waste_bytes": 40}),
+        access_sentences.ledger_title({"size_bytes": 100, "touched_bytes": 100, "gone_bytes": 40}),
+        disk_sentences.map_title(3, 10),
+        disk_sentences.experts_title(0.5, 3, 8),
+        disk_sentences.tensors_title("token_embd.weight", 0.4, "embedding", 0.466, "MUL_MAT", 0.997),
+    ):
+        assert "measured pass" in title, title
+    assert "99.7 % of that in MUL_MAT operations" in plain(
+        disk_sentences.tensors_title("token_embd.weight", 0.4, "embedding", 0.466, "MUL_MAT", 0.997)
+    )

@@ -22,7 +22,7 @@ def _content(context: Context) -> Content:
     moves = moves[(moves["kind"] != "overlapping").to_numpy(bool)]
     half = float(moves["gap_bytes"].abs().median()) if len(moves) else None
     n_same = int((order.steps(touched)["kind"] == "overlapping").sum()) if len(touched) else 0
-    title = say.distances_title(half)
+    title = say.distances_title(half, phase)
     return Content(
         title=title,
         caption=f"Steps of all {phase} passes by the bytes that lie between the end of an access and the begin of the "

@@ -25,7 +25,7 @@ def _content(context: Context) -> Content:
     n_layers = int(context.tables["tensors"]["layer"].nunique())
     longest = int(str(by_layer.idxmax())) if whole else 0
     outside = 1 - whole / max(int(rows["waited_ns"].sum()), 1)
-    title = say.layers_title(longest, float(by_layer.max()) / whole, n_layers, outside) if whole else ""
+    title = say.layers_title(longest, float(by_layer.max()) / whole, n_layers, outside, phase) if whole else ""
     return Content(
         title=title,
         caption="Time of page faults by the layer and component group of the byte that was missing, in the mean over "

@@ -64,11 +64,13 @@ def reads_title(accesses: float, reads: Mapping[int, float], phase: str) -> str:
     )
 
 
-def distances_title(half: float | None) -> str:
-    """How far the steps go; `half`: the median distance in bytes of steps that have one."""
+def distances_title(half: float | None, phase: str) -> str:
+    """How far the steps of a phase go; `half`: the median distance in bytes of steps that have one."""
     if half is None:
         return "How far do the steps go?"
-    return f"Half of the steps go {q.size(half)} or further" if half > 0 else "Half of the steps or more leave no gap"
+    if half > 0:
+        return f"Half of the steps {_OF[phase]} go {q.size(half)} or further"
+    return f"Half of the steps {_OF[phase]} or more leave no gap"
 
 
 def finding(n: Mapping[str, int], reads: float, tolerance: int, touched: float) -> str:
@@ -98,10 +100,11 @@ def ledger_title(sums: Mapping[str, object]) -> str:
     if loaded and "waste_bytes" in known and loaded >= 0.01 * size:
         waste = known["waste_bytes"]
         return (
-            f"Of the {q.size(loaded)} that loading left in memory, {q.percent(waste / loaded)} was never touched there"
+            f"Of the {q.size(loaded)} that loading left in memory, {q.percent(waste / loaded)} was touched there by no "
+            "measured pass"
         )
     touched = known.get("touched_bytes")
     if touched and "gone_bytes" in known:
         gone = known["gone_bytes"] / touched
-        return f"{q.percent(gone)} of the touched bytes were no longer in memory at the end"
+        return f"{q.percent(gone)} of the bytes that measured passes touched were no longer in memory at the end"
     return "What was loaded and never touched, what was touched and is gone?"

@@ -27,16 +27,17 @@ def rates_title(lru: float | None, best: float | None, target: float) -> str:
     if lru is None or best is None:
         return "Which share of the accesses would a cache serve?"
     return (
-        f"{q.percent(target)} of repeated uses hit with a cache of {q.size(lru)} that drops what was not used for "
-        f"longest, and with {q.size(best)} at best"
+        f"{q.percent(target)} of repeated uses in all measured passes hit with a cache of {q.size(lru)} that drops "
+        f"what was not used for longest, and with {q.size(best)} at best"
     )
 
 
 def cliff_title(below: float, size: float, rate: float, best: float, target: float) -> str:
     """The title where LRU serves nearly nothing below a size, and from it on nearly all; `below`, `rate`: hit rates."""
     return (
-        f"A cache that drops what was not used for longest serves at most {q.percent(below)} of repeated uses below "
-        f"{q.size(size)}, and {q.percent(rate)} from there on; at best {q.percent(target)} take {q.size(best)}"
+        f"A cache that drops what was not used for longest serves at most {q.percent(below)} of repeated uses in all "
+        f"measured passes below {q.size(size)}, and {q.percent(rate)} from there on; at best {q.percent(target)} take "
+        f"{q.size(best)}"
     )
 
 
@@ -172,8 +173,11 @@ def reuse_title(experts: bool, half: int | None, most: int | None) -> str:
         return ""
     what = "an expert" if experts else "a tensor"
     if half == most:
-        return f"90 % of the repeated uses of {what} come within {q.counted(most, 'pass')}"
-    return f"Half of the repeated uses of {what} come within {q.counted(half, 'pass')}, 90 % within {q.count(most)}"
+        return f"90 % of the repeated uses of {what} in all measured passes come within {q.counted(most, 'pass')}"
+    return (
+        f"Half of the repeated uses of {what} in all measured passes come within {q.counted(half, 'pass')}, 90 % "
+        f"within {q.count(most)}"
+    )
 
 
 def sampled_granules(kind: str, share: float, error: float) -> str:
@@ -187,7 +191,10 @@ def sampled_granules(kind: str, share: float, error: float) -> str:
 
 def concentration_title(half: float, most: float) -> str:
     """Which shares of the file's bytes have half and 80 % of the touched bytes."""
-    return f"Half of the touched bytes come from {q.percent(half)} of the tensors’ bytes, 80 % from {q.percent(most)}"
+    return (
+        f"Half of the bytes that all measured passes touched come from {q.percent(half)} of the tensors’ bytes, 80 % "
+        f"from {q.percent(most)}"
+    )
 
 
 def never_asked(n: int, n_experts: int) -> str:
@@ -203,7 +210,10 @@ def keep_title(served: float, kept_bytes: float) -> str:
     """What the tensors that fit into half of the file's size serve."""
     if not kept_bytes:
         return "No tensor that was touched fits into half of the file’s size"
-    return f"The hottest tensors, {q.size(kept_bytes)}, hold {q.percent(served)} of the touched bytes"
+    return (
+        f"The hottest tensors, {q.size(kept_bytes)}, hold {q.percent(served)} of the bytes that all measured passes "
+        "touched"
+    )
 
 
 def hot_finding(static: Gain, recent: Gain, share: float) -> str:

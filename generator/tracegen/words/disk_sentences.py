@@ -76,17 +76,18 @@ def tensors_title(name: str, share: float, component: str, component_share: floa
     )
 
 
-def layers_title(layer: int, share: float, n_layers: int, outside: float) -> str:
-    """The layer that is waited for longest, and its share of the waiting for all `n_layers` layers.
+def layers_title(layer: int, share: float, n_layers: int, outside: float, phase: str) -> str:
+    """The layer that passes of a phase wait for longest, and its share of their waiting for all `n_layers` layers.
 
     `outside`: the share of all waiting that is for bytes outside layers.
     """
     beside = f"; {q.percent(outside)} of all waiting is for bytes outside layers" if outside >= MUCH else ""
     if n_layers == 1 or share > EVEN / n_layers:
-        return f"{q.percent(share)} of the waiting for layers is for layer {layer} of {q.count(n_layers)}{beside}"
+        of = f"of the waiting of {_READERS[phase]} for layers"
+        return f"{q.percent(share)} {of} is for layer {layer} of {q.count(n_layers)}{beside}"
     return (
-        f"Tokens wait for all {q.count(n_layers)} layers alike: longest for layer {layer}, {q.percent(share)} of "
-        f"that{beside}"
+        f"Waiting of {_READERS[phase]} is for all {q.count(n_layers)} layers alike: longest for layer {layer}, "
+        f"{q.percent(share)} of that{beside}"
     )
 
 
@@ -95,8 +96,8 @@ def experts_title(share: float, half: int, n_experts: int) -> str:
     if not n_experts or not share:
         return "Which experts do threads wait for?"
     return (
-        f"{q.percent(share)} of the waiting is for experts; {q.count(half)} of {q.counted(n_experts, 'expert')} "
-        f"{'is' if half == 1 else 'are'} half of that"
+        f"{q.percent(share)} of the waiting of measured passes is for experts; {q.count(half)} of "
+        f"{q.counted(n_experts, 'expert')} {'is' if half == 1 else 'are'} half of that"
     )
 
 
@@ -104,7 +105,7 @@ def map_title(n_cells: int, n_all: int) -> str:
     """How much of the file was waited for: stretches with a page fault, and all stretches of the picture."""
     if not n_cells or not n_all:
         return "For which bytes of the file do tokens wait?"
-    return f"Page faults lie in {q.percent(n_cells / n_all)} of the stretches of the file"
+    return f"Page faults of measured passes lie in {q.percent(n_cells / n_all)} of the stretches of the file"
 
 
 def requests_title(sums: Mapping[str, float], phase: str) -> str:
