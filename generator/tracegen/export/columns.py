@@ -17,7 +17,7 @@ def _parquet(source: Source, folder: Path) -> None:
 def _csv(source: Source, folder: Path) -> None:
     for name, table in source.tables.items():
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
-            table.to_csv(_Escaping(stream), index=False, lineterminator="\n")
+            table.to_csv(_Escaping(stream), index=False, lineterminator="\n")  # type: ignore[call-overload]
 
 
 class _Escaping:

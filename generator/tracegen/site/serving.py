@@ -27,7 +27,7 @@ def guard(server: LiveReloadServer) -> None:
     """Let the server refuse what nobody means, and write a line, without control characters, where it fails."""
     inner: Any = server.RequestHandlerClass
     server.set_app(guarded(server.get_app()))  # type: ignore[arg-type]
-    server.RequestHandlerClass = type("Handler", (_Escaped, inner), {})  # type: ignore[misc]
+    server.RequestHandlerClass = type("Handler", (_Escaped, inner), {})
     server.handle_error = _one_line  # type: ignore[method-assign]
 
 
