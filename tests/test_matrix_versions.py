@@ -103,6 +103,8 @@ def test_cells_do_not_supersede_each_other(project: Path, capsys: pytest.Capture
     assert main(["publish", "m", "--matrix", "-m", "again"]) == 0
     assert capsys.readouterr().out.count("it is published already, as m@v") == 2 and len(status()) == 2
     assert main(["publish", "m/run-003", "-m", "another run of the first cell"]) == 0
+    said = capsys.readouterr().err
+    assert all(f"{step}: " in said for step in ("check the evidence of the run", "draw the pages", "write the version"))
     assert status() == {"v1": ("superseded", 3), "v2": ("current", None), "v3": ("current", None)}
     assert main(["publish", "m", "--withdraw", "3", "-m", "wrong"]) == 0
     assert status() == {"v1": ("current", None), "v2": ("current", None), "v3": ("withdrawn", None)}

@@ -107,13 +107,14 @@ def test_the_site_of_runs_alone(at: Path, capsys: pytest.CaptureFixture[str]) ->
     stored(at / "experiments", plain_run("quick"), scaled_case(1, 1))
     assert main(["build", "--strict"]) == 0
     captured = capsys.readouterr()
-    assert captured.err == SAID and captured.out == f"{at / 'site' / 'index.html'}\n"
+    assert captured.err.startswith(SAID) and captured.out == f"{at / 'site' / 'index.html'}\n"
+    assert "draw the pages of 1 draft, in 1 process" in captured.err and "wait for the drafts: " in captured.err
     assert "experiments/index.html" in (at / "site/index.html").read_text()
     assert (at / "site/experiments/quick/run-001/index.html").is_file()
     assert {p.name for p in at.iterdir()} == {"experiments", "site", ".tracegen"}
     before = files_of(at / "site")
     assert main(["build", "--strict"]) == 0
-    assert files_of(at / "site").keys() == before.keys()
+    assert "draft" not in capsys.readouterr().err and files_of(at / "site").keys() == before.keys()
 
 
 def test_a_journal_without_settings_is_the_front_page(at: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -163,20 +163,28 @@ def _despite_umask() -> list[str]:
 def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:
     """Render a stored run in its public form, and freeze it as a version."""
     from tracegen.pages.render import render_report  # imports altair, which loads slowly
+    from tracegen.progress import Progress
     from tracegen.repeats import files_of
     from tracegen.sides import repeats_of
 
     assert chosen.folder is not None
-    known = privacy.this_machine()
+    known, progress = privacy.this_machine(), Progress()
+    progress.step("check the evidence of the run")
     store.verify_run(chosen.folder)
     public = privacy.public_run(chosen, known)
     planned = publish.plan_version(folder, public, message, now, again=again)
     tables = privacy.public_tables(chosen, store.read_tables(chosen.folder / "tables"))
+    progress.step("draw the pages")
     report = render_report(public, tables, address=f"{planned.experiment}/{planned.name}", citable=planned)
     if chosen.verdict != "not usable":
+        progress.step("measure the runs that repeat it")
         report = replace(report, files={**report.files, **files_of(repeats_of(chosen.folder))})
+    progress.step("search the pages for names and places")
     privacy.refuse_leaks(chosen, report, known)
-    return publish.publish(folder, public, report, message, now, again=again)
+    progress.step("write the version")
+    version = publish.publish(folder, public, report, message, now, again=again)
+    progress.done()
+    return version
 
 
 def _experiment_folder(name: str) -> Path:

@@ -28,6 +28,9 @@ class Used:
         """Find out what each run used."""
         self._sides = [_generated(tables) for tables in runs]
         self._cut = pieces.pieces(runs[0])
+        self._found: dict[
+            int, list[pd.DataFrame]
+        ] = {}  # by the number of places: a figure and its data ask for the same
 
     def shares(self, n_columns: int) -> pd.DataFrame:
         """How much of the bytes of each place of the file a token used, in the mean over generate passes; of two runs.
@@ -44,7 +47,9 @@ class Used:
 
     def of_each(self, n_columns: int) -> list[pd.DataFrame]:
         """For each run: share, copied (shares, 0 to 1), by begin and end of the place."""
-        return [self._of(tables, used, n, n_columns) for tables, used, n in self._sides]
+        if n_columns not in self._found:
+            self._found[n_columns] = [self._of(tables, used, n, n_columns) for tables, used, n in self._sides]
+        return self._found[n_columns]
 
     def _of(self, tables: Tables, used: pd.DataFrame, n_passes: int, n_columns: int) -> pd.DataFrame:
         cells = heatmap.shares(tables, n_columns, used=used, cut=self._cut).groupby(["begin", "end"])

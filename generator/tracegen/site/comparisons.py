@@ -22,6 +22,7 @@ from tracegen.capture.execute import ending, started
 from tracegen.charts.engine import refuse_few_addresses
 from tracegen.charts.text import printable
 from tracegen.errors import SettingsError, TracegenError, out_of_memory
+from tracegen.progress import Progress
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
@@ -110,16 +111,24 @@ def _steps(versions: Sequence[Published]) -> Iterator[tuple[Published, Published
             yield newer, by_folder[older.folder]
 
 
-def drawn(asked: Sequence[Asked], experiments: Path) -> list[Compared]:
+def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None = None) -> list[Compared]:
     """Every comparison, or why it is missing; those that the cache lacks are drawn in another process."""
+    progress = progress or Progress()
     missing = [of for of in asked if not _held(of.place)]
     problems: dict[Path, str] = {}
     if missing:
         refuse_few_addresses()
         jobs = [[str(experiments), list(of.sides), str(of.place), of.matrix] for of in missing]
         with started([sys.executable, "-c", _START, *sys.path], json.dumps(jobs).encode()) as child:
-            answers = [answer(line) for line in child.stdout or ()][: len(missing)]
+            what = "comparison" if len(missing) == 1 else "comparisons"
+            progress.step(f"draw {len(missing)} {what}")
+            answers = []
+            for line in islice(child.stdout or (), len(missing)):
+                answers.append(answer(line))
+                if len(answers) < len(missing):
+                    progress.update(len(answers), len(missing), "comparisons")
             status = child.wait()
+            progress.done()
         problems = {of.place: problem for of, problem in zip(missing, answers, strict=False)}
         problems |= {of.place: f"could not be drawn: {ending(status)}" for of in missing[len(answers) :]}
     # without the part of a path that only this machine has

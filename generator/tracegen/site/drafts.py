@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from tracegen.charts.engine import refuse_few_addresses
 from tracegen.errors import EnvironmentFailure, StoreError, TracegenError, out_of_memory
 from tracegen.model import Run
 from tracegen.pages.page import Report
+from tracegen.progress import Progress
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
 from tracegen.publishing.versions import question_of
@@ -57,9 +59,15 @@ class Drawing:
     """Drafts that are being drawn; their processes end with `close`, the `with` block, or this process."""
 
     def __init__(
-        self, paths: Iterable[Path], cache: Path, known: tuple[str, ...], render: Render | None = None
+        self,
+        paths: Iterable[Path],
+        cache: Path,
+        known: tuple[str, ...],
+        render: Render | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Begin to draw the runs at `paths` that are not in the cache; with `render`, draw them here and now."""
+        self._progress = progress or Progress()
         self.runs: dict[Path, Run] = {}  # the runs with a readable run.json
         self._errors: dict[Path, TracegenError] = {}
         self._places: dict[Path, Path] = {}
@@ -78,6 +86,9 @@ class Drawing:
             refuse_few_addresses()
         n = min(len(missing), os.cpu_count() or 1)
         self._shares = [missing[i::n] for i in range(n)]
+        if missing:
+            what = "1 draft" if len(missing) == 1 else f"{len(missing)} drafts"
+            self._progress.say(f"draw the pages of {what}, in {n} process{'es' * (n > 1)}: the cache keeps them")
         self._stack = ExitStack()
         atexit.register(self.close)
         command = [sys.executable, "-c", _START, *sys.path]
@@ -101,12 +112,21 @@ class Drawing:
     def drawn(self) -> Mapping[Path, Draft | TracegenError]:
         """Every draft, or its error, by the folder of the run; waits until all are drawn."""
         errors = dict(self._errors)
+        n, total = 0, sum(map(len, self._shares))
+        if total:
+            self._progress.step("wait for the drafts")
         for child, share in zip(self._children, self._shares, strict=True):
-            answers = [answer(line) for line in child.stdout or ()][: len(share)]
+            answers = []
+            for line in islice(child.stdout or (), len(share)):
+                answers.append(answer(line))
+                n += 1
+                if n < total:
+                    self._progress.update(n, total, "drafts")
             errors |= {path: TracegenError(problem) for path, problem in zip(share, answers, strict=False) if problem}
             if child.wait() != 0 or len(answers) != len(share):
                 problem = f"could not be drawn: {ending(child.returncode)}"
                 errors |= {path: EnvironmentFailure(f"{path}: {problem}") for path in share[len(answers) :]}
+        self._progress.done()
         return errors | {path: self._draft(path) for path in self.runs if path not in errors}
 
     def _draft(self, path: Path) -> Draft | TracegenError:

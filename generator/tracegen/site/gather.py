@@ -26,6 +26,7 @@ from tracegen.hashes import HashCache
 from tracegen.model import Run
 from tracegen.pages.page import Page, outline
 from tracegen.parts import remove_left
+from tracegen.progress import Progress
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.publishing.versions import Published, question_of, read_published
@@ -247,14 +248,15 @@ def gather(
     newest = [paths[: max(drafts, 0)] for paths in waiting]
     by_name = {folder.name: versions for folder, versions in zip(folders, published, strict=True)}
     asked = comparisons.asked_for(experiments, by_name, compare, cache)
-    drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render)
+    progress = Progress()
+    drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render, progress)
     try:
         for versions in published:
             for version in versions:
                 verify_bundle(version.bundle, hashes)
         hashes.save()
         engine = vega.script(cache)
-        compared = comparisons.drawn(asked, experiments)
+        compared = comparisons.drawn(asked, experiments, progress)
     except BaseException:
         drawing.close()
         raise
