@@ -129,6 +129,9 @@ def test_the_first_lines_say_what_ran() -> None:
         first,
     )
     assert second == "mmap on, prefault on, repack on, warm-up on"
+    attached = replace(run, facts={**run.facts, "settings": {**run.facts["settings"], "attach": True}})
+    line = lines_of(attached, scaled_case(5, 4), "hot").splitlines()[0]
+    assert "own build" not in line and "llama.cpp as the program has it (ggml 0.25.3" in line
     assert head.split("|")[1:-1] == [c for c in head.split("|") if c] and "| t/s" not in rule
     assert [c.strip() for c in head.split("|")[1:-1]] == [
         "model",

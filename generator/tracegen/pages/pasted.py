@@ -120,7 +120,8 @@ def _build(context: Collector) -> str:
     ]
     beside = ", ".join(filter(None, known))
     if version == "given":
-        named = "llama.cpp, own build"
+        attached = context.fact("settings", "attach") is True
+        named = "llama.cpp as the program has it" if attached else "llama.cpp, own build"
     elif version:
         package = "of llama-cpp-python " if _PACKAGE.fullmatch(str(version)) else ""
         named = f"llama.cpp {package}{md.prose(str(version), 40)}"
