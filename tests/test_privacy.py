@@ -175,3 +175,10 @@ def test_an_experiment_that_became_private_after_its_run(tmp_path: Path) -> None
     (tmp_path / "experiment.toml").write_text("private = tr")
     with pytest.raises(SettingsError, match="may ask for privacy"):
         privacy.asked_for(tmp_path)
+
+
+def test_what_becomes_public_names_text_per_token_only_where_it_is_held() -> None:
+    run = a_run()
+    for pieces, expected in (({"1": "a"}, "token ids and text per token ("), (None, "token ids, without the text of")):
+        of = replace(run, facts={**run.facts, "text": {**run.facts["text"], "pieces": pieces}})
+        assert expected in "\n".join(privacy.public_summary(of))

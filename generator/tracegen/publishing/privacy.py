@@ -165,7 +165,10 @@ def public_summary(run: Run) -> list[str]:
         lines.append("shown all the same: how many tokens, how long each took, which experts it chose")
     else:
         lines += [f"{key}: {_short(value)}" for key, value in _labelled_texts(facts)]
-        lines.append("token ids and text per token (hide all these with private = true in experiment.toml)")
+        text = facts.get("text")
+        pieces = isinstance(text, Mapping) and text.get("pieces")
+        tokens = "token ids and text per token" if pieces else "token ids, without the text of each"
+        lines.append(f"{tokens} (hide all these with private = true in experiment.toml)")
     lines += _environment_and_command(facts)
     lines.append("all settings, versions, checks, timings, tensor names and sizes, and the tables")
     lines.append("replaced: host name, user name, absolute paths (a path keeps its last component)")
