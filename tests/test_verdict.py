@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.golden.hard_case import hard_case
-from tracegen.analysis.tracing_cost import FAULT_NS, by_phase, overhead_share, pass_costs
+from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
 from tracegen.checks.evidence import Evidence
 from tracegen.checks.verdict import checks_of
 from tracegen.model import verdict_of
@@ -273,9 +273,12 @@ def test_warm_up_that_was_recorded_as_a_prompt() -> None:
 
 
 def test_cost_is_events_times_cost_over_the_threads_time_of_each_pass() -> None:
-    """Two passes of 5,000 ns, two threads: 8 spans of 50 ns, 4 barriers of two 20 ns reads, hooks and copies twice."""
+    """Two passes of 5,000 ns, two threads: 8 spans of 50 ns, 4 barriers of two 20 ns reads, hooks and copies twice.
+
+    One thread waited 100 ns for a processor, and the other 100 ns for it.
+    """
     costs = pass_costs(hard_case(), TRACE)
-    first, second = (8 * 50 + 4 * 40 + 2 * 190) / 10_000, (8 * 50 + 4 * 40 + 2 * 120) / 10_000
+    first, second = (8 * 50 + 4 * 40 + 2 * 190) / 9_800, (8 * 50 + 4 * 40 + 2 * 120) / 9_800
     assert costs["share"].tolist() == pytest.approx([first, second]) and set(costs["phase"]) == {"prompt"}
     assert by_phase(costs) == pytest.approx({"prompt": (first + second) / 2})
     assert overhead_share(hard_case(), TRACE) == pytest.approx((first + second) / 2)
@@ -286,9 +289,61 @@ def test_cost_of_generate_passes_is_not_hidden_in_that_of_a_long_prompt() -> Non
     given = generating(prompt_ns=5_000_000_000, times=(100_000, 100_000, 9_000_000))
     trace = TRACE | {"hook_ns": {1: 100.0, 2: 4_000.0, 3: 4_000.0, 4: 4_000.0}, "copy_ns": {}}
     shares = by_phase(pass_costs(given, trace))
-    assert shares["prompt"] < 1e-6 and shares["generate"] == pytest.approx((8 * 50 + 4 * 40 + 2 * 4000) / 200_000)
+    assert shares["prompt"] < 1e-6 and shares["generate"] == pytest.approx((8 * 50 + 4 * 40 + 2 * 4000) / 199_800)
     (found,) = [c for c in checks_of(evidence(tables=given, trace=trace)) if c.key == "tracing_cost"]
     assert found.state == "warning" and found.found == "generate 4.28\u202f%, prompt 0.00\u202f%"
+
+
+def held_up(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> dict[str, pd.DataFrame]:
+    """The passes in which threads waited so long for a processor, one after the other, while the others spun."""
+    passes, spans = tables["passes"], tables["spans"].copy()
+    last = spans.index.isin(spans.drop_duplicates(["pass_id", "thread"], keep="last").index)
+    for pass_id, by_thread in delays.items():
+        for thread, delay in enumerate(by_thread):
+            here = last & (spans["pass_id"] == pass_id).to_numpy()
+            spans.loc[here & (spans["thread"] == thread).to_numpy(), "work_ns"] += delay
+            spans.loc[here & (spans["thread"] != thread).to_numpy(), "wait_ns"] += delay
+    longer = passes["pass_id"].map({p: sum(by_thread) for p, by_thread in delays.items()}).fillna(0).astype("int64")
+    passes = passes.assign(
+        end_ns=passes["end_ns"] + longer, run_delay_ns=passes["run_delay_ns"] + longer,
+        counted_ns=passes["counted_ns"] + longer,
+    )  # fmt: skip
+    return {**tables, "passes": passes, "spans": spans}
+
+
+@pytest.mark.parametrize("delays", [[900, 0], [0, 5_000], [5_000_000, 0], [70_000, 1_000_000]])
+def test_the_share_of_tracing_does_not_shrink_on_a_busy_machine(delays: list[int]) -> None:
+    quiet = pass_costs(hard_case(), TRACE)
+    busy = pass_costs(held_up(hard_case(), {1: delays, 2: delays}), TRACE)
+    assert busy["share"].tolist() == pytest.approx(quiet["share"].tolist())
+    assert (busy["thread_ns"] - quiet["thread_ns"]).tolist() == [2 * sum(delays)] * 2
+    assert max(elapsed(busy).values()) < max(by_phase(busy).values())
+
+
+def test_of_threads_that_wait_for_processors_all_the_time_it_is_the_work_that_counts() -> None:
+    """All wait at once, so that counting each wait for each of them leaves nothing: the share is no lower."""
+    tables = hard_case()
+    work = tables["spans"].groupby("pass_id")["work_ns"].sum()
+    drowned = {**tables, "passes": tables["passes"].assign(
+        run_delay_ns=tables["passes"]["run_delay_ns"].mask(tables["passes"]["pass_id"] > 0, 1_000_000)
+    )}  # fmt: skip
+    costs = pass_costs(drowned, TRACE).set_index("pass_id")
+    assert (costs["undisturbed_ns"] > 0).all() and (costs["undisturbed_ns"] <= work[costs.index]).all()
+    assert (costs["share"].to_numpy() >= pass_costs(tables, TRACE)["share"].to_numpy()).all()
+    (found,) = [c for c in checks_of(evidence(tables=drowned)) if c.key == "tracing_cost"]
+    assert found.state == "warning", "what is surely no more than a tenth does not fail"
+
+
+def test_what_is_known_of_the_time_of_tracing_outside_passes_stands_beside_the_share() -> None:
+    """200 ns before each pass of 4,900 undisturbed ns."""
+    trace = TRACE | {"between_ns": {1: 200.0, 2: 200.0}, "begin_cost_ns": 31_000_000.0}
+    assert between_share(hard_case(), trace) == pytest.approx(200 / 5_100) and between_share(hard_case(), TRACE) is None
+    assert overhead_share(hard_case(), trace) == overhead_share(hard_case(), TRACE)
+    (found,) = [c for c in checks_of(evidence(trace=trace)) if c.key == "tracing_cost"]
+    assert found.found.endswith("; beside it, between passes 3.92\u202f%")
+    assert "to begin the trace takes 31.0 ms and is in no share, nor is to end it" in found.detail
+    (unknown,) = [c for c in checks_of(evidence()) if c.key == "tracing_cost"]
+    assert "beside it" not in unknown.found and "to begin the trace is in no share" in unknown.detail
 
 
 def test_each_recorded_page_fault_counts_in_the_cost_of_tracing() -> None:

@@ -114,11 +114,12 @@ static void start(void) {
     if (!folder || !*folder) {
         return;
     }
-    const char * limit = getenv("TENSOR_TRACE_MAX_BYTES");
-    const char * check = getenv("TENSOR_TRACE_VERIFY");
-    char         error[256];
-    const char * number = getenv("TENSOR_TRACE_SIGNAL");
-    const char * watch  = getenv("TENSOR_TRACE_RESIDENCY");
+    const uint64_t began = tt_now();
+    const char *   limit = getenv("TENSOR_TRACE_MAX_BYTES");
+    const char *   check = getenv("TENSOR_TRACE_VERIFY");
+    char           error[256], took[32];
+    const char *   number = getenv("TENSOR_TRACE_SIGNAL");
+    const char *   watch  = getenv("TENSOR_TRACE_RESIDENCY");
 
     tt_verify      = check && strcmp(check, "1") == 0;
     tt_watch_pages = watch && strcmp(watch, "1") == 0;
@@ -138,6 +139,8 @@ static void start(void) {
     tt_info(tt_process, "ggml.commit", ggml_commit());
     tt_facts(tt_process);
     tt_faults_start(tt_process);
+    snprintf(took, sizeof took, "%.2f", (double) (tt_now() - began));
+    tt_info(tt_process, "cost.begin_ns", took);
     switch_to(true);
     pthread_atfork(NULL, NULL, stop_in_child);
     atexit(finish);

@@ -331,6 +331,7 @@ int main(int argc, char ** argv) {
     tt_info(trace, "argv.000", "write_trace");
     tt_info(trace, "cost.event_ns", "50.00");
     tt_info(trace, "cost.clock_ns", "20.00");
+    tt_info(trace, "cost.begin_ns", "31000000.00");
     write_model(trace);
     struct tt_writer * writers[N_THREADS] = { tt_writer_acquire(trace), tt_writer_acquire(trace) };
     write_pass(trace, writers, TT_PASS_WARMUP, 2, false);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from statistics import fmean
 
@@ -49,6 +50,9 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return captured.err
 
 
+LATER = NOW + timedelta(days=60)  # than the faults that the same release mended
+
+
 def published(run: Run, *, kept: bool = True) -> Report:
     """Publish the run as `demo@v1`; not `kept`: without the lines for an issue, as versions had none."""
     public = privacy.public_run(run, privacy.this_machine())
@@ -56,7 +60,7 @@ def published(run: Run, *, kept: bool = True) -> Report:
     report = rendered(privacy.public_tables(run, TABLES), public, version, drawn=False)
     files = {name: content for name, content in report.files.items() if kept or not name.startswith("data/issue-")}
     Path("experiments/demo").mkdir(parents=True)
-    versions.publish(Path("experiments/demo"), public, replace(report, files=files), "why", NOW)
+    versions.publish(Path("experiments/demo"), public, replace(report, files=files), "why", LATER)
     return report
 
 

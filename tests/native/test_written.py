@@ -79,6 +79,7 @@ def test_what_passes_cost_beside_their_ops(trace: NativeTrace, dump: list[str]) 
     graphs = [int(row["graph"]) for row in _rows(dump, "pass_begin")]
     again = [ticks[i] for i, graph in enumerate(graphs) if graph in graphs[:i]]  # a new graph costs once
     assert len(again) == 1
+    assert trace.facts["begin_cost_ns"] == 31_000_000
     assert (trace.facts["pass_cost_ns"], trace.facts["pass_cost_most_ns"]) == (again[0], 3000)
 
 

@@ -171,8 +171,10 @@ def _trace(context: Collector) -> Group:
         "trace",
         "Trace and its cost",
         _sized(facts),
-        "Overhead: number of events times the cost of one event (measured at start-up), as a share of the passes' "
-        "time.",
+        "Overhead share: events, hooks and copies inside passes, as a share of the passes’ time without waits for "
+        "processors. Beside it and not in it: what the tracer does between passes (its share of a pass and the time "
+        "before it), what it takes to begin the trace, mostly to measure the cost of one event, and what it takes to "
+        "end it, which is not measured. Speeds are counted from passes, so that these three are in none.",
     )
 
 

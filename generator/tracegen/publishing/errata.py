@@ -168,6 +168,16 @@ ERRATA: tuple[Erratum, ...] = (
         "one set that was learned.",
         until="2026-11-25T02:30:00Z",
     ),
+    Erratum(
+        "0.2.0",
+        ("overview", "provenance"),
+        "Tracing cost on a busy machine",
+        "The cost was a share of the time that passed, so it shrank where other programs took processors: to a fifth "
+        "and less of what it was on a quiet machine.",
+        "The cost is a share of the passes’ time without waits for processors. What the tracer does between passes and "
+        "at the begin stands beside it.",
+        until="2026-11-25T02:30:00Z",
+    ),
 )
 
 

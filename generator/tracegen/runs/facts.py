@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen import documents, store
-from tracegen.analysis.tracing_cost import overhead_share
+from tracegen.analysis.tracing_cost import between_share, overhead_share
 from tracegen.capture.execute import output_of
 from tracegen.capture.last_level_cache import last_level_cache_bytes
 from tracegen.capture.machine import machine_id
@@ -146,7 +146,9 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             "clock_read_ns": _finite(facts["clock_read_ns"]),
             "pass_cost_ns": _finite(facts["pass_cost_ns"]),
             "pass_cost_most_ns": _finite(facts["pass_cost_most_ns"]),
+            "begin_cost_ns": _finite(facts["begin_cost_ns"]),
             "overhead_share": overhead_share(trace.tables, facts),
+            "between_passes_share": between_share(trace.tables, facts),
         },
         "versions": {
             "tracegen": package_version(),

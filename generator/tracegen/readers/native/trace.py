@@ -321,6 +321,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "processors_allowed": _count(info, "host.processors_allowed"),
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
+        "begin_cost_ns": _nanoseconds(info, "cost.begin_ns"),
         "clock": CLOCKS[segments[0].clock],
         "clock_why": info.get("clock.why"),
         "clock_anchor": info.get("clock.anchor"),
