@@ -178,6 +178,18 @@ ERRATA: tuple[Erratum, ...] = (
         "at the begin stands beside it.",
         until="2026-11-25T02:30:00Z",
     ),
+    Erratum(
+        "0.2.0",
+        ("overview",),
+        "What bounds an operation",
+        "“Bound by memory” stood at a rate of at least half of memory’s, also above 100 % of it, which only caches of "
+        "processors can give; “bound by computing” stood at every lower rate, though nothing showed it, and at rates "
+        "that were measured while other programs took processors.",
+        "Memory is named only where weights beyond the size of the last-level caches come with at least 70 % of its "
+        "rate; above 100 %, and for what has room in these caches, processors’ caches serve the operation; else it is "
+        "not known what bounds it. With other programs on the processors it is withheld.",
+        until="2026-11-25T02:30:00Z",
+    ),
 )
 
 
