@@ -18,6 +18,7 @@ from tests.attack.tried import (
     stored_bytes,
     verdict,
 )
+from tracegen.commands import VERBS
 
 pytestmark = [pytest.mark.attack, pytest.mark.llama]
 
@@ -77,3 +78,7 @@ def test_command(command: Command, around: Surroundings, prototype: Path, tmp_pa
     fault = verdict(done, around.statuses(command))
     assert not fault, fault
     assert stored_bytes(project) == before and not leftovers(project)
+
+
+def test_every_command_is_attacked() -> None:
+    assert {command.words[0] for command in COMMANDS if not command.words[0].startswith("-")} == set(VERBS)
