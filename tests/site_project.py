@@ -21,7 +21,7 @@ from tracegen.commands.publish import publish_run
 from tracegen.model import Check, Run
 from tracegen.publishing import versions as publish
 
-NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+NOW = datetime(2026, 12, 20, 12, 0, tzinfo=UTC)  # after the last fault that this release itself mended
 MODEL_PATH = "/home/lovelace/secret models/quietly/demo.gguf"
 # What must occur in no published byte: the run's host, its user, folders, and this machine's own names.
 SECRETS = ("countess-17", "lovelace", "/home/", "secret models", "vault-7", "quietly", "grace-hopper")
