@@ -40,7 +40,10 @@ FACTS: Mapping[str, Any] = {
     "exit_status": COUNT,
     "stopped": FLAG,
     "counted": FLAG,
-    "text": {"prompt": TEXT, "generated": TEXT, "token_ids": object, "pieces": object, "private": FLAG},
+    "text": {
+        "prompt": TEXT, "generated": TEXT, "token_ids": object, "pieces": object, "private": FLAG, "restored": FLAG,
+        "missing": TEXT,
+    },
     "llama_cpp": {"version": TEXT, "build": ({ANY: TEXT},), "timings": ({ANY: NUMBER},), "graphs_reused": COUNT},
     "conditions": {ANY: object, "kernel": ({},), "page_cache": ({},)},
     "device": {},

@@ -73,7 +73,10 @@ def test_a_whole_program(execute: Exec, demo: Path) -> None:
     assert accounted(loaded)
     assert kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
     facts = loaded.run.facts
-    assert facts["trace"]["skipped_passes"] == 0 and facts["text"]["generated"] is None
+    text, pieces = facts["text"], facts["text"]["pieces"]
+    assert facts["trace"]["skipped_passes"] == 0
+    assert text["restored"] and text["prompt"].endswith(PROMPT)  # before it stands the mark of the begin
+    assert text["generated"] == "".join(pieces[str(token)] for token in text["token_ids"]) and text["missing"] is None
     assert facts["model"]["file"] == str(demo) and facts["command"][1:3] == ["-m", str(demo)]
 
 

@@ -83,6 +83,23 @@ def test_without_pieces_the_text_stands_as_before() -> None:
     assert '<pre class="tg-text"' in html and "Once upon a time" in html and "tg-text-words" not in html
 
 
+def test_a_restored_text_says_that_it_is_restored_and_what_is_missing() -> None:
+    """Where a part is missing the text stands as it was restored: the tokens in a row may be of several texts."""
+    run = a_moe_run()
+    for more, expected in (
+        ({"restored": True, "missing": None}, "Restored from the recorded token ids and the vocabulary"),
+        ({"restored": True, "missing": "the last <token>"}, "the model file. Missing: the last &lt;token&gt;.</p>"),
+        ({"prompt": None, "generated": None, "missing": "3 sequences"}, "text were not recorded: 3 sequences.</p>"),
+        ({}, ""),
+    ):
+        of = replace(run, facts={**run.facts, "text": {**run.facts["text"], **more}})
+        report = rendered(TABLES, of, drawn=False)
+        for page in ("overview", "provenance"):
+            assert expected in body(report, page)
+            assert ("Restored from" in body(report, page)) is (more.get("restored") is True)
+        assert ("tg-text-words" in body(report, "overview")) is not bool(more.get("missing"))
+
+
 @pytest.mark.parametrize("pieces", [None, [], "x", {"x": " a", "7": 5, "11": None}])
 def test_strange_pieces_do_no_harm(pieces: object) -> None:
     run = a_moe_run()

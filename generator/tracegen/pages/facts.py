@@ -13,6 +13,7 @@ from tracegen.words import quantities as q
 from tracegen.words.quantities import UNKNOWN, printable
 
 MOST_WORDS = 4_000  # tokens that a page shows
+RESTORED = "Restored from the recorded token ids and the vocabulary of the model file."
 
 
 def text_of(value: object, longest: int = 400) -> str:
@@ -42,9 +43,20 @@ def generated_text(context: Context) -> dict[str, Any]:
     if context.private:
         return {"words": [], "reason": "The experiment is private: prompt and generated text are withheld."}
     prompt, generated = context.fact("text", "prompt"), context.fact("text", "generated")
+    missing = context.fact("text", "missing")
     if prompt is None and generated is None:
-        return {"words": [], "reason": "Prompt and generated text were not recorded."}
-    return {"words": [], "prompt": q.printable(prompt or ""), "generated": q.printable(generated or ""), "reason": ""}
+        why = f": {q.printable(missing)}" if missing else ""
+        return {"words": [], "reason": f"Prompt and generated text were not recorded{why}."}
+    shown = {"prompt": q.printable(prompt or ""), "generated": q.printable(generated or "")}
+    return {"words": [], **shown, "reason": "", "restored": _how_restored(context)}
+
+
+def _how_restored(context: Context) -> str:
+    """That prompt and text come from token ids, and what is missing; empty where the program's own text is known."""
+    if not context.flag("text", "restored"):
+        return ""
+    missing = context.fact("text", "missing")
+    return RESTORED + (f" Missing: {q.printable(missing)}." if missing else "")
 
 
 def text_by_token(context: Context) -> dict[str, Any]:
@@ -56,12 +68,12 @@ def text_by_token(context: Context) -> dict[str, Any]:
     """
     every = words(context)
     listed = [word for word in every if word.generated is not None]
-    if not listed or any(word.text is None for word in listed):
-        return generated_text(context)
+    if not listed or any(word.text is None for word in listed) or context.fact("text", "missing"):
+        return generated_text(context)  # where a part is missing, the tokens in a row may be of several texts
     prompt = [word for word in every if word.generated is None]
     plain = "" if prompt and all(word.text is not None for word in prompt) else context.fact("text", "prompt")
     listed = listed if plain else [*prompt, *listed]
     linked = not context.refusal(OPERATIONS.needs)
     cut = f"The first {q.count(MOST_WORDS)} of {q.count(len(listed))} tokens." if len(listed) > MOST_WORDS else ""
     shown = {"prompt": q.printable(plain or ""), "words": listed[:MOST_WORDS]}
-    return {**shown, "linked": linked, "left_out": cut, "reason": ""}
+    return {**shown, "linked": linked, "left_out": cut, "reason": "", "restored": _how_restored(context)}

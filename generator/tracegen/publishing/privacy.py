@@ -164,9 +164,13 @@ def public_summary(run: Run) -> list[str]:
         lines.append("prompt, generated text, token ids, text per token, arguments: hidden (private = true)")
         lines.append("shown all the same: how many tokens, how long each took, which experts it chose")
     else:
-        lines += [f"{key}: {_short(value)}" for key, value in _labelled_texts(facts)]
-        text = facts.get("text")
-        pieces = isinstance(text, Mapping) and text.get("pieces")
+        known = facts.get("text")
+        text: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
+        how = " (restored from token ids)" if text.get("restored") is True else ""
+        lines += [f"{key}{how}: {_short(value)}" for key, value in _labelled_texts(facts)]
+        if text.get("missing"):
+            lines.append(f"not recorded of prompt and generated text: {_short(text['missing'])}")
+        pieces = text.get("pieces")
         tokens = "token ids and text per token" if pieces else "token ids, without the text of each"
         lines.append(f"{tokens} (hide all these with private = true in experiment.toml)")
     lines += _environment_and_command(facts)

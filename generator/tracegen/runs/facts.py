@@ -21,6 +21,7 @@ from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
 from tracegen.readers.native.trace import NativeTrace
 from tracegen.resources import package_version
+from tracegen.runs.restored_text import Restored, restored
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,42 @@ def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[st
     }
 
 
-def _pieces(captured: Captured, trace: NativeTrace) -> dict[str, str] | None:
-    """The text of each token that was evaluated or sampled, by its id; None if it is not known of which model it is."""
+def text_facts(captured: Captured, trace: NativeTrace) -> dict[str, Any]:
+    """Prompt, text and tokens of a run; `restored` says whether prompt and text come from the recorded token ids."""
+    sampled = trace.facts["sampled_tokens"]
+    assert isinstance(sampled, list)
+    pieces = _pieces(captured, trace, sampled)
+    shown = None if pieces is None else {str(token): vocabulary.shown(pieces[token]) for token in sorted(pieces)}
+    text: dict[str, Any] = {
+        "prompt": captured.prompt,
+        "generated": captured.generated,
+        "token_ids": sampled,
+        "pieces": shown,
+        "private": captured.settings["private"],
+    }
+    if captured.prompt is not None or captured.generated is not None:
+        return text
+    n = len(captured.models)
+    if pieces is None:
+        found = Restored(missing=f"{n} models" if n else "no model file is known")
+    else:
+        found = restored(trace.tables["passes"], trace.tables["tokens"], sampled, pieces)
+    known = found.prompt is not None or found.generated is not None
+    return {
+        **text,
+        "prompt": found.prompt,
+        "generated": found.generated,
+        "restored": known,
+        "missing": found.missing or None,
+    }
+
+
+def _pieces(captured: Captured, trace: NativeTrace, sampled: Sequence[int]) -> dict[int, bytes] | None:
+    """The bytes of each token that was evaluated or sampled; None if it is not known of which model it is."""
     if len(captured.models) != 1:
         return None
-    evaluated, sampled = trace.tables["tokens"]["token_id"].dropna(), trace.facts["sampled_tokens"]
-    ids = {int(token) for token in [*evaluated, *(sampled if isinstance(sampled, list) else ())]}
-    known = vocabulary.pieces(captured.models[0].paths[0], ids)
-    return {str(token): vocabulary.shown(known[token]) for token in sorted(known)}
+    ids = {int(token) for token in [*trace.tables["tokens"]["token_id"].dropna(), *sampled]}
+    return vocabulary.pieces(captured.models[0].paths[0], ids)
 
 
 def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
@@ -100,13 +129,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
         "exit_status": captured.status,
         "stopped": captured.stopped,
         "counted": captured.counted,
-        "text": {
-            "prompt": captured.prompt,
-            "generated": captured.generated,
-            "token_ids": facts["sampled_tokens"],
-            "pieces": _pieces(captured, trace),
-            "private": captured.settings["private"],
-        },
+        "text": text_facts(captured, trace),
         "llama_cpp": {
             "version": captured.version,
             "build": facts["build"],
