@@ -31,6 +31,7 @@ from tracegen.analysis import (
     pieces,
     read_time,
     requests,
+    reused_prefix,
     routing,
     summary,
     timing,
@@ -165,6 +166,11 @@ class Context:
         touched = granules.per_pass(self.granule_uses)
         of = touched[touched.index.isin(self.kinds.index[self.kinds == "generate"])]
         return float(of.median()) * self.granule_bytes if len(of) else None
+
+    @cached_property
+    def reused_tokens(self) -> int | None:
+        """How many tokens of prompts the KV cache held from before; None where that is unknown."""
+        return reused_prefix.reused_tokens(self.tables, whole=self.fact("trace", "skipped_passes") == 0)
 
     @cached_property
     def windows(self) -> working_set.Windows:

@@ -53,6 +53,8 @@ def what_ran(context: Collector) -> str:
     second = " " + sentences.read_and_wrote(
         s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
     )
+    if reused := sentences.reused_prefix(s.prompt_tokens, context.reused_tokens):
+        second += f" {reused}."
     skipped = context.fact("trace", "skipped_passes")
     if context.flag("stopped"):
         second += " The program was interrupted after its trace was closed."

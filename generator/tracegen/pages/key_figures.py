@@ -74,6 +74,7 @@ def _speeds(context: Context) -> list[Value]:
         "sampling between passes is left out",
     )
     prompt = f"{q.count(s.prompt_tokens)} token rows over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
+    prompt = "; ".join(filter(None, (prompt, sentences.reused_prefix(s.prompt_tokens, context.reused_tokens))))
     return [
         Value(
             "tokens_per_second_generate", s.generate_rate, "1/s", q.rate(s.generate_rate), needs.RATES,

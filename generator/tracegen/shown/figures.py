@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 PER_TOKEN = "_bytes_per_token"  # after the name of a kind of memory
 # The tables that key figures and ops need. Reading all would take twice as long.
 NEEDED = (
-    "files", "passes", "graph_nodes", "graph_edges", "ops", "spans", "placements", "touches", "tensors", "buffers",
+    "files", "passes", "tokens", "graph_nodes", "graph_edges", "ops", "spans", "placements", "touches", "tensors",
+    "buffers",
 )  # fmt: skip
 
 
@@ -35,6 +36,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     from tracegen.analysis.buffers import total_peak
     from tracegen.analysis.operations import op_rows
     from tracegen.analysis.passes import measured
+    from tracegen.analysis.reused_prefix import reused_tokens
     from tracegen.analysis.summary import summarise
 
     ids = measured(tables)["pass_id"]
@@ -58,6 +60,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "interrupted": bool(run.facts.get("stopped")),
         "read_bytes": summary.read_bytes,
         "prompt_tokens": summary.prompt_tokens,
+        "prompt_tokens_reused": reused_tokens(tables, whole=trace.get("skipped_passes") == 0),
         "prompt_ns": summary.prompt_ns,
         "tokens_per_second_prompt": summary.prompt_rate,
         "generated_tokens": summary.generated_tokens,

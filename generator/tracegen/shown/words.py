@@ -22,7 +22,11 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
         **({"window": f"{n} passes outside it were not recorded"} if (n := figures["skipped_passes"]) else {}),
         **({"ended": "interrupted, after its trace was closed"} if figures["interrupted"] else {}),
-        "prompt": _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"]),
+        "prompt": _rate(
+            figures["prompt_tokens"],
+            figures["tokens_per_second_prompt"],
+            figures["prompt_tokens_reused"],
+        ),
         "generation": _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
         "ops per token": figures["ops_per_token"],
         **{
@@ -70,10 +74,12 @@ def _limit(limit: Mapping[str, Any]) -> str:
     return f"{_size(limit['limit_bytes'])}, peak {peak}, {reached}"
 
 
-def _rate(tokens: int | None, rate: float | None) -> str | None:
+def _rate(tokens: int | None, rate: float | None, reused: int | None = None) -> str | None:
+    """Tokens and their rate in words; `reused` of the prompt were not computed, as the KV cache held them."""
     if tokens is None:
         return None
-    return f"{tokens} tokens" + (f", {rate:.1f} tokens/s" if rate is not None else "")
+    more = f"; {tokens} of {tokens + reused} prompt tokens computed, {reused} reused" if reused else ""
+    return f"{tokens} tokens" + (f", {rate:.1f} tokens/s" if rate is not None else "") + more
 
 
 def _share(share: float | None, size: int | None) -> str | None:

@@ -292,6 +292,13 @@ def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_byte
     return f"{beside}: not all of the file can stay in memory."
 
 
+def reused_prefix(computed: int | None, reused: int | None) -> str:
+    """How much of the prompts passes computed, where the KV cache held the rest; empty where it held nothing."""
+    if not reused or computed is None:
+        return ""
+    return f"{q.count(computed)} of {q.count(computed + reused)} prompt tokens computed, {q.count(reused)} reused"
+
+
 def even_rate(rate: float | None, median_ns: float | None) -> str:
     """The rate of the median pass, where it differs from the mean `rate`; empty where they agree."""
     if not rate or not median_ns:

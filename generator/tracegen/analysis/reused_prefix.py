@@ -1,0 +1,35 @@
+"""Tokens of prompts that no pass computed, as the KV cache held them from before."""
+
+from __future__ import annotations
+
+from tracegen.analysis.accesses import Tables
+from tracegen.held_tokens import of_sequences
+
+
+def reused_tokens(tables: Tables, *, whole: bool) -> int | None:
+    """How many tokens of prompts were not computed anew: the positions before the first that a prompt's passes took in.
+
+    A prompt pass goes on with the prompt of the prompt pass before, if it begins at its next position in the same
+    context and sequence; otherwise it begins a prompt. `whole`: the trace has every pass of the program. Where it has
+    not, passes that computed the begin of the first prompt may be among those left out: then that is unknown.
+
+    None where it is unknown, as where positions were not recorded or were moved, and where there is no prompt.
+    """
+    passes = tables["passes"]
+    moved = passes["kind"].isna() & passes["n_tokens"].isna()
+    of = passes.loc[of_sequences(passes), ["pass_id", "context", "kind"]].astype({"kind": object})
+    rows = tables["tokens"].merge(of, on="pass_id").sort_values(["pass_id", "row"])
+    prompts = set(of.loc[of["kind"] == "prompt", "pass_id"])
+    if moved.any() or not prompts or prompts - set(rows["pass_id"]) or rows["position"].isna().any():
+        return None
+    sequence = ["context", "sequence"]
+    each = rows.groupby(["pass_id", *sequence], dropna=False, as_index=False).agg(
+        kind=("kind", "first"), begin=("position", "first"), end=("position", "last")
+    )
+    before = each.groupby(sequence, dropna=False)
+    goes_on = before["kind"].shift().eq("prompt") & (each["begin"] == before["end"].shift() + 1).fillna(False)
+    begins = each[each["kind"].eq("prompt") & ~goes_on.astype(bool)]
+    first = begins.index.isin(before.head(1).index)
+    if not whole and (begins["begin"].to_numpy("int64")[first] > 0).any():
+        return None
+    return int(begins["begin"].sum())

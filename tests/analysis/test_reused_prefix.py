@@ -1,0 +1,89 @@
+"""Tokens of a prompt that the KV cache held from before are told from those that passes computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from tests.builders import a_run, scaled_case
+from tests.pages.rendered import body, rendered
+from tracegen.analysis.reused_prefix import reused_tokens
+from tracegen.shown.figures import key_figures
+from tracegen.shown.words import in_words
+from tracegen.tables import frame
+
+Pass = tuple[str | None, int | None, int, int, int]  # kind, position of the first row, rows, sequence, context
+FIRST: list[Pass] = [("load", None, 0, 0, 0), ("warmup", 0, 2, 0, 0), ("prompt", 0, 20, 0, 0)]
+WRITES: list[Pass] = [("generate", 20 + i, 1, 0, 0) for i in range(7)]
+
+
+def tables_of(passes: list[Pass]) -> dict[str, pd.DataFrame]:
+    rows = [
+        dict(pass_id=i, kind=kind, context=context, n_tokens=n or None, position_begin=begin, begin_ns=i)
+        for i, (kind, begin, n, _, context) in enumerate(passes)
+    ]
+    tokens = [
+        dict(pass_id=i, row=r, token_id=r, sequence=sequence, position=None if begin is None else begin + r)
+        for i, (_, begin, n, sequence, _) in enumerate(passes)
+        for r in range(n)
+    ]
+    return {"passes": frame("passes", rows), "tokens": frame("tokens", tokens)}
+
+
+@pytest.mark.parametrize(
+    ("passes", "reused"),
+    [
+        ([*FIRST, *WRITES], 0),
+        ([*FIRST, ("prompt", 20, 20, 0, 0), *WRITES], 0),  # another ubatch, or another call, of the same prompt
+        ([*FIRST, *WRITES, ("prompt", 27, 11, 0, 0)], 27),
+        ([*FIRST, *WRITES, ("prompt", 27, 8, 0, 0), ("prompt", 35, 3, 0, 0)], 27),
+        ([*FIRST, *WRITES, ("prompt", 0, 11, 0, 0)], 0),
+        ([*FIRST, *WRITES, ("prompt", 5, 11, 0, 0), ("generate", 16, 1, 0, 0), ("prompt", 17, 2, 0, 0)], 5 + 17),
+        ([*FIRST, ("prompt", 19, 1, 0, 0)], 19),  # the same prompt again: its last row is computed anew
+        ([*FIRST, ("prompt", 20, 5, 1, 0)], 20),  # another sequence, which a copy may have begun
+        ([*FIRST, ("prompt", 20, 5, 0, 1)], 20),
+        ([*FIRST, ("prompt", 0, 5, 1, 0), ("prompt", 20, 5, 0, 0)], 0),  # two sequences that take turns
+        ([("prompt", 27, 11, 0, 0)], 27),  # of a cache that was read from a file
+    ],
+)
+def test_what_the_cache_held_before_a_prompt_is_reused(passes: list[Pass], reused: int) -> None:
+    assert reused_tokens(tables_of(passes), whole=True) == reused
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        [],
+        FIRST[:2],
+        WRITES,
+        [*FIRST, ("prompt", None, 11, 0, 0)],
+        [*FIRST, (None, None, 0, 0, 0), *WRITES, ("prompt", 27, 11, 0, 0)],  # a shift of the cache
+    ],
+)
+def test_it_is_unknown_without_prompt_and_positions(passes: list[Pass]) -> None:
+    assert reused_tokens(tables_of(passes), whole=True) is None
+
+
+def test_a_window_that_begins_within_a_prompt_does_not_reuse_it() -> None:
+    assert reused_tokens(tables_of([("prompt", 27, 11, 0, 0)]), whole=False) is None
+    assert reused_tokens(tables_of([*WRITES, ("prompt", 27, 11, 0, 0)]), whole=False) == 27
+    assert reused_tokens(tables_of(FIRST), whole=False) == 0
+
+
+@pytest.mark.parametrize("held", [0, 27])
+def test_show_and_pages_say_how_much_was_computed(held: int) -> None:
+    case = scaled_case(2, 1)
+    n = int(case["passes"].loc[case["passes"]["kind"] == "prompt", "n_tokens"].sum())
+    warmup = set(case["passes"].loc[case["passes"]["kind"] == "warmup", "pass_id"])
+    tokens = case["tokens"]
+    later = held * (~tokens["pass_id"].isin(warmup)).astype("int32")
+    tables = {**case, "tokens": tokens.assign(position=(tokens["position"] + later).astype("Int32"))}
+    run = a_run()
+    run = replace(run, facts={**run.facts, "trace": {**run.facts["trace"], "skipped_passes": 0}})
+    said = f"{n} of {n + held} prompt tokens computed, {held} reused"
+    assert (said in str(in_words(key_figures(run, tables))["prompt"])) is bool(held)
+    overview = body(rendered(tables, run, drawn=False), "overview")
+    assert (f"; {said}" in overview) is (f" {said}." in overview) is bool(held)
+    assert ("tokens computed" in overview) is bool(held)
