@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 Place = tuple[int | None, str]  # layer, component
 
@@ -86,6 +87,11 @@ def component_of(name: str) -> str:
     base = _base(name)
     match = _WEIGHT.fullmatch(base) or _RESULT.fullmatch(base) or _CACHE.fullmatch(base)
     stem = _SUFFIX.sub("", match["stem"] if match else base).removeprefix("mtp_").removeprefix("nextn.")
+    return _component_of_stem(stem)
+
+
+@lru_cache(maxsize=1024)  # layers have the same stems
+def _component_of_stem(stem: str) -> str:
     return next((component for rule, component in _RULES if rule.fullmatch(stem)), "other")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -52,6 +53,19 @@ class Progress:
             self._draw(done, total, f"{_amount(done, total, unit)}{rate}{about}")
         else:
             self._write(f"{self._label}: {100 * done // total} % ({_amount(done, total, unit)}){about}")
+
+    def later(self, label: str) -> Callable[[int, int, str], None]:
+        """An `update` that begins the step `label` when it is called first: the step is shown only if it is long."""
+        begun = False
+
+        def update(done: int, total: int, unit: str = "") -> None:
+            nonlocal begun
+            if not begun:
+                self.step(label)
+                begun = True
+            self.update(done, total, unit)
+
+        return update
 
     def note(self, text: str) -> None:
         """Add `text` to the line that ends this step."""

@@ -56,6 +56,19 @@ def test_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, str(path)) == EXPECTED
 
 
+def test_many_tensors_show_progress_and_few_do_not(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tensors.command.main([str(path)], standalone_mode=False) == 0
+    assert capsys.readouterr().err == ""
+    many = tmp_path / "many.gguf"
+    many.write_bytes(made.file({f"blk.{i}.attn_q.weight": ((1,), 0, 4) for i in range(10_000)}))
+    assert tensors.command.main([str(many)], standalone_mode=False) == 0
+    out, err = capsys.readouterr()
+    assert "0 % (0 of 10000 tensors)" in err.splitlines()[0] and err.startswith("read the list of tensors: ")
+    assert "· 10000 tensors" in f"· {out.splitlines()[0]}"
+
+
 def test_csv(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.DictReader(io.StringIO(printed(capsys, str(path), "--csv"))))
     assert [row["offset"] for row in rows] == ["320", "384", "672"]

@@ -26,6 +26,16 @@ def written(tmp_path: Path, data: bytes, name: str = "m.gguf") -> Path:
     return path
 
 
+def test_reading_many_tensors_is_told_from_the_first_on(tmp_path: Path) -> None:
+    data = made.file({f"t{i}": ((1,), 0, 4) for i in range(10_500)})
+    told: list[tuple[int, int, str]] = []
+    assert len(read_model(written(tmp_path, data), lambda *of: told.append(of)).tensors) == 10_500
+    assert told == [(done, 10_500, "tensors") for done in range(0, 10_500, 1000)]
+    told.clear()
+    read_model(written(tmp_path, made.file(ONE)), lambda *of: told.append(of))
+    assert told == []
+
+
 def refusal(tmp_path: Path, data: bytes) -> str:
     with pytest.raises(ModelFormatError) as error:
         read_model(written(tmp_path, data))

@@ -77,7 +77,8 @@ def command(
     settings = settings_in(sources)
     if settings is not None:
         return _new_experiment(settings, check_name(name) if name is not None else default_name(sources))
-    wanted = found_in(sources, model, role, op_table)
+    wanted = found_in(sources, model, role, op_table, progress.later("read the model"))
+    progress.done()
     experiment = check_name(name) if name is not None else default_name(sources)
     refuse_same_name(EXPERIMENTS / experiment)
     hashes: Sequence[str] = ()

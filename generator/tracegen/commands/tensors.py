@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def command(file: Path, as_csv: bool, as_json: bool) -> int:
     """Print the tensors as text, CSV or JSON."""
+    from tracegen.progress import Progress
     from tracegen.readers.gguf.file import read_model
 
-    model = read_model(file)
+    progress = Progress()
+    model = read_model(file, progress.later("read the list of tensors"))
+    progress.done()
     print(_as_csv(model) if as_csv else _as_json(model) if as_json else _as_text(model))
     return 0
 

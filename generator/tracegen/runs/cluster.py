@@ -210,8 +210,9 @@ class ClusterPlace:
         if model in KINDS:
             return ()
         if (worker, model) not in self._models:
-            paths = read_model(model_path(model, self._of.progress)).paths
+            path = model_path(model, self._of.progress)
             self._of.progress.step("hash model")
+            paths = read_model(path, self._of.progress.update).paths
             hashes = hash_files(paths, self._of.progress)
             self._of.progress.done()
             items = tuple(Item(p.name, p.stat().st_size, sha) for p, sha in zip(paths, hashes, strict=True))

@@ -12,6 +12,7 @@ from tracegen.errors import SettingsError
 from tracegen.readers.foreign.folder import ROLES, TRACES, Found, files_of, role_of
 from tracegen.readers.foreign.source import opened
 from tracegen.readers.gguf.file import Model, read_model
+from tracegen.readers.gguf.header import Told
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,11 @@ class Import:
         return (*self.trace, *self.beside)
 
 
-def found_in(sources: Sequence[Path], model: Path | None, role: str | None, op_table: str | None) -> Import:
+def found_in(
+    sources: Sequence[Path], model: Path | None, role: str | None, op_table: str | None, told: Told | None = None
+) -> Import:
     """What to import of the files and folders. `role`: the only format of a trace that counts, None: any.
+    `told`: see `read_model`.
 
     Raises SettingsError when they hold no trace, or several.
     """
@@ -70,7 +74,7 @@ def found_in(sources: Sequence[Path], model: Path | None, role: str | None, op_t
     kept, left = _one_each([found for found in beside if found.role != "gguf"])
     return Import(
         wanted[0], tuple(traces[wanted[0]]), tuple(kept), (*ignored, *left),
-        read_model(chosen) if chosen is not None else None, op_table,
+        read_model(chosen, told) if chosen is not None else None, op_table,
     )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def measure(
     stages = Stages(progress)
     stages.begin("verify")
     path = model_path(experiment.model, progress)
-    model = read_model(path)  # raises before anything is built or run
+    model = read_model(path, progress.update)  # raises before anything is built or run
     _refuse_parts(path, model)
     model_bytes = int(model.files["size_bytes"].sum())
     refuse_impossible(experiment, model_bytes)
@@ -94,7 +94,7 @@ def measure(
                 requests.locate(model.paths)
             conditions = conditions_of(model.paths, before, pressure.facts())
         stages.begin("hash model")
-        mapped = read_model(path)
+        mapped = read_model(path, progress.update)
         return Captured(
             settings=settings_of(experiment),
             command=command,

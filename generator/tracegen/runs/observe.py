@@ -92,7 +92,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
         refuse_several(Path(command[0]).name, raw)
         stages.begin("hash model")
-        models, loads = _models(raw / "trace")
+        models, loads = _models(raw / "trace", progress)
         files = [path for model in models for path in model.paths]
         if requests:
             requests.locate(files)
@@ -258,7 +258,7 @@ def _traced_process(records: Records | None) -> int | None:
     return int(pid) if pid and pid.isdigit() else None
 
 
-def _models(trace: Path) -> tuple[list[Model], dict[int, int]]:
+def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int]]:
     """The models that the program loaded, each once, by first load; and the number of a load -> index of its model.
 
     Raises EnvironmentFailure when a model file is gone.
@@ -270,5 +270,5 @@ def _models(trace: Path) -> tuple[list[Model], dict[int, int]]:
     for path in numbers:
         if not Path(path).is_file():
             raise EnvironmentFailure(f"{path}: the program loaded this model, but it is missing now; put it back")
-        models.append(read_model(Path(path)))
+        models.append(read_model(Path(path), progress.update))
     return models, loads

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -36,6 +36,10 @@ _MAX_TEXT = 4096  # of a longer metadata string (a chat template) only the lengt
 _ALIGNMENT = 32  # GGUF_DEFAULT_ALIGNMENT
 _LEAST_PAIR = 8 + 4 + 1  # empty key, type, one byte
 _LEAST_TENSOR = 8 + 4 + 4 + 8  # empty name, no dimension, type, offset
+
+Told = Callable[[int, int, str], None]  # how far reading is: done, of how many, of what; as `Progress.update`
+_MANY = 10_000  # tensors: reading fewer takes no time that anybody must be told of
+_TELL = 1000  # tensors, after which it is told again
 
 
 @dataclass(frozen=True)
@@ -74,24 +78,27 @@ def opened(path: Path) -> BinaryIO:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def read_header(path: Path) -> GgufFile:
-    """Read the header of one file. Raises ModelFormatError when it cannot be read or is broken."""
+def read_header(path: Path, told: Told | None = None) -> GgufFile:
+    """Read the header of one file; `told` is called while many tensors are read, first with 0.
+
+    Raises ModelFormatError when it cannot be read or is broken.
+    """
     try:
         with opened(path) as stream:
-            return header_of(path, stream)
+            return header_of(path, stream, told)
     except OSError as error:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def header_of(path: Path, stream: BinaryIO) -> GgufFile:
+def header_of(path: Path, stream: BinaryIO, told: Told | None = None) -> GgufFile:
     """Read the header of a file that is open as `stream`, at its begin.
 
     Raises ModelFormatError when the header is broken, OSError when it cannot be read.
     """
-    return _header(Cursor(path, stream))
+    return _header(Cursor(path, stream), told)
 
 
-def _header(cursor: Cursor) -> GgufFile:
+def _header(cursor: Cursor, told: Told | None) -> GgufFile:
     magic = cursor.take(4, "the magic number")
     if magic != b"GGUF":
         raise ModelFormatError(
@@ -118,7 +125,11 @@ def _header(cursor: Cursor) -> GgufFile:
         if key in metadata:
             raise cursor.broken(f"the metadata key {key!r} occurs twice")
         metadata[key] = cursor.value(key)
-    infos = [cursor.tensor() for _ in range(n_tensors)]
+    infos = []
+    for i in range(n_tensors):
+        if told and n_tensors >= _MANY and i % _TELL == 0:
+            told(i, n_tensors, "tensors")
+        infos.append(cursor.tensor())
     try:
         alignment = alignment_in(metadata)
     except ValueError as error:
