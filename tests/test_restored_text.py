@@ -113,7 +113,7 @@ def test_where_it_is_not_clear_what_belongs_together_nothing_is_restored(tmp_pat
         )
     assert told(text_of(models, CHAT, positions=False))[2] == "which tokens were where was not recorded"
     assert told(text_of(models, [("prompt", 0, [None, None], 0)]))[2] == "tokens were given as embeddings"
-    assert told(text_of(models, CHAT[:1]))[2] == "no recorded pass took in tokens"
+    assert told(text_of(models, CHAT[:1]))[2] == "no pass of a prompt or of generated tokens was recorded"
     assert told(text_of([model_in(tmp_path, "of tomorrow")], CHAT))[2] == (
         "the vocabulary of the model file is missing, or of a kind that tracegen cannot read"
     )

@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 
 from tests.live import a_pass_ended
+from tracegen.analysis.embeddings import embeddings
+from tracegen.analysis.operations import op_rows
 from tracegen.capture.llama_cpp import TARGET, Build
 from tracegen.cli import main
 from tracegen.demo.models import write_demo_model
@@ -163,6 +165,8 @@ def test_one_model_loaded_twice_is_one_model(execute: Exec, demo: Path) -> None:
 def test_embeddings_are_neither_prompt_nor_generate(execute: Exec, demo: Path) -> None:
     loaded = execute("llama-embedding", "-m", demo, "-p", PROMPT, *COMMON, "-c", 256, "--pooling", "mean")
     assert accounted(loaded) and not {"prompt", "generate"} & set(kinds(loaded))
+    found = embeddings(loaded.tables, op_rows(loaded.tables))
+    assert found and found.weight_bytes and found.touched_bytes and found.weight_bytes < found.touched_bytes
 
 
 def test_rows_that_nobody_reads_are_not_generated_tokens(execute: Exec, demo: Path) -> None:

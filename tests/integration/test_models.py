@@ -15,6 +15,8 @@ import pytest
 from tests import random_models
 from tests.random_files import write_lora, write_random_model
 from tracegen.analysis import experts, routing
+from tracegen.analysis.embeddings import embeddings
+from tracegen.analysis.operations import op_rows
 from tracegen.capture.llama_cpp import Build
 from tracegen.demo.architecture import Architecture, types_of
 from tracegen.demo.gpt_oss import GPT_OSS_TYPES
@@ -288,3 +290,4 @@ def test_an_embedding_model(hooked: Build, tmp_path: Path) -> None:
     test_layers_of_the_nodes(traced)
     test_components_of_the_nodes(traced)
     assert not {"prompt", "generate"} & set(loaded.passes["kind"].dropna())
+    assert embeddings(loaded.tables, op_rows(loaded.tables))

@@ -107,9 +107,9 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         generate_ns=speed.generate_ns,
         prompt_rate=speed.prompt_rate,
         generate_rate=speed.generate_rate,
-        generate_token_bytes={m: _median(sizes, [m], generate) for m in MEMORY_KINDS},
-        weight_token_bytes=_median(sizes, ["disk", "copied"], generate),
-        touched_token_bytes=_median(sizes, MEMORY_KINDS, generate),
+        generate_token_bytes={m: median_bytes(sizes, [m], generate) for m in MEMORY_KINDS},
+        weight_token_bytes=median_bytes(sizes, ["disk", "copied"], generate),
+        touched_token_bytes=median_bytes(sizes, MEMORY_KINDS, generate),
         prompt_bytes={m: total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
         ops_per_token=median_low(counts.tolist()) if len(counts) else None,
         file_bytes=files,
@@ -136,7 +136,7 @@ def _several_tokens(passes: pd.DataFrame) -> bool:
     return bool(several.any())
 
 
-def _median(sizes: pd.DataFrame, kinds: Sequence[str], passes: pd.DataFrame) -> int | None:
+def median_bytes(sizes: pd.DataFrame, kinds: Sequence[str], passes: pd.DataFrame) -> int | None:
     """The median over passes of the bytes touched in `kinds` of memory together; None where one is not known."""
     values = sizes.loc[passes["pass_id"], [f"{memory}_bytes" for memory in kinds]].sum(axis=1, skipna=False)
     return None if values.empty or bool(values.isna().any()) else int(values.astype("float64").median())

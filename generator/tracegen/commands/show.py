@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 EPILOG = (
     "JSON holds plain numbers, not rounded, with the unit in the name: _ns (nanoseconds), _bytes, _share (of 1), "
     "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. The finding and the "
-    "limit of a check are text. repetition, mlock and memory_limit are absent when they were not set."
+    "limit of a check are text. repetition, mlock and memory_limit are absent when they were not set, and embeddings "
+    "(bytes touched per pass) in a run whose passes give none."
 )
 ISSUE = ("hot", "cache", "load", "ops", "disk")
 EXAMPLES = (

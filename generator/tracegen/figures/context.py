@@ -16,6 +16,7 @@ from tracegen.analysis import (
     caches,
     coverage,
     disk_waits,
+    embeddings,
     expert_balance,
     expert_next,
     expert_transitions,
@@ -166,6 +167,11 @@ class Context:
         touched = granules.per_pass(self.granule_uses)
         of = touched[touched.index.isin(self.kinds.index[self.kinds == "generate"])]
         return float(of.median()) * self.granule_bytes if len(of) else None
+
+    @cached_property
+    def embeddings(self) -> embeddings.Embeddings | None:
+        """The bytes of a run whose passes give embeddings; None for any other run."""
+        return embeddings.embeddings(self.tables, self.ops)
 
     @cached_property
     def reused_tokens(self) -> int | None:

@@ -42,17 +42,29 @@ def key_figures(collector: Collector) -> list[KeyFigure]:
 
 
 def _key_figures(collector: Collector) -> list[KeyFigure]:
-    shown = [*_speeds(collector), *_bytes_per_token(collector), *_of_the_file(collector), *_others(collector)]
+    shown = [
+        *_speeds(collector), *_bytes_per_token(collector), *_bytes_per_pass(collector), *_of_the_file(collector),
+        *_others(collector),
+    ]  # fmt: skip
     figures = []
     for value in shown:
-        if value.per_token and not collector.summary.n_generate_passes:
+        if collector.embeddings and _is_of_text(value):
+            value = replace(value, text=q.NOT_APPLICABLE, note="the passes give embeddings, and no token")
+        elif value.per_token and not collector.summary.n_generate_passes:
             value = replace(value, text=q.NONE, note="the run has no generate pass")
         reason = collector.refusal(value.needed)
         text = _publish(collector, value)
         figures.append(KeyFigure(value.key, text, value.label, reason or value.note))
     for value in _published_only(collector):
-        _publish(collector, value)
+        of_text = collector.embeddings and _is_of_text(value)
+        _publish(collector, replace(value, text=q.NOT_APPLICABLE) if of_text else value)
     return figures
+
+
+def _is_of_text(value: Value) -> bool:
+    """Whether it is a value of a prompt or of generated tokens, and the run has none."""
+    per_token = value.key.endswith("_per_token") or value.key.startswith("tokens_per_second_")
+    return value.exact is None and (per_token or value.key in ("prompt_tokens", "generated_tokens"))
 
 
 def _publish(collector: Collector, value: Value) -> str:
@@ -102,6 +114,25 @@ def _bytes_per_token(context: Context) -> list[Value]:
             f"median, {n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice"
             f"{padded}",
             per_token=True,
+        ),
+    ]  # fmt: skip
+
+
+def _bytes_per_pass(context: Context) -> list[Value]:
+    """The bytes of a pass where passes give embeddings; nothing for any other run."""
+    found = context.embeddings
+    if found is None:
+        return []
+    n = f"median, n = {q.counted(found.n_passes, 'measured pass')}"
+    return [
+        Value(
+            "weight_bytes_per_pass", found.weight_bytes, "bytes", amount(context, found.weight_bytes), needs.BYTES,
+            "of weights touched per pass", n,
+        ),
+        Value(
+            "bytes_touched_per_pass", found.touched_bytes, "bytes", amount(context, found.touched_bytes), needs.BYTES,
+            "touched per pass in total",
+            f"{n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice",
         ),
     ]  # fmt: skip
 

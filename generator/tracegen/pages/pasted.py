@@ -162,6 +162,8 @@ def _speeds(context: Collector, repeats: Sequence[Speed]) -> str:
         (*what, test, "not shown") if refused else (*what, f"{test}{n or ''}", _rate(rate, several))
         for test, n, rate, several in tests
     ]
+    if context.embeddings:
+        return "The passes give embeddings: speeds of prompt and generation do not apply."
     if not rows:
         return "No prompt and no token was evaluated in a measured pass: there are no speeds."
     head = (("model", False), ("size", True), ("params", True), ("backend", False), ("threads", True), ("test", True),

@@ -47,8 +47,9 @@ WITH_BYTES = ("Page cache before the run", "Page cache after the run", "File aga
 
 def hot(context: Collector) -> list[str]:
     """Which bytes a token touches: how many, of which parts of the model, of which tensors and experts."""
+    each = "pass" if context.embeddings else "token"
     told = [
-        *_key_figures(context, "weight_bytes_per_token", "bytes_touched_per_token", "touched_share"),
+        *_key_figures(context, f"weight_bytes_per_{each}", f"bytes_touched_per_{each}", "touched_share"),
         *_findings(context, EXPERTS_LOAD),
     ]
     return [_listed(told), _groups(context), _names(context), _experts(context)]

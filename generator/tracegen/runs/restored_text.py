@@ -56,7 +56,7 @@ def _unknown(of: pd.DataFrame, rows: pd.DataFrame) -> str:
     """Why no text can be restored; empty if one can."""
     n_sequences, n_contexts = rows["sequence"].nunique(dropna=False), of["context"].nunique(dropna=False)
     if rows.empty:
-        return "no recorded pass took in tokens"
+        return "no pass of a prompt or of generated tokens was recorded"
     if n_contexts > 1:
         return f"{n_contexts} contexts"
     if n_sequences > 1:

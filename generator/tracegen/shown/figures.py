@@ -34,6 +34,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     """The key figures as plain numbers, None when not recorded. All leave out load and warm-up."""
     from tracegen.analysis.accesses import accesses, placed, ranges, unseen
     from tracegen.analysis.buffers import total_peak
+    from tracegen.analysis.embeddings import embeddings
     from tracegen.analysis.operations import op_rows
     from tracegen.analysis.passes import measured
     from tracegen.analysis.reused_prefix import reused_tokens
@@ -46,6 +47,9 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     if _lacks_bytes(run):  # what was not recorded would count as 0
         unknown = dict.fromkeys(summary.generate_token_bytes)
         summary = replace(summary, generate_token_bytes=unknown, touched_bytes=None)
+    embedded = embeddings(tables, ops)
+    if embedded and _lacks_bytes(run):
+        embedded = replace(embedded, weight_bytes=None, touched_bytes=None)
     models = [run.facts.get("model", {}), *(run.facts.get("more_models") or ())]
     described = [
         {key: model.get(key) for key in ("file", "architecture", "size_bytes", "random_weights")} for model in models
@@ -68,6 +72,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "tokens_per_second_generate": summary.generate_rate,
         "ops_per_token": summary.ops_per_token,
         **{f"{memory}{PER_TOKEN}": n for memory, n in summary.generate_token_bytes.items()},
+        **({"embeddings": asdict(embedded)} if embedded else {}),
         "file_bytes": summary.file_bytes or None,
         "touched_bytes": summary.touched_bytes,
         "touched_share": summary.touched_share,

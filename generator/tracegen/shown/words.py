@@ -9,11 +9,15 @@ from typing import Any
 from tracegen.shown.figures import PER_TOKEN
 from tracegen.words.terms import memory_name
 
+NOT_APPLICABLE = "not applicable"  # as words.quantities has it, which loads pandas
+
 
 def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     """Label -> text of each key figure of `key_figures`; None where it was not recorded."""
     more = figures["more_models"]
     times = figures["time_by_op_ns"]
+    embedded = figures.get("embeddings")
+    of_text = NOT_APPLICABLE if embedded else None  # what stands for figures of prompt and tokens that are not there
     return {
         "run": figures["run"],
         **({"repetition": _repetition(series)} if (series := figures.get("repetition")) else {}),
@@ -22,18 +26,16 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
         **({"window": f"{n} passes outside it were not recorded"} if (n := figures["skipped_passes"]) else {}),
         **({"ended": "interrupted, after its trace was closed"} if figures["interrupted"] else {}),
-        "prompt": _rate(
-            figures["prompt_tokens"],
-            figures["tokens_per_second_prompt"],
-            figures["prompt_tokens_reused"],
-        ),
-        "generation": _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
-        "ops per token": figures["ops_per_token"],
+        "prompt": of_text
+        or _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"], figures["prompt_tokens_reused"]),
+        "generation": of_text or _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
+        "ops per token": of_text or figures["ops_per_token"],
         **{
-            f"touched per token: {memory_name(key.removesuffix(PER_TOKEN))}": _size(size)
+            f"touched per token: {memory_name(key.removesuffix(PER_TOKEN))}": of_text or _size(size)
             for key, size in figures.items()
             if key.endswith(PER_TOKEN)
         },
+        **(_per_pass(embedded) if embedded else {}),
         "read from the disk by measured passes": _size(figures["read_bytes"]),
         "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
         "weights used at least once": _percent(figures["touched_weight_share"]),
@@ -49,6 +51,14 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         "tracing cost": _percent(figures["tracing_cost_share"]),
         "verdict": figures["verdict"],
         **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
+    }
+
+
+def _per_pass(embedded: Mapping[str, Any]) -> dict[str, object]:
+    """The bytes that a pass of a run of embeddings touches, in words."""
+    return {
+        "touched per pass: weights": _size(embedded["weight_bytes"]),
+        "touched per pass: in total": _size(embedded["touched_bytes"]),
     }
 
 
