@@ -159,6 +159,14 @@ def test_no_line_of_a_long_run_lies_above_belady() -> None:
         assert (by_size["Belady"] >= by_size[policy] - rates.errors[policy]).all(), policy
 
 
+def test_no_policy_needs_less_than_the_best_choice() -> None:
+    """The size for the best choice is found to 2 %, that for a set that stays or for LRU to the granule."""
+    for n in (1_272, 1_274):
+        found = caches.hit_rates(np.tile(np.arange(n), 12)).needed
+        sizes = found.pivot(index="target", columns="policy", values="size_granules")
+        assert (sizes["Belady"] == sizes.min(axis="columns")).all()
+
+
 def test_a_cliff_is_named_with_the_rate_below_it() -> None:
     """Nine tokens that read the same 200 granules; 5 of these are used twice in a row."""
     token = np.concatenate([np.repeat(np.arange(5), 2), np.arange(5, 200)])

@@ -190,6 +190,15 @@ ERRATA: tuple[Erratum, ...] = (
         "not known what bounds it. With other programs on the processors it is withheld.",
         until="2026-11-25T02:30:00Z",
     ),
+    Erratum(
+        "0.2.0",
+        ("caches",),
+        "The smallest cache “at best”",
+        "The size that the best choice (Belady) needs for a hit rate was found to 2 %, so that it may stand above that "
+        "of a static set or of LRU, which are exact; no policy needs less than the best choice.",
+        "It is never larger than the size of another policy.",
+        until="2026-11-25T03:30:00Z",
+    ),
 )
 
 
