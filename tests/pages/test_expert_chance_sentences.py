@@ -17,7 +17,9 @@ def test_how_even_beside_random_choice() -> None:
         said == "The choices are 95.2 % even (entropy), less even than random choice by as many rows: 99.3 % to 99.5 %"
     )
     assert "more even than random choice" in say.balance_title(0.999, 0.993, 0.995)
-    assert "as even as random choice" in say.balance_title(0.994, 0.993, 0.995)
+    assert "(entropy), within what random choice by as many rows gives: 99.3 %" in say.balance_title(
+        0.994, 0.993, 0.995
+    )
     assert say.balance_title(0.9, None, None) == "The choices are 90.0 % even (entropy)"
     assert say.balance_title(None, None, None).endswith("?")
 
@@ -28,7 +30,7 @@ def test_stickiness_is_told_against_shuffled_tokens() -> None:
         "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"
     )
     assert ", fewer than shuffled tokens:" in say.sticky_title(effect=-0.14, p=0.001, **given)
-    assert "as often as shuffled ones" in say.sticky_title(effect=0.14, p=0.05, **given)
+    assert "did, no difference shown from shuffled tokens: 15.3 %" in say.sticky_title(effect=0.14, p=0.05, **given)
     assert "Too few tokens" in say.sticky_title(effect=0.14, p=0.001, **(given | {"few": True}))
     overall = say.sticky_overall(effect=0.02, low=0.16, high=0.2, shuffled=0.17, p=0.04, n_layers=4, n_held=1)
     assert overall == (
@@ -94,6 +96,6 @@ def test_how_long_the_same_experts_serve() -> None:
         "shuffled tokens: 34.0 % to 36.0 %"
     )
     assert "less than those of shuffled" in say.segments_title(srp=0.3, **given)
-    assert "as much as those of shuffled" in say.segments_title(srp=0.36, **given)
+    assert "(SRP), within those of shuffled" in say.segments_title(srp=0.36, **given)
     caption = say.segments_caption(n_rows=259, n_layers=24, draws=19, cut="")
     assert "n = 259 token rows in 24 layers." in caption and "not a prediction of speed. Prompt" in caption

@@ -199,6 +199,15 @@ ERRATA: tuple[Erratum, ...] = (
         "It is never larger than the size of another policy.",
         until="2026-11-25T03:30:00Z",
     ),
+    Erratum(
+        "0.2.0",
+        ("experts",),
+        "Choices “as often as” chance",
+        "Titles said that tokens choose “as often as” shuffled ones, or “as even as” or “as much as” chance, where a "
+        "test found no difference. That shows no equality, least of all with few tokens.",
+        "They say that no difference is shown, or within what chance gives.",
+        until="2026-11-25T03:30:00Z",
+    ),
 )
 
 

@@ -25,8 +25,11 @@ def balance_title(entropy: float | None, low: float | None, high: float | None) 
     said = f"The choices are {q.percent(entropy)} even (entropy)"
     if low is None or high is None:
         return said
-    than = "less even than" if entropy < low else "more even than" if entropy > high else "as even as"
-    return f"{said}, {than} random choice by as many rows: {q.percent(low)} to {q.percent(high)}"
+    ends = f"{q.percent(low)} to {q.percent(high)}"
+    if low <= entropy <= high:
+        return f"{said}, within what random choice by as many rows gives: {ends}"
+    than = "less even than" if entropy < low else "more even than"
+    return f"{said}, {than} random choice by as many rows: {ends}"
 
 
 TOO_FEW = "Too few tokens to tell"
@@ -46,7 +49,10 @@ def sticky_title(*, share: float, low: float, high: float, effect: float, p: flo
             f"A token chooses {q.percent(share)} of its experts as the token before did, {than} than shuffled tokens: "
             f"{ends}"
         )
-    return f"Tokens choose the experts of the token before as often as shuffled ones: {q.percent(share)}, in {ends}"
+    return (
+        f"A token chooses {q.percent(share)} of its experts as the token before did, no difference shown from shuffled "
+        f"tokens: {ends}"
+    )
 
 
 def sticky_caption(*, n_pairs: Collection[int], draws: int, overall: str, cut: str) -> str:
@@ -199,7 +205,7 @@ def no_next(*, n_rows: int, n_layers: int, least: int) -> str:
 
 def segments_title(*, length: int, srp: float, low: float, high: float) -> str:
     """How well one set of experts serves so many tokens in a row, beside shuffled tokens."""
-    than = "more than" if srp > high else "less than" if srp < low else "as much as"
+    than = "more than" if srp > high else "less than" if srp < low else "within"
     return (
         f"A fixed set of experts fits the choices of {length} tokens in a row with an F1 of {q.percent(srp)} (SRP), "
         f"{than} those of shuffled tokens: {q.percent(low)} to {q.percent(high)}"
