@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
 import pytest
 
 from tracegen.analysis.hot_set import Gain
+from tracegen.figures import shared_caches
 from tracegen.model import Check
 from tracegen.words import access_sentences, cache_sentences, disk_sentences, what_if_sentences
 from tracegen.words import sentences as s
@@ -229,16 +234,41 @@ def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:
     )
     assert access_sentences.distances_title(2048, "prompt") == "Half of the steps of the prompt go 2.00 KiB or further"
     assert access_sentences.distances_title(None, "prompt") == "How far do the steps go?"
-    what = "MiB of memory, half of what was touched, would"
-    still = "holding the most used bytes in it would serve 49.5 % of what is touched"
+    what = "MiB of memory, half of what was touched of the mapped file, would"
+    still = "holding the most used bytes in it would serve 49.5 % of what is touched there"
     assert what_if_sentences.memory_title(0.0, 2 << 20, 0.495) == f"2.00 {what} not shorten reading with LRU; {still}"
     assert what_if_sentences.memory_title(0.835, 2 << 20, 0.495) == (
         f"2.00 {what} shorten reading of the scored passes by 83.5 % with LRU; {still}"
     )
     said = what_if_sentences.finding("today", 0.0, 0.0, 2 << 20, 0.495)
-    assert said.endswith(f"; 2.00 MiB of memory would save nothing with LRU, and {still}.")
+    assert said.endswith(f"; 2.00 MiB of memory for the mapped file would save nothing with LRU, and {still}.")
     said = what_if_sentences.finding("hot", 0.2, 0.5, 2 << 20, 0.495)
-    assert said.endswith(f"; 2.00 MiB of memory would save 50.0 % with LRU, and {still}.")
+    assert said.endswith(f"; 2.00 MiB of memory for the mapped file would save 50.0 % with LRU, and {still}.")
+
+
+def test_titles_of_what_lies_in_the_mapping_say_so() -> None:
+    """Weights that were copied at load are in none of these sums: a run may touch more in its copies."""
+    for said in (
+        cache_sentences.working_set_title("generate", 4096, [(1, 2**20), (2, 2**21)]),
+        cache_sentences.working_set_finding(4096, 2**20, 2**19, 2**21, 4),
+        cache_sentences.concentration_title(0.3, 0.7),
+        cache_sentences.keep_title(0.5, 2**20),
+        access_sentences.blocks_title(2**21, 2**20, 2**22, "generate"),
+        access_sentences.blocks_title(2**21, 2**20, 2**22, "prompt"),
+        what_if_sentences.memory_title(0.2, 2**20, 0.5),
+        what_if_sentences.finding("hot", 0.2, 0.5, 2**20, 0.5),
+    ):
+        assert "mapped file" in said
+
+
+def test_one_is_no_plural() -> None:
+    assert what_if_sentences.population(1, 5, apart=True, phase="generate").startswith("n = 1 generate pass, the last ")
+    assert "the last one;" in what_if_sentences.population(1, 5, apart=True, phase="generate")
+    assert "the last ones;" in what_if_sentences.population(2, 5, apart=True, phase="generate")
+    assert disk_sentences.experts_title(0.02, 1, 1) == (
+        "2.0 % of the waiting of measured passes is for experts, all of that for one"
+    )
+    assert disk_sentences.experts_title(0.02, 1, 3).endswith("; 1 of 3 experts is half of that")
 
 
 GAINS = {
@@ -289,9 +319,22 @@ def test_a_cliff_of_a_cache_is_no_share_of_it() -> None:
     assert cache_sentences.cliff("LRU", 2**20, 0.018, 2**21, 0.993).endswith(
         "below 2.00 MiB it serves at most 1.8 %, from there on at least 99.3 %."
     )
+    assert cache_sentences.cliff("LRU", 2**20, 0.6, 2**21, 0.9995).endswith("60.0 %, from there on > 99.9 %.")
     assert "with 1.00 MiB it serves 1.8 %, with 2.00 MiB 99.3 %" in cache_sentences.cliff(
         "FIFO", 2**20, 0.018, 2**21, 0.993
     )
+
+
+def test_two_steps_of_one_size_are_told_once() -> None:
+    """Of a small dense model: 4.0 % below 1,254 granules, 91.2 % below 1,255; both sizes read 4.90 MiB."""
+    steps = pd.DataFrame(
+        [("LRU", 1253, 0.04, 1254, 0.912), ("LRU", 1254, 0.912, 1255, 0.9995), ("FIFO", 1240, 0.1, 1255, 1.0)],
+        columns=["policy", "below_granules", "below_rate", "size_granules", "hit_rate"],
+    )
+    context: Any = SimpleNamespace(granule_bytes=4096, hit_rates=SimpleNamespace(cliffs=steps))
+    told = shared_caches.cliffs(context)
+    assert told.count("LRU has a cliff") == 1 and "at most 4.0 %, from there on at least 91.2 %." in told
+    assert told.count("FIFO has a cliff") == 1
 
 
 def test_the_error_of_a_sample_is_said_of_each_policy() -> None:

@@ -24,9 +24,10 @@ def _content(context: Context) -> Rows:
     ]
     return Rows(
         caption="The smallest cache that reaches each hit rate; for LFU, FIFO and Belady to "
-        f"{q.percent(caches.CLOSE)}. All that was touched is {q.size(rates.n_granules * context.granule_bytes)}, in "
-        f"granules of {q.size(context.granule_bytes)}.{shared_caches.cliffs(context)}{say.grouped(rates.group)}"
-        f"{say.sampled(rates.sampled, rates.errors)} {say.NO_SPEED}",
+        f"{q.percent(caches.CLOSE)}. All that was touched of the mapped file is "
+        f"{q.size(rates.n_granules * context.granule_bytes)}, in granules of {q.size(context.granule_bytes)}."
+        f"{shared_caches.cliffs(context)}{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)} "
+        f"{say.NO_SPEED}",
         head=(Head("Policy"), Head("What it does"), *(Head(q.percent(t), "MiB", True) for t in caches.TARGETS)),
         rows=rows,
         data=data[["policy", "target", "size_bytes"]],

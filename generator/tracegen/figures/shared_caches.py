@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracegen.figures import shared_access
 from tracegen.figures.context import Context
 from tracegen.words import cache_sentences as say
+from tracegen.words import quantities as q
 
 COUNTS = (
     "A cache of granules of one size, empty before the first measured pass, that sees what operations touch of the "
@@ -43,11 +44,14 @@ def lru_cliff(context: Context, size: float | None) -> tuple[float, float, float
 
 
 def cliffs(context: Context) -> str:
-    """A sentence for each step in which a policy passes several of the named hit rates; empty without any."""
+    """A sentence for each step in which a policy passes several of the named hit rates; empty without any.
+
+    Of steps whose sizes read the same the first is told: two sentences would say two hit rates of one size.
+    """
     rows, granule = context.hit_rates.cliffs, context.granule_bytes
-    return "".join(
-        say.cliff(
-            r["policy"], r["below_granules"] * granule, r["below_rate"], r["size_granules"] * granule, r["hit_rate"]
-        )
-        for r in rows.to_dict("records")
-    )
+    told: dict[tuple[str, str], str] = {}
+    for r in rows.to_dict("records"):
+        below, size = r["below_granules"] * granule, r["size_granules"] * granule
+        sentence = say.cliff(r["policy"], below, r["below_rate"], size, r["hit_rate"])
+        told.setdefault((r["policy"], q.size(size)), sentence)
+    return "".join(told.values())

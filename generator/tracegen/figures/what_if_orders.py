@@ -34,7 +34,7 @@ def _content(context: Context) -> Rows:
     return Rows(
         title=say.orders_title(*shared_what_if.best(table)),
         caption=f"Means of a pass. Sequential: the share of steps between accesses that go on at most 128 KiB behind "
-        f"the end of the one before. Last two columns: with {memory} of memory, half of the bytes that the run "
+        f"the end of the one before. Last two columns: with {memory} of memory, half of the mapped bytes that the run "
         f"touched. {shared_what_if.caption(context)}",
         head=(
             Head("Order"),

@@ -89,8 +89,11 @@ def finding(n: Mapping[str, int], reads: float, tolerance: int, touched: float) 
 
 def blocks_title(block: float, touched: float, in_blocks: float, phase: str) -> str:
     """How much larger what a pass touches is in whole blocks, bytes."""
-    what = {"generate": "What a generated token touches", "prompt": "What a pass of the prompt touches"}[phase]
-    return f"{what}, {q.size(touched)}, is {q.three(in_blocks / touched)} times as much in blocks of {q.size(block)}"
+    who = {"generate": "a generated token", "prompt": "a pass of the prompt"}[phase]
+    return (
+        f"What {who} touches of the mapped file, {q.size(touched)}, is {q.three(in_blocks / touched)} times as much in "
+        f"blocks of {q.size(block)}"
+    )
 
 
 def ledger_title(sums: Mapping[str, object]) -> str:

@@ -45,13 +45,19 @@ def cliff(policy: str, below: float, below_rate: float, size: float, rate: float
     """Where the hit rate of a policy passes several named ones in one step; sizes in bytes."""
     if policy == "LRU":  # exact to the granule, and never less with more room
         return (
-            f" LRU has a cliff: below {q.size(size)} it serves at most {q.percent(below_rate)}, from there on at least "
-            f"{q.percent(rate)}."
+            f" LRU has a cliff: below {q.size(size)} it serves at most {q.percent(below_rate)}, from there on "
+            f"{_at_least(rate)}."
         )
     return (
         f" {policy} has a cliff: with {q.size(below)} it serves {q.percent(below_rate)}, with {q.size(size)} "
         f"{q.percent(rate)}."
     )
+
+
+def _at_least(rate: float) -> str:
+    """`at least 91.2 %`; `> 99.9 %` says it already."""
+    said = q.percent(rate)
+    return said if said.startswith(">") else f"at least {said}"
 
 
 ALONE = "One pass was measured: what it uses again is no more than what neighbours in the file share."
@@ -64,14 +70,15 @@ def working_set_title(kind: str, granule: int, of: Sequence[tuple[int, float]]) 
         return ""
     (_, one), *more = of
     parts = [f"{q.count(n)} in a row {q.size(size)}" for n, size in more]
-    return ", ".join([f"In granules of {q.size(granule)} a {kind} pass touches {q.size(one)}", *parts])
+    what = f"{q.size(one)} of the mapped file"
+    return ", ".join([f"In granules of {q.size(granule)} a {kind} pass touches {what}", *parts])
 
 
 def working_set_finding(granule: int, one: float, new: float, several: float, n_several: int) -> str:
     """What a generate pass needs that the one before it did not, and what `n_several` in a row need, bytes."""
     return (
-        f"In granules of {q.size(granule)} a generate pass touches {q.size(one)} of the file, of which the pass before "
-        f"left {q.size(new)} untouched; {q.count(n_several)} in a row touch {q.size(several)} together."
+        f"In granules of {q.size(granule)} a generate pass touches {q.size(one)} of the mapped file, of which the pass "
+        f"before left {q.size(new)} untouched; {q.count(n_several)} in a row touch {q.size(several)} together."
     )
 
 
@@ -192,8 +199,8 @@ def sampled_granules(kind: str, share: float, error: float) -> str:
 def concentration_title(half: float, most: float) -> str:
     """Which shares of the file's bytes have half and 80 % of the touched bytes."""
     return (
-        f"Half of the bytes that all measured passes touched come from {q.percent(half)} of the tensors’ bytes, 80 % "
-        f"from {q.percent(most)}"
+        f"Half of the bytes that all measured passes touched in the mapped file come from {q.percent(half)} of the "
+        f"bytes of the tensors there, 80 % from {q.percent(most)}"
     )
 
 
@@ -212,7 +219,7 @@ def keep_title(served: float, kept_bytes: float) -> str:
         return "No tensor that was touched fits into half of the file’s size"
     return (
         f"The hottest tensors, {q.size(kept_bytes)}, hold {q.percent(served)} of the bytes that all measured passes "
-        "touched"
+        "touched in the mapped file"
     )
 
 

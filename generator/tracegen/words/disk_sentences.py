@@ -95,6 +95,8 @@ def experts_title(share: float, half: int, n_experts: int) -> str:
     """How much of the waiting is for experts, and how many of them make up half of that."""
     if not n_experts or not share:
         return "Which experts do threads wait for?"
+    if n_experts == 1:
+        return f"{q.percent(share)} of the waiting of measured passes is for experts, all of that for one"
     return (
         f"{q.percent(share)} of the waiting of measured passes is for experts; {q.count(half)} of "
         f"{q.counted(n_experts, 'expert')} {'is' if half == 1 else 'are'} half of that"

@@ -33,7 +33,8 @@ def population(n_scored: int, n_learned: int, *, apart: bool, phase: str) -> str
     """Which passes were learned on and which were scored."""
     scored = q.counted(n_scored, f"{phase} pass" if phase else "pass")
     if apart:
-        return f"n = {scored}, the last ones; orders were learned on the {q.counted(n_learned, 'pass')} before."
+        last = "the last one" if n_scored == 1 else "the last ones"
+        return f"n = {scored}, {last}; orders were learned on the {q.counted(n_learned, 'pass')} before."
     return (
         f"n = {scored}, too few to learn an order on some and score it on others: each order knows what it is scored "
         "on."
@@ -51,12 +52,14 @@ def orders_title(name: str, gain: float) -> str:
 def memory_title(half: float, memory: float, held: float) -> str:
     """What memory for half of what was touched is worth: share of the time that LRU saves, of the bytes held still."""
     by = f"shorten reading of the scored passes by {q.percent(half)}" if half > 0 else "not shorten reading"
-    return f"{q.size(memory)} of memory, half of what was touched, would {by} with LRU; {_still(held)}"
+    return (
+        f"{q.size(memory)} of memory, half of what was touched of the mapped file, would {by} with LRU; {_still(held)}"
+    )
 
 
 def _still(held: float) -> str:
     """What holding the most used bytes serves."""
-    return f"holding the most used bytes in it would serve {q.percent(held)} of what is touched"
+    return f"holding the most used bytes in it would serve {q.percent(held)} of what is touched there"
 
 
 def finding(order: str, gain: float, half: float, memory: float, held: float) -> str:
@@ -67,4 +70,7 @@ def finding(order: str, gain: float, half: float, memory: float, held: float) ->
         else f"the order “{order}” of the file would save {q.percent(gain)} of the time to read"
     )
     by_memory = q.percent(half) if half > 0 else "nothing"
-    return f"Simulated: {by_order}; {q.size(memory)} of memory would save {by_memory} with LRU, and {_still(held)}."
+    return (
+        f"Simulated: {by_order}; {q.size(memory)} of memory for the mapped file would save {by_memory} with LRU, and "
+        f"{_still(held)}."
+    )
