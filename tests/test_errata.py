@@ -6,6 +6,8 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -72,6 +74,14 @@ def test_a_version_of_before_says_what_is_false_and_stays_as_it_was(tmp_path: Pa
     assert "Erratum." not in pages["experiments/sample/run-007/index.md"].content()
     assert html.index("Erratum.") < html.index("</header>")
     assert all(path.read_bytes() == content for path, content in before.items() if path.name != "version.json")
+
+
+def test_a_comparison_is_drawn_anew_and_has_no_fault_of_before() -> None:
+    """It is no version, and has no moment of its own: it stood under each fault that its release mended."""
+    drawn: Any = SimpleNamespace(document={"generator": "tracegen 0.2.0", "created": ""})
+    page = ERRATA[-1].pages[0]
+    assert site._errata("current", drawn, page)
+    assert not site._errata("comparison", drawn, page) and not site._errata("draft", drawn, page)
 
 
 def test_the_reference_says_since_when() -> None:

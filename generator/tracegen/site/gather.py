@@ -424,9 +424,11 @@ def _itself(bundle: Bundle) -> Bundle:
     return bundle
 
 
-def _errata(version: Bundle, page: str) -> tuple[Erratum, ...]:
-    """The faults that a page of a version may show."""
-    document = version.document
+def _errata(status: str, bundle: Bundle, page: str) -> tuple[Erratum, ...]:
+    """The faults that a page may show; drafts and comparisons are drawn by this tracegen, and have none."""
+    if status in ("draft", "comparison"):
+        return ()
+    document = bundle.document
     return errata_of(str(document.get("generator", "")), page, created=str(document.get("created", "")))
 
 
@@ -467,7 +469,7 @@ def _report_pages(
             name=name,
             verdict=current.document["verdict"],
             generator=printable(current.document.get("generator") or "An unknown tracegen"),
-            errata=() if facts["status"] == "draft" else _errata(current, page["key"]),
+            errata=_errata(facts["status"], current, page["key"]),
             **facts,
         )
         kind = "tracegen tracegen-withdrawn" if facts["status"] == "withdrawn" else "tracegen"
