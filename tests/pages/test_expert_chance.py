@@ -49,6 +49,12 @@ def test_one_token_is_too_few_for_all_but_counting() -> None:
     assert contents(tables)[3].title.startswith("Too few tokens to tell")
 
 
+def test_the_warm_up_is_not_said_to_use_all_experts() -> None:
+    """llama.cpp of 2026 chooses as many experts in it as in any other pass."""
+    used = contents(run_of(even(1, 9, 2, 8, 2), even(2, 9, 2, 8, 2), 8))[4]
+    assert isinstance(used, Rows) and used.caption.endswith("Warm-up is left out.")
+
+
 def test_all_experts_or_one_expert_leave_nothing_to_chance() -> None:
     for choices, size in ((even(1, 9, 2, 4, 4), 4), (np.zeros((9, 2, 1), int), 1)):
         tables = run_of(choices, choices, size)

@@ -65,7 +65,7 @@ def _content(context: Context) -> Rows:
         title=_title(table),
         caption="Experts that at least one token row of the pass chose; one line per layer, for all its expert tensors "
         "share one routing. Random: how many would be used on average if each row chose at random, E (1 − (1 − k/E)ⁿ). "
-        f"{FILE} has a line for every tensor of every pass.{cut} Warm-up, which uses all experts, is left out.",
+        f"{FILE} has a line for every tensor of every pass.{cut} Warm-up is left out.",
         head=(
             Head("Pass"),
             Head("Experts used"),
