@@ -322,6 +322,14 @@ def test_a_version_is_named_as_it_is_cited() -> None:
     assert text_of(made, "ops").splitlines()[-1] == "`demo@v7`; tracegen 0.2.0, recorded by 0.1.0"
 
 
+def test_the_cost_of_tracing_names_the_pass_that_it_is_of() -> None:
+    """It is the largest of all kinds of pass, and no share of all passes together."""
+    run = a_run()
+    run = replace(run, facts=dict(run.facts) | {"trace": dict(run.facts["trace"]) | {"overhead_share": 0.0299}})
+    said = text_of(rendered(scaled_case(1, 1), run, drawn=False), "hot")
+    assert "(tracing cost, in the kind of pass where it is largest: 3.0 % of the undisturbed time)" in said
+
+
 # What must not be said
 
 # A sign of what figures say -> these figures, whose needs decide whether it may be said; by part. The times of the

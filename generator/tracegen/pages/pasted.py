@@ -186,7 +186,11 @@ def _how_fast(context: Collector, n_runs: int) -> str:
     n_passes = {"pp": s.n_prompt_passes, "tg": s.n_generate_passes}
     said = [f"{test}: {md.prose(note)}." for test, note in tested.items() if n_passes[test]]
     cost = context.fact("trace", "overhead_share")
-    cost = f" (tracing cost {q.percent(cost)} of the passes’ undisturbed time)" if isinstance(cost, float) else ""
+    cost = (
+        f" (tracing cost, in the kind of pass where it is largest: {q.percent(cost)} of the undisturbed time)"
+        if isinstance(cost, float)
+        else ""
+    )
     alone = [
         f"{test} {_rate(rate, ())}" for test, rate in (("pp", s.prompt_rate), ("tg", s.generate_rate)) if n_passes[test]
     ]

@@ -171,10 +171,11 @@ def _trace(context: Collector) -> Group:
         "trace",
         "Trace and its cost",
         _sized(facts),
-        "Overhead share: events, hooks and copies inside passes, as a share of the passes’ time without waits for "
-        "processors. Beside it and not in it: what the tracer does between passes (its share of a pass and the time "
-        "before it), what it takes to begin the trace, mostly to measure the cost of one event, and what it takes to "
-        "end it, which is not measured. Speeds are counted from passes, so that these three are in none.",
+        "Overhead share: events, hooks and copies inside passes, as a share of the time without waits for processors "
+        "of the median pass, in the kind of pass where it is largest. Beside it and not in it: what the tracer does "
+        "between passes (its share of a pass and the time before it), what it takes to begin the trace, mostly to "
+        "measure the cost of one event, and what it takes to end it, which is not measured. Speeds are counted from "
+        "passes, so that these three are in none.",
     )
 
 
