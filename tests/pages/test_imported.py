@@ -49,6 +49,13 @@ def test_pages_say_that_the_run_was_imported_and_hold_no_raw_values(name: str) -
     assert not re.search(r"\b(nan|None|NaT|run-000)\b|<NA>|&lt;NA&gt;", words(name)), name
 
 
+def test_what_was_not_recorded_reads_as_a_sentence() -> None:
+    text = words("v3-256-moe")
+    assert "What follows is inferred from it. It read 11 prompt tokens" in text
+    assert "gives token 0, duration not recorded, graph 1" in text
+    assert "Token 0 comes from the prompt, and is not drawn." in text
+
+
 def test_bytes_of_unknown_experts_are_refused_and_not_counted_as_none() -> None:
     text = words("v3-256-moe")
     assert "which experts tokens chose was not recorded, so that their bytes would count as 0" in text.lower()

@@ -81,10 +81,10 @@ REUSE = Table(
         f"{shared_access.MEASURED} An operation uses an item once, whichever bytes of it it touched; of an "
         "embedding of which rows are looked up, those rows are its size. A tensor of "
         "stacked experts is one item as a whole, or one for each expert.",
-        "If tokens chose k of E experts evenly, an expert would be used again after E/k passes on average, half of the "
-        "times sooner. Compare the memory for LRU with what the machine has: a loop over more bytes than fit serves "
-        "nothing. Whole tensors of experts need more than their experts singly, because they carry experts along that "
-        "nobody asked for.",
+        "If tokens chose k of E experts evenly, an expert would be used again after E/k passes on average, more than "
+        "half of the times sooner. Compare the memory for LRU with what the machine has: a loop over more bytes than "
+        "fit serves nothing. Whole tensors of experts need more than their experts singly, because they carry experts "
+        "along that nobody asked for.",
         code=shared_access.ACCESSES.replace("accesses, order", "accesses, order, pieces, reuse")
         + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
     ),

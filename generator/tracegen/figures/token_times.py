@@ -30,11 +30,12 @@ def _content(context: Context) -> Content:
             "involuntary_switches",
         ]
     ]
-    prompt = q.duration(context.summary.prompt_ns)
+    known = q.known(context.summary.prompt_ns)
+    took = f", which took {q.duration(context.summary.prompt_ns)}" if known else ""
     return Content(
         title=sentences.token_times(rows["duration_ns"].astype(float).tolist()),
         caption=f"Wall time of each generate pass, from its begin to its end, waiting included. Token 0 comes from the "
-        f"prompt, which took {prompt} and is not drawn. n = {len(rows)}. Sampling between passes is left out.",
+        f"prompt{took}, and is not drawn. n = {len(rows)}. Sampling between passes is left out.",
         alt=f"Pass duration per generated token, {len(rows)} tokens, median "
         f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
         chart=lambda width: tokens.chart(rows, width=width),

@@ -140,7 +140,8 @@ def _first_pass(context: Collector, passes: pd.DataFrame) -> int | None:
 
 def _about(context: Collector, row: Any) -> str:
     """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
-    length = None if pd.isna(row["end_ns"]) else int(row["end_ns"]) - int(row["begin_ns"])
+    ended = not pd.isna(row["end_ns"])
+    took = q.duration(int(row["end_ns"]) - int(row["begin_ns"])) if ended else f"duration {q.UNKNOWN}"
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
     tokens += _in_and_out(context.held.get(int(row["pass_id"])), row["produced_token"])
     outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
@@ -148,7 +149,7 @@ def _about(context: Collector, row: Any) -> str:
     return (
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
         f"{tokens}, "
-        f"{q.duration(length)}, graph {row['graph']}, page faults that waited for a read: {faults}, "
+        f"{took}, graph {row['graph']}, page faults that waited for a read: {faults}, "
         f"read from the disk: {q.size(row['read_bytes'])}."
     )
 

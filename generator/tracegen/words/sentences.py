@@ -168,7 +168,7 @@ def lazy_weights(n: int) -> str:
 def imported(model: str) -> str:
     """What the overview of an imported run says first; `model` is empty where unknown."""
     of = f" of a run of “{model}”" if model else ""
-    return f"A trace{of} was imported; it was not measured here. As inferred from it:"
+    return f"A trace{of} was imported; it was not measured here. What follows is inferred from it."
 
 
 CARE = {
