@@ -245,5 +245,6 @@ def test_a_kept_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_kept_file_has_no_name_outside_its_folder(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="holds no file named"), unpacked(tmp_path, [{"name": "../x", "role": "dot"}]):
+    entries = [{"name": "../x", "role": "dot"}]
+    with pytest.raises(StoreError, match="holds no file named"), unpacked(tmp_path, entries, tmp_path):
         pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from tests.recompute.plain.experts import held
 from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.times import op_times
@@ -80,6 +82,11 @@ def node_statics(rows: Rows, graph: int) -> dict[int, Row]:
     return made
 
 
+def is_control(char: str) -> bool:
+    """Whether it could steer a terminal: published CSV has its escape. Line breaks and tabs stay."""
+    return unicodedata.category(char) == "Cc" and char not in "\n\t"
+
+
 def generated_tokens(rows: Rows, token_ids: list[int], pieces: dict[str, str]) -> list[Row]:
     """Each generated token: its id and text, the pass whose logits gave it, and the pass that held it in a token row.
 
@@ -96,7 +103,7 @@ def generated_tokens(rows: Rows, token_ids: list[int], pieces: dict[str, str]) -
             "token_id": token_id,
             "pass_id": giving[k]["pass_id"],
             "held_by_pass": holding[k][0] if k in holding else None,
-            "text": pieces[str(token_id)],
+            "text": "".join(f"\\x{ord(c):02x}" if is_control(c) else c for c in pieces[str(token_id)]),
         }
         for k, token_id in enumerate(token_ids)
     ]
