@@ -197,7 +197,7 @@ ERRATA: tuple[Erratum, ...] = (
         "The size that the best choice (Belady) needs for a hit rate was found to 2 %, so that it may stand above that "
         "of a static set or of LRU, which are exact; no policy needs less than the best choice.",
         "It is never larger than the size of another policy.",
-        until="2026-11-25T03:30:00Z",
+        until="2026-11-25T02:30:00Z",
     ),
     Erratum(
         "0.2.0",
@@ -206,7 +206,7 @@ ERRATA: tuple[Erratum, ...] = (
         "Titles said that tokens choose “as often as” shuffled ones, or “as even as” or “as much as” chance, where a "
         "test found no difference. That shows no equality, least of all with few tokens.",
         "They say that no difference is shown, or within what chance gives.",
-        until="2026-11-25T03:30:00Z",
+        until="2026-11-25T02:30:00Z",
     ),
 )
 
