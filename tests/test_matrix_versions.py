@@ -18,6 +18,7 @@ from tests.test_comparisons import gathered
 from tracegen import store
 from tracegen.cli import main
 from tracegen.comparing.comparison import compare
+from tracegen.comparing.matrix_page import render_matrix
 from tracegen.publishing.versions import read_published
 from tracegen.sides import cells_of, newest_published_cells, side_of
 
@@ -93,6 +94,18 @@ def test_versions_say_what_their_runs_say(project: Path) -> None:
     assert any(row.state == "different" for row in timed)
     both = compare(side_of("m@v1", project), side_of("m@v2", project))
     assert [row.state for row in both.rows] == [row.state for row in of_runs.rows]
+
+
+def test_each_run_of_a_matrix_is_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, tables_of = [], store.read_tables
+
+    def counted(folder: Path, *more: Any) -> Any:
+        read.append(folder.parent.name)
+        return tables_of(folder, *more)
+
+    monkeypatch.setattr(store, "read_tables", counted)
+    report = render_matrix("m", cells_of("m", project))
+    assert len(report.pages) == 2 and len(read) == len(set(read)) and len(read) >= 2
 
 
 def test_cells_do_not_supersede_each_other(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

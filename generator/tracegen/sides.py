@@ -22,6 +22,7 @@ from tracegen import store, withheld
 from tracegen.address import run_number
 from tracegen.comparing.effects import in_order
 from tracegen.comparing.measures import COLUMNS, measures
+from tracegen.comparing.recent import RECENT
 from tracegen.comparing.side import Measured, Side, machines_of
 from tracegen.errors import SettingsError
 from tracegen.figures.context import Context
@@ -126,8 +127,7 @@ def measured(folder: Path, run: Run) -> Measured:
         factors = _shown(slot, private=privacy.is_private(run.facts))
         public = replace(public, facts={**public.facts, "slot": {**slot, "factors": factors, "cell": ""}})
 
-    def tables() -> Mapping[str, pd.DataFrame]:
-        return privacy.public_tables(run, store.read_tables(folder / "tables"))
+    tables = RECENT.kept(lambda: privacy.public_tables(run, store.read_tables(folder / "tables")))
 
     def compute() -> dict[str, Any]:
         table = measures(Context(public, tables()))

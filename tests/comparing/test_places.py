@@ -11,8 +11,13 @@ from tests.comparing.made import counted, of_tables, side
 from tracegen.analysis.accesses import ranges
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.places import Used, expert_distances, same_files
+from tracegen.comparing.side import Measured
 
 MOE = scaled_case(4, 2, moe=True)
+
+
+def run_of(tables: dict[str, pd.DataFrame]) -> Measured:
+    return Measured("made/run-001", "2026-11-20T12:00:01Z", {}, (), pd.DataFrame(), lambda: tables)
 
 
 def used_bytes(tables: dict[str, pd.DataFrame], begin: int, end: int) -> float:
@@ -30,16 +35,28 @@ def used_bytes(tables: dict[str, pd.DataFrame], begin: int, end: int) -> float:
 
 
 def test_shares_are_those_of_bytes() -> None:
-    table = Used(MOE, MOE).shares(40)
+    table = Used(run_of(MOE), run_of(MOE)).shares(40)
     assert (table["a"] == table["b"]).all() and table["a"].between(0, 1).all() and (table["end"] > table["begin"]).all()
     for row in table.sample(6, random_state=1).itertuples():
         share = used_bytes(MOE, int(row.begin), int(row.end)) / (row.end - row.begin)
         assert row.a == pytest.approx(share)
 
 
+def test_what_a_run_used_is_found_once_for_files_that_are_cut_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = run_of(MOE), run_of(MOE)
+    first = Used(a, b).shares(40)
+    other = MOE["touches"].assign(n_units=1)
+    calls: list[object] = []
+    monkeypatch.setattr("tracegen.comparing.places.heatmap.shares", lambda *of, **more: calls.append(of))
+    assert Used(b, a).shares(40).equals(first) and not calls
+    with pytest.raises(AttributeError):  # another run is looked at anew
+        Used(a, run_of({**MOE, "touches": other})).shares(40)
+    assert len(calls) == 1
+
+
 def test_a_place_that_one_side_does_not_use_is_0() -> None:
     nothing = {**MOE, "touches": MOE["touches"].head(0), "placements": MOE["placements"].head(0)}
-    table = Used(MOE, nothing).shares(40)
+    table = Used(run_of(MOE), run_of(nothing)).shares(40)
     assert len(table) and (table["b"] == 0).all() and (table["a"] > 0).any()
 
 
@@ -50,7 +67,7 @@ def test_what_is_used_in_a_copy_is_told() -> None:
         {**MOE, "placements": MOE["placements"].assign(memory=kinds.where(~kinds.isin(both), kind))}
         for kind in ("disk", "copied")
     )
-    table = Used(mapped, copied).shares(40)
+    table = Used(run_of(mapped), run_of(copied)).shares(40)
     assert (table["a"] == table["b"]).all() and (table["copied_a"] == 0).all()
     assert table["copied_b"].tolist() == pytest.approx(table["b"].tolist()) and (table["b"] > 0).any()
 

@@ -81,7 +81,8 @@ def command(
         comparisons = [compare(sides[0], side, margin=margin / 100) for side in sides[1:]]
     else:
         sides = _cells(first)
-        comparisons = [effect.comparison for effect in effects(sides, margin / 100)]
+        found = effects(sides, margin / 100)
+        comparisons = [effect.comparison for effect in found]
         fields = fields_of(sides)
         fields = fields if fields and fields.named else None
     broken = [line for c in comparisons for rule in asked if (line := rules.broken(rule, c))]
@@ -103,7 +104,7 @@ def command(
         if others:
             _write_pages(comparisons)
         else:
-            print(f"page: {_written(render_matrix(first, sides, margin=margin / 100))}")
+            print(f"page: {_written(render_matrix(first, sides, margin=margin / 100, found=found))}")
     if broken:
         raise CheckError("; ".join(broken))
     return 0

@@ -32,7 +32,7 @@ def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
         if not places.same_files(first, tables):
             continue
         lanes.append(side)
-        used = places.Used(tables)
+        used = places.Used(side.typical)
         for width, room in widths.items():
             (shares,) = used.of_each(maps.track_px(width, room))
             found[width].append(shares.reset_index().assign(lane=_name(side, width)))
@@ -51,7 +51,7 @@ def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
     def chart(width: int) -> Any:
         return maps.many(rows[width], [_name(side, width) for side in lanes], total, width=width)
 
-    drawing = svg.draw_layouts(chart, "map", TITLE)
+    drawing = svg.draw_layouts(chart, "map", TITLE, collector.executor)
     return collector.drawn("map", "overview", TITLE, caption, TITLE, drawing, rows[theme.WIDTH], file="cells-map")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -42,14 +43,21 @@ SHOWN = (
 
 
 def render_matrix(
-    name: str, sides: Sequence[Side], links: Mapping[str, str] | None = None, margin: float = MARGIN
+    name: str,
+    sides: Sequence[Side],
+    links: Mapping[str, str] | None = None,
+    margin: float = MARGIN,
+    *,
+    found: Sequence[Effect] | None = None,
+    executor: Executor | None = None,
 ) -> Report:
     """The pages of a matrix; `sides` are its cells, at least two. The same runs give the same bytes.
 
-    `links`: where the pages of a cell are, by its name.
+    `links`: where the pages of a cell are, by its name. `found`: the result of `effects`, if the caller has it already.
+    `executor`, if given, draws charts in another process meanwhile.
     """
-    collector = collector_of(sides)
-    found = effects(sides, margin)
+    collector = collector_of(sides, executor)
+    found = effects(sides, margin) if found is None else found
     pages = [
         comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(found, 1)
     ]
@@ -170,7 +178,7 @@ def _figure(sides: Sequence[Side], collector: Collector) -> FigureView:
         rows = data.assign(cell=data["cell"].map(say.short_cell)) if theme.narrow(width) else data
         return charts.cells(rows, "tokens/s", width=width)
 
-    drawing = svg.draw_layouts(chart, "cells", title)
+    drawing = svg.draw_layouts(chart, "cells", title, collector.executor)
     return collector.drawn("cells", "overview", title, caption, title, drawing, data, file="cells-speed")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis.accesses import Tables
 from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
 from tracegen.analysis.passes import measured
 from tracegen.charts import compared as charts
@@ -22,7 +23,7 @@ from tracegen.comparing.conditions import differing
 from tracegen.comparing.graph_rows import graph_rows
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_LOADING
-from tracegen.comparing.side import Side
+from tracegen.comparing.side import Measured, Side
 from tracegen.model import Run
 from tracegen.pages.body import assembled
 from tracegen.pages.collector import Collector
@@ -42,9 +43,12 @@ _DOTS = (
 )
 
 
-def render_comparison(comparison: Comparison) -> Report:
-    """The page of a comparison. The same comparison gives the same bytes."""
-    collector = collector_of([comparison.a, comparison.b])
+def render_comparison(comparison: Comparison, executor: Executor | None = None) -> Report:
+    """The page of a comparison. The same comparison gives the same bytes.
+
+    `executor`, if given, draws charts in another process meanwhile.
+    """
+    collector = collector_of([comparison.a, comparison.b], executor)
     page = comparison_page(collector, comparison, "overview", f"{comparison.a.name} → {comparison.b.name}")
     return report(collector, page.title, (page,))
 
@@ -56,7 +60,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
     def keep(name: str, data: pd.DataFrame) -> str:
         return collector.csv(f"{prefix}{name}", data)
 
-    typical = comparison.a.typical.tables(), comparison.b.typical.tables()
+    typical = comparison.a.typical, comparison.b.typical
     nodes = _nodes(*typical)
     figures = {
         "runs": _dots(collector, comparison, f"{prefix}runs", key),
@@ -99,10 +103,10 @@ def report(collector: Collector, title: str, pages: tuple[Page, ...]) -> Report:
     return Report(title=title, pages=pages, files=files, assets=assets(), figures=figures)
 
 
-def collector_of(sides: Sequence[Side]) -> Collector:
+def collector_of(sides: Sequence[Side], executor: Executor | None = None) -> Collector:
     """A collector of drawings and files for a report about several runs."""
     newest = max(run.created for side in sides for run in side.runs)
-    return Collector(Run("comparison", 0, newest, (), {}), {}, "", None, None)
+    return Collector(Run("comparison", 0, newest, (), {}), {}, "", None, executor)
 
 
 def _side(letter: str, side: Side) -> dict[str, Any]:
@@ -117,12 +121,19 @@ def _side(letter: str, side: Side) -> dict[str, Any]:
     }
 
 
-def _nodes(a: Tables, b: Tables) -> pd.DataFrame:
+def _nodes(a: Measured, b: Measured) -> pd.DataFrame:
     """The operations of a token on both sides; empty where one side has no graph."""
-    of_a, of_b = typical_graph(a), typical_graph(b)
+    of_a, of_b = (run.once("nodes", partial(_nodes_of, run)) for run in (a, b))
     if of_a is None or of_b is None:
         return pd.DataFrame(columns=COLUMNS)
-    return graph_difference(nodes_of(a, of_a), nodes_of(b, of_b))
+    return graph_difference(of_a, of_b)
+
+
+def _nodes_of(run: Measured) -> pd.DataFrame | None:
+    """The operations of a token of a run; None without a graph."""
+    tables = run.tables()
+    graph = typical_graph(tables)
+    return None if graph is None else nodes_of(tables, graph)
 
 
 def _dots(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
@@ -144,7 +155,7 @@ def _dots(collector: Collector, comparison: Comparison, key: str, page: str) -> 
     if data.empty:
         return FigureView(key, title, caption, title, None, "No time was recorded on either side.")
     alt = f"The runs of both sides: {'; '.join(dict.fromkeys(data['measure']))}"
-    drawing = svg.draw_layouts(lambda width: charts.dots(data, width=width), key, alt)
+    drawing = svg.draw_layouts(lambda width: charts.dots(data, width=width), key, alt, collector.executor)
     return collector.drawn(key, page, title, caption, alt, drawing, data)
 
 
@@ -166,15 +177,18 @@ def _components(collector: Collector, comparison: Comparison, key: str, page: st
     )
     if data.empty:
         return FigureView(key, title, caption, title, None, "No operation with a time was recorded.")
-    drawing = svg.draw_layouts(lambda width: charts.pairs(data, f"{unit} per token row", width=width), key, title)
+    drawing = svg.draw_layouts(
+        lambda width: charts.pairs(data, f"{unit} per token row", width=width), key, title, collector.executor
+    )
     return collector.drawn(key, page, title, caption, title, drawing, data)
 
 
-def _map(collector: Collector, comparison: Comparison, key: str, page: str, a: Tables, b: Tables) -> FigureView:
+def _map(collector: Collector, comparison: Comparison, key: str, page: str, a: Measured, b: Measured) -> FigureView:
     title = "Which bytes of the model file does a token use?"
-    if not places.same_files(a, b):
+    files = a.tables()["files"]
+    if not places.same_files(a.tables(), b.tables()):
         return FigureView(key, title, "", title, None, "The model files differ: their places cannot be compared.")
-    total = int((a["files"]["axis_begin"] + a["files"]["size_bytes"]).max())
+    total = int((files["axis_begin"] + files["size_bytes"]).max())
     used = places.Used(a, b)
     data = used.shares(maps.track_px(theme.WIDTH))
     if data.empty:
@@ -189,7 +203,7 @@ def _map(collector: Collector, comparison: Comparison, key: str, page: str, a: T
         f"{comparison.b.name}."
     )
     drawing = svg.draw_layouts(
-        lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width), key, title
+        lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width), key, title, collector.executor
     )
     return collector.drawn(key, page, title, caption, title, drawing, data)
 
@@ -206,17 +220,15 @@ def _graph(collector: Collector, comparison: Comparison, key: str, page: str, no
         f"{comparison.a.name}; B: {comparison.b.name}."
     )
     caption += f" {q.counted(left_out, 'more row')} not drawn; the CSV of the table below has all." if left_out else ""
-    drawing = svg.draw_layouts(lambda width: graph_chart.chart(data, width=width), key, title)
+    drawing = svg.draw_layouts(lambda width: graph_chart.chart(data, width=width), key, title, collector.executor)
     return collector.drawn(key, page, title, caption, title, drawing, data)
 
 
-def _tokens(collector: Collector, comparison: Comparison, key: str, page: str, a: Tables, b: Tables) -> FigureView:
+def _tokens(collector: Collector, comparison: Comparison, key: str, page: str, a: Measured, b: Measured) -> FigureView:
     title = "How long did the tokens take?"
     rows = []
     for letter, of in (("A", a), ("B", b)):
-        passes = measured(of)
-        times = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "duration_ns"].dropna()
-        ordered = sorted(times.astype("float64"))
+        ordered = of.once("times", partial(_times, of))
         rows += [(letter, ns, (i + 1) / len(ordered)) for i, ns in enumerate(ordered)]
     data = pd.DataFrame(rows, columns=["side", "duration_ns", "share"])
     if data.empty:
@@ -225,5 +237,12 @@ def _tokens(collector: Collector, comparison: Comparison, key: str, page: str, a
         "The share of generated tokens that took at most so long, in the typical run of each side: the further to the "
         f"left, the faster. A: {comparison.a.name}; B: {comparison.b.name}."
     )
-    drawing = svg.draw_layouts(lambda width: charts.curves(data, width=width), key, title)
+    drawing = svg.draw_layouts(lambda width: charts.curves(data, width=width), key, title, collector.executor)
     return collector.drawn(key, page, title, caption, title, drawing, data)
+
+
+def _times(run: Measured) -> list[float]:
+    """How long the generated tokens of a run took, the shortest time first."""
+    passes = measured(run.tables())
+    times = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "duration_ns"].dropna()
+    return sorted(times.astype("float64"))

@@ -10,6 +10,8 @@ from tracegen.analysis import heatmap, pieces
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.passes import measured
 from tracegen.comparing.comparison import Compared
+from tracegen.comparing.recent import RECENT
+from tracegen.comparing.side import Measured
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -24,13 +26,10 @@ def same_files(a: Tables, b: Tables) -> bool:
 class Used:
     """The bytes that the generate passes of runs used; all must have the same files (`same_files`)."""
 
-    def __init__(self, *runs: Tables) -> None:
-        """Find out what each run used."""
-        self._sides = [_generated(tables) for tables in runs]
-        self._cut = pieces.pieces(runs[0])
-        self._found: dict[
-            int, list[pd.DataFrame]
-        ] = {}  # by the number of places: a figure and its data ask for the same
+    def __init__(self, *runs: Measured) -> None:
+        """Cut the files as the first run has them."""
+        self._runs = runs
+        self._cut = runs[0].once("pieces", lambda: pieces.pieces(runs[0].tables()))
 
     def shares(self, n_columns: int) -> pd.DataFrame:
         """How much of the bytes of each place of the file a token used, in the mean over generate passes; of two runs.
@@ -47,23 +46,36 @@ class Used:
 
     def of_each(self, n_columns: int) -> list[pd.DataFrame]:
         """For each run: share, copied (shares, 0 to 1), by begin and end of the place."""
-        if n_columns not in self._found:
-            self._found[n_columns] = [self._of(tables, used, n, n_columns) for tables, used, n in self._sides]
-        return self._found[n_columns]
+        return [self._of(run, n_columns) for run in self._runs]
 
-    def _of(self, tables: Tables, used: pd.DataFrame, n_passes: int, n_columns: int) -> pd.DataFrame:
+    def _of(self, run: Measured, n_columns: int) -> pd.DataFrame:
+        """Of one run; several pages, figures and their data ask for the same."""
+        known: list[tuple[pd.DataFrame, pd.DataFrame]] = run.once(("shares", n_columns), list)
+        for cut, found in known:
+            if cut is self._cut or cut.equals(self._cut):
+                return found
+        tables, used, n_passes = run.tables(), _generated(run), len(_generate(run.tables()))
         cells = heatmap.shares(tables, n_columns, used=used, cut=self._cut).groupby(["begin", "end"])
         sums = cells[["touched_bytes", "copied_bytes"]].sum().astype("float64")
         shares = sums.div(cells["size_bytes"].first() * max(n_passes, 1), axis=0)
-        return shares.set_axis(["share", "copied"], axis=1)
+        found = shares.set_axis(["share", "copied"], axis=1)
+        known.append((self._cut, found))
+        return found
 
 
-def _generated(tables: Tables) -> tuple[Tables, pd.DataFrame, int]:
-    """The tables, the ranges of the file that generate passes used, and how many generate passes there are."""
+def _generated(run: Measured) -> pd.DataFrame:
+    """The ranges of the file that generate passes used."""
+
+    def made() -> dict[str, pd.DataFrame]:
+        used = ranges(run.tables())
+        return {"used": used[used["pass_id"].isin(_generate(run.tables()))]}
+
+    return run.once("used", lambda: RECENT.kept(made))()["used"]
+
+
+def _generate(tables: Tables) -> pd.Series:
     passes = measured(tables)
-    generate = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "pass_id"]
-    used = ranges(tables)
-    return tables, used[used["pass_id"].isin(generate)], len(generate)
+    return passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "pass_id"]
 
 
 def expert_distances(rows: list[Compared]) -> pd.DataFrame:

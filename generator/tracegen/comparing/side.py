@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median_low
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from tracegen.model import Check
 
 Machine = tuple[object, ...]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,14 @@ class Measured:
     checks: tuple[Check, ...]
     measures: pd.DataFrame
     tables: Callable[[], Mapping[str, pd.DataFrame]]
+    _once: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """The result of `make`, called only the first time. It is small: it stays as long as the run."""
+        if key not in self._once:
+            self._once[key] = make()
+        result: Result = self._once[key]
+        return result
 
     def fact(self, *path: str) -> Any:
         """The fact at a path of keys, or None when a key is absent."""

@@ -180,8 +180,9 @@ def draw(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool =
             versions = published_cells([read_bundle(path) for path in found])
             cells = list(versions.values())
             links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
-        report = render_matrix(sides[0].partition("@")[0], cells, links)
-        brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in effects(cells))
+        changed = effects(cells)
+        report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed)
+        brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed)
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison), say.in_brief(comparison)
