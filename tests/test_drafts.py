@@ -82,6 +82,7 @@ def test_what_is_in_the_cache_is_not_drawn(tmp_path: Path, monkeypatch: pytest.M
     runs = runs_in(tmp_path / "experiments", 1)
     with Drawing(runs, tmp_path / "cache", ()) as drawing:
         first = drawing.drawn
+    assert any((tmp_path / "drawings").iterdir()), "its charts are kept for drafts that share them"
     monkeypatch.setattr(drafts, "_START", "raise SystemExit(1)")
     with Drawing(runs, tmp_path / "cache", ()) as drawing:
         assert drawing.drawn == first

@@ -13,6 +13,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,6 +28,7 @@ from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
 from tracegen.site.drafts import answer
+from tracegen.site.drawings import FOLDER, drawing_process
 
 STEPS = 5  # of an experiment: its newest versions, each with the one before it
 MATRICES = 3  # of an experiment: those of its newest versions
@@ -119,7 +121,8 @@ def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None =
     if missing:
         refuse_few_addresses()
         jobs = [[str(experiments), list(of.sides), str(of.place), of.matrix] for of in missing]
-        with started([sys.executable, "-c", _START, *sys.path], json.dumps(jobs).encode()) as child:
+        asks = json.dumps([str(missing[0].place.parents[1] / FOLDER), jobs])
+        with started([sys.executable, "-c", _START, *sys.path], asks.encode()) as child:
             what = "comparison" if len(missing) == 1 else "comparisons"
             progress.step(f"draw {len(missing)} {what}")
             answers = []
@@ -137,17 +140,20 @@ def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None =
 
 def main() -> int:
     """Draw the comparisons that standard input lists as JSON; print the error of each, or an empty text, as JSON."""
+    folder, jobs = documents.parse_json(sys.stdin.buffer.read(), "standard input")
     try:
-        for experiments, sides, place, matrix in documents.parse_json(sys.stdin.buffer.read(), "standard input"):
-            print(json.dumps(_attempt(Path(experiments), sides, Path(place), matrix=matrix)), flush=True)
+        with drawing_process(Path(folder)) as executor:
+            for experiments, sides, place, matrix in jobs:
+                problem = _attempt(Path(experiments), sides, Path(place), matrix=matrix, executor=executor)
+                print(json.dumps(problem), flush=True)
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-def _attempt(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool) -> str:
+def _attempt(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool, executor: Executor) -> str:
     try:
-        draw(experiments, sides, place, matrix=matrix)
+        draw(experiments, sides, place, matrix=matrix, executor=executor)
     except TracegenError as error:
         return str(error)
     except MemoryError as error:
@@ -158,10 +164,13 @@ def _attempt(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bo
     return ""
 
 
-def draw(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool = False) -> None:
+def draw(
+    experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool = False, executor: Executor | None = None
+) -> None:
     """Compare the sides and write the report to `place`. Raises TracegenError.
 
-    `matrix`: they are its cells, each by a version, or the experiment alone.
+    `matrix`: they are its cells, each by a version, or the experiment alone. `executor`, if given, draws charts in
+    another process meanwhile.
     """
     from tracegen.comparing import sentences as say
     from tracegen.comparing.comparison import compare
@@ -181,11 +190,11 @@ def draw(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool =
             cells = list(versions.values())
             links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
         changed = effects(cells)
-        report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed)
+        report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed, executor=executor)
         brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed)
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
-        report, brief = render_comparison(comparison), say.in_brief(comparison)
+        report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
         said = {"findings": findings(comparison), "timed": timed_state(comparison)}
     identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": brief, "runs": [],
                 "verdict": "", "question": report.title, **said}  # fmt: skip

@@ -11,14 +11,11 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
-import multiprocessing
 import os
 import shutil
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -36,6 +33,7 @@ from tracegen.progress import Progress
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
 from tracegen.publishing.versions import question_of
+from tracegen.site.drawings import FOLDER, drawing_process
 
 Render = Callable[..., Report]
 
@@ -66,7 +64,10 @@ class Drawing:
         render: Render | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Begin to draw the runs at `paths` that are not in the cache; with `render`, draw them here and now."""
+        """Begin to draw the runs at `paths` that are not in the cache; with `render`, draw them here and now.
+
+        Their charts are kept beside the cache, in the folder `drawings`.
+        """
         self._progress = progress or Progress()
         self.runs: dict[Path, Run] = {}  # the runs with a readable run.json
         self._errors: dict[Path, TracegenError] = {}
@@ -92,7 +93,11 @@ class Drawing:
         self._stack = ExitStack()
         atexit.register(self.close)
         command = [sys.executable, "-c", _START, *sys.path]
-        jobs = [json.dumps([[str(path), str(self._places[path]), known] for path in share]) for share in self._shares]
+        drawings = str(cache.parent / FOLDER)
+        jobs = [
+            json.dumps([drawings, [[str(path), str(self._places[path]), known] for path in share]])
+            for share in self._shares
+        ]
         self._children = [self._stack.enter_context(started(command, job.encode())) for job in jobs]
 
     def __enter__(self) -> Drawing:
@@ -143,25 +148,17 @@ def answer(line: bytes) -> Any:
 
 def main() -> int:
     """Draw the runs that standard input lists as JSON; print the error of each, or null, as JSON on a line."""
-    fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
+    folder, jobs = documents.parse_json(sys.stdin.buffer.read(), "standard input")
     try:
-        with ProcessPoolExecutor(1, fork, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as executor:
-            executor.submit(_start_engine)
+        with drawing_process(Path(folder)) as executor:
             from tracegen.pages.render import render_report  # loads pandas and altair
 
             render = partial(render_report, executor=executor)
-            for path, place, known in documents.parse_json(sys.stdin.buffer.read(), "standard input"):
+            for path, place, known in jobs:
                 print(json.dumps(attempt(Path(path), Path(place), tuple(known), render)), flush=True)
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _start_engine() -> None:
-    """Draw the smallest chart, so that Vega is loaded when the first figure comes."""
-    import vl_convert
-
-    vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
 
 
 def attempt(path: Path, place: Path, known: tuple[str, ...], render: Render) -> str | None:

@@ -39,6 +39,7 @@ from tracegen.site.about import About
 from tracegen.site.cards import card
 from tracegen.site.comparisons import Compared
 from tracegen.site.drafts import Draft, Drawing, Render
+from tracegen.site.drawings import FOLDER, shrink
 from tracegen.site.files import ASSETS
 from tracegen.site.pictures import Pictures
 
@@ -249,6 +250,7 @@ def gather(
     by_name = {folder.name: versions for folder, versions in zip(folders, published, strict=True)}
     asked = comparisons.asked_for(experiments, by_name, compare, cache)
     progress = Progress()
+    shrink(cache / FOLDER)
     drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render, progress)
     try:
         for versions in published:

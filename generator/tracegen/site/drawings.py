@@ -1,0 +1,119 @@
+"""Drawings that a site has drawn before: equal charts are drawn once, by whichever process comes to them first.
+
+Drafts of equal runs, and the pages of a matrix, share many charts. A drawing lies in the cache under the hash of what
+it depends on: the program, the function that draws, and the chart with its data. While one process draws it, others
+that need it wait.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import version
+from io import FileIO
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tracegen import documents, resources
+from tracegen.errors import StoreError
+
+FOLDER = "drawings"  # below the cache of a site
+MOST = 256 << 20  # bytes that the folder keeps
+
+Drawn = TypeVar("Drawn")
+
+
+class Drawings(Executor):
+    """An executor that draws through another one what the folder does not have."""
+
+    def __init__(self, folder: Path, draws: Executor) -> None:
+        """Keep drawings in `folder`, which is made when the first is kept."""
+        self._folder = folder
+        self._draws = draws
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """The drawing that `fn` makes of its argument; JSON can hold both."""
+        return self._draws.submit(drawn_once, self._folder, fn, *args, **kwargs)
+
+
+@contextmanager
+def drawing_process(folder: Path) -> Iterator[Executor]:
+    """During the block, another process draws, and keeps its drawings in `folder`."""
+    resources.renderer_hash()  # known before the process begins, which needs it too
+    fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
+    with ProcessPoolExecutor(1, fork, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as executor:
+        executor.submit(_start_engine)
+        yield Drawings(folder, executor)
+
+
+def _start_engine() -> None:
+    """Draw the smallest chart, so that Vega is loaded when the first figure comes."""
+    import vl_convert
+
+    vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
+
+
+def drawn_once(folder: Path, draw: Callable[[Any], Drawn], document: Any) -> Drawn:
+    """The drawing in the folder, or else the result of `draw(document)`, which is kept there."""
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context((folder / _name(draw, document)).open("a+b", buffering=0))
+        except OSError:  # nothing depends on the cache
+            return draw(document)
+        with suppress(OSError):  # a file system without locks: then some charts are drawn twice
+            fcntl.flock(file, fcntl.LOCK_EX)  # waits while another process draws it
+        found = _read(file)
+        if found is None:
+            found = [draw(document)]
+            _write(file, found)
+    drawn: Drawn = found[0]
+    return drawn
+
+
+def shrink(folder: Path, most: int = MOST) -> None:
+    """Remove what was not used for longest, until at most `most` bytes are left."""
+    held = []
+    for path in folder.glob("*.json"):
+        with suppress(OSError):  # another build removed it
+            state = path.stat()
+            held.append((state.st_mtime_ns, state.st_size, path))
+    left = sum(size for _, size, _ in held)
+    for _, size, path in sorted(held):
+        if left <= most:
+            break
+        path.unlink(missing_ok=True)
+        left -= size
+
+
+def _name(draw: Callable[[Any], object], document: Any) -> str:
+    digest = hashlib.sha256(resources.renderer_hash().encode())
+    digest.update(f"{draw.__module__}.{draw.__qualname__} {version('vl-convert-python')}\0".encode())
+    digest.update(json.dumps(document, separators=(",", ":")).encode())  # in its order, which the drawing has too
+    return f"{digest.hexdigest()[:40]}.json"
+
+
+def _read(file: FileIO) -> list[Any] | None:
+    """A list of the one drawing; None if there is none, or the process that drew it was stopped while it wrote."""
+    with suppress(OSError, StoreError):
+        file.seek(0)
+        digest, _, text = file.read().partition(b"\n")
+        if hashlib.sha256(text).hexdigest().encode() == digest:
+            os.utime(file.fileno())  # it was used last: see `shrink`
+            return list(documents.parse_json(text, "a drawing"))
+    return None
+
+
+def _write(file: FileIO, found: list[Any]) -> None:
+    """Write the drawing over what the file holds; one that does not fit on the disk is not kept."""
+    text = json.dumps(found, separators=(",", ":")).encode()
+    with suppress(OSError):
+        file.truncate(0)
+        file.write(hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
