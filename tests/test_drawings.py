@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -76,6 +78,19 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyError):  # an error of drawing is not kept either
         drawn_once(tmp_path / "drawings", draw, {})
     assert drawn_once(tmp_path / "drawings", draw, CHART)["n"] == 1
+
+
+def test_nothing_draws_on_for_a_process_that_was_killed(tmp_path: Path) -> None:
+    code = """if True:
+        import os, sys
+        from pathlib import Path
+        from tracegen.site.drawings import drawing_process
+        with drawing_process(Path(sys.argv[1])) as executor:
+            executor.submit(dict, {}).result()
+            os.kill(os.getpid(), 9)
+    """
+    ended = subprocess.run([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, timeout=120, check=False)
+    assert ended.returncode == -9  # and its output has ended, which a process of its own would hold
 
 
 def test_what_was_used_last_stays(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def run_program(
                 env={**os.environ, **(environment or {})},
                 cwd=cwd,
                 start_new_session=True,
-                preexec_fn=_ending_with_this_thread(before),
+                preexec_fn=ending_with_this_thread(before),
             )
         except OSError as error:
             raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
@@ -102,7 +102,7 @@ def run_program(
     return Completed(status, time.monotonic() - begin)
 
 
-def _ending_with_this_thread(before: Callable[[], None] | None) -> Callable[[], None]:
+def ending_with_this_thread(before: Callable[[], None] | None) -> Callable[[], None]:
     """What a new process calls first: the kernel kills it when the thread that started it, and waits for it, ends."""
     libc, parent = ctypes.CDLL(None), os.getpid()
 

@@ -16,12 +16,14 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tracegen import documents, resources
+from tracegen.capture.execute import ending_with_this_thread
 from tracegen.errors import StoreError
 
 FOLDER = "drawings"  # below the cache of a site
@@ -45,10 +47,11 @@ class Drawings(Executor):
 
 @contextmanager
 def drawing_process(folder: Path) -> Iterator[Executor]:
-    """During the block, another process draws, and keeps its drawings in `folder`."""
+    """During the block, another process draws, and keeps its drawings in `folder`. It ends when this one is killed."""
     resources.renderer_hash()  # known before the process begins, which needs it too
     fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
-    with ProcessPoolExecutor(1, fork, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as executor:
+    begin = ending_with_this_thread(partial(signal.signal, signal.SIGINT, signal.SIG_IGN))  # else it holds our output
+    with ProcessPoolExecutor(1, fork, begin) as executor:
         executor.submit(_start_engine)
         yield Drawings(folder, executor)
 
