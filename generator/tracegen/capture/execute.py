@@ -102,7 +102,7 @@ def run_program(
     return Completed(status, time.monotonic() - begin)
 
 
-def ending_with_this_thread(before: Callable[[], None] | None) -> Callable[[], None]:
+def ending_with_this_thread(before: Callable[[], object] | None) -> Callable[[], None]:
     """What a new process calls first: the kernel kills it when the thread that started it, and waits for it, ends."""
     libc, parent = ctypes.CDLL(None), os.getpid()
 
