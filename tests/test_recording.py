@@ -13,12 +13,13 @@ import pytest
 
 from tests.native.trace_bytes import Trace
 from tests.readers import gguf_bytes as made
+from tests.small_disk import fill, needs_root, small_disk
 from tracegen import store
-from tracegen.errors import StoreError
+from tracegen.errors import EnvironmentFailure, StoreError
 from tracegen.model import Check, Run
 from tracegen.readers.gguf.file import read_model
 from tracegen.runs.facts import model_document
-from tracegen.runs.recording import read_again
+from tracegen.runs.recording import read_again, refuse_nothing
 
 PAGE_16K = 16384
 FACTS: dict[str, Any] = {"counted": False, "exit_status": 0, "stopped": False, "settings": {}}
@@ -86,3 +87,15 @@ def test_an_alignment_that_no_file_has_is_refused(tmp_path: Path, value: object)
     document = model_document([read_model(aligned_model(tmp_path / "m.gguf", 32))], {0: 0})
     with pytest.raises(StoreError, match="not a power of two"):
         read_again(stored_run(tmp_path / "run", {**document, "alignment": [value]}))
+
+
+@needs_root
+def test_nothing_was_recorded_because_the_disk_is_full(tmp_path: Path) -> None:
+    """The reason that the tracer prints is lost with the rest: nobody is told to build llama.cpp anew."""
+    with small_disk(tmp_path, "size=200k"):
+        (tmp_path / "trace").mkdir()
+        with pytest.raises(EnvironmentFailure, match=r"no llama\.cpp with the hooks"):
+            refuse_nothing("llama-completion", tmp_path)
+        fill(tmp_path)
+        with pytest.raises(EnvironmentFailure, match=r"the disk is full, and llama-completion could record nothing"):
+            refuse_nothing("llama-completion", tmp_path)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ from tracegen.runs.facts import Captured, facts_of, model_document
 from tracegen.tables import frame
 
 RUNS, FAILED = "runs", "failed"
+_LEAST_ROOM = 64 << 10  # bytes that the tracer's first files need; with less, the program's output is lost too
 _MODELS: Mapping[str, Any] = {
     shapes.NEEDED: ("files", "tensors"), "models": [{"metadata": {}}], "loads": {shapes.ANY: int},
     "data_begin": [int], "files": [{}], "tensors": [{}],
@@ -147,6 +149,10 @@ def refuse_nothing(program: str, raw: Path, *, attached: bool | None = None) -> 
     reasons = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
     if reasons:
         raise EnvironmentFailure(f"{program}: {reasons[0].removeprefix('tensor_trace: ')}; fix that and run again")
+    if shutil.disk_usage(raw).free < _LEAST_ROOM:
+        raise EnvironmentFailure(
+            f"{raw}: the disk is full, and {program} could record nothing; free space and run again"
+        )
     if attached:
         raise EnvironmentFailure(
             f"{program}: ran but recorded nothing: it called no llama.cpp in shared libraries; if llama.cpp is linked "
