@@ -178,3 +178,14 @@ def test_a_withdrawn_version_that_never_was_is_ignored_or_named(at: Path) -> Non
     )
     (one,) = publish.read_published(at / "experiments" / "sample", HashCache(Path("none")))
     assert one.version.status == "current"
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 20_000, "a: " + "9" * 6_000])
+def test_a_site_file_that_hurts_its_reader_is_one_error(
+    at: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (at / "mkdocs.yml").write_text(text)
+    assert cli.main(["build"]) == 2
+    assert "mkdocs.yml: MkDocs cannot" in capsys.readouterr().err
+    a_run_folder(at / "experiments", a_run())
+    assert cli.main(["publish", "sample", "-m", "x"]) == 2

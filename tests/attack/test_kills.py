@@ -33,8 +33,8 @@ def test_ended(name: str, number: signal.Signals, moment: float, prototype: Path
     started.send_signal(number)
     out, err = started.communicate(timeout=60)
     done = subprocess.CompletedProcess(words, started.returncode, out, err)
-    # in the first milliseconds no handler is there yet: Python has not begun
-    bare = {-number} if moment == 0.0 else set()
+    # in the first milliseconds no handler is there yet: Python has not begun, longer on a busy machine
+    bare = {-number} if moment < 0.1 else set()
     fault = verdict(done, [command.status, STATUS[number], *bare])
     assert not fault, fault
     assert stored_bytes(project) == before
@@ -43,7 +43,7 @@ def test_ended(name: str, number: signal.Signals, moment: float, prototype: Path
         return
     again = run_here(command, project, Surroundings("again"), llama)
     if name in ("export", "model", "init") and again.returncode == 2:  # it had finished: the file is there
-        assert b"exist" in again.stderr, again.stderr
+        assert b"exist" in again.stderr or b"already" in again.stderr, again.stderr
     else:
         fault = verdict(again, [command.status])
         assert not fault, fault

@@ -133,6 +133,8 @@ def loaded(config_file: Path, *, strict: bool) -> MkDocsConfig:
         config = load_config(str(config_file), strict=strict or None)
     except (ConfigurationError, Abort) as error:
         raise SettingsError(f"{config_file}: MkDocs cannot use it: {error}; correct the file") from error
+    except (RecursionError, ValueError) as error:  # YAML has no limit of nesting, Python one of digits
+        raise SettingsError(f"{config_file}: MkDocs cannot read it: {error}; correct the file") from error
     if "tracegen" not in config.plugins:
         raise SettingsError(f"{config_file}: lacks the plugin of tracegen; add `tracegen` to `plugins`")
     return config

@@ -50,7 +50,7 @@ def _read(config: Path) -> Mapping[str, Any]:
     Loader.add_multi_constructor("", lambda *_: None)
     try:
         settings = yaml.load(config.read_text(encoding="utf-8"), Loader)  # a SafeLoader
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{config}: cannot be read: {error}; correct the file") from error
     return settings if isinstance(settings, Mapping) else {}
 
