@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tracegen import address, documents, folders, resources, store
+from tracegen import address, documents, folders, resources, store, streams
 from tracegen.capture.execute import ending, started
 from tracegen.charts.engine import refuse_few_addresses
 from tracegen.charts.text import printable
-from tracegen.errors import SettingsError, TracegenError, out_of_memory
+from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError, out_of_memory
 from tracegen.progress import Progress
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import by_matrix, version_before
@@ -148,6 +148,9 @@ def main() -> int:
                 print(json.dumps(problem), flush=True)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # who asked was killed, and nobody is left to tell
+        streams.discard(sys.stdout)
+        return EnvironmentFailure.exit_code
     return 0
 
 

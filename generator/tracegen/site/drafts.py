@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tracegen import documents, resources, store
+from tracegen import documents, resources, store, streams
 from tracegen.capture.execute import ending, started
 from tracegen.charts.engine import refuse_few_addresses
 from tracegen.errors import EnvironmentFailure, StoreError, TracegenError, out_of_memory
@@ -158,6 +158,9 @@ def main() -> int:
                 print(json.dumps(attempt(Path(path), Path(place), tuple(known), render)), flush=True)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # who asked was killed, and nobody is left to tell
+        streams.discard(sys.stdout)
+        return EnvironmentFailure.exit_code
     return 0
 
 
