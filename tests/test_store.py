@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -236,3 +237,11 @@ def test_a_full_disk_names_the_table(tmp_path: Path) -> None:
     (tmp_path / "passes.parquet").symlink_to("/dev/full")
     with pytest.raises(EnvironmentFailure, match=r"passes\.parquet: could not be written: .*No space left"):
         store.write_tables(tmp_path, hard_case(), "test")
+
+
+def test_a_pipe_in_the_place_of_a_table_is_not_waited_for(tmp_path: Path) -> None:
+    store.write_tables(tmp_path, {name: frame(name) for name in BY_NAME}, "reader 1")
+    (tmp_path / "passes.parquet").unlink()
+    os.mkfifo(tmp_path / "passes.parquet")
+    with pytest.raises(StoreError, match=r"passes\.parquet: is no regular file"):
+        store.read_tables(tmp_path)

@@ -207,6 +207,8 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
     tables = {}
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
+        if path.exists() and not path.is_file():  # a pipe would wait
+            raise StoreError(f"{path}: is no regular file; `tracegen read` makes the tables anew")
         try:
             with pq.ParquetFile(path) as stored:  # read_table would import more, for data sets of many files
                 # A large table is read column by column, so that it never has twice the memory that it needs.
