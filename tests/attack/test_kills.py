@@ -33,9 +33,10 @@ def test_ended(name: str, number: signal.Signals, moment: float, prototype: Path
     started.send_signal(number)
     out, err = started.communicate(timeout=60)
     done = subprocess.CompletedProcess(words, started.returncode, out, err)
-    # in the first milliseconds no handler is there yet: Python has not begun, longer on a busy machine
-    bare = {-number} if moment < 0.1 else set()
-    fault = verdict(done, [command.status, STATUS[number], *bare])
+    # Before Python has begun and while it ends, the signal itself ends the process: to a shell that is 130 and 143 too.
+    fault = verdict(done, [command.status, STATUS[number], -number])
+    if moment < 0.1 and number is signal.SIGINT and b"init_import_site" in err:
+        fault = ""  # Python's own message, before any line of tracegen
     assert not fault, fault
     assert stored_bytes(project) == before
     if number is not signal.SIGKILL:

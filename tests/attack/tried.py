@@ -19,7 +19,6 @@ from tracegen.commands.publish import publish_run
 from tracegen.demo.models import write_demo_model
 
 TRACEGEN = (str(Path(sys.executable).with_name("tracegen")),)
-DOCUMENTED = {0, 1, 2, 3, 130, 143}
 
 
 @dataclass(frozen=True)
