@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -58,6 +59,16 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
         "reference/index.html",
         "experiments/index.html",
     ]
+
+
+def test_each_cell_of_a_matrix_is_shown_by_its_newest_run(tmp_path: Path) -> None:
+    for number, threads in enumerate("121212", start=2):
+        place = {"matrix": "ada/0a1b", "factors": {"threads": threads}, "round": 1, "number": 1, "of": 6}
+        a_run_folder(tmp_path / "experiments", replace(a_run(number=number), facts={**a_run().facts, "slot": place}))
+    for number in (1, 8):
+        a_run_folder(tmp_path / "experiments", a_run(number=number))
+    (one,) = gathered(tmp_path).entries
+    assert [draft.run.number for draft in one.drafts] == [8, 7, 6, 1] and one.older == 4
 
 
 def test_drafts_come_from_the_cache_until_something_changes(tmp_path: Path) -> None:
