@@ -26,6 +26,7 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -277,6 +278,7 @@ def hit_rates(
         "LFU": lambda size: _rate(lfu, sample, _scaled(size, n, parts[0])),
         "FIFO": lambda size: _rate(fifo, sample, _scaled(size, n, parts[0])),
     }
+    counted = {policy: cache(rate) for policy, rate in counted.items()}  # some sizes are asked for again
     rates = {policy: np.array([rate(int(size)) for size in sizes]) for policy, rate in counted.items()}
     table = pd.concat(
         [pd.DataFrame({"policy": p, "size_granules": sizes, "hit_rate": rates[p]}) for p in POLICIES], ignore_index=True
