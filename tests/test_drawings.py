@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -108,3 +109,25 @@ def test_what_was_used_last_stays(tmp_path: Path) -> None:
         drawn_once(tmp_path, draw, chart)
     assert DRAWN == ["line"]
     shrink(tmp_path / "missing")
+
+
+FONTS = """
+import os, sys
+from pathlib import Path
+from tracegen.site.drawings import drawing_process
+
+def fonts(document):
+    import vl_convert
+    vl_convert.vegalite_to_svg(document)
+    return os.environ["FONTCONFIG_FILE"]
+
+with drawing_process(Path(sys.argv[1])) as executor:
+    print(executor.submit(fonts, {"mark": "point", "data": {"values": []}}).result())
+"""
+
+
+def test_a_drawing_process_uses_no_font_of_the_machine(tmp_path: Path) -> None:
+    """In a process of its own: one in which the chart engine runs already cannot be forked."""
+    done = subprocess.run([sys.executable, "-c", FONTS, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    named = [of.text or "" for of in ElementTree.parse(done.stdout.strip()).getroot().iter("dir")]
+    assert named and not any(map(os.path.exists, named)), done.stderr

@@ -16,7 +16,6 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
@@ -50,10 +49,19 @@ def drawing_process(folder: Path) -> Iterator[Executor]:
     """During the block, another process draws, and keeps its drawings in `folder`. It ends when this one is killed."""
     resources.renderer_hash()  # known before the process begins, which needs it too
     fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
-    begin = ending_with_this_thread(partial(signal.signal, signal.SIGINT, signal.SIG_IGN))  # else it holds our output
+    begin = ending_with_this_thread(_begin)  # else it holds our output
     with ProcessPoolExecutor(1, fork, begin) as executor:
         executor.submit(_start_engine)
         yield Drawings(folder, executor)
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the process that asked, and measure text with the fonts that the engine carries.
+
+    It would read a font of the machine anew for each text, which takes longer than the rest of a drawing.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["FONTCONFIG_FILE"] = str(resources.folder("templates") / "fonts.conf")
 
 
 def _start_engine() -> None:
