@@ -12,7 +12,7 @@ from tests.small_disk import needs_root, small_disk
 pytestmark = [pytest.mark.attack, pytest.mark.llama, needs_root]
 
 NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder")
-FREE_KIB = (0, 8, 100, 1_000)
+FREE_KIB = (0, 8, 100)
 
 
 @pytest.mark.parametrize("free", FREE_KIB)

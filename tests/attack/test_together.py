@@ -20,7 +20,7 @@ MADE = {
 NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder", "analyse", "show")
 
 
-@pytest.mark.parametrize("turn", range(3))
+@pytest.mark.parametrize("turn", range(2))
 @pytest.mark.parametrize("name", NAMES)
 def test_twice_at_once(name: str, turn: int, prototype: Path, tmp_path: Path, llama: str) -> None:
     project = copy(prototype, tmp_path / "project")
