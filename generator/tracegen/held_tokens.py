@@ -1,4 +1,7 @@
-"""Finds the generated token that each token row holds: a pass takes in the token that an earlier pass gave."""
+"""What the token rows of passes hold: tokens of which prompt, and which generated ones.
+
+A pass takes in the token that an earlier pass gave.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,18 @@ _KNOWN = ("prompt", "generate")  # kinds of passes whose tokens are known; after
 def of_sequences(passes: pd.DataFrame) -> pd.Series:
     """For each pass whether it evaluated token rows of a sequence: not a load, warm-up, encode or KV cache shift."""
     return ~passes["kind"].isin(_ASIDE) & ~(passes["kind"].isna() & passes["n_tokens"].isna())
+
+
+def begins_of_prompts(each: pd.DataFrame) -> pd.Series:
+    """Which passes begin a prompt, as booleans; one row a pass and sequence, in order of the passes.
+
+    Columns: context, sequence, kind, and `first` and `last`, the positions that its rows begin and end with. A prompt
+    pass goes on with a prompt where it begins at the position after the last of the prompt pass before, in the same
+    context and sequence; any other prompt pass begins one.
+    """
+    before = each.groupby(["context", "sequence"], dropna=False)
+    follows = each["first"].eq(before["last"].shift() + 1) & before["kind"].shift().eq("prompt")
+    return each["kind"].eq("prompt") & ~follows.fillna(False).astype(bool)
 
 
 def held_tokens(passes: pd.DataFrame, tokens: pd.DataFrame) -> pd.DataFrame:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from tracegen.analysis.accesses import Tables
-from tracegen.held_tokens import of_sequences
+from tracegen.held_tokens import begins_of_prompts, of_sequences
 
 
 def reused_tokens(tables: Tables, *, whole: bool) -> int | None:
     """How many tokens of prompts were not computed anew: the positions before the first that a prompt's passes took in.
 
-    A prompt pass goes on with the prompt of the prompt pass before, if it begins at its next position in the same
-    context and sequence; otherwise it begins a prompt. `whole`: the trace has every pass of the program. Where it has
+    `begins_of_prompts` says which passes begin a prompt. `whole`: the trace has every pass of the program. Where it has
     not, passes that computed the begin of the first prompt may be among those left out: then that is unknown.
 
     None where it is unknown, as where positions were not recorded or were moved, and where there is no prompt.
@@ -24,12 +23,10 @@ def reused_tokens(tables: Tables, *, whole: bool) -> int | None:
         return None
     sequence = ["context", "sequence"]
     each = rows.groupby(["pass_id", *sequence], dropna=False, as_index=False).agg(
-        kind=("kind", "first"), begin=("position", "first"), end=("position", "last")
+        kind=("kind", "first"), first=("position", "first"), last=("position", "last")
     )
-    before = each.groupby(sequence, dropna=False)
-    goes_on = before["kind"].shift().eq("prompt") & (each["begin"] == before["end"].shift() + 1).fillna(False)
-    begins = each[each["kind"].eq("prompt") & ~goes_on.astype(bool)]
-    first = begins.index.isin(before.head(1).index)
-    if not whole and (begins["begin"].to_numpy("int64")[first] > 0).any():
+    begins = each[begins_of_prompts(each)]
+    first = begins.index.isin(each.groupby(sequence, dropna=False).head(1).index)
+    if not whole and (begins["first"].to_numpy("int64")[first] > 0).any():
         return None
-    return int(begins["begin"].sum())
+    return int(begins["first"].sum())

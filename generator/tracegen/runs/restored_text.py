@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tracegen.held_tokens import of_sequences
+from tracegen.held_tokens import begins_of_prompts, of_sequences
 
 _KNOWN = ("prompt", "generate")  # kinds of passes of which it is known what their rows hold
 
@@ -69,14 +69,9 @@ def _unknown(of: pd.DataFrame, rows: pd.DataFrame) -> str:
 
 
 def _exchanges(rows: pd.DataFrame) -> pd.Series:
-    """The number of the prompt that each row belongs to, or follows.
-
-    A prompt begins where a prompt pass comes after a generate pass, or does not go on at the position after the last.
-    """
-    each = rows.groupby("pass_id").agg(kind=("kind", "first"), begin=("position", "first"), end=("position", "last"))
-    prompt = each["kind"].eq("prompt")
-    goes_on = each["begin"].eq(each["end"].shift() + 1) & each["kind"].shift().eq("prompt")
-    begins = prompt & ~goes_on.fillna(False).astype(bool)
+    """The number of the prompt that each row belongs to, or follows; all are of one context and sequence."""
+    each = rows.groupby("pass_id").agg(kind=("kind", "first"), first=("position", "first"), last=("position", "last"))
+    begins = begins_of_prompts(each.assign(context=0, sequence=0))
     begins.iloc[0] = False
     return rows["pass_id"].map(begins.cumsum())
 

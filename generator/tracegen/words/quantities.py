@@ -27,7 +27,6 @@ __all__ = [
 UNKNOWN = "not recorded"
 NONE = "none"
 NOT_APPLICABLE = "not applicable"
-NOT_APPLICABLE = "not applicable"
 THIN = "\u202f"
 # Unit, its length in ns, and the smallest duration in ns that is written in it.
 _TIMES = (("h", 3600e9, 7200e9), ("min", 60e9, 120e9), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("µs", 1e3, 1e3))
