@@ -7,7 +7,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -60,8 +62,8 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """The rooms of tracegen that a module imports, also inside functions; imports for type checkers do not count."""
+def imported(path: Path) -> set[str]:
+    """What a module imports of tracegen, also inside functions; imports for type checkers do not count."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -73,7 +75,20 @@ def imported_rooms(path: Path) -> set[str]:
             names |= {f"{inside}.{alias.name}".lstrip(".") for alias in node.names}
         elif isinstance(node, ast.Import):
             names |= {a.name.removeprefix("tracegen.") for a in node.names if a.name.startswith("tracegen.")}
-    return {room_of(name) for name in names}
+    return names
+
+
+def imported_rooms(path: Path) -> set[str]:
+    return {room_of(name) for name in imported(path)}
+
+
+def circle(arrows: Mapping[str, set[str]]) -> list[str]:
+    """Names that lead to one another along the arrows; empty if none do."""
+    try:
+        list(TopologicalSorter(arrows).static_order())
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
@@ -86,13 +101,26 @@ def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
     assert imported_rooms(module) == {"model", "pages", "site", "store"}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_imports_go_down(path: Path) -> None:
-    room = room_of(name_of(path))
-    assert room in FLOOR_OF, f"{room}: give it a floor"
-    for imported in imported_rooms(path) - {room}:
-        assert FLOOR_OF[imported] <= FLOOR_OF[room], f"{room} imports {imported}, which is above it"
-        assert imported not in ALONE.get(room, set()), f"{room} must not know {imported}"
+def test_imports_go_down_and_in_no_circle() -> None:
+    """From its own floor or from one below; neither rooms nor modules import one another in a circle."""
+    wrong, rooms, files = [], defaultdict[str, set[str]](set), dict[str, set[str]]()
+    names = {name_of(path) for path in modules()}
+    for path in modules():
+        name, room = name_of(path), room_of(name_of(path))
+        assert room in FLOOR_OF, f"{room}: give it a floor"
+        rooms[room] |= imported_rooms(path) - {room}
+        files[name] = {of if of in names else of.rpartition(".")[0] for of in imported(path)} - {name}
+        for below in imported_rooms(path) - {room}:
+            if FLOOR_OF[below] > FLOOR_OF[room] or below in ALONE.get(room, set()):
+                wrong.append(f"{name} imports {below}, which is above it or must not be known to it")
+    assert not wrong
+    assert not circle(rooms)
+    assert not circle(files)
+
+
+def test_a_circle_is_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": set()})
+    assert not circle({"a": {"b", "c"}, "b": {"c"}, "c": set()})
 
 
 def test_the_renderer_knows_nothing_of_mkdocs() -> None:

@@ -188,7 +188,7 @@ def _print_issue(named: str, part: str) -> int:
     """Print a part of a run or version as Markdown."""
     from tracegen.charts.text import printable
     from tracegen.folders import run_folder, version_folder
-    from tracegen.publishing import pasted
+    from tracegen.shown import pasted
 
     folder = version_folder(named)
     if folder is None and _is_foreign(Path(named)):
