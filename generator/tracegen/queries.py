@@ -77,14 +77,17 @@ class _Database:
         return self._wait_for(lambda: self.connection.fetchmany(_FETCHED))
 
     def _wait_for(self, work: Callable[[], Result]) -> Result:
-        running = self._pool.submit(work)
         try:
             with _our_errors():
+                running = self._pool.submit(work)
+                while not running.done():  # Ctrl-C in the moment before a wait is heard only when the wait ends
+                    wait([running], 0.1)
                 return running.result()
         except KeyboardInterrupt:
-            while not running.done():  # it may not have begun, and then interrupts nothing
+            last = self._pool.submit(int)  # it comes after the work, whether that has begun or not
+            while not last.done():
                 self.connection.interrupt()
-                wait([running], 0.05)
+                wait([last], 0.05)
             raise
 
 
@@ -93,6 +96,7 @@ def _opened() -> Iterator[_Database]:
     with _our_errors():
         connection = duckdb.connect(":memory:", config=dict(SETTINGS))
     with connection, ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # its thread has begun: a Ctrl-C meanwhile would leave one that nobody waits for
         yield _Database(connection, pool)
 
 
