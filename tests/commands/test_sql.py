@@ -11,10 +11,13 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -317,30 +320,38 @@ def test_the_schema_needs_no_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--schema: takes no run" in refused(capsys, "demo", "SELECT 1", "--schema")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("seconds", [0.01, 0.5])
+PAIRS = "range(100000) a, range(100000) b"  # ten billion rows
+
+
 @pytest.mark.parametrize("what", ["count(*)", "a.range"])  # the second is worked out while its rows are fetched
-def test_ctrl_c_ends_a_long_statement(seconds: float, what: str) -> None:
-    """Pressed again after five seconds: Python drops one that comes during a callback of a weak reference."""
-    pairs = "range(1000000) a, range(1000000) b"
-    long = statement_of(f"SELECT {what} FROM {pairs} WHERE a.range * b.range = -1")
-    heard = threading.Event()
-
-    def press() -> None:
-        pause = seconds
-        while not heard.wait(pause):
-            os.kill(os.getpid(), signal.SIGINT)
-            pause = 5.0
-
-    presses = threading.Thread(target=press)
+def test_ctrl_c_ends_a_long_statement(what: str) -> None:
+    long = statement_of(f"SELECT {what} FROM {PAIRS} WHERE a.range * b.range = -1")
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
-        try:
-            presses.start()
-            with answered(long, []) as answer:
-                list(answer.rows())
-        finally:
-            heard.set()
-    presses.join()
+        timer.start()
+        with answered(long, []) as answer:
+            list(answer.rows())
+    timer.join()
+
+
+@pytest.mark.parametrize("turn", range(1, 6))  # the thread, what closes the database (three), and the statement
+def test_ctrl_c_while_work_is_handed_over_ends_it(turn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[Future[Any]] = []
+
+    class Pressed(ThreadPoolExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            jobs.append(super().submit(fn, *args, **kwargs))
+            if len(jobs) == turn:
+                raise KeyboardInterrupt
+            return jobs[-1]
+
+    long = statement_of(f"SELECT count(*) FROM {PAIRS} WHERE a.range * b.range = -1")
+    monkeypatch.setattr(queries, "ThreadPoolExecutor", Pressed)
+    with pytest.raises(KeyboardInterrupt), answered(long, []):
+        pass
+    assert all(job.done() for job in jobs)
+    if turn == 5:
+        assert isinstance(jobs[4].exception(), duckdb.InterruptException)
 
 
 def test_too_little_memory_is_no_wrong_use(monkeypatch: pytest.MonkeyPatch) -> None:
