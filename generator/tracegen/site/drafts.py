@@ -32,6 +32,7 @@ from tracegen.pages.page import Report
 from tracegen.progress import Progress
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
+from tracegen.publishing.cells import cell_of
 from tracegen.publishing.versions import question_of
 from tracegen.site.drawings import FOLDER, drawing_process
 
@@ -51,6 +52,24 @@ class Draft:
 
     run: Run
     bundle: Bundle
+
+
+def chosen(runs: Iterable[Path], most: int) -> list[Path]:
+    """Which of these runs, newest first, become drafts, at most `most`: of each cell of a matrix only its newest."""
+    drafts: list[Path] = []
+    cells: list[object] = []
+    for path in runs:
+        if len(drafts) >= most:
+            break
+        try:
+            cell = cell_of(store.read_run(path).facts)
+        except TracegenError:  # drawing it says what is wrong
+            cell = {}
+        if cell not in cells:
+            drafts.append(path)
+        if cell:
+            cells.append(cell)
+    return drafts
 
 
 class Drawing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -28,7 +28,6 @@ from tracegen.pages.page import Page, outline
 from tracegen.parts import remove_left
 from tracegen.progress import Progress
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
-from tracegen.publishing.cells import cell_of
 from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.publishing.versions import Published, question_of, read_published
 from tracegen.setting_keys import are_tags
@@ -39,7 +38,7 @@ from tracegen.site import trend as over_versions
 from tracegen.site.about import About
 from tracegen.site.cards import card
 from tracegen.site.comparisons import Compared
-from tracegen.site.drafts import Draft, Drawing, Render
+from tracegen.site.drafts import Draft, Drawing, Render, chosen
 from tracegen.site.drawings import FOLDER, shrink
 from tracegen.site.files import ASSETS
 from tracegen.site.pictures import Pictures
@@ -247,7 +246,7 @@ def gather(
             remove_left(place)
     published = [read_published(folder, None) for folder in folders]
     waiting = [_unpublished(folder, versions) for folder, versions in zip(folders, published, strict=True)]
-    newest = [_drafts(paths, drafts) for paths in waiting]
+    newest = [chosen(paths, drafts) for paths in waiting]
     by_name = {folder.name: versions for folder, versions in zip(folders, published, strict=True)}
     asked = comparisons.asked_for(experiments, by_name, compare, cache)
     progress = Progress()
@@ -345,22 +344,6 @@ def _unpublished(folder: Path, published: Sequence[Published]) -> list[Path]:
     """The folders of unpublished runs, newest first."""
     frozen = {number for p in published for number in p.version.runs}
     return [path for path in reversed(store.run_folders(folder)) if int(path.name) not in frozen]
-
-
-def _drafts(runs: Iterable[Path], most: int) -> list[Path]:
-    """The runs that become drafts, at most `most`: the newest, and of each cell of a matrix only its newest."""
-    cells, drafts = set[str](), list[Path]()
-    for path in runs:
-        if len(drafts) >= most:
-            break
-        try:
-            cell = cell_of(store.read_run(path).facts)
-        except TracegenError:  # its entry says what is wrong
-            cell = {}
-        if not cell or repr(cell) not in cells:
-            drafts.append(path)
-        cells.add(repr(cell))
-    return drafts
 
 
 def _settings(folder: Path) -> Mapping[str, object]:
