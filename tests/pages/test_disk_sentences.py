@@ -78,7 +78,7 @@ def test_the_layer_that_is_waited_for_longest_is_named() -> None:
     assert alike == "Waiting of generate passes is for all 24 layers alike: longest for layer 7, 6.0 % of that"
     assert (
         plain(say.layers_title(3, 0.07, 24, 0.0, "prompt"))
-        == "7.0 % of the waiting of the prompt for layers is for layer 3 of 0 to 23"
+        == "7.0 % of the waiting of the prompt for layers is for layer 3 (of 0 to 23)"
     )
     assert plain(say.layers_title(0, 1.0, 1, 0.336, "generate")) == (
         "100 % of the waiting of generate passes for layers is for the only layer; 33.6 % of all waiting is for bytes "

@@ -84,7 +84,7 @@ def layers_title(layer: int, share: float, n_layers: int, outside: float, phase:
     beside = f"; {q.percent(outside)} of all waiting is for bytes outside layers" if outside >= MUCH else ""
     if n_layers == 1 or share > EVEN / n_layers:
         of = f"of the waiting of {_READERS[phase]} for layers"
-        of_all = "the only layer" if n_layers == 1 else f"layer {layer} of 0 to {n_layers - 1}"
+        of_all = "the only layer" if n_layers == 1 else f"layer {layer} (of 0 to {n_layers - 1})"
         return f"{q.percent(share)} {of} is for {of_all}{beside}"
     return (
         f"Waiting of {_READERS[phase]} is for all {q.count(n_layers)} layers alike: longest for layer {layer}, "
