@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.dask_workers import Workers
 from tracegen import store
 from tracegen.capture.llama_cpp import Build
 from tracegen.capture.machine import machine_id
@@ -30,42 +31,6 @@ from tracegen.runs.parcel import Item, listed
 from tracegen.store import sha256_of
 
 pytestmark = pytest.mark.llama
-
-
-class Workers:
-    """A scheduler and worker processes on this machine, each with a cache of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.processes: list[subprocess.Popen[bytes]] = []
-        described = folder / "scheduler.json"
-        options = ["--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(described)]
-        self.start("dask_scheduler", *options)
-        until = time.monotonic() + 60
-        while not described.exists() and time.monotonic() < until:
-            time.sleep(0.1)
-        self.address = json.loads(described.read_text())["address"].removeprefix("tcp://")
-
-    def start(self, kind: str, *options: str, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{kind}", *options], stdout=log, stderr=log,
-                cwd=self.folder, env={**os.environ, **(environment or {})},
-            )  # fmt: skip
-        self.processes.append(process)
-        return process
-
-    def worker(self, *more: str, resource: bool = True) -> subprocess.Popen[bytes]:
-        name = f"w{len(self.processes)}"
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder / name)]
-        options += ["--resources", "tracegen=1"] if resource else []
-        cache = {"XDG_CACHE_HOME": str(self.folder / "cache" / name)}
-        return self.start("dask_worker", f"tcp://{self.address}", *options, *more, environment=cache)
-
-    def close(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture
