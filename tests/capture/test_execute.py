@@ -32,7 +32,7 @@ def test_output_status_and_closed_input(tmp_path: Path) -> None:
 
 def test_a_killed_program_says_by_what(tmp_path: Path) -> None:
     ended = run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    assert ended.ending == "killed by SIGKILL"
+    assert "lack of memory" in ended.ending
 
 
 def test_a_time_limit_stops_it_and_what_it_started(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_last_lines_cannot_steer_a_terminal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(0, "exit status 0"), (7, "exit status 7"), (-9, "killed by SIGKILL"), (-35, "killed by signal 35")],
+    [(0, "exit status 0"), (7, "exit status 7"), (-11, "killed by SIGSEGV"), (-35, "killed by signal 35")],
 )
 def test_how_a_program_ended_in_words(status: int, words: str) -> None:
     assert ending(status) == words

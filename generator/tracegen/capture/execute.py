@@ -33,14 +33,16 @@ class Completed:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words: `exit status 1`, `killed by SIGKILL` or `stopped after its time limit`."""
+        """How it ended, in words: `exit status 1`, `killed by SIGSEGV` or `stopped after its time limit`."""
         return "stopped after its time limit" if self.timed_out else ending(self.status)
 
 
 def ending(status: int) -> str:
-    """An exit status in words: `exit status 1`, or for a negative one `killed by SIGKILL`."""
+    """An exit status in words: `exit status 1`, or for a negative one `killed by SIGSEGV`."""
     if status >= 0:
         return f"exit status {status}"
+    if status == -signal.SIGKILL:
+        return "killed by SIGKILL, by hand or by the system for lack of memory"
     try:
         return f"killed by {signal.Signals(-status).name}"
     except ValueError:  # a real-time signal has no name

@@ -86,6 +86,7 @@ def _speeds(context: Context) -> list[Value]:
         "sampling between passes is left out",
     )
     prompt = f"{q.count(s.prompt_tokens)} token rows over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
+    prompt = "" if s.prompt_rate is None else prompt
     prompt = "; ".join(filter(None, (prompt, sentences.reused_prefix(s.prompt_tokens, context.reused_tokens))))
     return [
         Value(

@@ -216,7 +216,7 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
         "runs": [run.number],
         "verdict": run.verdict,
         "question": question_of(public),
-    }
+    } | cell_of(public.facts)
     try:
         with store.whole_folder(place) as beside:
             write_bundle(beside, report, identity)
