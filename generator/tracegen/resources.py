@@ -46,7 +46,8 @@ def default_config() -> Path:
 
 SAMPLE = (
     "mkdocs.yml",
-    "journal",
+    "journal/index.md",
+    "journal/2026-11-20-a-first-look.md",  # the entry about the sample
     "experiments/sample/experiment.toml",
     "experiments/sample/ledger.json",
     "experiments/sample/versions",

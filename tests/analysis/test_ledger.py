@@ -114,3 +114,9 @@ def test_a_byte_on_a_border_touches_two_blocks(size: int) -> None:
     touched = pd.DataFrame({"pass_id": [0], "begin": [size - 1], "end": [size + 1]})
     found = ledger.blocks(touched).set_index("block_bytes")
     assert found.loc[size, "in_blocks_bytes"] == 2 * size and found.loc[size, "touched_bytes"] == 2
+
+
+def test_the_last_block_ends_where_the_files_end() -> None:
+    touched = pd.DataFrame({"pass_id": [0, 0], "begin": [0, 5000], "end": [1, 5001]})
+    found = ledger.blocks(touched, 6000).set_index("block_bytes")["in_blocks_bytes"]
+    assert found.tolist() == [6000, 6000, 6000]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from tests.comparing.made import counted, side, timed
+from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Comparison, compare
 from tracegen.comparing.findings import findings, timed_state
+from tracegen.comparing.markdown import markdown_of
+from tracegen.model import Check
 
 APART = (0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3)
 
@@ -61,3 +65,14 @@ def test_why_no_timed_figure_is_different() -> None:
     assert timed_state(compared([[timed(5.0)]], [[counted(5)]])) == ""
     for b in (runs(100.01, 1e6, 7), runs(50, 1e6, 4)):
         assert findings(compared(runs(100, 1e6, 7), b)) == []
+
+
+def test_runs_whose_threads_waited_for_processors_are_told_beside_what_differs() -> None:
+    found = compared(runs(100, 1e6, 3), runs(80, 9e5, 3))
+    assert say.disturbed(found) == []
+    waited = Check("interference", "Share of thread time", "warning", "60 %", "1 %")
+    runs_of_b = tuple(replace(run, checks=(waited,)) if n else run for n, run in enumerate(found.b.runs))
+    found = replace(found, b=replace(found.b, runs=runs_of_b))
+    (line,) = say.disturbed(found)
+    assert line.startswith("a@v2: in 2 of 3 runs threads waited") and say.answers(found)[-1] == line
+    assert "in 2 of 3 runs threads waited" in markdown_of(found)

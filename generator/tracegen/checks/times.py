@@ -45,7 +45,7 @@ def cost(e: Evidence) -> Check:
 
     It fails only where it is too high a share of the time that passed too, for undisturbed time is known at least.
     """
-    limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
+    limit = f"\u2264 {percent(WARN_COST)} of a pass; over {percent(FAIL_COST)} fails; none between passes"
     title = "Cost of tracing, of the passes' undisturbed time"
     costs = pass_costs(e.tables, e.trace)
     shares = by_phase(costs)

@@ -286,8 +286,8 @@ def _zero(e: Evidence) -> Check:
 
 
 def _untouched(e: Evidence) -> Check:
-    """Weights that no token touched; a warning where the trace does not say which rows or experts an op read."""
-    title = "Weights that no token touched are listed"
+    """Tensors that no token touched; a warning where the trace does not say which rows or experts an op read."""
+    title = "Tensors that no token touched are listed"
     tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
     if tensors.empty or ids.empty:
         return check(Key.NEVER_TOUCHED, title, "not checked", "no measured passes or no memory map", "a list")

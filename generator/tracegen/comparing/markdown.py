@@ -23,7 +23,7 @@ def markdown_of(comparison: Comparison) -> str:
     lines.append(
         table(head, _cut([_row(row, comparison.margin) for row in sorted(rows, key=lambda row: row.by != "run")]))
     )
-    lines += ["", prose(" ".join(say.rule(comparison)), 1000)]
+    lines += ["", prose(" ".join(say.rule(comparison)), 1000), *map(prose, say.disturbed(comparison))]
     return "\n".join([*lines, ""])
 
 

@@ -43,6 +43,19 @@ def interval(low: float, high: float, unit: str) -> str:
     return f"{first.partition(' ')[0] if of_first == of_last else first} to {last}"
 
 
+def disturbed(comparison: Comparison) -> list[str]:
+    """The sides whose threads waited for processors that others had, a sentence each."""
+    lines = []
+    for side in (comparison.a, comparison.b):
+        n = sum(check.key == "interference" and check.state == "warning" for run in side.runs for check in run.checks)
+        if n:
+            lines.append(
+                f"{side.name}: in {n} of {q.counted(len(side.runs), 'run')} threads waited for processors that others "
+                "had. What differs in time may be due to that: repeat the runs on a quiet machine."
+            )
+    return lines
+
+
 def share(part: float | None) -> str:
     """A relative change: `+12.3 %`, `−0.4 %`; from twice the value on as a factor: `× 3.1`."""
     if part is None:
@@ -153,8 +166,8 @@ def p_value(p: float) -> str:
 
 
 def answers(comparison: Comparison) -> list[str]:
-    """The findings of a comparison, the counted ones first."""
-    return [_counted(comparison), *_timed(comparison)]
+    """The findings of a comparison, the counted ones first, and last what makes the timed ones doubtful."""
+    return [_counted(comparison), *_timed(comparison), *disturbed(comparison)]
 
 
 def in_brief(comparison: Comparison) -> str:

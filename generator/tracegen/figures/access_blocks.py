@@ -18,7 +18,7 @@ def _content(context: Context) -> Rows:
     """A row for each size of block; medians over the passes that titles tell of."""
     phase = shared_access.phase(context)
     told = shared_access.of_phase(context, phase)["pass_id"]
-    data = ledger.blocks(context.disk_accesses)
+    data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
     of = data[data["pass_id"].isin(told)]
     medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
     rows = [
@@ -65,6 +65,6 @@ ACCESS_BLOCKS = Table(
         "Near 1, what is touched lies together. The kernel reads at least pages (4 KiB), read-ahead usually up to 128 "
         "KiB, and huge pages are 2 MiB; how much was read in truth, the page Disk shows where requests were recorded.",
         code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
-        + "data = ledger.blocks(touched)",
+        + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
     ),
 )

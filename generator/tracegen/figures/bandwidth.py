@@ -48,8 +48,8 @@ def _content(context: Context) -> Rows:
     return Rows(
         title=say.title(shown[0], memory, withheld),
         caption=f"The first {len(rows)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
-        f"{say.RATE} {say.measured(memory, threads)} {say.caches(machine.cache_bytes, machine.pass_bytes)} "
-        f"{withheld or say.BOUND} "
+        f"{say.RATE} {say.measured(memory, threads)} "
+        f"{say.caches(machine.cache_bytes, machine.pass_bytes, context.phase)} {withheld or say.BOUND} "
         f"{say.faults(known=disk_waits.recorded(context.tables))}"
         f"Numbers in MiB and µs are means of the n operations. The CSV has all passes, layer by layer. {OUTSIDE}",
         head=(

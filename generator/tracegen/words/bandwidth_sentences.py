@@ -50,14 +50,18 @@ def disturbed(*, known: bool) -> str:
     return "What bounds operations is withheld: whether other programs took processors or slowed memory is not known."
 
 
-def caches(size: int | None, touched: float | None) -> str:
-    """How large the last-level caches are, beside what a pass touches at most."""
+def caches(size: int | None, touched: float | None, phase: str) -> str:
+    """How large the last-level caches are, beside what the timed operations of a pass touch at most."""
     if size is None:
         return (
             "How large the last-level caches of processors are is not known, so whether bytes came from memory is not "
             "either."
         )
-    beside = "" if touched is None else f"; a pass touches {q.size(touched)} at most, counted anew for each operation"
+    beside = (
+        ""
+        if touched is None
+        else (f"; the timed operations of a {phase} pass touch {q.size(touched)} at most, each counted by itself")
+    )
     return f"The last-level caches of processors hold {q.size(size)}{beside}."
 
 

@@ -127,12 +127,14 @@ def path(rows: Rows, found: Iterable[Access], one: Row) -> list[Row]:
 def blocks(rows: Rows, found: Iterable[Access]) -> list[Row]:
     """The different bytes that each pass used of mapped files, and those of the blocks in which they lie."""
     made = []
+    end_of_files = sum(file["size_bytes"] for file in rows["files"])
     for pass_id, used in in_order(rows, found).items():
         touched = union((one["begin"], one["end"]) for one in used)
         for size in (4096, 131072, 2097152):
             numbers = {n for one in used for n in range(one["begin"] // size, (one["end"] - 1) // size + 1)}
+            in_blocks = sum(min((n + 1) * size, end_of_files) - n * size for n in numbers)
             told = {"pass_id": pass_id, "block_bytes": size, "touched_bytes": touched}
-            made.append(told | {"in_blocks_bytes": size * len(numbers)})
+            made.append(told | {"in_blocks_bytes": in_blocks})
     return made
 
 
