@@ -19,7 +19,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(VENV)/ready ## from a clone to a site: build llama.cpp, run and publish the demo experiments
-	@$(BIN)/python -m tracegen.commands.demo
+	@$(BIN)/python -m tracegen.cli.commands.demo
 
 sample: $(VENV)/ready ## the site of the published sample run alone; needs no compiler
 	@rm -rf tracegen-sample
@@ -47,7 +47,7 @@ bench: $(VENV)/ready ## the benchmark suite, with its limits
 	@$(BIN)/python -m benchmarks
 
 docs: $(VENV)/ready ## write docs/commands.md and docs/settings.md from the code
-	@$(BIN)/python -m tracegen.docs
+	@$(BIN)/python -m tracegen.cli.docs
 
 fuzz: $(VENV)/ready ## ten minutes of coverage-guided fuzzing for each reader (installs atheris)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris

@@ -24,10 +24,10 @@ from benchmarks import (
     bench_tracer,
 )
 from benchmarks.result import Result, table
-from tracegen.capture.execute import output_of
-from tracegen.capture.llama_cpp import read_upstream
-from tracegen.errors import TracegenError
-from tracegen.resources import folder
+from tracegen.contract.errors import TracegenError
+from tracegen.measure.capture.llama_cpp import read_upstream
+from tracegen.storing.execute import output_of
+from tracegen.storing.resources import folder
 
 BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("tracer", bench_tracer.run),

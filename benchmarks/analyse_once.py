@@ -11,9 +11,9 @@ from pathlib import Path
 def main(tables_folder: Path) -> None:
     from tests.builders import a_moe_run
 
-    from tracegen import store
-    from tracegen.figures.answers import answers, questions
-    from tracegen.figures.context import Context
+    from tracegen.report.figures.answers import answers, questions
+    from tracegen.report.figures.context import Context
+    from tracegen.storing import store
 
     tables = store.read_tables(tables_folder)
     context = Context(a_moe_run(), tables)

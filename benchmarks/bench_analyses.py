@@ -15,14 +15,14 @@ import numpy as np
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.large import LAYERS, record
 from benchmarks.result import Result
-from tracegen import store
 from tracegen.analysis.stack_distance import stack_distances
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
 from tracegen.readers.gguf.file import read_model
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import VERSION, ModelTables, read_trace
+from tracegen.storing import store
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 PASSES = 3100  # about 2.5 M operations
 ALL_S, PEAK_BYTES, DISTANCE_S = 60, 3 * 2**30, 1e-6

@@ -16,13 +16,13 @@ from tests.web import served
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.large import LAYERS, record
 from benchmarks.result import Result
-from tracegen import store
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
 from tracegen.readers.gguf.file import read_model
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import VERSION, ModelTables, read_trace
+from tracegen.storing import store
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 PASSES = 2000
 RENDER_S, RENDER_BYTES, VIEW_BYTES = 30, 2 * 2**30, 700e3

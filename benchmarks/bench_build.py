@@ -12,12 +12,12 @@ from tests.builders import a_run, scaled_case
 from tests.stand_in import a_project, a_version
 
 from benchmarks.result import Result
-from tracegen import store
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.commands.build import build_site
-from tracegen.errors import EnvironmentFailure
-from tracegen.pages.render import render_report
-from tracegen.progress import Progress
+from tracegen.cli.commands.build import build_site
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.report.pages.render import render_report
+from tracegen.storing import store
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 TABLES = scaled_case(4, 12, moe=True)
 

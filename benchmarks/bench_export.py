@@ -17,9 +17,9 @@ from tests.site_project import stored
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.large import LAYERS
 from benchmarks.result import Result
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 SECONDS_LIMIT, BYTES_LIMIT = 30.0, 1 << 30
 PASSES = 4921  # 2.5 M operations that are executed, by two threads, among 3.6 M

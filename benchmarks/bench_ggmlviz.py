@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.result import Result
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
 from tracegen.readers.foreign.ggmlviz import events as layout
 from tracegen.readers.foreign.op_numbers import number_of
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 EVENTS = 1_000_000
 SECONDS_LIMIT, TIMES_LIMIT = 3.0, 4.0

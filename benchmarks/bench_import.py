@@ -19,8 +19,8 @@ from tests.foreign_samples import sample
 
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.result import Result
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing.progress import Progress
 
 RECORDS, RECORD = 1_700_000, 1024
 FLOORS_LIMIT, BYTES_LIMIT, PLAIN_LIMIT, SPARSE_LIMIT = 4.0, 1.5 * 2**30, 20.0, 1.5

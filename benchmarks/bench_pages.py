@@ -12,10 +12,10 @@ import pandas as pd
 from tests.builders import scaled_case
 
 from benchmarks.result import Result
-from tracegen.capture.execute import last_lines, run_program
 from tracegen.charts.graph.svg import draw_graph
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 GRAPH_LIMIT_S, SAMPLE_LIMIT_S = 2.0, 20.0
 

@@ -13,9 +13,9 @@ from typing import Any
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.large import LAYERS, record
 from benchmarks.result import Result
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 SECONDS_LIMIT, BYTES_LIMIT, TIMES_LIMIT = 6.0, 1.5 * 2**30, 3.0
 PASSES = 2000

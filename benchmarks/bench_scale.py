@@ -17,15 +17,15 @@ import pandas as pd
 from benchmarks.page_text import text_of
 from benchmarks.result import Result
 from benchmarks.scale_model import GIB, SIZE, ensure_model
-from tracegen import store
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.capture.locked import available_bytes, refuse_lock
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.model import Run
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.model import Run
+from tracegen.contract.settings import read_experiment
+from tracegen.measure.capture.locked import available_bytes, refuse_lock
+from tracegen.measure.runs.measure import measure
 from tracegen.publishing.bundle import read_bundle
-from tracegen.runs.measure import measure
-from tracegen.settings import read_experiment
+from tracegen.storing import store
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 WORK = Path(".tracegen", "scale")
 LEFT = 0.8  # of the model's bytes: the memory that is left for it

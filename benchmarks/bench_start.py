@@ -12,9 +12,9 @@ from tests.builders import a_run, scaled_case
 from tests.site_project import stored
 
 from benchmarks.result import Result
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 # Times: where Python starts in 0.02 s and pandas in 0.3 s, these are 0.2 s, 0.6 s and 0.6 s.
 HELP_LIMIT, FIRST_LIMIT, AGAIN_LIMIT = 10.0, 2.0, 30.0

@@ -16,15 +16,15 @@ import numpy as np
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.result import Result
 from tracegen.analysis.tracing_cost import overhead_share
-from tracegen.capture.execute import last_lines
-from tracegen.capture.llama_cpp import TARGET, ensure_build
-from tracegen.capture.plan import command_for, environment_for, timings_in
-from tracegen.demo.models import write_demo_model
-from tracegen.errors import EnvironmentFailure
-from tracegen.model import Experiment
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import TARGET, ensure_build
+from tracegen.measure.capture.plan import command_for, environment_for, timings_in
+from tracegen.measure.demo.models import write_demo_model
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
+from tracegen.storing.execute import last_lines
+from tracegen.storing.progress import Progress
 
 TOKEN_LIMIT = 1.05  # upper end of the interval of the median ratio
 REPORT_LIMIT = 2.0  # between what a run says of its own cost and what on and off say

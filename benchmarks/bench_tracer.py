@@ -9,10 +9,10 @@ from pathlib import Path
 
 from benchmarks.result import Result
 from tracegen.analysis.tracing_cost import FAULT_NS
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
-from tracegen.resources import folder
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder
 
 READS_LIMIT = 1.3  # times the clock reads that are needed: two per op, two more per barrier inside it
 TSC_LIMIT_NS = 25.0

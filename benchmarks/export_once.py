@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from benchmarks.read_once import peak_bytes
-from tracegen.cli import main as tracegen
-from tracegen.errors import EnvironmentFailure
+from tracegen.cli.main import main as tracegen
+from tracegen.contract.errors import EnvironmentFailure
 
 
 def main(run: str, format: str, target: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 def main(file: Path) -> None:
     begin = time.perf_counter()
-    from tracegen.cli import main as tracegen  # the imports are timed too
+    from tracegen.cli.main import main as tracegen  # the imports are timed too
 
     status = tracegen(["import", str(file), "--as", "imported"])
     seconds = time.perf_counter() - begin

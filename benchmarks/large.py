@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracegen.capture.execute import last_lines, run_program
-from tracegen.capture.llama_cpp import TARGET, ensure_build
-from tracegen.capture.plan import command_for, environment_for
-from tracegen.demo.models import write_demo_model
-from tracegen.errors import EnvironmentFailure
-from tracegen.model import Experiment
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import TARGET, ensure_build
+from tracegen.measure.capture.plan import command_for, environment_for
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
 
 LAYERS = 24
 

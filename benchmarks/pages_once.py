@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.read_once import peak_bytes
-from tracegen import store
 from tracegen.publishing import privacy
+from tracegen.storing import store
 
 
 def main(kind: str, run: Path, target: Path) -> None:
@@ -37,7 +37,7 @@ def main(kind: str, run: Path, target: Path) -> None:
 
 def _draft(run: Path, target: Path) -> tuple[Path, bool]:
     """Its pages are drawn by processes of their own."""
-    from tracegen.errors import TracegenError
+    from tracegen.contract.errors import TracegenError
     from tracegen.site.drafts import Drawing
 
     with Drawing([run], target, privacy.this_machine()) as drawing:
@@ -48,7 +48,7 @@ def _draft(run: Path, target: Path) -> tuple[Path, bool]:
 
 
 def _version(run: Path) -> tuple[Path, bool]:
-    from tracegen.commands.publish import publish_run
+    from tracegen.cli.commands.publish import publish_run
 
     version = publish_run(run.parent.parent, store.read_run(run), "A benchmark.", datetime.now(UTC))
     assert version.folder is not None

@@ -17,12 +17,12 @@ COUNTED = ("passes", "ops", "spans", "touches", "faults", "barriers", "requests"
 
 def main(model_file: Path, raw: Path, target: Path) -> None:
     begin = time.perf_counter()
-    from tracegen import store  # the imports are timed too
-    from tracegen.checks.verdict import Evidence, checks_of
+    from tracegen.measure.checks.verdict import Evidence, checks_of
     from tracegen.readers.gguf.file import read_model
     from tracegen.readers.native.segments import segment_files
     from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
     from tracegen.readers.requests.table import read_requests
+    from tracegen.storing import store  # the imports are timed too
 
     ready = time.perf_counter()
     before = peak_bytes()

@@ -12,9 +12,9 @@ def main(tables_folder: Path, target: Path) -> None:
     from tests.builders import a_moe_run
     from tests.report_files import write_report
 
-    from tracegen import store
-    from tracegen.pages.render import render_report
+    from tracegen.report.pages.render import render_report
     from tracegen.site import vega
+    from tracegen.storing import store
 
     tables = store.read_tables(tables_folder)
     begin = time.perf_counter()

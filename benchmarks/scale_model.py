@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracegen.capture.llama_cpp import alone
-from tracegen.demo.gpt_oss import file_bytes, of_gib, tensor_bytes, write_gpt_oss
-from tracegen.demo.models import recipe_hash
-from tracegen.demo.whole_files import GIB, refuse_small_disk
-from tracegen.progress import BYTES, Progress
-from tracegen.resources import cache_folder
+from tracegen.measure.capture.llama_cpp import alone
+from tracegen.measure.demo.gpt_oss import file_bytes, of_gib, tensor_bytes, write_gpt_oss
+from tracegen.measure.demo.models import recipe_hash
+from tracegen.measure.demo.whole_files import GIB, refuse_small_disk
+from tracegen.storing.progress import BYTES, Progress
+from tracegen.storing.resources import cache_folder
 
 NAME = "gpt-oss-11.3.gguf"
 ARCHITECTURE = of_gib(11.3)

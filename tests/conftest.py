@@ -16,11 +16,11 @@ from tests import drawn
 from tests.llama_builds import whole_build
 from tests.shared import session_folder, shared_folder
 from tests.site_project import Project, make_project
-from tracegen import store
-from tracegen.capture.llama_cpp import Build
-from tracegen.capture.tracefs import tracefs_folder
-from tracegen.checks import times
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.capture.tracefs import tracefs_folder
+from tracegen.measure.checks import times
 from tracegen.site import vega
+from tracegen.storing import store
 
 FAIL_COST = times.FAIL_COST
 

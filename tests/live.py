@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tracegen.errors import TracegenError
+from tracegen.contract.errors import TracegenError
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
 

@@ -6,8 +6,8 @@ test of another process runs a program of it.
 
 from __future__ import annotations
 
-from tracegen.capture.llama_cpp import TARGET, Build, ensure_build
-from tracegen.progress import Progress
+from tracegen.measure.capture.llama_cpp import TARGET, Build, ensure_build
+from tracegen.storing.progress import Progress
 
 # by whether they have hooks
 PROGRAMS = {

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.model_matrix import CELLS, EMBEDDING, Outcome, run_cell, table
-from tracegen.capture.hooked_tree import SOURCES, carry_out, hook_tree, plan_reverse
-from tracegen.capture.llama_cpp import (
+from tracegen.contract.errors import TracegenError
+from tracegen.measure.capture.hooked_tree import SOURCES, carry_out, hook_tree, plan_reverse
+from tracegen.measure.capture.llama_cpp import (
     TARGET,
     Build,
     Upstream,
@@ -28,9 +29,8 @@ from tracegen.capture.llama_cpp import (
     read_releases,
     unpack,
 )
-from tracegen.errors import TracegenError
-from tracegen.progress import Progress
-from tracegen.resources import folder as resource_folder
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder as resource_folder
 
 WRITTEN = Path("llama-matrix.md")
 

@@ -14,12 +14,12 @@ from html import escape
 from pathlib import Path
 
 from tests.stand_in import a_project, a_report
-from tracegen import store
-from tracegen.commands.build import build_site
-from tracegen.model import Verdict, Version
-from tracegen.pages.page import Page, Report
+from tracegen.cli.commands.build import build_site
+from tracegen.contract.model import Verdict, Version
 from tracegen.publishing.bundle import VERSION_FILE, write_bundle
 from tracegen.publishing.versions import LEDGER_FILE, identity_of
+from tracegen.report.pages.page import Page, Report
+from tracegen.storing import store
 
 MODELS = {
     "Qwen3 30B A3B Instruct": ("qwen3moe", "Q4_K", 17_310_785_536),

@@ -16,13 +16,13 @@ from tests import random_models
 from tests.integration import test_models as models
 from tests.integration.test_models import CASES, PROMPT, Case, Traced
 from tests.random_files import write_random_model
-from tracegen.capture.llama_cpp import TARGET
-from tracegen.errors import TracegenError
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
-from tracegen.runs.observe import Observation, observe
+from tracegen.contract.errors import TracegenError
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import TARGET
+from tracegen.measure.runs.measure import measure
+from tracegen.measure.runs.observe import Observation, observe
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
 
 EMBEDDING = "llama-embedding"
 UNKNOWN = re.compile(r"unknown model architecture: '[^']*'")

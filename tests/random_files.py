@@ -7,10 +7,10 @@ from pathlib import Path
 
 import gguf
 
-from tracegen.demo import large_files
-from tracegen.demo.architecture import Architecture, Weight, types_of
-from tracegen.demo.large_files import write_file
-from tracegen.demo.vocabulary import Token
+from tracegen.measure.demo import large_files
+from tracegen.measure.demo.architecture import Architecture, Weight, types_of
+from tracegen.measure.demo.large_files import write_file
+from tracegen.measure.demo.vocabulary import Token
 
 
 def write_random_model(

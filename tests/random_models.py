@@ -6,9 +6,9 @@ find for them, told by hand and not by naming.py. Sizes are as small as llama.cp
 
 from __future__ import annotations
 
-from tracegen.demo.architecture import Architecture, Value, Weight
-from tracegen.demo.gpt_oss import gpt_oss
-from tracegen.demo.layers import EPSILON, attending, attention, embeddings, experts, norms
+from tracegen.measure.demo.architecture import Architecture, Value, Weight
+from tracegen.measure.demo.gpt_oss import gpt_oss
+from tracegen.measure.demo.layers import EPSILON, attending, attention, embeddings, experts, norms
 
 N_VOCAB = 384
 CONTEXT = 512

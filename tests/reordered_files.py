@@ -10,7 +10,7 @@ from typing import Any
 import gguf
 
 from tests.readers import gguf_bytes as made
-from tracegen.cli import main
+from tracegen.cli.main import main
 
 Entry = tuple[str, tuple[int, ...], str]  # name, shape, type
 

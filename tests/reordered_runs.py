@@ -14,7 +14,7 @@ from tests.builders import a_moe_run
 from tests.reordered_files import Entry
 from tests.site_project import stored
 from tracegen.analysis import accesses, order
-from tracegen.model import Check
+from tracegen.contract.model import Check
 
 
 def entries_of(tables: Mapping[str, pd.DataFrame]) -> list[Entry]:

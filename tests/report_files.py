@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from tests.builders import a_run
-from tracegen.model import Run
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.contract.model import Run
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 
 VEGA = "site-vega.js"
 

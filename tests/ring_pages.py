@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.tables import frame
+from tracegen.contract.tables import frame
 
 DELTA_BITS = 27
 ISSUE, COMPLETE = 1101, 1104  # the numbers of the events in the texts below

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tracegen.tables import BY_NAME, empty, frame
+from tracegen.contract.tables import BY_NAME, empty, frame
 
 Tables = dict[str, pd.DataFrame]
 

@@ -15,11 +15,11 @@ from typing import Any
 import pandas as pd
 
 from tests.builders import N_VOCAB, a_run, scaled_case
-from tracegen import store
-from tracegen.commands.build import build_site
-from tracegen.commands.publish import publish_run
-from tracegen.model import Check, Run
+from tracegen.cli.commands.build import build_site
+from tracegen.cli.commands.publish import publish_run
+from tracegen.contract.model import Check, Run
 from tracegen.publishing import versions as publish
+from tracegen.storing import store
 
 NOW = datetime(2026, 12, 20, 12, 0, tzinfo=UTC)  # after the last fault that this release itself mended
 MODEL_PATH = "/home/lovelace/secret models/quietly/demo.gguf"

@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import store, tables
-from tracegen.model import Check, Run, Version
-from tracegen.pages.page import Page, PublishedFigure, Report
+from tracegen.contract import tables
+from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.report.pages.page import Page, PublishedFigure, Report
+from tracegen.storing import store
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"

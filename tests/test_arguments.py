@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_cli import command_of, with_verbs_below
-from tracegen.arguments import COMPLETE, Choice, Command, explain
-from tracegen.cli import main, tracegen
-from tracegen.commands import VERBS
-from tracegen.commands.exec import PROGRAM
-from tracegen.model import DEMO_DTYPES, DEMO_MODELS, WRITTEN_MODELS
+from tracegen.cli.arguments import COMPLETE, Choice, Command, explain
+from tracegen.cli.commands import VERBS
+from tracegen.cli.commands.exec import PROGRAM
+from tracegen.cli.main import main, tracegen
+from tracegen.contract.model import DEMO_DTYPES, DEMO_MODELS, WRITTEN_MODELS
 
 LEAVES = [leaf for verb in VERBS for leaf in with_verbs_below(command_of(verb)) if isinstance(leaf, Command)]
 # An option that stands for many: what is written behind it, and what the verb is given.
@@ -192,8 +192,8 @@ def test_no_words_are_a_traceback(verb: str, words: list[str]) -> None:
 
 
 def test_choices_are_those_of_the_demo_models() -> None:
-    from tracegen.demo.gpt_oss import KIND
-    from tracegen.demo.models import KINDS
+    from tracegen.measure.demo.gpt_oss import KIND
+    from tracegen.measure.demo.models import KINDS
 
     assert (*KINDS, KIND) == (*DEMO_MODELS, KIND) == WRITTEN_MODELS
     (kind, dtype) = (p.type for p in command_of("model").params if isinstance(p.type, Choice))

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import HOSTILE, KEYS, a_report
-from tracegen.errors import SettingsError, StoreError
-from tracegen.hashes import HashCache
-from tracegen.pages.page import Page, Report
+from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing.bundle import read_bundle, verify_bundle, write_bundle
 from tracegen.publishing.citation import site_facts
+from tracegen.report.pages.page import Page, Report
+from tracegen.storing.hashes import HashCache
 
 IDENTITY = {
     "citation": "sample@v1",

@@ -16,11 +16,11 @@ import pytest
 
 from tests.builders import a_run, scaled_case
 from tests.site_project import stored
-from tracegen import cli
-from tracegen.arguments import paragraphs
-from tracegen.cli import main
-from tracegen.commands import VERBS
-from tracegen.commands import run as run_module
+from tracegen.cli import main as cli
+from tracegen.cli.arguments import paragraphs
+from tracegen.cli.commands import VERBS
+from tracegen.cli.commands import run as run_module
+from tracegen.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -237,6 +237,6 @@ def test_a_fault_of_ours_stays_one(error: Exception, monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("tracegen.cli._run_command", fail)
+    monkeypatch.setattr("tracegen.cli.main._run_command", fail)
     with pytest.raises(type(error)):
         main(["show", "x"])

@@ -11,13 +11,13 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.comparing.made import slot
 from tests.stand_in import NOW, a_report, a_version
-from tracegen import store
-from tracegen.errors import SettingsError
-from tracegen.model import Check, Run
-from tracegen.pages.render import render_report
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.report.pages.render import render_report
 from tracegen.site import comparisons, gather
+from tracegen.storing import store
 
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TABLES = scaled_case(1, 2)

@@ -7,11 +7,11 @@ import gguf
 import numpy as np
 import pytest
 
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.demo.models import KINDS, write_demo_model
-from tracegen.demo.whole_files import split_paths
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.model import DEMO_DTYPES
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.model import DEMO_DTYPES
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.demo.models import KINDS, write_demo_model
+from tracegen.measure.demo.whole_files import split_paths
 from tracegen.readers.gguf.file import read_model
 
 SMALL_TINYLLAMA: dict[str, object] = {

@@ -10,12 +10,12 @@ import click
 import pytest
 
 from tests.test_cli import command_of, with_verbs_below
-from tracegen import docs
-from tracegen.commands import VERBS
-from tracegen.matrix import matrix_from
-from tracegen.model import Experiment
-from tracegen.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED
-from tracegen.settings import experiment_from
+from tracegen.cli import docs
+from tracegen.cli.commands import VERBS
+from tracegen.contract.matrix import matrix_from
+from tracegen.contract.model import Experiment
+from tracegen.contract.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED
+from tracegen.contract.settings import experiment_from
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize("name", ["commands.md", "settings.md"])
 def test_a_page_is_what_the_code_says(name: str) -> None:
     held = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    assert held == docs.pages()[name], "run: python -m tracegen.docs"
+    assert held == docs.pages()[name], "run: python -m tracegen.cli.docs"
 
 
 def test_check_finds_a_page_that_is_stale(
@@ -39,7 +39,7 @@ def test_check_finds_a_page_that_is_stale(
     page.write_text(page.read_text().replace("tokens", "token"))
     capsys.readouterr()
     assert docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == f"{page}: is out of date; run python -m tracegen.docs\n"
+    assert capsys.readouterr().out == f"{page}: is out of date; run python -m tracegen.cli.docs\n"
 
 
 def test_every_command_and_option_has_its_place() -> None:

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 
 from tests.fuzz import records
 from tests.stand_in import a_run, a_run_folder
-from tracegen import cli, documents, shapes, store
-from tracegen.errors import EnvironmentFailure, ModelFormatError, SettingsError, StoreError
+from tracegen.cli import main as cli
+from tracegen.contract import documents, shapes
+from tracegen.contract.errors import EnvironmentFailure, ModelFormatError, SettingsError, StoreError
+from tracegen.contract.settings import read_experiment
+from tracegen.measure.runs.kept_source import keep_all, unpacked
 from tracegen.publishing import versions
 from tracegen.readers.foreign.folder import Found
 from tracegen.readers.gguf.file import read_model
-from tracegen.runs.kept_source import keep_all, unpacked
-from tracegen.settings import read_experiment
+from tracegen.storing import store
 
 PACKAGE = Path(documents.__file__).parent
 DEEP, LONG = 100_000, "9" * 6_000

@@ -15,13 +15,13 @@ import pytest
 
 from tests.builders import a_run, scaled_case
 from tests.test_bundle import files_of
-from tracegen import store
-from tracegen.errors import TracegenError
-from tracegen.model import Run
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.contract.errors import TracegenError
+from tracegen.contract.model import Run
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 from tracegen.site import drafts
 from tracegen.site.drafts import Draft, Drawing
+from tracegen.storing import store
 
 pytestmark = pytest.mark.slow
 

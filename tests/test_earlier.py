@@ -10,12 +10,13 @@ import pytest
 
 from tests.earlier import ADDED_AFTER, NUMBERS, put_together
 from tests.site_project import NOW
-from tracegen import store, tables
-from tracegen.commands.publish import publish_run
-from tracegen.hashes import HashCache
-from tracegen.notebook.loaded import load_run
+from tracegen.cli.commands.publish import publish_run
+from tracegen.contract import tables
 from tracegen.publishing.bundle import read_bundle, verify_bundle
+from tracegen.reading.notebook.loaded import load_run
 from tracegen.site.drafts import Draft, Drawing
+from tracegen.storing import store
+from tracegen.storing.hashes import HashCache
 
 pytestmark = pytest.mark.slow
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.stand_in import a_run, a_run_folder, a_version, render
-from tracegen import resources
-from tracegen.pages.page import OUTLINE
 from tracegen.publishing.errata import ERRATA, errata_of
-from tracegen.resources import package_version
+from tracegen.report.pages.page import OUTLINE
 from tracegen.site import gather as site
 from tracegen.site import reference
+from tracegen.storing import resources
+from tracegen.storing.resources import package_version
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 
 from tests.builders import scaled_case, with_barriers, with_faults
 from tracegen.analysis.passes import measured
-from tracegen.checks import disk
-from tracegen.checks.evidence import Evidence
-from tracegen.model import Check
+from tracegen.contract.model import Check
+from tracegen.measure.checks import disk
+from tracegen.measure.checks.evidence import Evidence
 
 Tables = dict[str, pd.DataFrame]
 

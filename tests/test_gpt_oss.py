@@ -9,15 +9,15 @@ import gguf
 import numpy as np
 import pytest
 
-from tracegen.capture.llama_cpp import Build
-from tracegen.demo.architecture import Architecture
-from tracegen.demo.gpt_oss import file_bytes, of_gib, of_size, of_width, tensor_bytes, write_gpt_oss
-from tracegen.errors import SettingsError
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import load_run
-from tracegen.progress import Progress
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.demo.architecture import Architecture
+from tracegen.measure.demo.gpt_oss import file_bytes, of_gib, of_size, of_width, tensor_bytes, write_gpt_oss
+from tracegen.measure.runs.measure import measure
 from tracegen.readers.gguf.file import read_model
-from tracegen.runs.measure import measure
+from tracegen.reading.notebook.loaded import load_run
+from tracegen.storing.progress import Progress
 
 GIB = 1 << 30
 SMALLEST = of_size(0)  # 10 MB; the command writes nothing below 1 GiB

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import hashes
-from tracegen.errors import EnvironmentFailure
-from tracegen.hashes import HashCache
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing import hashes
+from tracegen.storing.hashes import HashCache
 
 
 @pytest.fixture

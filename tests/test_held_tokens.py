@@ -11,8 +11,8 @@ import pytest
 
 from tests.builders import scaled_case
 from tracegen.analysis import held
-from tracegen.held_tokens import held_tokens
-from tracegen.tables import frame
+from tracegen.contract.held_tokens import held_tokens
+from tracegen.contract.tables import frame
 
 Told = tuple[str | None, int | None, dict[str, Any]]  # kind, produced token, what is unusual
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import HOSTILE, a_project, a_report, a_run, a_run_folder, a_version, render
-from tracegen.commands.build import build_site
-from tracegen.commands.init import _write, contents
+from tracegen.cli.commands.build import build_site
+from tracegen.cli.commands.init import _write, contents
 from tracegen.publishing import versions as publish
 from tracegen.site import gather as site
 from tracegen.site.home import LONGEST, journal_entry

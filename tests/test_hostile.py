@@ -11,12 +11,13 @@ import pytest
 
 from tests.site_project import BREAKOUT, HOSTILE, NOW, SCRIPT
 from tests.stand_in import a_project, a_report, a_run, a_run_folder, a_version
-from tracegen import cli, store
-from tracegen.commands.build import build_site
-from tracegen.errors import SettingsError, StoreError
-from tracegen.hashes import HashCache
+from tracegen.cli import main as cli
+from tracegen.cli.commands.build import build_site
+from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
+from tracegen.storing import store
+from tracegen.storing.hashes import HashCache
 
 pytestmark = pytest.mark.slow
 

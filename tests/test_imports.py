@@ -20,32 +20,26 @@ from tests.site_project import stored
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "generator" / "tracegen"
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
-OUTSIDE_THE_ROOMS = {"__init__", "__main__", "__pycache__", "cli"}
+OUTSIDE_THE_ROOMS = {"__init__", "__main__"}
 
 # From the ground up; a module imports from its own floor or from one below.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "arguments", "signals", "streams", "documents", "shapes"),
-    ("model", "setting_keys", "naming", "ggml_types", "address", "harmless", "withheld", "llama_flags"),
-    ("tables",),
-    ("resources", "progress", "terminal", "locks", "parts", "store", "held_tokens", "hashes", "remembered"),
-    ("demo",),
-    ("settings", "readers", "capture", "matrix"),
-    ("analysis", "charts", "reordered"),
-    ("words",),
-    ("checks",),
-    ("figures",),
-    ("pages", "comparing"),
-    ("runs", "notebook", "publishing", "folders", "export", "queries"),
-    ("repeats", "shown"),
-    ("site", "sides"),
-    ("commands",),
-    ("cli",),
-    ("docs",),
-    ("__main__",),
+    ("contract",),
+    ("storing",),
+    ("readers",),
+    ("analysis", "charts"),
+    ("measure",),
+    ("report",),
+    ("publishing",),
+    ("export",),
+    ("reading",),
+    ("comparing",),
+    ("site",),
+    ("cli", "__main__"),
 )
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
 # Rooms that must not know each other, whatever their floors.
-ALONE = {"analysis": {"readers", "capture", "store"}, "charts": {"readers", "capture", "store"}}
+ALONE = {"analysis": {"readers", "storing"}, "charts": {"readers", "storing"}}
 
 
 def modules() -> list[Path]:
@@ -53,9 +47,8 @@ def modules() -> list[Path]:
 
 
 def room_of(name: str) -> str:
-    """The room of a module (named without `tracegen.`): the module itself if FLOORS names it, else its folder."""
-    first, *rest = name.split(".")
-    return f"{first}.{rest[0]}" if rest and f"{first}.{rest[0]}" in FLOOR_OF else first
+    """The room of a module, which is named without `tracegen.`."""
+    return name.partition(".")[0]
 
 
 def name_of(path: Path) -> str:
@@ -90,11 +83,11 @@ def circle(arrows: Mapping[str, set[str]]) -> list[str]:
 def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
     module = tmp_path / "made.py"
     module.write_text(
-        "from typing import TYPE_CHECKING\nimport tracegen.model\n"
+        "from typing import TYPE_CHECKING\nimport tracegen.contract.model\n"
         "if TYPE_CHECKING:\n    from tracegen.cli import main\n"
-        "def f():\n    if True:\n        from tracegen.site.plugin import x\n    from tracegen import pages, store\n"
+        "def f():\n    if True:\n        from tracegen.site import plugin\n    from tracegen import analysis, storing\n"
     )
-    assert {room_of(name) for name in imported(module)} == {"model", "pages", "site", "store"}
+    assert {room_of(name) for name in imported(module)} == {"analysis", "contract", "site", "storing"}
 
 
 def test_imports_go_down_and_in_no_circle() -> None:
@@ -121,7 +114,7 @@ def test_a_circle_is_seen() -> None:
 
 
 def test_the_renderer_knows_nothing_of_mkdocs() -> None:
-    for room in ("pages", "charts", "analysis"):
+    for room in ("report", "charts", "analysis"):
         for path in (PACKAGE / room).rglob("*.py"):
             assert "mkdocs" not in path.read_text(encoding="utf-8"), path
 

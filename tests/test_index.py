@@ -20,8 +20,8 @@ from tests.many_experiments import a_full_report, many
 from tests.stand_in import HOSTILE, NOW, a_report, a_run, a_run_folder, a_version, render
 from tests.test_site import gathered
 from tracegen.charts.theme import SEQUENTIAL_DARK, SEQUENTIAL_LIGHT
-from tracegen.commands.build import build_site
-from tracegen.model import Check
+from tracegen.cli.commands.build import build_site
+from tracegen.contract.model import Check
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
 from tracegen.site import gather as site

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import cli
-from tracegen.signals import HEARD
+from tracegen.cli import main as cli
+from tracegen.storing.signals import HEARD
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
@@ -56,7 +56,7 @@ def test_a_signal_inside_exec(number: signal.Signals) -> None:
     """Python sends itself a SIGINT at its end where such an exception came up inside `exec`, though it was caught."""
     code = (
         "import os, sys\n"
-        "from tracegen import cli\n"
+        "from tracegen.cli import main as cli\n"
         f"cli._run_command = lambda *_: exec('import os; os.kill(os.getpid(), {int(number)})')\n"
         "from tracegen.__main__ import main\n"
         "sys.exit(main())\n"
@@ -70,7 +70,7 @@ def test_a_signal_inside_a_callback(number: signal.Signals) -> None:
     """There Python drops the exception; the command ends all the same, and not at its end only."""
     code = (
         "import os, sys, time, weakref\n"
-        "from tracegen import cli\n"
+        "from tracegen.cli import main as cli\n"
         "class Gone: pass\n"
         "def command(*_):\n"
         "    gone = Gone()\n"

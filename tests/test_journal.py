@@ -12,11 +12,11 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.stand_in import HOSTILE, NOW, SVG, a_report, a_version
 from tracegen.charts.theme import INK as INKS
-from tracegen.hashes import HashCache
-from tracegen.pages.page import PublishedFigure, Report
-from tracegen.pages.render import render_report
 from tracegen.publishing import versions as publish
+from tracegen.report.pages.page import PublishedFigure, Report
+from tracegen.report.pages.render import render_report
 from tracegen.site import journal
+from tracegen.storing.hashes import HashCache
 
 TABLES = scaled_case(2, 2)
 INK = INKS["ink"]  # variable, light, dark

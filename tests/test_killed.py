@@ -18,17 +18,17 @@ from typing import Any, cast
 import pytest
 
 from tests.stand_in import NOW, a_report, a_run, a_version
-from tracegen import store
-from tracegen.errors import StoreError
-from tracegen.hashes import HashCache
-from tracegen.matrix import Cell, matrix_from
-from tracegen.model import Experiment, Run, Slot
-from tracegen.progress import Progress
+from tracegen.contract.errors import StoreError
+from tracegen.contract.matrix import Cell, matrix_from
+from tracegen.contract.model import Experiment, Run, Slot
+from tracegen.measure.runs import places, remote
+from tracegen.measure.runs.cluster import Cluster, ClusterPlace
+from tracegen.measure.runs.matrix_runs import Places, carry_out, todo
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle, verify_bundle
-from tracegen.runs import places, remote
-from tracegen.runs.cluster import Cluster, ClusterPlace
-from tracegen.runs.matrix_runs import Places, carry_out, todo
+from tracegen.storing import store
+from tracegen.storing.hashes import HashCache
+from tracegen.storing.progress import Progress
 
 pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"), pytest.mark.slow]
 

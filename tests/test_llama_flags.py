@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.llama_builds import whole_build
-from tracegen import llama_flags
-from tracegen.capture.llama_cpp import TARGET
-from tracegen.cli import main
-from tracegen.commands import run
-from tracegen.errors import SettingsError
-from tracegen.settings import OWN_FLAGS, experiment_from
-from tracegen.withheld import is_secret_flag
+from tracegen.cli.commands import run
+from tracegen.cli.main import main
+from tracegen.contract import llama_flags
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.settings import OWN_FLAGS, experiment_from
+from tracegen.contract.withheld import is_secret_flag
+from tracegen.measure.capture.llama_cpp import TARGET
 
 LEAST = {"question": "?", "model": "demo", "prompt": "p", "tokens": 1}
 LISTS = (llama_flags.WRITES, llama_flags.DOWNLOADS, llama_flags.STARTS, llama_flags.READS, llama_flags.SENDS)

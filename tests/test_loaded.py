@@ -15,10 +15,10 @@ from tests.golden.hard_case import hard_case
 from tests.site_project import plain_run, stored
 from tests.stand_in import a_report, a_version
 from tracegen.analysis.held import held
-from tracegen.errors import SettingsError, StoreError
-from tracegen.figures.downloads import to_parquet
-from tracegen.folders import run_folder
-from tracegen.notebook.loaded import LoadedRun, LoadedVersion
+from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.reading.folders import run_folder
+from tracegen.reading.notebook.loaded import LoadedRun, LoadedVersion
+from tracegen.report.figures.downloads import to_parquet
 
 ROOT = Path(__file__).parents[1]
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracegen.errors import SettingsError
-from tracegen.matrix import field_of, matrix_from, read_matrix
-from tracegen.settings import experiment_from
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.matrix import field_of, matrix_from, read_matrix
+from tracegen.contract.settings import experiment_from
 
 LEAST: dict[str, Any] = {"question": "Why?", "model": "demo", "prompt": "Hello", "tokens": 4}
 

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from tests.builders import a_run, scaled_case
-from tracegen import store
-from tracegen.cli import main
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.matrix import Cell, Matrix, matrix_from
-from tracegen.model import Check, Experiment, Run, Slot
-from tracegen.progress import Progress
+from tracegen.cli.main import main
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.matrix import Cell, Matrix, matrix_from
+from tracegen.contract.model import Check, Experiment, Run, Slot
+from tracegen.measure.runs import matrix_runs, places
+from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
+from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
+from tracegen.measure.runs.places import Here
 from tracegen.publishing import privacy
-from tracegen.runs import matrix_runs, places
-from tracegen.runs.matrix_report import matrix_text, outcome_text, plan_text
-from tracegen.runs.matrix_runs import Outcome, carry_out, todo
-from tracegen.runs.places import Here
+from tracegen.storing import store
+from tracegen.storing.progress import Progress
 
 LEAST: dict[str, Any] = {"question": "Why?", "model": "demo", "prompt": "Hello", "tokens": 4}
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)

@@ -15,12 +15,12 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.comparing.made import slot
 from tests.test_comparisons import gathered
-from tracegen import store
-from tracegen.cli import main
+from tracegen.cli.main import main
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.matrix_page import render_matrix
+from tracegen.comparing.sides import cells_of, newest_published_cells, side_of
 from tracegen.publishing.versions import read_published
-from tracegen.sides import cells_of, newest_published_cells, side_of
+from tracegen.storing import store
 
 HOST = a_run().facts["host"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.random_files import write_lora, write_projector
 from tests.random_models import LLAMA
-from tracegen.cli import main
+from tracegen.cli.main import main
 
 
 def test_a_file_that_goes_with_a_model_is_none(

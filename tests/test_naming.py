@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracegen.naming import component_of, layer_of, place_of, places_of, settle_layers
-from tracegen.tables import COMPONENTS
+from tracegen.contract.naming import component_of, layer_of, place_of, places_of, settle_layers
+from tracegen.contract.tables import COMPONENTS
 
 WEIGHTS = {
     "token_embd.weight": "embedding",

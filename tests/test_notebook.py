@@ -17,13 +17,13 @@ from tests.pages.test_explain import PAGE, with_residency
 from tests.site_project import stored
 from tests.stand_in import NOW
 from tracegen.charts import pointing
-from tracegen.commands.publish import publish_run
-from tracegen.errors import FigureError, StoreError
-from tracegen.figures.catalogue import CHARTS
-from tracegen.model import Check, Run
-from tracegen.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.cli.commands.publish import publish_run
+from tracegen.contract.errors import FigureError, StoreError
+from tracegen.contract.model import Check, Run
+from tracegen.reading.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
+from tracegen.report.figures.catalogue import CHARTS
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.slow
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.errors import EnvironmentFailure, StoreError
-from tracegen.runs import parcel
-from tracegen.runs.parcel import Item, found, listed, read_piece, receive, refuse_no_room
+from tracegen.contract.errors import EnvironmentFailure, StoreError
+from tracegen.measure.runs import parcel
+from tracegen.measure.runs.parcel import Item, found, listed, read_piece, receive, refuse_no_room
 
 
 def a_folder(path: Path) -> Path:

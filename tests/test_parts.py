@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import parts, store
-from tracegen.cli import main
-from tracegen.demo.whole_files import whole_files
-from tracegen.folders import run_folder
+from tracegen.cli.main import main
+from tracegen.measure.demo.whole_files import whole_files
+from tracegen.reading.folders import run_folder
+from tracegen.storing import parts, store
 
 BEGIN = """
 import os, signal, sys
 from pathlib import Path
-from tracegen import parts
+from tracegen.storing import parts
 place = Path(sys.argv[1])
 if sys.argv[2] == "folder":
     block = parts.new_folder(place)
@@ -149,7 +149,7 @@ def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_the_sample_is_whole_or_absent_and_can_be_asked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], there: bool
 ) -> None:
-    from tracegen.commands import sample
+    from tracegen.cli.commands import sample
 
     target = tmp_path / "s"
     if there:

@@ -17,13 +17,13 @@ from mkdocs.livereload import LiveReloadServer
 
 from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, render
 from tests.test_bundle import files_of
-from tracegen import store
-from tracegen.commands import build as builds
-from tracegen.commands.build import build_site, loaded
-from tracegen.errors import CheckError, SettingsError, StoreError, TracegenError
-from tracegen.pages.page import OUTLINE
+from tracegen.cli.commands import build as builds
+from tracegen.cli.commands.build import build_site, loaded
+from tracegen.contract.errors import CheckError, SettingsError, StoreError, TracegenError
+from tracegen.report.pages.page import OUTLINE
 from tracegen.site import gather as site
 from tracegen.site import vega
+from tracegen.storing import store
 
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 

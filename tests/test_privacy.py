@@ -10,11 +10,11 @@ import pytest
 
 from tests.golden.hard_case import hard_case
 from tests.stand_in import HOSTILE, a_report, a_run
-from tracegen import tables
-from tracegen.errors import SettingsError, StoreError
-from tracegen.model import Check
-from tracegen.pages.page import Report
+from tracegen.contract import tables
+from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.model import Check
 from tracegen.publishing import privacy
+from tracegen.report.pages.page import Report
 
 
 @pytest.mark.parametrize(

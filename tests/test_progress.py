@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tracegen.progress import BYTES, Progress
+from tracegen.storing.progress import BYTES, Progress
 
 
 class ClosedPipe(io.StringIO):

@@ -12,9 +12,9 @@ import pytest
 
 from tests.stand_in import NOW, a_report, a_run, a_version
 from tests.test_bundle import files_of
-from tracegen.errors import SettingsError, StoreError
-from tracegen.hashes import HashCache
+from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing import versions as publish
+from tracegen.storing.hashes import HashCache
 
 
 def published(folder: Path) -> list[publish.Published]:

@@ -9,11 +9,11 @@ import pytest
 
 from tests.random_files import characters
 from tests.random_models import GPT_OSS
-from tracegen.capture.page_cache import cached
-from tracegen.demo import large_files, pieces
-from tracegen.demo.architecture import Weight, bytes_of, size_of, types_of
-from tracegen.demo.gpt_oss import GPT_OSS_TYPES, gpt_oss
-from tracegen.ggml_types import BLOCKS
+from tracegen.contract.ggml_types import BLOCKS
+from tracegen.measure.capture.page_cache import cached
+from tracegen.measure.demo import large_files, pieces
+from tracegen.measure.demo.architecture import Weight, bytes_of, size_of, types_of
+from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES, gpt_oss
 
 TYPES = types_of(GPT_OSS, "Q8_0", GPT_OSS_TYPES)
 TOKENS = characters(GPT_OSS.n_vocab)

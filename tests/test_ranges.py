@@ -15,7 +15,7 @@ from tests.many_experiments import a_full_report
 from tests.stand_in import a_version
 from tests.test_index import VALUES, data_of, facts, index_of, text_of
 from tests.test_site import gathered
-from tracegen import repeats
+from tracegen.comparing import repeats
 from tracegen.comparing.measures import COLUMNS
 from tracegen.comparing.rules import NAMES
 from tracegen.publishing.bundle import read_bundle

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import resources, tables
-from tracegen.checks.verdict import all_checks
+from tracegen.contract import tables
+from tracegen.measure.checks.verdict import all_checks
 from tracegen.site import reference
+from tracegen.storing import resources
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tracegen import remembered as module
-from tracegen.remembered import remembered
-from tracegen.resources import cache_folder
+from tracegen.storing import remembered as module
+from tracegen.storing.remembered import remembered
+from tracegen.storing.resources import cache_folder
 
 
 class Computation:

@@ -10,11 +10,11 @@ import pytest
 
 from tests.builders import scaled_case, with_requests
 from tests.test_verdict import evidence as hard_evidence
-from tracegen import tables as contract
-from tracegen.checks import requests
-from tracegen.checks.evidence import Evidence
-from tracegen.checks.verdict import checks_of
-from tracegen.model import Check
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Check
+from tracegen.measure.checks import requests
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
 
 Tables = dict[str, pd.DataFrame]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from jinja2 import UndefinedError
 
-from tracegen import resources
-from tracegen.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.storing import resources
 
 
 def test_folders() -> None:

@@ -9,14 +9,14 @@ from typing import Any, cast
 import pandas as pd
 
 from tests.readers import gguf_bytes as made
-from tracegen import shapes
-from tracegen.held_tokens import held_tokens
-from tracegen.model import Run
+from tracegen.contract import shapes
+from tracegen.contract.held_tokens import held_tokens
+from tracegen.contract.model import Run
+from tracegen.contract.tables import frame
+from tracegen.measure.runs.facts import Captured, text_facts
 from tracegen.publishing import privacy
 from tracegen.readers.gguf.file import Model
 from tracegen.readers.native.trace import NativeTrace
-from tracegen.runs.facts import Captured, text_facts
-from tracegen.tables import frame
 
 # The euro sign is three tokens of a byte each; <|user|> is a mark of a chat template.
 WORDS = {"<s>": 3, "<|user|>": 3, "▁Hello": 1, "▁there": 1, "<0xE2>": 6, "<0x82>": 6, "<0xAC>": 6, "</s>": 3}

@@ -47,10 +47,10 @@ from tracegen.analysis import (
     tracing_cost,
     waiting,
 )
-from tracegen.naming import places_of
+from tracegen.contract.naming import places_of
+from tracegen.contract.tables import frame
 from tracegen.readers.native import recorded
 from tracegen.readers.native.placement_table import placement_table
-from tracegen.tables import frame
 
 PAGE = 4096
 

@@ -12,12 +12,12 @@ from tests.builders import a_run, scaled_case
 from tests.site_project import stored
 from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import Spread, speed_of, spread_of
-from tracegen.cli import main
-from tracegen.errors import EnvironmentFailure
-from tracegen.model import Check, Experiment, Repetition, Run
-from tracegen.progress import Progress
-from tracegen.runs import measure as measuring
-from tracegen.runs.series import series_report
+from tracegen.cli.main import main
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.model import Check, Experiment, Repetition, Run
+from tracegen.measure.runs import measure as measuring
+from tracegen.measure.runs.series import series_report
+from tracegen.storing.progress import Progress
 
 FAILED = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TOML = 'question = "Q?"\nmodel = "demo"\nprompt = "p"\ntokens = 2\n'

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture.plan import settings_of
-from tracegen.errors import SettingsError
-from tracegen.model import Experiment
-from tracegen.setting_keys import KEYS, LIMITS
-from tracegen.settings import OWN_FLAGS, experiment_from, read_experiment
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Experiment
+from tracegen.contract.setting_keys import KEYS, LIMITS
+from tracegen.contract.settings import OWN_FLAGS, experiment_from, read_experiment
+from tracegen.measure.capture.plan import settings_of
 
 LEAST: dict[str, object] = {"question": "Why?", "model": "demo", "prompt": "Hello", "tokens": 4}
 

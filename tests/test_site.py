@@ -11,9 +11,9 @@ import pytest
 
 from tests.stand_in import HOSTILE, KEYS, a_report, a_run, a_run_folder, a_version, render
 from tests.test_bundle import files_of
-from tracegen.errors import SettingsError, StoreError, TableError
-from tracegen.model import Run, Version
-from tracegen.pages.page import Report
+from tracegen.contract.errors import SettingsError, StoreError, TableError
+from tracegen.contract.model import Run, Version
+from tracegen.report.pages.page import Report
 from tracegen.site import gather as site
 
 

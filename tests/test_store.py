@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from tests.golden.hard_case import hard_case
-from tracegen import store
-from tracegen.errors import EnvironmentFailure, StoreError, TableError
-from tracegen.model import Check, Run
-from tracegen.tables import BY_NAME, check, coded, data_dictionary, frame
+from tracegen.contract.errors import EnvironmentFailure, StoreError, TableError
+from tracegen.contract.model import Check, Run
+from tracegen.contract.tables import BY_NAME, check, coded, data_dictionary, frame
+from tracegen.storing import store
 
 CHECKS = (Check("k", "t", "passed", "1", "1"),)
 RUN = Run("case", 1, "2026-01-01T00:00:00Z", CHECKS, {"text": {"prompt": "naïve \u2028"}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tracegen.tables import BY_NAME, TABLES, Column
+from tracegen.contract.tables import BY_NAME, TABLES, Column
 
 NUMBERS = [
     (table.name, column)

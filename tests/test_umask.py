@@ -12,8 +12,8 @@ import pytest
 from tests.commands.conftest import stand_in_renderer
 from tests.foreign_samples import sample
 from tests.stand_in import a_project, a_run, a_run_folder, render
-from tracegen.cli import main
-from tracegen.commands.build import build_site
+from tracegen.cli.commands.build import build_site
+from tracegen.cli.main import main
 from tracegen.site import gather as site
 
 __all__ = ["stand_in_renderer"]

@@ -10,10 +10,10 @@ import pytest
 
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
-from tracegen.checks.evidence import Evidence
-from tracegen.checks.verdict import checks_of
-from tracegen.model import verdict_of
-from tracegen.tables import frame
+from tracegen.contract.model import verdict_of
+from tracegen.contract.tables import frame
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
 
 TRACE: dict[str, Any] = {
     "dropped": 0, "dropped_why": None, "skipped_passes": 0,

@@ -32,11 +32,12 @@ from tests.site_project import (
 )
 from tests.stand_in import a_project
 from tests.test_bundle import files_of
-from tracegen import cli, resources
-from tracegen.commands.build import build_site
-from tracegen.commands.publish import publish_run
-from tracegen.errors import StoreError
+from tracegen.cli import main as cli
+from tracegen.cli.commands.build import build_site
+from tracegen.cli.commands.publish import publish_run
+from tracegen.contract.errors import StoreError
 from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
+from tracegen.storing import resources
 
 pytestmark = pytest.mark.slow
 
@@ -335,8 +336,8 @@ def test_the_same_run_published_twice_gives_the_same_bytes(tmp_path: Path) -> No
     first = tmp_path / "one" / "experiments" / "demo"
     publish_run(first, run, "why", NOW)
     script = (
-        "import sys; from pathlib import Path; from tests.site_project import NOW; from tracegen import store\n"
-        "from tracegen.commands.publish import publish_run\n"
+        "import sys; from pathlib import Path; from tests.site_project import NOW; from tracegen.storing import store\n"
+        "from tracegen.cli.commands.publish import publish_run\n"
         "folder = Path(sys.argv[1]); publish_run(folder, store.read_run(folder / 'runs' / '001'), 'why', NOW)"
     )
     folder = tmp_path / "elsewhere" / "demo"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import a_run, a_run_folder
-from tracegen import harmless, store, withheld
+from tracegen.contract import harmless, withheld
+from tracegen.contract.withheld import WITHHELD
 from tracegen.publishing import privacy
-from tracegen.withheld import WITHHELD
+from tracegen.storing import store
 
 HEADER = Path(__file__).parents[1] / "native" / "core" / "environment.h"
 TOKEN = "hf_" + "canary" * 4

@@ -14,12 +14,12 @@ from pathlib import Path
 from tests.builders import scaled_case
 from tests.site_project import plain_run
 from tests.stand_in import NOW, a_project
-from tracegen.commands.build import build_site
-from tracegen.model import Run
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.cli.commands.build import build_site
+from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 from tracegen.site.ranges import PATH
 
 TABLES = scaled_case(1, 2)

@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # of `typing`, whose import takes longer than what a comm
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tracegen.notebook.loaded import LoadedRun, LoadedVersion
+    from tracegen.reading.notebook.loaded import LoadedRun, LoadedVersion
 
 __version__ = "0.2.0"
 
@@ -32,6 +32,6 @@ def load(address: str | Path) -> LoadedRun | LoadedVersion:
     Raises SettingsError when there is no such run or version, StoreError when its
     folder is not whole, and on access to a table that the version does not hold.
     """
-    from tracegen.notebook.loaded import load as load_address  # imports pandas, which loads slowly
+    from tracegen.reading.notebook.loaded import load as load_address  # imports pandas, which loads slowly
 
     return load_address(str(address))

@@ -7,11 +7,11 @@ import sys
 def main() -> int:
     """Run one command; returns its exit code."""
     try:
-        from tracegen import signals
+        from tracegen.storing import signals
 
         signals.listen_to_the_end()
         gc.set_threshold(100_000)  # importing pandas makes as many lasting objects; collecting earlier costs 0.1 s
-        from tracegen import cli
+        from tracegen.cli import main as cli
 
         return cli.main()
     except KeyboardInterrupt:  # by Python's own handler, before ours was there

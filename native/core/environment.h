@@ -1,4 +1,4 @@
-/* What of the environment a trace may hold. generator/tracegen/withheld.py has the same lists, and a test compares them.
+/* What of the environment a trace may hold. generator/tracegen/contract/withheld.py has the same lists: a test compares.
 
    Variables of the families are written, as they change what is measured: with their value if the name is known and
    harmless and the value is that of a setting, else without it. A name that looks like a key, token, secret, password

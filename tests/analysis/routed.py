@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tests.builders import scaled_case
-from tracegen.tables import empty, frame
+from tracegen.contract.tables import empty, frame
 
 Choices = np.ndarray  # token rows, layers, choices
 

@@ -19,7 +19,7 @@ from tracegen.analysis import (
     timeline,
     timing,
 )
-from tracegen.words import sentences
+from tracegen.report.words import sentences
 
 CASE = scaled_case(5, 4, moe=True, splits=2)
 HARD = hard_case()

@@ -13,11 +13,11 @@ import pytest
 
 from tests.builders import scaled_case
 from tracegen.analysis import accesses, bandwidth, operations, timing
-from tracegen.capture import memory_rate
-from tracegen.figures.bandwidth import BANDWIDTH
-from tracegen.figures.context import Context
-from tracegen.model import Check, Run
-from tracegen.words import bandwidth_sentences as say
+from tracegen.contract.model import Check, Run
+from tracegen.measure.capture import memory_rate
+from tracegen.report.figures.bandwidth import BANDWIDTH
+from tracegen.report.figures.context import Context
+from tracegen.report.words import bandwidth_sentences as say
 
 
 def an_op(op: str, node: int, n_bytes: int | None, work: int, wait: int, **more: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracegen import tables as contract
 from tracegen.analysis.behind import behind_ns
+from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
 TIMES = st.integers(0, 1000)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import scaled_case
 from tracegen.analysis import accesses, coverage
-from tracegen.tables import frame
+from tracegen.contract.tables import frame
 
 CASE = scaled_case(4, 2)
 ATTENTION = CASE["graph_nodes"].query("op == 'FLASH_ATTN_EXT'")

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from tests.builders import scaled_case, with_faults
-from tracegen import tables as contract
 from tracegen.analysis import device
 from tracegen.analysis.passes import measured
+from tracegen.contract import tables as contract
 
 CASE = with_faults(scaled_case(3, 2, moe=True, threads=2))
 

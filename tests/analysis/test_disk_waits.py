@@ -10,10 +10,10 @@ import pytest
 
 from tests.builders import scaled_case, with_faults
 from tests.builders.graph import N_EXPERTS
-from tracegen import tables as contract
 from tracegen.analysis import disk_waits, expert_waits, heatmap
 from tracegen.analysis.passes import measured
 from tracegen.analysis.pieces import pieces
+from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
 

@@ -10,9 +10,9 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.pages.rendered import body, rendered
 from tracegen.analysis import embeddings, operations, passes, summary
-from tracegen.shown.figures import key_figures
-from tracegen.shown.words import in_words
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.reading.shown.figures import key_figures
+from tracegen.reading.shown.words import in_words
 
 
 def of_embeddings(kind: str = "mixed") -> dict[str, pd.DataFrame]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import scaled_case
 from tracegen.analysis import operations, timing
 from tracegen.analysis.pass_parts import OUTSIDE_OPS, PARTS, pass_parts
-from tracegen.tables import empty, frame
+from tracegen.contract.tables import empty, frame
 
 CASE = scaled_case(4, 2)
 

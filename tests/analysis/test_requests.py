@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import scaled_case, with_requests
-from tracegen import tables as contract
 from tracegen.analysis import accesses, requests
 from tracegen.analysis.passes import measured
+from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
 PAGE = 4096

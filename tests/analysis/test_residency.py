@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.builders import a_run, scaled_case
 from tracegen.analysis.residency import joined_shares, read_per_row, resident_cells, resident_rows
-from tracegen.pages.render import render_report
-from tracegen.tables import frame
+from tracegen.contract.tables import frame
+from tracegen.report.pages.render import render_report
 
 CASE = scaled_case(3, 2, splits=2)
 PAGE = 64

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.test_residency import FILES, PAGE, SIZES, tables_of
 from tracegen.analysis.resident_tensors import by_group, resident_tensors
-from tracegen.tables import frame
+from tracegen.contract.tables import frame
 
 # Tensors that begin and end inside of pages, one that lies in one page, one in the second file: file, begin, end
 PLACES = [(0, 5, 3 * PAGE + 1), (0, 3 * PAGE + 1, 3 * PAGE + 9), (0, 6 * PAGE, SIZES[0]), (1, 7, 5 * PAGE)]

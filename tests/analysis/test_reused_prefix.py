@@ -10,9 +10,9 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.pages.rendered import body, rendered
 from tracegen.analysis.reused_prefix import reused_tokens
-from tracegen.shown.figures import key_figures
-from tracegen.shown.words import in_words
-from tracegen.tables import frame
+from tracegen.contract.tables import frame
+from tracegen.reading.shown.figures import key_figures
+from tracegen.reading.shown.words import in_words
 
 Pass = tuple[str | None, int | None, int, int, int]  # kind, position of the first row, rows, sequence, context
 FIRST: list[Pass] = [("load", None, 0, 0, 0), ("warmup", 0, 2, 0, 0), ("prompt", 0, 20, 0, 0)]

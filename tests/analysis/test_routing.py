@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import scaled_case
 from tracegen.analysis import experts, routing
-from tracegen.tables import frame
+from tracegen.contract.tables import frame
 
 N, CHOSEN = 12, 3
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.builders import with_barriers, with_faults
 from tests.golden.hard_case import hard_case
-from tracegen import tables as contract
 from tracegen.analysis import timeline
+from tracegen.contract import tables as contract
 
 Rows = list[dict[str, int]]
 

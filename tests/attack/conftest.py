@@ -8,7 +8,7 @@ import pytest
 
 from tests.attack.tried import make_prototype
 from tests.shared import shared_folder
-from tracegen.capture.llama_cpp import Build
+from tracegen.measure.capture.llama_cpp import Build
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.attack.tried import TRACEGEN
 from tests.dask_workers import Workers
-from tracegen import store
+from tracegen.storing import store
 
 pytestmark = [pytest.mark.attack, pytest.mark.llama]
 

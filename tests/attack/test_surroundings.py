@@ -18,7 +18,7 @@ from tests.attack.tried import (
     stored_bytes,
     verdict,
 )
-from tracegen.commands import VERBS
+from tracegen.cli.commands import VERBS
 
 pytestmark = [pytest.mark.attack, pytest.mark.llama]
 

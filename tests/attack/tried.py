@@ -15,8 +15,8 @@ from tests.builders import scaled_case
 from tests.foreign_samples import copy_of
 from tests.site_project import NOW, plain_run, stored
 from tests.stand_in import a_project
-from tracegen.commands.publish import publish_run
-from tracegen.demo.models import write_demo_model
+from tracegen.cli.commands.publish import publish_run
+from tracegen.measure.demo.models import write_demo_model
 
 TRACEGEN = (str(Path(sys.executable).with_name("tracegen")),)
 

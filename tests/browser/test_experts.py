@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import N_EXPERTS, a_moe_run, scaled_case
 from tests.report_files import write_report
-from tracegen.pages.render import render_report
+from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.browser.test_report import root  # noqa: F401
 from tracegen.charts import theme
-from tracegen.figures.catalogue import part_of
-from tracegen.pages.page import OUTLINE, Page
+from tracegen.report.figures.catalogue import part_of
+from tracegen.report.pages.page import OUTLINE, Page
 
 pytestmark = pytest.mark.browser
 

@@ -15,8 +15,8 @@ from tests.builders import a_moe_run, scaled_case
 from tests.report_files import write_report
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.passes import labels
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 from tracegen.site import vega
 
 pytestmark = pytest.mark.browser

@@ -15,8 +15,8 @@ from tests.builders import a_run, scaled_case
 from tests.report_files import written_report
 from tracegen.analysis import operations
 from tracegen.analysis.node_means import node_means, population
-from tracegen.model import Check
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.contract.model import Check
 
 pytestmark = pytest.mark.browser
 

@@ -14,8 +14,8 @@ from tests.browser.conftest import Watched
 from tests.builders import a_run, only, scaled_case, without
 from tests.report_files import write_report
 from tests.site_project import HOSTILE, Project, hostile_run, hostile_tables
-from tracegen.model import Check
-from tracegen.pages.render import render_report
+from tracegen.contract.model import Check
+from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.browser
 

@@ -14,7 +14,7 @@ from tests.browser.test_access import found_by_axe
 from tests.many_experiments import MODELS, many
 from tests.shared import shared_folder
 from tests.site_project import Project
-from tracegen.commands.build import build_site
+from tracegen.cli.commands.build import build_site
 
 pytestmark = pytest.mark.browser
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Watched
-from tracegen.cli import main
+from tracegen.cli.main import main
 
 pytestmark = pytest.mark.browser
 

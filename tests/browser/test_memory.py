@@ -14,7 +14,7 @@ from tracegen.analysis import passes
 from tracegen.analysis.accesses import accesses, ranges
 from tracegen.analysis.heatmap import MOST_ROWS, display_rows
 from tracegen.analysis.pieces import piece_bytes, piece_use, pieces
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
 
 pytestmark = pytest.mark.browser
 

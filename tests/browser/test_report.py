@@ -9,7 +9,7 @@ import pytest
 from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.report_files import written_report
 from tracegen.charts import theme
-from tracegen.pages.page import OUTLINE, Page
+from tracegen.report.pages.page import OUTLINE, Page
 
 pytestmark = pytest.mark.browser
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracegen.resources import folder
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.storing.resources import folder
 
 pytestmark = pytest.mark.browser
 

@@ -13,7 +13,7 @@ from tests.builders import a_moe_run
 from tests.report_files import written_report
 from tracegen.analysis.operations import op_rows
 from tracegen.charts import theme
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
 
 pytestmark = pytest.mark.browser
 

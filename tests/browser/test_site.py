@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser.conftest import Visit, visit_all
 from tests.site_project import HOSTILE, PRIVATE_ANSWER, PRIVATE_PROMPT, Project
-from tracegen.charts.text import printable
+from tracegen.contract.text import printable
 
 pytestmark = pytest.mark.browser
 

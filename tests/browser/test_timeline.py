@@ -11,7 +11,7 @@ import pytest
 from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.report_files import write_report
 from tracegen.charts import theme
-from tracegen.pages.render import render_report
+from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.browser
 

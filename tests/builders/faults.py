@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
 from tracegen.analysis.accesses import ranges
+from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
+from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
 PAGE = 4096

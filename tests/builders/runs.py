@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.builders.graph import N_EXPERTS, N_USED
-from tracegen.model import Check, Run
+from tracegen.contract.model import Check, Run
 
 
 def a_run(*, checks: tuple[Check, ...] = (), **facts: Any) -> Run:

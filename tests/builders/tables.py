@@ -9,7 +9,7 @@ import pandas as pd
 from tests.builders.graph import N_CTX, build_graph
 from tests.builders.memory import buffers_of, files_of, placements_of
 from tests.builders.passes import passes_of
-from tracegen.tables import empty, frame
+from tracegen.contract.tables import empty, frame
 
 
 def scaled_case(

@@ -9,7 +9,7 @@ import pytest
 from tests.capture.known_reads import (
     write_model,
 )
-from tracegen.capture.extents import NoPlacesError, device_number, extents_of
+from tracegen.measure.capture.extents import NoPlacesError, device_number, extents_of
 
 
 @pytest.fixture

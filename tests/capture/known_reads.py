@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from tests.ring_pages import files_of, passes_of
-from tracegen.capture.extents import extents_of
-from tracegen.capture.requests import recorded_requests
+from tracegen.measure.capture.extents import extents_of
+from tracegen.measure.capture.requests import recorded_requests
 from tracegen.readers.requests.table import read_requests
 
 MIB = 1 << 20

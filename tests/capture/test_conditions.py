@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture import conditions, page_cache, storage
-from tracegen.capture.execute import run_program
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.model import Experiment
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture import conditions, page_cache, storage
+from tracegen.storing.execute import run_program
 
 EXPERIMENT = Experiment("x", "?", "demo", "Hello", 1)
 PAGES = 64

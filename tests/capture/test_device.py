@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracegen.capture import device, direct_file, direct_reads, page_cache, storage
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.measure.capture import device, direct_file, direct_reads, page_cache, storage
+from tracegen.storing.progress import Progress
 
 MIB = 1 << 20
 SECONDS = 0.4

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture.execute import Beside, ending, last_lines, output_of, run_program, visible
-from tracegen.capture.interrupts import noticed_interrupts
-from tracegen.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.text import visible
+from tracegen.storing.execute import Beside, ending, last_lines, output_of, run_program
+from tracegen.storing.interrupts import noticed_interrupts
 
 
 def run(tmp_path: Path, code: str, **more: object) -> object:

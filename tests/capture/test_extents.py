@@ -14,7 +14,7 @@ import pytest
 
 from tests.loop_disk import PARTITION_BEGIN, loop_disk
 from tests.small_disk import needs_root, small_disk
-from tracegen.capture.extents import Extent, NoPlacesError, device_number, disk_place, extents_of
+from tracegen.measure.capture.extents import Extent, NoPlacesError, device_number, disk_place, extents_of
 
 PUNCH, KEEP_SIZE = 2, 1
 BLOCK = 4096
@@ -83,7 +83,7 @@ def test_extents_are_asked_for_until_the_last(on_disk: Path, monkeypatch: pytest
     path = in_pieces(on_disk / "model")
     whole = extents_of(path)
     for room in (1, 2, 7):
-        monkeypatch.setattr("tracegen.capture.extents._ROOM", room)
+        monkeypatch.setattr("tracegen.measure.capture.extents._ROOM", room)
         assert extents_of(path) == whole
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracegen import hashes
-from tracegen.capture import hashing, page_cache, storage
-from tracegen.errors import EnvironmentFailure
-from tracegen.progress import Progress
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.measure.capture import hashing, page_cache, storage
+from tracegen.storing import hashes
+from tracegen.storing.progress import Progress
 
 SIZE = 64 << 20
 FEW = 64  # pages of 16,384: a kernel may take back what nobody used for a moment

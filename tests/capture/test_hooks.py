@@ -11,22 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import cli
-from tracegen.capture import hooked_tree
-from tracegen.capture.hooked_tree import (
-    HEADER,
-    RECORD,
-    SOURCES,
-    carry_out,
-    hook_tree,
-    plan_hooks,
-    plan_reverse,
-)
-from tracegen.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
-from tracegen.capture.llama_cpp import build_tree, has_load_mode, read_releases
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.progress import Progress
-from tracegen.resources import folder
+from tracegen.cli import main as cli
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.measure.capture import hooked_tree
+from tracegen.measure.capture.hooked_tree import HEADER, RECORD, SOURCES, carry_out, hook_tree, plan_hooks, plan_reverse
+from tracegen.measure.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
+from tracegen.measure.capture.llama_cpp import build_tree, has_load_mode, read_releases
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder
 
 NATIVE = folder("native")
 TEXT = """int before(void) {

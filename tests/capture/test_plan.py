@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-from tracegen.capture.plan import command_for, settings_of, timings_in
-from tracegen.model import Experiment
-from tracegen.settings import OWN_FLAGS
+from tracegen.contract.model import Experiment
+from tracegen.contract.settings import OWN_FLAGS
+from tracegen.measure.capture.plan import command_for, settings_of, timings_in
 
 EXPERIMENT = Experiment(name="x", question="?", model="m.gguf", prompt="-a prompt\\n", tokens=3, flags=("--temp", "0"))
 LOG = """

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture import cgroup, conditions, limited, locked
-from tracegen.capture.execute import run_program
-from tracegen.capture.limited import Limit, Limited, memory_limit
-from tracegen.capture.pressure import Pressure, under_pressure
-from tracegen.errors import EnvironmentFailure, SettingsError
-from tracegen.model import Experiment
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture import cgroup, conditions, limited, locked
+from tracegen.measure.capture.limited import Limit, Limited, memory_limit
+from tracegen.measure.capture.pressure import Pressure, under_pressure
+from tracegen.storing.execute import run_program
 
 EXPERIMENT = Experiment("x", "?", "demo", "Hello", 1)
 SMALL = 0.02  # GiB
@@ -139,7 +139,7 @@ def test_a_kill_for_want_of_memory_is_called_so(monkeypatch: pytest.MonkeyPatch)
     with under_pressure(SMALL, None) as pressure:
         assert pressure.cause(-9) == "" and pressure.cause(1) == ""
         kills = locked.oom_kills() + 1
-        monkeypatch.setattr("tracegen.capture.pressure.oom_kills", lambda: kills)
+        monkeypatch.setattr("tracegen.measure.capture.pressure.oom_kills", lambda: kills)
         assert "killed by the kernel for lack of memory" in pressure.cause(-9) and pressure.cause(-11) == ""
 
 

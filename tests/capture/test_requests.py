@@ -31,11 +31,11 @@ from tests.capture.known_reads import (
 from tests.loop_disk import loop_disk
 from tests.ring_pages import files_of, passes_of
 from tests.small_disk import small_disk
-from tracegen.capture import tracefs
-from tracegen.capture.extents import device_number, disk_place
-from tracegen.capture.requests import recorded_requests
-from tracegen.checks import requests as checks
-from tracegen.checks.evidence import Evidence
+from tracegen.measure.capture import tracefs
+from tracegen.measure.capture.extents import device_number, disk_place
+from tracegen.measure.capture.requests import recorded_requests
+from tracegen.measure.checks import requests as checks
+from tracegen.measure.checks.evidence import Evidence
 from tracegen.readers.requests.table import read_requests
 
 

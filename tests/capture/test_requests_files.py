@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracegen.capture.requests import Requests
+from tracegen.measure.capture.requests import Requests
 
 
 def rewritten(path: Path) -> None:

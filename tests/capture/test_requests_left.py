@@ -18,8 +18,8 @@ from tests.capture.known_reads import (
     recording,
 )
 from tests.ring_pages import files_of, passes_of
-from tracegen.capture import tracefs
-from tracegen.capture.requests import recorded_requests
+from tracegen.measure.capture import tracefs
+from tracegen.measure.capture.requests import recorded_requests
 from tracegen.readers.requests.table import read_requests
 
 
@@ -67,7 +67,7 @@ while (folders := [line.split()[4] for line in open("/proc/self/mountinfo") if "
 
 def test_where_tracefs_is_not_mounted_one_is_told_what_to_do(tracing: Path, tmp_path: Path) -> None:
     code = f"""
-from tracegen.capture.requests import recorded_requests
+from tracegen.measure.capture.requests import recorded_requests
 with recorded_requests(Path({str(tmp_path)!r}), wanted=True) as requests:
     print(requests.refused)
 requests.locate([])
@@ -83,7 +83,7 @@ def test_tracefs_is_found_under_any_name(tracing: Path, tmp_path: Path) -> None:
     folder = tmp_path / "trace \\ é\t2"
     folder.mkdir()
     code = f"""
-from tracegen.capture.tracefs import tracefs_folder
+from tracegen.measure.capture.tracefs import tracefs_folder
 assert tracefs_folder() is None
 assert libc.mount(b"nodev", os.fsencode({str(folder)!r}), b"tracefs", 0, None) == 0
 print(tracefs_folder() == Path({str(folder)!r}), tracefs_folder())
@@ -93,7 +93,7 @@ print(tracefs_folder() == Path({str(folder)!r}), tracefs_folder())
 
 HOLD = """
 import time
-from tracegen.capture import tracefs
+from tracegen.measure.capture import tracefs
 with tracefs.instance() as made:
     made.begin(("block/block_rq_issue",), 'rwbs ~ "*R*"')
     print(made.folder.name, flush=True)

@@ -14,10 +14,10 @@ import vl_convert
 
 from tests.builders import a_moe_run, scaled_case
 from tracegen.charts import buffers, experts, heatmap, layers, svg, theme, timeline
-from tracegen.charts.text import three, whole_percent
-from tracegen.figures.catalogue import CHARTS
-from tracegen.figures.heatmap import HEATMAP
-from tracegen.pages.collector import Collector
+from tracegen.contract.text import three, whole_percent
+from tracegen.report.figures.catalogue import CHARTS
+from tracegen.report.figures.heatmap import HEATMAP
+from tracegen.report.pages.collector import Collector
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_a_buffer_wears_the_colour_of_a_part_of_the_model_only_if_it_holds_that_
 
 
 def test_every_component_has_a_group() -> None:
-    from tracegen.tables import COMPONENTS
+    from tracegen.contract.tables import COMPONENTS
 
     assert set(theme.GROUP_OF) == set(COMPONENTS) and set(theme.GROUP_OF.values()) <= set(theme.GROUPS)
 

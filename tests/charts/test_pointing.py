@@ -10,8 +10,8 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tracegen.charts import pointing
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 
 
 @pytest.fixture(scope="module")

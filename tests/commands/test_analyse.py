@@ -12,11 +12,11 @@ import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case
 from tests.site_project import stored
-from tracegen.cli import main
-from tracegen.figures.answers import questions
-from tracegen.figures.experts_balance import EXPERTS_BALANCE
-from tracegen.notebook.loaded import load
-from tracegen.pages.collector import Collector
+from tracegen.cli.main import main
+from tracegen.reading.notebook.loaded import load
+from tracegen.report.figures.answers import questions
+from tracegen.report.figures.experts_balance import EXPERTS_BALANCE
+from tracegen.report.pages.collector import Collector
 
 
 @pytest.fixture(autouse=True)

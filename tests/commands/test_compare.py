@@ -13,14 +13,14 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.comparing.made import slot
 from tests.stand_in import NOW
-from tracegen import store
-from tracegen.cli import main
+from tracegen.cli.main import main
 from tracegen.comparing.field_sentences import HIDDEN
-from tracegen.model import Check
-from tracegen.pages.render import render_report
+from tracegen.comparing.sides import cells_of
+from tracegen.contract.model import Check
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
-from tracegen.sides import cells_of
+from tracegen.report.pages.render import render_report
+from tracegen.storing import store
 
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TABLES, MIXTURE = scaled_case(2, 2), scaled_case(2, 2, moe=True)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture import device, direct_file, memory_rate, storage
-from tracegen.capture.device import Device, Measurement, ProgramLimit, Skipped
-from tracegen.cli import main
-from tracegen.commands import device as command
+from tracegen.cli.commands import device as command
+from tracegen.cli.main import main
+from tracegen.measure.capture import device, direct_file, memory_rate, storage
+from tracegen.measure.capture.device import Device, Measurement, ProgramLimit, Skipped
 
 MIB = 1 << 20
 READS = Measurement("random", 4096, 1, 4321, 4321 * 4096, 10**9, 4321 * 4096.0, 4321.0, 88_600, 1_252_400)

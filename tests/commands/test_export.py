@@ -11,14 +11,14 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tests.site_project import stored
-from tracegen.cli import main
-from tracegen.commands import export
+from tracegen.cli.commands import export
+from tracegen.cli.main import main
+from tracegen.contract.tables import BY_NAME
 from tracegen.export.columns import CSV
 from tracegen.export.format import Source
 from tracegen.export.formats import BY_KEY, FORMATS
 from tracegen.export.perfetto.trace import PERFETTO, write
-from tracegen.notebook.loaded import load
-from tracegen.tables import BY_NAME
+from tracegen.reading.notebook.loaded import load
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.small_disk import filling, make_read_only, needs_root, small_disk
 from tests.stand_in import a_run, a_run_folder
-from tracegen.cli import main
-from tracegen.hashes import HashCache
+from tracegen.cli.main import main
 from tracegen.publishing import versions as publish
+from tracegen.storing.hashes import HashCache
 
 pytestmark = [needs_root, pytest.mark.usefixtures("stand_in_renderer")]
 

@@ -15,18 +15,18 @@ import pytest
 
 from tests.foreign_samples import SAMPLES, copy_of, sample
 from tests.readers.foreign.decoded import whole_ops
-from tracegen.checks.keys import Key
-from tracegen.cli import main
-from tracegen.commands import import_
-from tracegen.model import Check
-from tracegen.notebook.loaded import LoadedRun, load
-from tracegen.progress import Progress
+from tracegen.cli.commands import import_
+from tracegen.cli.main import main
+from tracegen.contract.check_keys import Key
+from tracegen.contract.model import Check
+from tracegen.measure.runs.import_source import found_in
+from tracegen.measure.runs.importing import import_run
 from tracegen.readers.foreign.faults import KNOWN
 from tracegen.readers.foreign.folder import ROLES, TRACES
 from tracegen.readers.foreign.op_numbers import TABLES
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, OPS
-from tracegen.runs.import_source import found_in
-from tracegen.runs.importing import import_run
+from tracegen.reading.notebook.loaded import LoadedRun, load
+from tracegen.storing.progress import Progress
 
 
 @pytest.fixture(autouse=True)
@@ -357,7 +357,7 @@ def test_bytes_that_were_not_recorded_are_not_shown_as_none(capsys: pytest.Captu
 
 
 def test_ctrl_c_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracegen import store
+    from tracegen.storing import store
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -369,7 +369,7 @@ def test_ctrl_c_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_same_source_twice_at_once_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second import begins while the first one has looked for a run of this source, and not yet placed its own."""
-    from tracegen import store
+    from tracegen.storing import store
 
     folder, written = Path("experiments/it"), store.write_tables
     wanted = found_in([sample("v3-256-moe")], None, None, None)

@@ -16,8 +16,8 @@ import yaml
 from tests.builders import scaled_case
 from tests.site_project import plain_run, stored
 from tests.small_disk import fill, needs_root, small_disk
-from tracegen.cli import main
-from tracegen.settings import read_experiment
+from tracegen.cli.main import main
+from tracegen.contract.settings import read_experiment
 
 SAID = "no mkdocs.yml here: the site is built with tracegen's default settings; `tracegen init` writes them\n"
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from tests.small_disk import needs_root, small_disk
-from tracegen.commands import model
-from tracegen.demo import gpt_oss, whole_files
-from tracegen.demo.architecture import Architecture
-from tracegen.demo.gpt_oss import of_width
-from tracegen.errors import EnvironmentFailure, SettingsError
+from tracegen.cli.commands import model
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.measure.demo import gpt_oss, whole_files
+from tracegen.measure.demo.architecture import Architecture
+from tracegen.measure.demo.gpt_oss import of_width
 from tracegen.readers.gguf.file import read_model
 
 

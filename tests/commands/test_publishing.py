@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import a_project, a_run, a_run_folder
-from tracegen.commands import publish, serve
-from tracegen.errors import EnvironmentFailure, SettingsError, StoreError
-from tracegen.hashes import HashCache
-from tracegen.model import Check
+from tracegen.cli.commands import publish, serve
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError
+from tracegen.contract.model import Check
 from tracegen.publishing import versions as publishing
+from tracegen.storing.hashes import HashCache
 
 pytestmark = pytest.mark.usefixtures("stand_in_renderer")
 

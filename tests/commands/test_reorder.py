@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from tests.readers import gguf_bytes as made
 from tests.reordered_files import by_layer, contents, gguf_file, in_order, reorder
 from tests.small_disk import needs_root, small_disk
-from tracegen import reordered
-from tracegen.demo import whole_files
-from tracegen.demo.models import write_demo_model
+from tracegen.measure import reordered
+from tracegen.measure.demo import whole_files
+from tracegen.measure.demo.models import write_demo_model
 
 NAMES = ("token_embd.weight", "output.weight", "output_norm.weight", "rope_freqs.weight", "oddly named",
          *(f"blk.{n}.{kind}.weight" for n in range(12) for kind in ("attn_q", "ffn_up_exps", "attn_norm")))  # fmt: skip
@@ -349,7 +349,7 @@ def test_ctrl_c(model: Path) -> None:
         "    time.sleep(0.2)\n"
         "    return real(*given)\n"
         "os.pwrite = slow\n"
-        "from tracegen import reordered\n"
+        "from tracegen.measure import reordered\n"
         "reordered.PIECE = 8\n"
         "from tracegen.__main__ import main\n"
         "sys.exit(main())\n"

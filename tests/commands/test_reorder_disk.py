@@ -17,7 +17,7 @@ from tests.loop_disk import loop_disk
 from tests.reordered_files import gguf_file, reorder
 from tests.reordered_runs import entries_of, joined, relocated, stored_run
 from tests.small_disk import needs_root
-from tracegen.capture.extents import extents_of
+from tracegen.measure.capture.extents import extents_of
 
 PAGE = mmap.PAGESIZE
 

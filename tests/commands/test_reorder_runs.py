@@ -18,9 +18,9 @@ from tests.builders import scaled_case
 from tests.reordered_files import by_layer, contents, gguf_file, in_order, reorder
 from tests.reordered_runs import entries_of, reads_of, relocated, stored_run, touched
 from tracegen.analysis import file_order
-from tracegen.commands import reorder as command
-from tracegen.demo import whole_files
-from tracegen.model import Check
+from tracegen.cli.commands import reorder as command
+from tracegen.contract.model import Check
+from tracegen.measure.demo import whole_files
 
 
 def test_every_order_is_explained() -> None:

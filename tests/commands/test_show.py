@@ -19,11 +19,11 @@ import pytest
 
 from tests.builders import a_run, scaled_case, without
 from tests.site_project import stored
-from tracegen import store
 from tracegen.analysis.buffers import total_peak
-from tracegen.cli import main
-from tracegen.folders import run_folder
-from tracegen.tables import frame
+from tracegen.cli.main import main
+from tracegen.contract.tables import frame
+from tracegen.reading.folders import run_folder
+from tracegen.storing import store
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_shown_again_a_run_says_the_same_without_reading_its_tables(
 def test_what_is_shown_again_loads_no_tables(tmp_path: Path) -> None:
     folder = stored(tmp_path / "experiments", a_run(), scaled_case(2, 1, moe=True)).folder
     script = (
-        "import sys; from tracegen.cli import main; main(sys.argv[1:]); "
+        "import sys; from tracegen.cli.main import main; main(sys.argv[1:]); "
         "print(sorted({'pandas', 'numpy', 'pyarrow'} & set(sys.modules)), file=sys.stderr)"
     )
     loaded = [

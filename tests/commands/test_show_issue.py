@@ -14,14 +14,14 @@ from tests.builders import a_moe_run, scaled_case
 from tests.commands.test_show import on_a_terminal
 from tests.pages.rendered import body, rendered
 from tests.site_project import NOW, SECRETS, plain_run, private_run, private_tables, stored
-from tracegen.cli import main
-from tracegen.model import Check, Run, Version
-from tracegen.pages.collector import Collector
-from tracegen.pages.page import Report
-from tracegen.pages.pasted import PARTS, pasted, path_of
+from tracegen.cli.main import main
+from tracegen.contract import quantities as q
+from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy, versions
 from tracegen.publishing.stated import stated_facts
-from tracegen.words import quantities as q
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.pasted import PARTS, pasted, path_of
 
 ROOT = Path(__file__).parents[2]
 TABLES = scaled_case(3, 2, moe=True)

@@ -24,13 +24,14 @@ import pytest
 
 from tests.builders import N_EXPERTS, a_moe_run, scaled_case
 from tests.site_project import HOSTILE, stored
-from tracegen import queries, store
-from tracegen.cli import main
-from tracegen.errors import EnvironmentFailure
-from tracegen.notebook import loaded as notebook
-from tracegen.notebook.loaded import LoadedTables, LoadedVersion, load
-from tracegen.queries import answered, distinct, statement_of
-from tracegen.tables import BY_NAME, data_dictionary
+from tracegen.cli.main import main
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.tables import BY_NAME, data_dictionary
+from tracegen.reading import queries
+from tracegen.reading.notebook import loaded as notebook
+from tracegen.reading.notebook.loaded import LoadedTables, LoadedVersion, load
+from tracegen.reading.queries import answered, distinct, statement_of
+from tracegen.storing import store
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "experiments" / "sample" / "versions" / "2")

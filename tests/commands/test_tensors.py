@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.readers import gguf_bytes as made
-from tracegen.commands import tensors
+from tracegen.cli.commands import tensors
 
 EXPECTED = """\
 llama · na\\x1bme · 2 layers · 3 tensors

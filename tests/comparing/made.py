@@ -11,7 +11,7 @@ import pandas as pd
 from tests.builders import a_run
 from tracegen.comparing.measures import COLUMNS, measures
 from tracegen.comparing.side import Measured, Side
-from tracegen.figures.context import Context
+from tracegen.report.figures.context import Context
 
 HOST = dict(cpu="Example CPU", cores=2, memory_bytes=8 << 30)
 

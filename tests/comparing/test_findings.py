@@ -11,7 +11,7 @@ from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Comparison, compare
 from tracegen.comparing.findings import findings, timed_state
 from tracegen.comparing.markdown import markdown_of
-from tracegen.model import Check
+from tracegen.contract.model import Check
 
 APART = (0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.builders import scaled_case
 from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
-from tracegen.tables import empty
+from tracegen.contract.tables import empty
 
 NODES = nodes_of(scaled_case(3, 3), 1)
 

@@ -11,7 +11,7 @@ from tests.builders import a_run, scaled_case
 from tests.pages.rendered import CASES, rendered
 from tracegen.comparing.measures import AFTER_LOADING, BY, COLUMNS, UNTIL_FIRST_TOKEN, WHILE_LOADING, measures
 from tracegen.comparing.rules import NAMES
-from tracegen.figures.context import Context
+from tracegen.report.figures.context import Context
 
 MOE = scaled_case(3, 2, moe=True, splits=2)
 

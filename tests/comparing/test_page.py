@@ -18,7 +18,7 @@ from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.matrix_page import render_matrix
 from tracegen.comparing.page import render_comparison
 from tracegen.comparing.side import Measured, Side
-from tracegen.tables import empty
+from tracegen.contract.tables import empty
 
 
 def well_formed(html: str) -> Tags:

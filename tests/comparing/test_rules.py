@@ -9,7 +9,7 @@ import pytest
 from tests.comparing.made import counted, side, timed
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.rules import as_json, broken, parsed
-from tracegen.errors import SettingsError
+from tracegen.contract.errors import SettingsError
 
 SLOW, FAST = ([[timed(v + i / 9)] for i in range(7)] for v in (100, 130))
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tracegen import store
+from tracegen.storing import store
 
 NUMBERS = (1, 2, 3)
 ADDED_AFTER = {1: {"passes.read_bytes"}, 2: {"splits", "copies"}}  # a column, or a whole table

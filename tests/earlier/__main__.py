@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from tests.earlier import NUMBERS
 from tests.earlier.facts import facts_of
-from tracegen import store
-from tracegen import tables as contract
-from tracegen.model import Check, Run
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Check, Run
+from tracegen.storing import store
 
 SAMPLE = Path(__file__).parents[2] / "experiments" / "sample" / "versions" / "1"
 PAGE = 4096

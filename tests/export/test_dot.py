@@ -13,9 +13,9 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tests.site_project import LONG, hostile_tables
+from tracegen.contract.tables import empty
 from tracegen.export import dot
 from tracegen.export.format import Source
-from tracegen.tables import empty
 
 NAMES = (
     '"', "\\", 'a\\"', "\\\\", "ends\\", "{", "}|<>", "a|b", "<p>", "two  spaces ", " ", "\n", "a\r\nb\tc", "\0",

@@ -10,9 +10,9 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.readers.foreign.ggmlviz_bytes import plain, sample
 from tests.site_project import stored
-from tracegen import tables as contract
-from tracegen.cli import main
-from tracegen.errors import SettingsError
+from tracegen.cli.main import main
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Source, only_passes
 from tracegen.export.ggmlviz import GGMLVIZ
 from tracegen.readers.foreign import ggmlviz

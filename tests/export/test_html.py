@@ -25,12 +25,12 @@ from tests.site_project import (
     private_tables,
     stored,
 )
-from tracegen.cli import main
+from tracegen.cli.main import main
+from tracegen.contract.model import Run
 from tracegen.export import html
-from tracegen.model import Run
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import read_bundle
-from tracegen.resources import package_version
+from tracegen.storing.resources import package_version
 
 pytestmark = pytest.mark.slow
 

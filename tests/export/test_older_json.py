@@ -12,9 +12,9 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tests.foreign_samples import sample
 from tests.site_project import stored
-from tracegen.cli import main
+from tracegen.cli.main import main
 from tracegen.export.format import only_passes
-from tracegen.notebook.loaded import load
+from tracegen.reading.notebook.loaded import load
 
 VERSIONS = Path(__file__).parents[2] / "experiments"
 

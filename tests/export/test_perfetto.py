@@ -14,10 +14,10 @@ from tests.builders import a_moe_run, scaled_case, with_barriers, with_faults, w
 from tests.export.pftrace import Drawn, Slice, read
 from tests.scale_tables import repeated, stretched
 from tests.site_project import LONG, hostile_tables
-from tracegen.errors import SettingsError, TableError
+from tracegen.contract.errors import SettingsError, TableError
+from tracegen.contract.tables import BY_NAME, empty, frame
 from tracegen.export.format import Source, only_passes
 from tracegen.export.perfetto.trace import write
-from tracegen.tables import BY_NAME, empty, frame
 
 Tables = dict[str, pd.DataFrame]
 SPAN = ["pass_id", "node", "thread"]

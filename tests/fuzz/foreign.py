@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.foreign_samples import SAMPLES, sample
 from tests.readers.foreign.test_companions import WHOLE
-from tracegen import tables
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign import older_json
 from tracegen.readers.foreign.companions import Companions
 from tracegen.readers.foreign.restore import restore

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.readers.foreign import ggmlviz_bytes as made
-from tracegen import tables
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign import ggmlviz
 from tracegen.readers.foreign.op_numbers import TABLES
 

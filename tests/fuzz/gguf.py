@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.readers import gguf_bytes as made
 from tests.readers.test_gguf import BROKEN, GOOD, LLAMA
-from tracegen.errors import ModelFormatError
+from tracegen.contract.errors import ModelFormatError
 from tracegen.readers.gguf.file import read_model
 
 LONGEST = 1 << 12

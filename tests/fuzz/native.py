@@ -13,10 +13,10 @@ import numpy as np
 from tests.golden.hard_case import hard_case
 from tests.native.test_corruptions import RECORDS
 from tests.native.trace_bytes import Trace, chunk, clock, header
-from tracegen.capture.plan import timings_in
-from tracegen.checks.evidence import Evidence
-from tracegen.checks.verdict import checks_of
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
+from tracegen.measure.capture.plan import timings_in
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
 from tracegen.readers.native.trace import ModelTables, read_trace
 
 SEAM = b"\n-- a thread --\n"

@@ -13,13 +13,13 @@ from typing import Any
 
 from tests.builders import a_run
 from tests.stand_in import a_version
-from tracegen import store
-from tracegen.errors import TracegenError
-from tracegen.hashes import HashCache
-from tracegen.matrix import read_matrix
-from tracegen.pages.page import outline
+from tracegen.contract.errors import TracegenError
+from tracegen.contract.matrix import read_matrix
+from tracegen.contract.settings import read_experiment
 from tracegen.publishing import privacy, versions
-from tracegen.settings import read_experiment
+from tracegen.report.pages.page import outline
+from tracegen.storing import store
+from tracegen.storing.hashes import HashCache
 
 LONGEST = 1 << 14
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-records-")) / "sample"

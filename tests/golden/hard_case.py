@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tracegen.tables import empty, frame
+from tracegen.contract.tables import empty, frame
 
 EXPERT_BYTES = 1152
 ROUTES = {1: [(1, 3), (3, 0), (1, 3)], 2: [(2, 1), (2, 1)]}

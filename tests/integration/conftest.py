@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from tests.shared import shared_folder
-from tracegen.capture.llama_cpp import Build
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.resources import folder as resource_folder
-from tracegen.runs.measure import measure
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.measure import measure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder as resource_folder
 
 SHORT = "The memory of the disk"
 LONG = "The page of the memory is read from the disk by the expert and the router counts the token in the layer"

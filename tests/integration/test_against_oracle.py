@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from tests.integration.conftest import LONG, Measured
-from tracegen.capture.llama_cpp import Build
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
-from tracegen.tables import SLOTS
+from tracegen.contract.model import Experiment
+from tracegen.contract.tables import SLOTS
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.runs.measure import measure
+from tracegen.reading.notebook.loaded import load_run
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

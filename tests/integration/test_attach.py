@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 
 from tests.integration.conftest import Measured
-from tracegen.capture.attach import ensure_attach, preload
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.capture.plan import command_for
-from tracegen.cli import main
-from tracegen.demo.models import write_demo_model
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
+from tracegen.cli.main import main
+from tracegen.measure.capture.attach import ensure_attach, preload
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.capture.plan import command_for
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.observe import Observation, observe
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
-from tracegen.resources import folder as resource_folder
-from tracegen.runs.observe import Observation, observe
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder as resource_folder
 
 pytestmark = pytest.mark.llama
 
@@ -234,7 +234,7 @@ def test_structures_that_lie_otherwise_are_refused(
     assert "GGML_MAX_SRC 12" in header.read_text()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     build = Build(plain.folder, source, plain.version, traced=False)
-    monkeypatch.setattr("tracegen.capture.attach.ensure_source", lambda *_, **__: build)
+    monkeypatch.setattr("tracegen.measure.capture.attach.ensure_source", lambda *_, **__: build)
     trace = tmp_path / "trace"
     trace.mkdir()
     model = write_demo_model("demo", tmp_path / "demo.gguf")[0]

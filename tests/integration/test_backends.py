@@ -12,14 +12,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracegen.capture.llama_cpp import FLAGS, TARGET, TRACED, Build, alone
-from tracegen.capture.plan import command_for
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.pages.render import render_report
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import FLAGS, TARGET, TRACED, Build, alone
+from tracegen.measure.capture.plan import command_for
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.measure import measure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.report.pages.render import render_report
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

@@ -17,18 +17,18 @@ import psutil
 import pytest
 
 from tests.dask_workers import Workers
-from tracegen import store
-from tracegen.capture.llama_cpp import Build
-from tracegen.capture.machine import machine_id
-from tracegen.cli import main
-from tracegen.errors import SettingsError, StoreError
-from tracegen.matrix import Cell, matrix_from
-from tracegen.model import Slot
-from tracegen.progress import Progress
-from tracegen.runs import remote
-from tracegen.runs.cluster import Cluster, ClusterPlace
-from tracegen.runs.parcel import Item, listed
-from tracegen.store import sha256_of
+from tracegen.cli.main import main
+from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.matrix import Cell, matrix_from
+from tracegen.contract.model import Slot
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.capture.machine import machine_id
+from tracegen.measure.runs import remote
+from tracegen.measure.runs.cluster import Cluster, ClusterPlace
+from tracegen.measure.runs.parcel import Item, listed
+from tracegen.storing import store
+from tracegen.storing.progress import Progress
+from tracegen.storing.store import sha256_of
 
 pytestmark = pytest.mark.llama
 
@@ -96,7 +96,7 @@ def test_workers_that_cannot_make_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from tracegen.runs import matrix_runs
+    from tracegen.measure.runs import matrix_runs
 
     workers.worker(resource=False)
     monkeypatch.setattr(matrix_runs, "PATIENCE_S", 15.0)
@@ -109,8 +109,8 @@ def test_workers_that_cannot_make_runs(
 def test_a_worker_with_another_tracegen_is_left_out(
     experiment: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tracegen import resources
-    from tracegen.runs import matrix_runs
+    from tracegen.measure.runs import matrix_runs
+    from tracegen.storing import resources
 
     workers.worker()
     monkeypatch.setattr(matrix_runs, "PATIENCE_S", 15.0)
@@ -122,7 +122,7 @@ def test_a_worker_with_another_tracegen_is_left_out(
 def test_an_address_without_a_scheduler(
     experiment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tracegen.runs import cluster
+    from tracegen.measure.runs import cluster
 
     monkeypatch.setattr(cluster, "TIMEOUT_S", 2.0)
     assert main(["run", "case", "--executor", "dask://127.0.0.1:9"]) == 3

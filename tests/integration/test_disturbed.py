@@ -17,15 +17,15 @@ from tests.integration.test_kills import started
 from tests.live import a_pass_ended
 from tracegen.analysis.disturbance import disturbance
 from tracegen.analysis.passes import measured
-from tracegen.capture.llama_cpp import Build
-from tracegen.checks.evidence import Evidence
-from tracegen.checks.verdict import checks_of
-from tracegen.model import Check, Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
+from tracegen.contract.model import Check, Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
+from tracegen.measure.runs.measure import measure
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
-from tracegen.runs.measure import measure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

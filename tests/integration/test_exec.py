@@ -16,15 +16,15 @@ import pytest
 from tests.live import a_pass_ended
 from tracegen.analysis.embeddings import embeddings
 from tracegen.analysis.operations import op_rows
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.cli import main
-from tracegen.demo.models import write_demo_model
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.pages.page import outline
-from tracegen.pages.render import render_report
+from tracegen.cli.main import main
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.demo.models import write_demo_model
 from tracegen.publishing import privacy
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.report.pages.page import outline
+from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.llama
 

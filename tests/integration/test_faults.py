@@ -19,16 +19,16 @@ import gguf
 import pytest
 
 from tests.small_disk import filling, make_read_only, needs_root, small_disk
-from tracegen import store
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.capture.pressure import Pressure
-from tracegen.cli import main
-from tracegen.errors import EnvironmentFailure
-from tracegen.model import Experiment
+from tracegen.cli.main import main
+from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.capture.pressure import Pressure
+from tracegen.measure.runs import measure as measuring
+from tracegen.measure.runs import recording
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
-from tracegen.runs import measure as measuring
-from tracegen.runs import recording
+from tracegen.storing import store
 
 pytestmark = pytest.mark.llama
 

@@ -10,8 +10,8 @@ import pytest
 from gguf import GGUFReader
 
 from tracegen.analysis.kept_tensors import pattern
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.demo.models import write_demo_model
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.demo.models import write_demo_model
 
 pytestmark = pytest.mark.llama
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from tests.small_disk import needs_root, small_disk
-from tracegen.capture.llama_cpp import TARGET, Build, has_load_mode
-from tracegen.capture.plan import command_for, environment_for, timings_in
-from tracegen.checks.evidence import Evidence
-from tracegen.checks.verdict import checks_of
-from tracegen.errors import TraceFormatError
-from tracegen.model import Experiment
+from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import TARGET, Build, has_load_mode
+from tracegen.measure.capture.plan import command_for, environment_for, timings_in
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import NativeTrace, read_trace
-from tracegen.resources import folder as resource_folder
+from tracegen.storing.resources import folder as resource_folder
 
 pytestmark = pytest.mark.llama
 SEED, N_KILLS, PATIENCE_S = 20261121, 100, 60

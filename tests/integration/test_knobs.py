@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from tracegen.analysis.accesses import ranges
-from tracegen.capture import conditions, hashing, page_cache, storage
-from tracegen.capture.llama_cpp import Build
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
-from tracegen.store import sha256_of
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture import conditions, hashing, page_cache, storage
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.measure import measure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
+from tracegen.storing.store import sha256_of
 
 pytestmark = pytest.mark.llama
 FEW = 64  # pages of some 25,000: a kernel may take back what nobody used for a moment
@@ -88,7 +88,7 @@ def test_a_run_does_not_warm_its_model_for_the_next_one(
         return facts
 
     monkeypatch.setattr(hashing, "cache_folder", lambda: tmp_path / "cache")  # where no hash is known
-    monkeypatch.setattr("tracegen.runs.measure.conditions_of", conditions_then_drop)
+    monkeypatch.setattr("tracegen.measure.runs.measure.conditions_of", conditions_then_drop)
     loaded = ran(hooked, tmp_path, moe)
     left = page_cache.cached(moe).cached_bytes
     assert left is not None and left < 0.25 * moe.stat().st_size  # the header, and what is read ahead of it

@@ -10,12 +10,12 @@ import pytest
 from tests import random_models
 from tests.random_files import write_random_model
 from tracegen.analysis import accesses
-from tracegen.capture.llama_cpp import Build
-from tracegen.demo.gpt_oss import GPT_OSS_TYPES
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES
+from tracegen.measure.runs.measure import measure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

@@ -10,8 +10,8 @@ import pytest
 from tests import random_models
 from tests.integration.test_models import Case
 from tests.model_matrix import CELLS, KNOBS, MODELS, Cell, Outcome, run_cell, table
-from tracegen.capture.llama_cpp import Build, read_releases
-from tracegen.resources import folder
+from tracegen.measure.capture.llama_cpp import Build, read_releases
+from tracegen.storing.resources import folder
 
 pytestmark = pytest.mark.llama
 

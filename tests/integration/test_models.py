@@ -17,14 +17,14 @@ from tests.random_files import write_lora, write_random_model
 from tracegen.analysis import experts, routing
 from tracegen.analysis.embeddings import embeddings
 from tracegen.analysis.operations import op_rows
-from tracegen.capture.llama_cpp import Build
-from tracegen.demo.architecture import Architecture, types_of
-from tracegen.demo.gpt_oss import GPT_OSS_TYPES
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
-from tracegen.runs.observe import Observation, observe
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.demo.architecture import Architecture, types_of
+from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES
+from tracegen.measure.runs.measure import measure
+from tracegen.measure.runs.observe import Observation, observe
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from tracegen.analysis import disk_waits
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.capture.plan import command_for
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Check, Experiment, Run
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
-from tracegen.runs.observe import Observation, observe
+from tracegen.contract.model import Check, Experiment, Run
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.capture.plan import command_for
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.measure import measure
+from tracegen.measure.runs.observe import Observation, observe
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

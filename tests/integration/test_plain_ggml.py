@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from tests.llama_matrix import hashes_of, objects_of
-from tracegen.capture.hooked_tree import carry_out, hook_tree, plan_hooks, plan_reverse
-from tracegen.capture.llama_cpp import Build, compile_targets, configure
-from tracegen.cli import main
-from tracegen.errors import SettingsError
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.pages.render import render_report
-from tracegen.progress import Progress
-from tracegen.resources import folder
+from tracegen.cli.main import main
+from tracegen.contract.errors import SettingsError
+from tracegen.measure.capture.hooked_tree import carry_out, hook_tree, plan_hooks, plan_reverse
+from tracegen.measure.capture.llama_cpp import Build, compile_targets, configure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.report.pages.render import render_report
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder
 
 pytestmark = pytest.mark.llama
 

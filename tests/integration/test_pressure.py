@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.integration.test_faults import wrapper
-from tracegen import store
-from tracegen.capture import cgroup, limited, locked
-from tracegen.capture.llama_cpp import Build
-from tracegen.cli import main
-from tracegen.errors import SettingsError
-from tracegen.model import Run
+from tracegen.cli.main import main
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Run
+from tracegen.measure.capture import cgroup, limited, locked
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.storing import store
 
 pytestmark = pytest.mark.llama
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.llama_matrix import try_release
-from tracegen.capture.llama_cpp import Upstream, read_releases
-from tracegen.progress import Progress
-from tracegen.resources import folder
+from tracegen.measure.capture.llama_cpp import Upstream, read_releases
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder
 
 pytestmark = [
     pytest.mark.native,

@@ -10,13 +10,13 @@ import pytest
 from tests.integration.conftest import SHORT, Oracle
 from tests.reordered_files import contents, in_order
 from tests.reordered_runs import reads_of
-from tracegen.capture.llama_cpp import Build
-from tracegen.cli import main
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
+from tracegen.cli.main import main
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.measure import measure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tracegen import store
-from tracegen.capture.llama_cpp import Build
-from tracegen.cli import main
-from tracegen.runs import recording
+from tracegen.cli.main import main
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.runs import recording
+from tracegen.storing import store
 
 pytestmark = pytest.mark.llama
 

@@ -23,9 +23,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.stand_in import a_project
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.cli import main
-from tracegen.demo.models import write_demo_model
+from tracegen.cli.main import main
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.demo.models import write_demo_model
 
 NEVER = [f"canary{n:02d}never" for n in range(20)]
 OWN = [f"canary{n:02d}own" for n in range(20, 24)]

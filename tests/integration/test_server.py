@@ -25,11 +25,11 @@ import pandas as pd
 import pytest
 
 from tests.integration.test_models import assert_no_false_alarm
-from tracegen.capture.llama_cpp import Build, ensure_build
-from tracegen.demo.models import write_demo_model
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.pages.render import render_report
-from tracegen.progress import Progress
+from tracegen.measure.capture.llama_cpp import Build, ensure_build
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.report.pages.render import render_report
+from tracegen.storing.progress import Progress
 
 pytestmark = [
     pytest.mark.llama,

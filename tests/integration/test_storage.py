@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture.llama_cpp import Build
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Experiment
-from tracegen.notebook.loaded import LoadedRun, load_run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.measure import measure
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import LONG, Oracle
-from tracegen.capture.llama_cpp import TARGET, Build
-from tracegen.capture.plan import command_for, environment_for, timings_in
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Experiment
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.capture.plan import command_for, environment_for, timings_in
+from tracegen.measure.demo.models import write_demo_model
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import read_segments, segment_files
 from tracegen.readers.native.trace import read_trace

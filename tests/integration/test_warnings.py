@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from tracegen.capture.llama_cpp import ensure_source
-from tracegen.progress import Progress
-from tracegen.resources import folder as resource_folder
+from tracegen.measure.capture.llama_cpp import ensure_source
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import folder as resource_folder
 
 pytestmark = pytest.mark.llama
 

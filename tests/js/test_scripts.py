@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracegen.pages.explorers.op_chunks import unit_text
-from tracegen.pages.explorers.packing import packed
-from tracegen.pages.render import SCRIPTS
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.report.pages.explorers.op_chunks import unit_text
+from tracegen.report.pages.explorers.packing import packed
+from tracegen.report.pages.render import SCRIPTS
 
 FOLDER = Path(__file__).parent
 ASSETS = FOLDER.parents[1] / "templates" / "assets" / "scripts"

@@ -40,7 +40,7 @@ from tests.native.trace_bytes import (
     thread_begin,
     thread_end,
 )  # fmt: skip
-from tracegen.errors import EnvironmentFailure, TraceFormatError
+from tracegen.contract.errors import EnvironmentFailure, TraceFormatError
 from tracegen.readers.native.segments import segment_files
 
 GOOD = Trace().files()

@@ -20,7 +20,7 @@ from tests.native.trace_bytes import (
     record,
     string,
 )
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import NativeTrace
 
 FAULTS = f"{RUN.hex()}.f000.tt"

@@ -10,10 +10,10 @@ import pytest
 
 from tests.native.conftest import Build
 from tests.native.trace_bytes import Trace, clock, op, read, thread_begin, thread_end
-from tracegen.capture.plan import timings_in
-from tracegen.checks.evidence import Evidence
-from tracegen.checks.verdict import checks_of
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
+from tracegen.measure.capture.plan import timings_in
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import NativeTrace, read_trace
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.capture.hooks import parse_hooks
-from tracegen.capture.llama_cpp import Build
-from tracegen.resources import folder
+from tracegen.measure.capture.hooks import parse_hooks
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.storing.resources import folder
 
 pytestmark = [pytest.mark.native, pytest.mark.llama]
 OURS = re.compile(r"tensor_trace|(?<![A-Za-z_])tt_[a-z]")

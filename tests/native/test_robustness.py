@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from tests.native.trace_bytes import Files, Trace, chunk, read
-from tracegen import tables
-from tracegen.capture.plan import timings_in
-from tracegen.checks.evidence import Evidence
-from tracegen.checks.verdict import checks_of
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables
+from tracegen.contract.errors import TraceFormatError
+from tracegen.measure.capture.plan import timings_in
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
 from tracegen.readers.native.clock import clock_of
 from tracegen.readers.native.events import read_events
 from tracegen.readers.native.records import read_records

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.native.trace_bytes import MAIN, NONE, Trace, cache, device, file_map, load_begin, read, record, string
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import ModelTables, NativeTrace, read_trace
 
 BIG = 1 << 62

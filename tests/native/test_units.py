@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.native.trace_bytes import chunk, header, index, op, short_op, thread_begin, thread_end
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native import units
 from tracegen.readers.native.clock import TSC, clock_of
 from tracegen.readers.native.segments import read_segment

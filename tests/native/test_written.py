@@ -13,9 +13,9 @@ import pytest
 
 from tests.native.conftest import Build, write
 from tests.native.trace_bytes import GARBAGE
+from tracegen.contract.tables import frame
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import ModelTables, NativeTrace, read_trace
-from tracegen.tables import frame
 
 pytestmark = [pytest.mark.native, pytest.mark.slow]
 

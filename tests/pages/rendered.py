@@ -15,12 +15,12 @@ import pytest
 
 from tests.builders import a_run, only, scaled_case, without
 from tests.golden.hard_case import hard_case
-from tracegen import tables as contract
 from tracegen.charts import svg
 from tracegen.charts.pointing import targets
-from tracegen.model import Run, Version
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Run, Version
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 
 NOTHING = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"><g></g></svg>'
 

@@ -10,10 +10,10 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tracegen.analysis import reuse
 from tracegen.analysis.accesses import ranges
-from tracegen.figures.catalogue import of_page
-from tracegen.figures.figure import Content, Rows
-from tracegen.pages.collector import Collector
-from tracegen.pages.findings import findings
+from tracegen.report.figures.catalogue import of_page
+from tracegen.report.figures.figure import Content, Rows
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.findings import findings
 
 Tables = dict[str, pd.DataFrame]
 MOE = scaled_case(3, 2, moe=True)

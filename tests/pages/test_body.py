@@ -9,8 +9,8 @@ import pytest
 
 from tests.builders import a_moe_run, only
 from tests.pages.rendered import CASES, rendered, words
-from tracegen.figures.context import OUTSIDE
-from tracegen.pages.body import SIGN
+from tracegen.report.figures.context import OUTSIDE
+from tracegen.report.pages.body import SIGN
 
 told = partial(rendered, drawn=False)
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracegen.pages.chosen import graph_runs, pass_names
+from tracegen.report.pages.chosen import graph_runs, pass_names
 
 LABELS = st.dictionaries(
     st.integers(0, 40),

@@ -10,10 +10,10 @@ import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case
 from tests.pages.rendered import CASES, body, rendered, words
-from tracegen import tables as contract
-from tracegen.figures import catalogue
-from tracegen.model import Check, Run
-from tracegen.pages.page import Report
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Check, Run
+from tracegen.report.figures import catalogue
+from tracegen.report.pages.page import Report
 
 told = partial(rendered, drawn=False)  # these tests read words
 

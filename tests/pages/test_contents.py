@@ -11,7 +11,7 @@ import pytest
 from tests.builders import a_moe_run
 from tests.pages.rendered import CASES, body, rendered, words
 from tests.stand_in import HOSTILE
-from tracegen.pages.contents import contents
+from tracegen.report.pages.contents import contents
 
 told = partial(rendered, drawn=False)
 

@@ -12,11 +12,11 @@ import pytest
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
 from tests.pages.rendered import Tags, body, rendered, words
 from tests.pages.test_untrusted import HOSTILE
-from tracegen import tables as contract
 from tracegen.analysis import requests
-from tracegen.model import Check, Run
-from tracegen.pages.page import Report
-from tracegen.words import disk_sentences as say
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Check, Run
+from tracegen.report.pages.page import Report
+from tracegen.report.words import disk_sentences as say
 
 CASE = with_requests(scaled_case(6, 2, moe=True, copied=False))
 HOST = dict(memory_bytes=8 << 30, page_bytes=4096)

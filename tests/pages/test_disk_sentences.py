@@ -10,8 +10,8 @@ import pytest
 
 from tests.builders import a_run, scaled_case, with_faults
 from tests.pages.rendered import body, render
-from tracegen.pages.page import Report
-from tracegen.words import disk_sentences as say
+from tracegen.report.pages.page import Report
+from tracegen.report.words import disk_sentences as say
 
 SUMS = {"duration_ns": 10e6, "disk_ns": 2e6, "behind_ns": 1e6}
 

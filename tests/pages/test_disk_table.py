@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.figures.context import Context
-from tracegen.figures.disk import disk_panel
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.disk import disk_panel
 
 FAULTS = "Page faults that waited for a read, "
 

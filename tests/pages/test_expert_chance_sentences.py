@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracegen.words import expert_chance_sentences as say
+from tracegen.report.words import expert_chance_sentences as say
 
 
 def test_p_is_never_zero() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracegen.words import expert_sentences as say
+from tracegen.report.words import expert_sentences as say
 
 FOUR = (0, 1, 2, 3)
 

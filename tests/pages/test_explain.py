@@ -18,12 +18,12 @@ from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requ
 from tests.golden.hard_case import hard_case
 from tests.pages.rendered import undrawn
 from tests.site_project import stored
-from tracegen import tables as contract
-from tracegen.figures.catalogue import FIGURES, part_of
-from tracegen.figures.explanation import Explanation, explained
-from tracegen.model import Check, Run, Version
-from tracegen.notebook import loaded
-from tracegen.pages.page import Report
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Check, Run, Version
+from tracegen.reading.notebook import loaded
+from tracegen.report.figures.catalogue import FIGURES, part_of
+from tracegen.report.figures.explanation import Explanation, explained
+from tracegen.report.pages.page import Report
 
 pytestmark = pytest.mark.slow
 

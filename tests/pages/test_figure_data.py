@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.pages.figure_data import MOST, figure_data
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.report.pages.figure_data import MOST, figure_data
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
 
 TABLE = r'<figure id="fig-{}".*?<details class="tg-data">(.*?)</details>'
 

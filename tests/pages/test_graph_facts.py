@@ -12,9 +12,9 @@ import pytest
 from tests.builders import scaled_case
 from tests.pages.rendered import Undrawn, render
 from tracegen.analysis.blocks import fold
-from tracegen.pages import graphs
-from tracegen.pages.explorers.graph_facts import instances
-from tracegen.pages.page import Report
+from tracegen.report.pages import graphs
+from tracegen.report.pages.explorers.graph_facts import instances
+from tracegen.report.pages.page import Report
 
 
 def state_of(report: Report) -> dict[str, Any]:

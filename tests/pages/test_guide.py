@@ -8,13 +8,13 @@ from html import unescape
 import pytest
 
 from tests.builders import a_run, scaled_case
-from tracegen import tables
 from tracegen.charts import theme
-from tracegen.model import CheckState, Verdict
-from tracegen.pages.guide import guide
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
-from tracegen.words import terms as words
+from tracegen.contract import tables
+from tracegen.contract.model import CheckState, Verdict
+from tracegen.report.pages.guide import guide
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
+from tracegen.report.words import terms as words
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from tests.foreign_samples import SAMPLES, sample
 from tests.pages.rendered import Undrawn, render
 from tracegen.analysis import timing
 from tracegen.analysis.operations import op_rows
-from tracegen.pages.page import Report
-from tracegen.progress import Progress
-from tracegen.runs import importing
-from tracegen.runs.import_source import found_in
+from tracegen.measure.runs import importing
+from tracegen.measure.runs.import_source import found_in
+from tracegen.report.pages.page import Report
+from tracegen.storing.progress import Progress
 
 GGMLVIZ = (
     "01-shipped-test_trace-macos",

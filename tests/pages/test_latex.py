@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.model import Version
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
-from tracegen.words import latex
+from tracegen.contract.model import Version
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
+from tracegen.report.words import latex
 
 HOSTILE = "\\input{x} 50 % of $a_b^c$ & #1 ~{}\u202e\x00 -- ''\" [x] * <|> \u4f60 é … 1\u202f000 “q” – µ\n\n`"
 # What may stand in text: plain signs, escaped signs, the commands that `text` writes, and braces that match.

@@ -8,7 +8,7 @@ import markdown
 import pytest
 
 from tests.site_project import HOSTILE
-from tracegen.words import markdown as md
+from tracegen.report.words import markdown as md
 
 NAMES = [
     "blk.0.ffn_gate_exps.weight", "a|b", "`x`", "``", "`", "*bold*", "_em_", "__x__", "~~gone~~", "[a](http://b.example)",

@@ -12,13 +12,13 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_faults, with_requests
 from tests.pages.rendered import undrawn
-from tracegen.checks.verdict import all_checks
-from tracegen.figures import catalogue, needs
-from tracegen.model import Check, Run
-from tracegen.pages.page import Report
+from tracegen.contract.model import Check, Run
+from tracegen.contract.tables import frame
+from tracegen.measure.checks.verdict import all_checks
 from tracegen.readers.foreign.faults import KNOWN
-from tracegen.tables import frame
-from tracegen.words.sentences import CARE
+from tracegen.report.figures import catalogue, needs
+from tracegen.report.pages.page import Report
+from tracegen.report.words.sentences import CARE
 
 pytestmark = pytest.mark.slow
 

@@ -32,15 +32,15 @@ from tests.site_project import (
     private_tables,
     stored,
 )
-from tracegen.checks.verdict import all_checks
-from tracegen.figures.catalogue import checks_of
-from tracegen.model import Check, Run, Version
-from tracegen.pages.collector import Collector
-from tracegen.pages.page import Report
-from tracegen.pages.pasted import MOST_LINES, PARTS, pasted, path_of
+from tracegen.contract import quantities as q
+from tracegen.contract.model import Check, Run, Version
+from tracegen.contract.tables import frame
+from tracegen.measure.checks.verdict import all_checks
 from tracegen.publishing import privacy
-from tracegen.tables import frame
-from tracegen.words import quantities as q
+from tracegen.report.figures.catalogue import checks_of
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.pasted import MOST_LINES, PARTS, pasted, path_of
 
 MEASURED = [
     dict(

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
 
 
 @pytest.mark.parametrize(

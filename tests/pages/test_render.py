@@ -13,11 +13,11 @@ import pytest
 from tests import drawn
 from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import CASES, Tags, body, rendered, words
-from tracegen import store
-from tracegen import tables as contract
-from tracegen.model import Version
-from tracegen.pages.page import Report
-from tracegen.pages.render import render_report
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Version
+from tracegen.report.pages.page import Report
+from tracegen.report.pages.render import render_report
+from tracegen.storing import store
 
 
 @pytest.fixture(scope="module", params=CASES)

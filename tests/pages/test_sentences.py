@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from tracegen.analysis.hot_set import Gain
-from tracegen.figures import shared_caches
-from tracegen.model import Check
-from tracegen.words import access_sentences, cache_sentences, disk_sentences, what_if_sentences
-from tracegen.words import sentences as s
+from tracegen.contract.model import Check
+from tracegen.report.figures import shared_caches
+from tracegen.report.words import access_sentences, cache_sentences, disk_sentences, what_if_sentences
+from tracegen.report.words import sentences as s
 
 GIB, MS = 2**30, 1e6
 

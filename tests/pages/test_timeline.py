@@ -15,11 +15,11 @@ import pytest
 from tests.builders import a_moe_run, a_run, only, scaled_case, with_faults, without
 from tests.pages.rendered import body, render, words
 from tests.unpacking import unpacked
-from tracegen.pages.collector import Collector
-from tracegen.pages.explorers import span_chunks
-from tracegen.pages.explorers.span_chunks import chosen
-from tracegen.pages.page import OUTLINE, Report, outline
 from tracegen.publishing import privacy
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers import span_chunks
+from tracegen.report.pages.explorers.span_chunks import chosen
+from tracegen.report.pages.page import OUTLINE, Report, outline
 
 CASE = scaled_case(4, 2, moe=True, threads=3)
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import body, rendered
-from tracegen.figures.context import Context
-from tracegen.pages.token_words import Word, words
+from tracegen.report.figures.context import Context
+from tracegen.report.pages.token_words import Word, words
 
 TABLES = scaled_case(4, 2, moe=True)
 GENERATED = {0: (11, " there"), 1: (42, " was"), 2: (7, " a"), 3: (5, " very"), 4: (3, " small"), 5: (9, " model.")}

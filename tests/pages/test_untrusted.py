@@ -9,7 +9,7 @@ import pandas as pd
 
 from tests.builders import a_moe_run, a_run, scaled_case
 from tests.pages.rendered import CASES, Tags, body, rendered, words
-from tracegen.model import Check
+from tracegen.contract.model import Check
 from tracegen.publishing import privacy
 
 HOSTILE = "</script><img src=x onerror=alert(1)><script>alert(1)</script>\u2028\x1b[31m\"'&"

@@ -12,12 +12,12 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tests.golden.hard_case import hard_case
 from tests.test_bundle import IDENTITY
-from tracegen.model import Check, Run
-from tracegen.pages.anchors import runs_of
-from tracegen.pages.page import ANCHORS
-from tracegen.pages.render import render_report
+from tracegen.contract.model import Check, Run
 from tracegen.publishing import anchors, old_anchors
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
+from tracegen.report.pages.anchors import runs_of
+from tracegen.report.pages.page import ANCHORS
+from tracegen.report.pages.render import render_report
 
 FAILED = Check("nodes_accounted", "All nodes", "failed", "1 missing", "0")
 CASES: Mapping[str, tuple[Run, Mapping[str, pd.DataFrame]]] = {

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import a_report, a_version
-from tracegen.cli import main
-from tracegen.pages.page import Report
+from tracegen.cli.main import main
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.exposed import exposed
 from tracegen.publishing.versions import read_published
+from tracegen.report.pages.page import Report
 from tracegen.site.plugin import _warn_of_secrets
 
 

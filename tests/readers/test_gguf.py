@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.readers import gguf_bytes as made
-from tracegen.demo.models import write_demo_model
-from tracegen.errors import ModelFormatError
-from tracegen.ggml_types import GGML_TYPES
+from tracegen.contract.errors import ModelFormatError
+from tracegen.contract.ggml_types import GGML_TYPES
+from tracegen.measure.demo.models import write_demo_model
 from tracegen.readers.gguf.file import is_gguf, read_model
 
 ONE = {"blk.0.attn_q.weight": ((4, 2), 0, 32)}

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.events import Indexes
 from tracegen.readers.native.touch_tables import touch_tables
 from tracegen.readers.native.units import MASK

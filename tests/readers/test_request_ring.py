@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ring_pages import FORMATS, ISSUE, Event, Page, ring
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.requests.ring import Events, read_layout, read_ring
 
 SOON = st.integers(0, (1 << 27) - 1)  # gaps that fit in the head of an entry

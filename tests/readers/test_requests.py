@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.ring_pages import COMPLETE, FORMATS, ISSUE, Event, files_of, passes_of, placed, ring, write_requests
-from tracegen import store
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.requests.table import read_requests
+from tracegen.storing import store
 
 DISK, OTHER = (254, 0), (8, 16)
 SECTOR = 512

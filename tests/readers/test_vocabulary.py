@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readers import gguf_bytes as made
-from tracegen.errors import ModelFormatError
+from tracegen.contract.errors import ModelFormatError
 from tracegen.readers.gguf.vocabulary import pieces, shown
 
 WORDS = ("▁the", "<0x0A>", "<s>", "▁", "é")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tracegen.pages.page import Report
+from tracegen.report.pages.page import Report
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]

@@ -11,12 +11,12 @@ from typing import Any
 
 from tests import random_models
 from tests.random_files import write_random_model
-from tracegen.demo.architecture import Architecture
-from tracegen.demo.gpt_oss import GPT_OSS_TYPES
-from tracegen.demo.models import write_demo_model
-from tracegen.model import Experiment, Run
-from tracegen.progress import Progress
-from tracegen.runs.measure import measure
+from tracegen.contract.model import Experiment, Run
+from tracegen.measure.demo.architecture import Architecture
+from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES
+from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.runs.measure import measure
+from tracegen.storing.progress import Progress
 
 SHORT = "The memory of the disk"
 LONG = "The page of the memory is read from the disk by the expert and the router counts the token in the layer"

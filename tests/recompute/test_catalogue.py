@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tracegen.figures.catalogue import FIGURES
-from tracegen.figures.figure import Explorer
+from tracegen.report.figures.catalogue import FIGURES
+from tracegen.report.figures.figure import Explorer
 
 COMPARED = set(re.findall(r'published\.csv\("([\w-]+)"\)', Path(__file__).with_name("test_pages.py").read_text()))
 SAME_DATA = {  # key: the one whose data are the same

@@ -31,10 +31,10 @@ from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.touched import KINDS_OF_MEMORY, Access, accesses, by_op
 from tests.recompute.published import Published, assert_published
 from tests.recompute.runs import KINDS
-from tracegen.capture.llama_cpp import Build
-from tracegen.model import Run
-from tracegen.notebook.loaded import load_run
-from tracegen.pages.render import render_report
+from tracegen.contract.model import Run
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.reading.notebook.loaded import load_run
+from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.llama
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.extents import DIMENSIONS, content_bytes, stretches
-from tracegen.tables import SLOTS
+from tracegen.contract.tables import SLOTS
 
 Tables = Mapping[str, pd.DataFrame]
 

@@ -9,7 +9,7 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured
 from tracegen.analysis.summary import median_bytes, pass_bytes
-from tracegen.tables import MEMORY_KINDS
+from tracegen.contract.tables import MEMORY_KINDS
 
 RESULT = "result_embd_pooled"  # llama.cpp builds it where a context was asked for embeddings, and only there
 _KINDS = ("mixed", "encode")  # the kinds of passes that give nothing else

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from tracegen.ggml_types import block_of
+from tracegen.contract.ggml_types import block_of
 
 DIMENSIONS = tuple(f"{side}{i}" for side in ("ne", "nb") for i in range(4))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
-from tracegen.held_tokens import held_tokens, of_sequences
+from tracegen.contract.held_tokens import held_tokens, of_sequences
 
 
 def held(tables: Tables) -> pd.DataFrame:

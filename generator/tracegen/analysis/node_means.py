@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured
-from tracegen.tables import MEMORY_KINDS
+from tracegen.contract.tables import MEMORY_KINDS
 
 
 @dataclass(frozen=True)

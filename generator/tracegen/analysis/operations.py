@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables, accesses
-from tracegen.tables import MEMORY_KINDS
+from tracegen.contract.tables import MEMORY_KINDS
 
 
 def op_rows(

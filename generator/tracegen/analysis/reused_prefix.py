@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracegen.analysis.accesses import Tables
-from tracegen.held_tokens import begins_of_prompts, of_sequences
+from tracegen.contract.held_tokens import begins_of_prompts, of_sequences
 
 
 def reused_tokens(tables: Tables, *, whole: bool) -> int | None:

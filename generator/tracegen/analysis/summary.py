@@ -12,7 +12,7 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.coverage import tensor_bytes, touched_file_bytes
 from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import speed_of, total
-from tracegen.tables import MEMORY_KINDS
+from tracegen.contract.tables import MEMORY_KINDS
 
 
 @dataclass(frozen=True)

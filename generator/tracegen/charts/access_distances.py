@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.text import sized
+from tracegen.contract.text import sized
 
 COLOURS = {"contiguous": theme.INK["good"][1], "forward": theme.INK["bar"][1], "backward": theme.GROUPS["experts"][1]}
 

@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.text import printable, three
+from tracegen.contract.text import printable, three
 
 SIDES = {"A": theme.INK["after"][1], "B": theme.INK["bar"][1]}
 MOST = 16  # pairs of bars

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.analysis.pass_parts import OUTSIDE_OPS
 from tracegen.charts import theme
-from tracegen.charts.text import printable, three, whole_percent
+from tracegen.contract.text import printable, three, whole_percent
 
 MOST = 18  # bars of a panel
 BETWEEN = 24  # px between panels

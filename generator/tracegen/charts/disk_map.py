@@ -10,7 +10,7 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, Axis, ruler, size_text
 from tracegen.charts.steps import legend
-from tracegen.charts.text import three
+from tracegen.contract.text import three
 
 ROW = 14
 SUMS = 150  # px: the width of the sums beside the map

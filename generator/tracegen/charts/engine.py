@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from tracegen.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure
 
 GIB = 1 << 30
 ADDRESSES = 66 * GIB  # reserved, not used; with fewer the engine ends the whole process

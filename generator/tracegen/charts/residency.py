@@ -10,7 +10,7 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, Axis, size_text
 from tracegen.charts.steps import legend
-from tracegen.charts.text import three
+from tracegen.contract.text import three
 
 ROW = 14
 READ = 150  # px: the width of the bytes read beside the map

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.text import three
+from tracegen.contract.text import three
 
 MEDIAN = 90  # room for the median's label at the right
 

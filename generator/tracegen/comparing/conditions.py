@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tracegen.charts.text import printable
 from tracegen.comparing.side import Measured, Side
+from tracegen.contract.text import printable
 
 # Group of facts -> its name, and the keys that are compared; all keys where none is listed.
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {

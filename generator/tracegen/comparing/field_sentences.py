@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracegen.words import expert_chance_sentences
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.report.words import expert_chance_sentences
 
 RANDOM = (
     "With random weights the field of a text means nothing to the model: what is found here is no domain expertise."

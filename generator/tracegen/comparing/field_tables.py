@@ -9,10 +9,10 @@ from tracegen.analysis.specialists import MARGIN, Specialists
 from tracegen.comparing import field_sentences as say
 from tracegen.comparing.fields import Fields
 from tracegen.comparing.tables import Keep
-from tracegen.figures.cells import Cell, Head, cells, number
-from tracegen.pages.views import TableView
-from tracegen.words import quantities as q
-from tracegen.words.markdown import prose
+from tracegen.contract import quantities as q
+from tracegen.report.figures.cells import Cell, Head, cells, number
+from tracegen.report.pages.views import TableView
+from tracegen.report.words.markdown import prose
 
 TITLE = "Which experts belong to a field?"
 FIXED = "\u00a0"  # a space at which no line ends: on a narrow page a cell of many words has two lines, not ten

@@ -13,7 +13,7 @@ from tracegen.analysis.prompt_likeness import Likeness, likeness
 from tracegen.analysis.specialists import Specialists, specialists
 from tracegen.comparing.effects import factors_of
 from tracegen.comparing.side import Measured, Side
-from tracegen.matrix import field_of
+from tracegen.contract.matrix import field_of
 
 FACTOR = "prompt"
 

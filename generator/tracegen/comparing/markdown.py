@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import differing
-from tracegen.words.markdown import prose, table
+from tracegen.report.words.markdown import prose, table
 
 MOST = 12  # rows of a table
 

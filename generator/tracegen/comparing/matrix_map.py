@@ -12,9 +12,9 @@ from tracegen.charts import svg, theme
 from tracegen.comparing import places
 from tracegen.comparing.sentences import short_cell
 from tracegen.comparing.side import Side
-from tracegen.pages.collector import Collector
-from tracegen.pages.views import FigureView
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.views import FigureView
 
 MOST = 24  # cells
 TITLE = "Which bytes of the model file does a token use?"

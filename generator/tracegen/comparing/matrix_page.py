@@ -24,11 +24,11 @@ from tracegen.comparing.matrix_map import map_of_cells
 from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN
 from tracegen.comparing.page import collector_of, comparison_page, rendered, report
 from tracegen.comparing.side import Measured, Side
-from tracegen.figures.cells import Cell, Head, cells, number
-from tracegen.pages.collector import Collector
-from tracegen.pages.page import Page, Report
-from tracegen.pages.views import FigureView, TableView
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.report.figures.cells import Cell, Head, cells, number
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.page import Page, Report
+from tracegen.report.pages.views import FigureView, TableView
 
 SUMMARY = "Every cell of the matrix on one scale, and what each factor changes."
 # Measures of the table of cells: phase, what, head, unit

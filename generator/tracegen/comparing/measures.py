@@ -14,8 +14,8 @@ import pandas as pd
 
 from tracegen.analysis import buffers, timing
 from tracegen.charts import theme
-from tracegen.figures import shared_times
-from tracegen.figures.context import Context
+from tracegen.report.figures import shared_times
+from tracegen.report.figures.context import Context
 
 Kind = Literal["counted", "timed"]
 KEY = ["phase", "by", "item", "what"]  # what names a measure; `item` is one of the things that `by` names

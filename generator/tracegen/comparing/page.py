@@ -24,13 +24,13 @@ from tracegen.comparing.graph_rows import graph_rows
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_LOADING
 from tracegen.comparing.side import Measured, Side
-from tracegen.model import Run
-from tracegen.pages.body import assembled
-from tracegen.pages.collector import Collector
-from tracegen.pages.page import Page, Report
-from tracegen.pages.render import assets, environment_of
-from tracegen.pages.views import FigureView
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.contract.model import Run
+from tracegen.report.pages.body import assembled
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.page import Page, Report
+from tracegen.report.pages.render import assets, environment_of
+from tracegen.report.pages.views import FigureView
 
 SUMMARY = "What differs between two sets of runs, by how much, and how sure that is."
 _DOTS = (

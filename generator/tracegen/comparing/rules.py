@@ -10,8 +10,8 @@ from typing import Any
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, Comparison
 from tracegen.comparing.measures import AFTER_LOADING
-from tracegen.errors import SettingsError
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.contract.errors import SettingsError
 
 # The names that `tracegen show --json` and data/values.json have for key figures -> phase and measure.
 NAMES: Mapping[str, tuple[str, str]] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tracegen.analysis.significance import ASKED_LEVEL, LEAST_SHIFT, MOST_VALUES, OTHERS_LEVEL, Difference, reverse
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.measures import ASKED
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
 
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
 SPEED_OF = {"prompt": "the prompt", "generate": "generation"}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.model import Check
+from tracegen.contract.model import Check
 
 Machine = tuple[object, ...]
 Result = TypeVar("Result")

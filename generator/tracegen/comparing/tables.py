@@ -11,9 +11,9 @@ from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs
 from tracegen.comparing.places import expert_distances
-from tracegen.figures.cells import Cell, Head, cells, number
-from tracegen.pages.views import TableView
-from tracegen.words import quantities as q
+from tracegen.contract import quantities as q
+from tracegen.report.figures.cells import Cell, Head, cells, number
+from tracegen.report.pages.views import TableView
 
 MOST = 40  # rows of a table on the page; the CSV has all
 MOST_OPS = 15

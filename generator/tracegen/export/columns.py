@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TextIO
 
-from tracegen.charts.text import without_controls
+from tracegen.contract.text import without_controls
 from tracegen.export.format import Format, Source
 
 

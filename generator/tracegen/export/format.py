@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracegen.errors import SettingsError
-from tracegen.model import Run
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Run
 
 
 @dataclass(frozen=True)

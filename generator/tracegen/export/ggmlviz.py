@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tracegen.errors import SettingsError
+from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
-from tracegen.progress import Progress
 from tracegen.readers.foreign.ggmlviz import events as layout
 from tracegen.readers.foreign.op_numbers import NEWEST, number_of
+from tracegen.storing.progress import Progress
 
 # Pointers that no program has: bit 63 is set, and the bits below it say of what they are the pointer.
 _TENSOR, _BUFFER, _GRAPH = (np.uint64(kind << 61) for kind in (0b100, 0b101, 0b110))

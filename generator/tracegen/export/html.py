@@ -13,14 +13,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tracegen import store
-from tracegen.errors import SettingsError, StoreError
+from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.export.format import Format, Source
 from tracegen.export.unlinked import unlinked
-from tracegen.pages.page import Report
 from tracegen.publishing import errata, privacy, versions
 from tracegen.publishing.bundle import VERSION_FILE, chrome, read_bundle, shells
-from tracegen.resources import package_version
+from tracegen.report.pages.page import Report
+from tracegen.storing import store
+from tracegen.storing.resources import package_version
 
 LIMIT = 3 << 20  # bytes
 STYLE = "tracegen.css"
@@ -64,7 +64,7 @@ def _html(source: Source, folder: Path) -> None:
 
 def _of_run(source: Source) -> _Overview:
     """The overview of a stored run in its public form. Raises StoreError when a file of the run has changed."""
-    from tracegen.pages.render import render_report  # imports altair, which loads slowly
+    from tracegen.report.pages.render import render_report  # imports altair, which loads slowly
 
     store.verify_run(source.folder)
     run = source.run

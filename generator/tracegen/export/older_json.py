@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.errors import SettingsError
+from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
 
 # The symbol that ggml's dump draws for an operation; the others are NAME(x).

@@ -7,10 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tracegen import address, documents
-from tracegen.pages.page import ANCHORS
+from tracegen.contract import address, documents
 from tracegen.publishing import old_anchors
 from tracegen.publishing.bundle import Bundle
+from tracegen.report.pages.page import ANCHORS
 
 
 def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:

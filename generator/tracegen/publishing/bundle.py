@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from tracegen import resources, shapes, store
-from tracegen.charts.text import ended, printable
-from tracegen.errors import StoreError
-from tracegen.hashes import HashCache
-from tracegen.pages.page import Page, Report
+from tracegen.contract import shapes
+from tracegen.contract.errors import StoreError
+from tracegen.contract.text import ended, printable
 from tracegen.publishing import citation
+from tracegen.report.pages.page import Page, Report
+from tracegen.storing import resources, store
+from tracegen.storing.hashes import HashCache
 
 if TYPE_CHECKING:
     from jinja2 import Environment

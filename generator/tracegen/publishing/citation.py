@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tracegen import withheld
-from tracegen.charts.text import printable
-from tracegen.errors import SettingsError
+from tracegen.contract import withheld
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.text import printable
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {sign: f"\\{sign}" for sign in "{}$&#_%"}

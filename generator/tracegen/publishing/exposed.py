@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from tracegen import withheld
-from tracegen.errors import StoreError
+from tracegen.contract import withheld
+from tracegen.contract.errors import StoreError
 from tracegen.publishing.bundle import Bundle
 
 HISTORY = (

@@ -14,8 +14,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tracegen import address
-from tracegen.documents import parse_json
+from tracegen.contract import address
+from tracegen.contract.documents import parse_json
 from tracegen.publishing.bundle import Bundle
 
 _OPERATIONS = re.compile(rb'<script type="application/json" id="tg-operations">(.*?)</script>', re.DOTALL)

@@ -20,10 +20,10 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracegen import documents, withheld
-from tracegen.errors import SettingsError, StoreError
-from tracegen.model import Run
-from tracegen.pages.page import Report
+from tracegen.contract import documents, withheld
+from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.model import Run
+from tracegen.report.pages.page import Report
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from tracegen.words.quantities import THIN, UNKNOWN
+from tracegen.contract.quantities import THIN, UNKNOWN
 
 # Id of a section of the page -> where its facts stand in `run.json`.
 GROUPS = {

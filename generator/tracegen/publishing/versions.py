@@ -20,16 +20,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tracegen import locks, shapes, store
-from tracegen.address import name_problem
-from tracegen.charts.text import printable
-from tracegen.errors import SettingsError, StoreError
-from tracegen.hashes import HashCache
-from tracegen.model import Run, Version
-from tracegen.pages.page import Report
+from tracegen.contract import shapes
+from tracegen.contract.address import name_problem
+from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.model import Run, Version
+from tracegen.contract.text import printable
 from tracegen.publishing import citation
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
 from tracegen.publishing.cells import cell_of, same_cell
+from tracegen.report.pages.page import Report
+from tracegen.storing import locks, store
+from tracegen.storing.hashes import HashCache
 
 SCHEMA = 1
 LEDGER_FILE = "ledger.json"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
 
-from tracegen.charts.text import printable
+from tracegen.contract.text import printable
 from tracegen.publishing.bundle import Bundle
 from tracegen.site.ranges import Measure, Range, figures_of_runs, range_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracegen.charts.text import three
+from tracegen.contract.text import three
 from tracegen.site.about import RATE, SHARE, UNKNOWN, About, cut
 
 if TYPE_CHECKING:

@@ -18,17 +18,19 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tracegen import address, documents, folders, resources, store, streams
-from tracegen.capture.execute import ending, started
 from tracegen.charts.engine import refuse_few_addresses
-from tracegen.charts.text import printable
-from tracegen.errors import EnvironmentFailure, SettingsError, TracegenError, out_of_memory
-from tracegen.progress import Progress
+from tracegen.contract import address, documents
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError, out_of_memory
+from tracegen.contract.text import printable
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
+from tracegen.reading import folders
 from tracegen.site.drafts import answer
 from tracegen.site.drawings import FOLDER, drawing_process
+from tracegen.storing import resources, store, streams
+from tracegen.storing.execute import ending, started
+from tracegen.storing.progress import Progress
 
 STEPS = 5  # of an experiment: its newest versions, each with the one before it
 MATRICES = 3  # of an experiment: those of its newest versions
@@ -181,7 +183,7 @@ def draw(
     from tracegen.comparing.findings import findings, timed_state
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.page import render_comparison
-    from tracegen.sides import cells_of, published_cells, side_of
+    from tracegen.comparing.sides import cells_of, published_cells, side_of
 
     said: dict[str, object] = {}
     if matrix:

@@ -23,18 +23,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tracegen import documents, resources, store, streams
-from tracegen.capture.execute import ending, started
 from tracegen.charts.engine import refuse_few_addresses
-from tracegen.errors import EnvironmentFailure, StoreError, TracegenError, out_of_memory
-from tracegen.model import Run
-from tracegen.pages.page import Report
-from tracegen.progress import Progress
+from tracegen.contract import documents
+from tracegen.contract.errors import EnvironmentFailure, StoreError, TracegenError, out_of_memory
+from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import cell_of
 from tracegen.publishing.versions import question_of
+from tracegen.report.pages.page import Report
 from tracegen.site.drawings import FOLDER, drawing_process
+from tracegen.storing import resources, store, streams
+from tracegen.storing.execute import ending, started
+from tracegen.storing.progress import Progress
 
 Render = Callable[..., Report]
 
@@ -170,7 +171,7 @@ def main() -> int:
     folder, jobs = documents.parse_json(sys.stdin.buffer.read(), "standard input")
     try:
         with drawing_process(Path(folder)) as executor:
-            from tracegen.pages.render import render_report  # loads pandas and altair
+            from tracegen.report.pages.render import render_report  # loads pandas and altair
 
             render = partial(render_report, executor=executor)
             for path, place, known in jobs:

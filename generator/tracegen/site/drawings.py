@@ -21,9 +21,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tracegen import documents, resources
-from tracegen.capture.execute import ending_with_this_thread
-from tracegen.errors import StoreError
+from tracegen.contract import documents
+from tracegen.contract.errors import StoreError
+from tracegen.storing import resources
+from tracegen.storing.execute import ending_with_this_thread
 
 FOLDER = "drawings"  # below the cache of a site
 MOST = 256 << 20  # bytes that the folder keeps

@@ -17,20 +17,17 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from tracegen import documents, resources, store
-from tracegen.address import name_problem
-from tracegen.charts.text import printable
-from tracegen.errors import SettingsError, StoreError, TracegenError
-from tracegen.folders import is_experiment, refuse_same_names
-from tracegen.hashes import HashCache
-from tracegen.model import Run
-from tracegen.pages.page import Page, outline
-from tracegen.parts import remove_left
-from tracegen.progress import Progress
+from tracegen.contract import documents
+from tracegen.contract.address import name_problem
+from tracegen.contract.errors import SettingsError, StoreError, TracegenError
+from tracegen.contract.model import Run
+from tracegen.contract.setting_keys import are_tags
+from tracegen.contract.text import printable
 from tracegen.publishing.bundle import CHROME, Bundle, hashed_name, loading, shells, verify_bundle
 from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.publishing.versions import Published, question_of, read_published
-from tracegen.setting_keys import are_tags
+from tracegen.reading.folders import is_experiment, refuse_same_names
+from tracegen.report.pages.page import Page, outline
 from tracegen.site import comparisons, index, reference, vega
 from tracegen.site import files as site_files
 from tracegen.site import search as site_search
@@ -42,6 +39,10 @@ from tracegen.site.drafts import Draft, Drawing, Render, chosen
 from tracegen.site.drawings import FOLDER, shrink
 from tracegen.site.files import ASSETS
 from tracegen.site.pictures import Pictures
+from tracegen.storing import resources, store
+from tracegen.storing.hashes import HashCache
+from tracegen.storing.parts import remove_left
+from tracegen.storing.progress import Progress
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 OFFLINE_SEARCH = "offline_search.js"

@@ -29,7 +29,7 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
-from tracegen import address
+from tracegen.contract import address
 from tracegen.publishing import anchors
 from tracegen.publishing.versions import Published
 from tracegen.site.dark import DarkPictures

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracegen.analysis.significance import MARGIN
-from tracegen.charts.text import printable
+from tracegen.contract.text import printable
 from tracegen.site.about import cut
 from tracegen.site.comparisons import Compared
 

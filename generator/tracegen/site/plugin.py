@@ -25,10 +25,9 @@ from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
-from tracegen import resources, withheld
-from tracegen.charts.text import printable
-from tracegen.errors import SettingsError, TracegenError
-from tracegen.parts import is_part
+from tracegen.contract import withheld
+from tracegen.contract.errors import SettingsError, TracegenError
+from tracegen.contract.text import printable
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import CHROME
 from tracegen.publishing.exposed import exposed
@@ -39,6 +38,8 @@ from tracegen.site import home, journal
 from tracegen.site import search as site_search
 from tracegen.site.dark import DarkPictures
 from tracegen.site.serving import guard
+from tracegen.storing import resources
+from tracegen.storing.parts import is_part
 
 log = logging.getLogger("mkdocs.plugins.tracegen")
 

@@ -1,6 +1,6 @@
 """The runs behind a version: `data/repeats.csv` of its bundle, and the range of a figure over these runs.
 
-Read with the csv module, because a site of versions loads no pandas. `tracegen.repeats` writes the file.
+Read with the csv module, because a site of versions loads no pandas. `tracegen.comparing.repeats` writes the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from tracegen.charts.text import percent_of, sized, three
+from tracegen.contract.text import percent_of, sized, three
 from tracegen.publishing.bundle import Bundle
 
 PATH = "data/repeats.csv"

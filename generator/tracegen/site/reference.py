@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracegen import resources
 from tracegen.publishing.errata import ERRATA
-from tracegen.store import write_text
-from tracegen.words.terms import KINDS, MEMORY, STATES
+from tracegen.report.words.terms import KINDS, MEMORY, STATES
+from tracegen.storing import resources
+from tracegen.storing.store import write_text
 
 PATH, TITLE = "reference/index.html", "What a trace holds"
 SUMMARY = "What is recorded and what is not, every table with its columns, and every check of a verdict."
@@ -28,9 +28,9 @@ def content(cache: Path) -> str:
 
 def render() -> str:
     """The page's HTML, from the tables' contract and the checks' titles and limits."""
-    from tracegen import tables
-    from tracegen.checks.verdict import all_checks
-    from tracegen.figures import catalogue, needs
+    from tracegen.contract import tables
+    from tracegen.measure.checks.verdict import all_checks
+    from tracegen.report.figures import catalogue, needs
 
     forbids = {check.key: (catalogue.figures_of(check.key), catalogue.why(check.key)) for check in all_checks()}
     noted = {check.key: catalogue.noted_in(check.key) for check in all_checks()}

@@ -18,8 +18,8 @@ from typing import Any
 
 from markupsafe import escape
 
-from tracegen import documents
-from tracegen.charts.text import printable
+from tracegen.contract import documents
+from tracegen.contract.text import printable
 from tracegen.publishing.bundle import Bundle
 
 TENSORS = "data/tables/tensors"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler
 
-from tracegen.capture.execute import visible
+from tracegen.contract.text import visible
 
 if TYPE_CHECKING:
     from mkdocs.livereload import LiveReloadServer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from tracegen.charts.text import three
+from tracegen.contract.text import three
 from tracegen.publishing.cells import cell_name, same_cell, version_before
 from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, rounded
 from tracegen.site.outcomes import Outcome, outcome

@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from tracegen import store
 from tracegen.charts.engine import refuse_few_addresses
+from tracegen.storing import store
 
 NAME = "vega.js"
 _OURS = "window.tracegenVega = vegaEmbed;"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.foreign_samples import sample
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign import buffer_log, dot, memory_map, older_json
 from tracegen.readers.foreign.memory_map import MapTensor
 

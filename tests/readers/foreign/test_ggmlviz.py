@@ -22,13 +22,13 @@ from tests.readers.foreign.ggmlviz_bytes import (
     sample,
     two_ops,
 )
-from tracegen.errors import SettingsError, TraceFormatError
-from tracegen.model import Check
+from tracegen.contract.errors import SettingsError, TraceFormatError
+from tracegen.contract.model import Check
+from tracegen.contract.tables import check
 from tracegen.readers.foreign import ggmlviz
 from tracegen.readers.foreign.ggmlviz.events import Events, decode
 from tracegen.readers.foreign.ggmlviz.graphs import graph_records
 from tracegen.readers.foreign.trace import ForeignTrace
-from tracegen.tables import check
 
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text())
 WHOLE = ("01", "02", "03", "06", "07", "10")

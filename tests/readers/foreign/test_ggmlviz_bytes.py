@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.readers.foreign.ggmlviz_bytes import HEADER, graph, memory, op, plain, record, sample, two_ops
-from tracegen import tables
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign import ggmlviz
 from tracegen.readers.foreign.ggmlviz.events import RECORD, decode, encode
 from tracegen.readers.foreign.trace import ForeignTrace

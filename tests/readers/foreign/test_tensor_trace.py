@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.foreign_samples import PACKED, SAMPLES, sample
 from tests.readers.foreign.decoded import Op, Source, single_operands, whole_ops
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign.ops import Described, OpTrace
 from tracegen.readers.foreign.source import opened
 from tracegen.readers.foreign.tensor_trace import records as reading

@@ -22,7 +22,7 @@ from tracegen.charts.graph.layout import Box, lay_out
 from tracegen.charts.graph.overview import draw_overview
 from tracegen.charts.graph.shapes import Shape, group, whole
 from tracegen.charts.svg import GROUND
-from tracegen.charts.text import printable
+from tracegen.contract.text import printable
 
 LONGEST = 30  # characters of a label; the node's title has the full name
 MARGIN = 4.0

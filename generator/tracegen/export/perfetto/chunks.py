@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen.errors import TableError
+from tracegen.contract.errors import TableError
 from tracegen.export.format import Source
 
 

@@ -10,19 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tracegen.export.protobuf import (
-    Column,
-    Pieces,
-    Same,
-    message,
-    messages,
-    number,
-    numbers,
-    some,
-    tag,
-    text,
-    varints,
-)
+from tracegen.export.protobuf import Column, Pieces, Same, message, messages, number, numbers, some, tag, text, varints
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 MONOTONIC = 3  # the builtin clock CLOCK_MONOTONIC

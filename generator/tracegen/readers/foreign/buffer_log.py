@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
-from tracegen.model import Check
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.model import Check
 from tracegen.readers.foreign.faults import found
 from tracegen.readers.foreign.memory_map import parse_json
 

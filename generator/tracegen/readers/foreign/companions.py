@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.naming import component_of, layer_of
+from tracegen.contract import tables as contract
+from tracegen.contract.naming import component_of, layer_of
 from tracegen.readers.foreign.buffer_log import Buffers
 from tracegen.readers.foreign.dot import DotGraph
 from tracegen.readers.foreign.memory_map import MapTensor, MemoryMap

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 
 _NODE = re.compile(r'\s*"(?P<key>[^"]*)" \[ (?P<style>[^\]"]*?)label="(?P<label>.*)"; \]\s*')
 _LABEL = re.compile(

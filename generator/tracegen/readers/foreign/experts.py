@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.model import Check
-from tracegen.naming import layer_of
+from tracegen.contract import tables as contract
+from tracegen.contract.model import Check
+from tracegen.contract.naming import layer_of
 from tracegen.readers.foreign.faults import found
 from tracegen.readers.foreign.graphs import Graph
 from tracegen.readers.foreign.ops import Described, OpTrace

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tracegen.model import Check, CheckState
+from tracegen.contract.model import Check, CheckState
 
 # key: title of the check, and its limit
 KNOWN: Mapping[str, tuple[str, str]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracegen.errors import EnvironmentFailure, SettingsError, TraceFormatError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, TraceFormatError
 from tracegen.readers.foreign import dot, ggmlviz, memory_map, older_json
 from tracegen.readers.foreign.source import SourceFile, opened
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, layout_of

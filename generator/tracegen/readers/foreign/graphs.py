@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from tracegen.naming import places_of
+from tracegen.contract.naming import places_of
 from tracegen.readers.foreign.dot import DotGraph, DotNode
 from tracegen.readers.foreign.ops import Described
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from tracegen import documents
-from tracegen.errors import TraceFormatError
-from tracegen.ggml_types import BLOCKS
+from tracegen.contract import documents
+from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.ggml_types import BLOCKS
 
 HEADER = ("tensor_name", "file_offset", "size_bytes", "layer_id", "component_type", "n_dims")
 FREE_LINES = 5  # lines that may stand before the header

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
-from tracegen.ggml_types import BLOCKS
+from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.ggml_types import BLOCKS
 from tracegen.readers.foreign.dot import DotGraph, DotNode, op_of
 from tracegen.readers.foreign.memory_map import parse_json
 from tracegen.readers.foreign.ops import Described, Operand, OpTrace

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 
 QUESTION = "What does this model do to memory and disk?"
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tracegen.model import Check
-from tracegen.naming import layer_of
+from tracegen.contract.model import Check
+from tracegen.contract.naming import layer_of
 from tracegen.readers.foreign.companions import Companions
 from tracegen.readers.foreign.faults import found
 from tracegen.readers.foreign.ops import Described, OpTrace

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tracegen.errors import SettingsError, TraceFormatError
+from tracegen.contract.errors import SettingsError, TraceFormatError
 from tracegen.readers.foreign.op_numbers import TABLES
 
 Labelled = tuple[str, int]  # name of a node, number of its operation

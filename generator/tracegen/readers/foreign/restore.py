@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
-from tracegen.model import Check
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.model import Check
 from tracegen.readers.foreign import op_checks
 from tracegen.readers.foreign.companions import Companions, Weights, weights_of
 from tracegen.readers.foreign.experts import expert_tables

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracegen.errors import EnvironmentFailure, SettingsError, TraceFormatError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, TraceFormatError
 
 
 class SourceFile:

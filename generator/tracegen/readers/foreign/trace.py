@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from tracegen.model import Check
+from tracegen.contract.model import Check
 
 
 @dataclass(frozen=True)

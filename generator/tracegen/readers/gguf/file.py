@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracegen import tables, withheld
-from tracegen.errors import ModelFormatError
-from tracegen.naming import component_of, layer_of
+from tracegen.contract import tables, withheld
+from tracegen.contract.errors import ModelFormatError
+from tracegen.contract.naming import component_of, layer_of
 from tracegen.readers.gguf.header import GgufFile, TensorInfo, Told, opened, read_header
 
 _SPLIT_NAME = re.compile(r"(?P<stem>.+)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf")

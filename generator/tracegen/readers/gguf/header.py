@@ -19,9 +19,9 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
-from tracegen import documents
-from tracegen.errors import ModelFormatError
-from tracegen.ggml_types import GGML_TYPES
+from tracegen.contract import documents
+from tracegen.contract.errors import ModelFormatError
+from tracegen.contract.ggml_types import GGML_TYPES
 
 _SCALARS: Mapping[int, tuple[str, str]] = {
     0: ("u8", "<B"), 1: ("i8", "<b"), 2: ("u16", "<H"), 3: ("i16", "<h"), 4: ("u32", "<I"), 5: ("i32", "<i"),

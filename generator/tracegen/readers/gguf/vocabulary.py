@@ -11,7 +11,7 @@ import struct
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from tracegen.errors import ModelFormatError
+from tracegen.contract.errors import ModelFormatError
 from tracegen.readers.gguf.header import Cursor, opened
 
 MODEL, TOKENS, TYPES = "tokenizer.ggml.model", "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.clock import Clock
 from tracegen.readers.native.fault_table import BARRIER, read_parts
 from tracegen.readers.native.recorded import UNKNOWN, Compute

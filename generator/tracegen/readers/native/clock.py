@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 
 MONOTONIC, TSC = 0, 1
 _SLACK_NS = 1_000_000  # two threads may write their moments in either order

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.clock import Clock, scaled
 from tracegen.readers.native.recorded import Compute
 from tracegen.readers.native.segments import Segment

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.events import Spans
 from tracegen.readers.native.placement_table import file_numbers
 from tracegen.readers.native.recorded import UNKNOWN, Compute, Pass, Records

@@ -7,8 +7,8 @@ import hashlib
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.naming import places_of
+from tracegen.contract import tables as contract
+from tracegen.contract.naming import places_of
 from tracegen.readers.native.recorded import NONE, Records
 
 _KINDS = np.array(["noop", "op", "op"], object)  # by `computes`: 0 noop, 1 op, 2 op that is off

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
+from tracegen.contract import tables as contract
 from tracegen.readers.native.events import Spans
 from tracegen.readers.native.recorded import Pass, Records
 from tracegen.readers.native.split_tables import CPU, elsewhere

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
+from tracegen.contract import tables as contract
 from tracegen.readers.native.recorded import NONE, Records
 
 _ADDRESSES = 1 << 64

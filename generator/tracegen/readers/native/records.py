@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.recorded import (
     NODE,
     NONE,

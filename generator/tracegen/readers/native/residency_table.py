@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.placement_table import file_numbers
 from tracegen.readers.native.recorded import Mapping, Pass, Records
 

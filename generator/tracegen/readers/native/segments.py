@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tracegen.errors import EnvironmentFailure, TraceFormatError
+from tracegen.contract.errors import EnvironmentFailure, TraceFormatError
 
 MAGIC = b"TTRACE\r\n"
 VERSION = 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
+from tracegen.contract import tables as contract
 from tracegen.readers.native.recorded import Records
 
 CPU = "CPU"

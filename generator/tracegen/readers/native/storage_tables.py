@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tracegen import tables as contract
+from tracegen.contract import tables as contract
 from tracegen.readers.native.placement_table import file_numbers
 from tracegen.readers.native.recorded import Pass, Records
 from tracegen.readers.native.records import MILLISECONDS, SECTOR

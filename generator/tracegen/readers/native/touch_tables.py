@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.events import Indexes
 from tracegen.readers.native.records import NUMBER
 from tracegen.readers.native.units import CELLS, COLUMNS, EXPERTS, MASK, ROWS, WEIGHTS

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
-from tracegen.held_tokens import held_tokens
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.held_tokens import held_tokens
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of

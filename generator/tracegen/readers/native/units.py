@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.records import NUMBER, SIZE
 from tracegen.readers.native.segments import Bytes, Segment
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 
 _PAGE = struct.Struct("<QQ")  # time of the first event, ns; bytes of events and flags
 _COUNT = (1 << 20) - 1

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen import documents
-from tracegen import tables as contract
-from tracegen.errors import TraceFormatError
+from tracegen.contract import documents
+from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.requests.ring import Layout, read_layout, read_ring
 
 SECTOR = 512

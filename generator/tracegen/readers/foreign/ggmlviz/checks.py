@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracegen.model import Check
+from tracegen.contract.model import Check
 from tracegen.readers.foreign.faults import found
 from tracegen.readers.foreign.ggmlviz.events import LONGEST_LABEL
 from tracegen.readers.foreign.ggmlviz.findings import Found

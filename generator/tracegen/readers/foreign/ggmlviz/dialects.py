@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign.ggmlviz.events import Events
 
 _COMMON = ("graph_begin", "graph_end", "op_begin", "op_end", "tensor_alloc", "tensor_free")

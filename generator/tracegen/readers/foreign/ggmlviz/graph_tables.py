@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
-from tracegen.naming import Place, place_of, settle_layers
+from tracegen.contract import tables as contract
+from tracegen.contract.naming import Place, place_of, settle_layers
 from tracegen.readers.foreign.op_numbers import NOOPS
 
 _COMPONENT = {component: code for code, component in enumerate(contract.COMPONENTS)}

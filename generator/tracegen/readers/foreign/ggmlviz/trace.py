@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tracegen import tables as contract
+from tracegen.contract import tables as contract
 from tracegen.readers.foreign.ggmlviz.checks import checks_of
 from tracegen.readers.foreign.ggmlviz.dialects import counts_by_type
 from tracegen.readers.foreign.ggmlviz.events import MAGIC, VERSION, decode

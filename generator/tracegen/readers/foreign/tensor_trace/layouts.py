@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign.op_numbers import TABLES
 
 OPS = TABLES["2026-01"]  # the numbers of operations in such files are those of that time

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign.ops import Described, Operand, OpTrace
 from tracegen.readers.foreign.tensor_trace.layouts import MEMORY, NO_LAYER, OPS
 from tracegen.readers.foreign.tensor_trace.records import Records

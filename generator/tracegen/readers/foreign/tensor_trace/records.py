@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.errors import TraceFormatError
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign.source import SourceFile
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, OPS, SAMPLE, Layout, layout_of
 

@@ -1,0 +1,135 @@
+"""`tracegen analyse`: answers the questions of the pages on the terminal, with the data behind each answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracegen.cli.arguments import Command, run_names
+from tracegen.cli.commands import VERBS
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.text import visible, without_controls
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tracegen.report.figures.answers import Answer
+
+EXAMPLES = (
+    "tracegen analyse first-look",
+    "tracegen analyse first-look cache-sizes",
+    "tracegen analyse first-look@v1 access-order --csv",
+)
+EPILOG = "The data of an answer are those of the CSV on its page: bytes, nanoseconds, and shares of 1, not rounded."
+LIMIT = 40
+
+
+@click.command("analyse", cls=Command, help=VERBS["analyse"], examples=EXAMPLES, epilog=EPILOG,
+               exclusive=(("as_csv", "as_json"),))  # fmt: skip
+@click.argument(
+    "run",
+    metavar="RUN",
+    shell_complete=run_names,
+    help="Folder of a run, or NAME/run-003, or NAME for its newest run, or a version: NAME@v1.",
+)
+@click.argument(
+    "question", metavar="[QUESTION]", required=False, help="The key of a figure or table; without it, all are listed."
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print the data of the answer as CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON; with QUESTION, with their data.")
+def command(run: str, question: str | None, as_csv: bool, as_json: bool) -> int:
+    """Print the answer to one question with its data, or the answers to all."""
+    if as_csv and question is None:
+        raise SettingsError("--csv: prints the data of one answer; name its QUESTION (tracegen analyse RUN lists them)")
+    found = _answers(run, question)
+    if question is None:
+        print(_as_json([_described(answer) for answer in found]) if as_json else _listing(found))
+        return 0
+    answer = found[0]
+    if as_json:
+        print(_as_json(_described(answer) | {"data": _records(answer.data)}))
+    elif as_csv:
+        if answer.data is None:
+            raise SettingsError(f"{question}: {answer.reason or 'has no data of its own'}")
+        print(without_controls(answer.data.to_csv(index=False, lineterminator="\n")), end="")
+    else:
+        _print_answer(answer)
+    return 0
+
+
+def _answers(named: str, question: str | None) -> list[Answer]:
+    """The answers of a run or version. Raises SettingsError for an unknown question, and one that the run does not "
+    "ask."""
+    from tracegen.reading.notebook.loaded import load
+    from tracegen.report.figures.answers import answers, questions
+    from tracegen.report.figures.context import Context
+
+    parts = {part.key: part for part in questions()}
+    if question is not None and question not in parts:
+        raise SettingsError(f"{question}: is no question; there are: {', '.join(parts)}")
+    loaded = load(named)
+    asked = list(parts.values()) if question is None else [parts[question]]
+    found = answers(Context(loaded.measured, loaded.tables), asked)
+    if not found:
+        raise SettingsError(f"{question}: is asked of {asked[0].when.words} only")
+    return found
+
+
+def _listing(found: Sequence[Answer]) -> str:
+    """A line for each answer, under the name of its page."""
+    width = max(len(answer.key) for answer in found)
+    lines: list[str] = []
+    page = ""
+    for answer in found:
+        if answer.page != page:
+            page = answer.page
+            lines += ["", page.capitalize()]
+        lines.append(f"  {answer.key:{width}}  {visible(answer.reason or answer.answer)}")
+    return "\n".join(lines[1:])
+
+
+def _print_answer(answer: Answer) -> None:
+    """The answer, the first rows of what the page shows, and what was counted."""
+    print(visible(answer.reason or answer.answer))
+    if answer.columns:
+        rows = [(visible(name), [visible(text) for text in texts[:LIMIT]]) for name, texts in answer.columns]
+        n = len(answer.columns[0][1])
+        print()
+        _print_rows(rows)
+        print(f"{LIMIT:,} of {n:,} rows; --csv prints all\n" if n > LIMIT else "")
+    print(visible(answer.counts))
+
+
+def _print_rows(columns: Sequence[tuple[str, list[str]]]) -> None:
+    """Aligned columns; those of numbers to the right."""
+    number = re.compile(r"[<>−+-]?\s?[\d.,\s\u202f]*\s?%?")
+    of_columns = [texts for _, texts in columns]
+    lines = [[name for name, _ in columns], *zip(*of_columns, strict=True)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    right = [all(number.fullmatch(text) for text in texts) for texts in of_columns]
+    for line in lines:
+        padded = [t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)]
+        print("  ".join(padded).rstrip())
+
+
+def _described(answer: Answer) -> dict[str, Any]:
+    return {
+        "key": answer.key,
+        "page": answer.page,
+        "question": answer.question,
+        "answer": None if answer.reason else answer.answer,
+        "reason": answer.reason or None,
+        "counts": answer.counts,
+    }
+
+
+def _records(data: pd.DataFrame | None) -> list[Any] | None:
+    return None if data is None else data.astype(object).where(data.notna(), None).to_dict(orient="records")
+
+
+def _as_json(document: object) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=True, default=lambda value: value.item())

@@ -1,0 +1,164 @@
+"""`tracegen compare`: says what differs between two sets of runs, and how sure that is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracegen.cli.arguments import Command, run_names
+from tracegen.cli.commands import VERBS
+from tracegen.contract.errors import CheckError, SettingsError
+from tracegen.contract.text import visible
+
+if TYPE_CHECKING:
+    from tracegen.comparing.comparison import Comparison
+    from tracegen.comparing.side import Side
+    from tracegen.report.pages.page import Report
+
+EXAMPLES = (
+    "tracegen compare before/run-001..run-005 after/run-001..run-005",
+    "tracegen compare first-look@v1 first-look@v2 --markdown",
+    "tracegen compare mine:prefault=true mine:prefault=false --fail-on 'tokens_per_second_generate<-5%'",
+)
+EPILOG = (
+    "A side is NAME (its newest run, with the others of its series), NAME/run-003, NAME/run-003..run-007, "
+    "NAME:prefault=true,repack=false (a cell of a matrix) or NAME@v2. With A alone, an experiment with a matrix, its "
+    "factors are compared."
+)
+FOLDER = Path(".tracegen") / "comparisons"
+
+
+@click.command(
+    "compare",
+    cls=Command,
+    help=VERBS["compare"],
+    examples=EXAMPLES,
+    epilog=EPILOG,
+    exclusive=(("as_json", "markdown"),),
+)
+@click.argument("first", metavar="A", shell_complete=run_names, help="The side that the others are compared with.")
+@click.argument("others", metavar="[B…]", nargs=-1, shell_complete=run_names, help="The other sides, each on its own.")
+@click.option("--json", "as_json", is_flag=True, help="Print all measures as JSON, in numbers.")
+@click.option("--markdown", is_flag=True, help="Print what differs as Markdown, to paste.")
+@click.option(
+    "--margin",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Call a timed measure the same if its whole interval lies within this change.",
+)
+@click.option(
+    "--fail-on",
+    metavar="RULE",
+    multiple=True,
+    help="End with 1 if this change is found: tokens_per_second_generate<-5%.",
+)
+def command(
+    first: str, others: tuple[str, ...], as_json: bool, markdown: bool, margin: float, fail_on: tuple[str, ...]
+) -> int:
+    """Compare A with each B; print what differs and write a page of each comparison."""
+    from tracegen.comparing import field_tables, rules
+    from tracegen.comparing.comparison import compare
+    from tracegen.comparing.effects import effects
+    from tracegen.comparing.fields import fields_of
+    from tracegen.comparing.matrix_page import render_matrix
+    from tracegen.comparing.sides import side_of
+
+    asked = [rules.parsed(text) for text in fail_on]
+    if math.isnan(margin):  # a range of floats holds it
+        raise SettingsError("--margin: nan is no change in per cent")
+    fields = None
+    if others:
+        sides = [side_of(text) for text in (first, *others)]
+        comparisons = [compare(sides[0], side, margin=margin / 100) for side in sides[1:]]
+    else:
+        sides = _cells(first)
+        found = effects(sides, margin / 100)
+        comparisons = [effect.comparison for effect in found]
+        fields = fields_of(sides)
+        fields = fields if fields and fields.named else None
+    broken = [line for c in comparisons for rule in asked if (line := rules.broken(rule, c))]
+    if as_json:
+        document = [rules.as_json(c) for c in comparisons]
+        document += [field_tables.as_json(fields)] if fields else []
+        print(json.dumps(document, indent=1, allow_nan=False))
+    elif markdown:
+        from tracegen.comparing.markdown import markdown_of
+
+        print("\n".join(markdown_of(c) for c in comparisons))
+        if fields:
+            print(field_tables.markdown_of(fields))
+    else:
+        for comparison in comparisons:
+            _print(comparison)
+        for line in field_tables.findings(fields) if fields else ():
+            print(visible(line))
+        if others:
+            _write_pages(comparisons)
+        else:
+            print(f"page: {_written(render_matrix(first, sides, margin=margin / 100, found=found))}")
+    if broken:
+        raise CheckError("; ".join(broken))
+    return 0
+
+
+def _cells(name: str) -> list[Side]:
+    """The cells of the newest matrix of an experiment: its runs, else its versions; SettingsError without two."""
+    from tracegen.comparing.sides import cells_of, newest_published_cells
+    from tracegen.reading.folders import EXPERIMENTS
+    from tracegen.storing import store
+
+    cells: list[Side] = []
+    if not set(name) & set("/:@"):
+        has_runs = bool(store.run_folders(EXPERIMENTS / name)) or (Path(name) / "runs").is_dir()
+        cells = cells_of(name) if has_runs else newest_published_cells(name) or cells_of(name)
+    if len(cells) < 2:
+        raise SettingsError(f"{name}: nothing to compare it with; name a second side, or an experiment with a matrix")
+    return cells
+
+
+def _print(comparison: Comparison) -> None:
+    """The findings on the terminal."""
+    from tracegen.comparing import sentences as say
+
+    print(visible(f"{comparison.a.name} → {comparison.b.name}: {say.in_brief(comparison)}"))
+    for line in (*say.answers(comparison), *say.rule(comparison)):
+        print(f"  {visible(line)}")
+
+
+def _write_pages(comparisons: Sequence[Comparison]) -> None:
+    """Write a page for each comparison, and print where; of many, standard error says how far it is."""
+    from tracegen.comparing.page import render_comparison
+    from tracegen.storing.progress import Progress
+
+    progress = Progress()
+    progress.step("draw the page" if len(comparisons) == 1 else f"draw {len(comparisons)} pages")
+    written = []
+    for n, comparison in enumerate(comparisons, 1):
+        written.append(_written(render_comparison(comparison)))
+        progress.update(n, len(comparisons), "pages")
+    progress.done()
+    for path in written:
+        print(f"page: {path}")
+
+
+def _written(report: Report) -> Path:
+    """Write the report below FOLDER, under a name of its own, and return the path of its page."""
+    from tracegen.publishing.bundle import write_bundle
+    from tracegen.storing.store import whole_folder
+
+    place = FOLDER / hashlib.sha256(report.title.encode()).hexdigest()[:12]
+    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": "", "runs": [],
+                "verdict": "", "question": report.title}  # fmt: skip
+    shutil.rmtree(place, ignore_errors=True)
+    with whole_folder(place) as beside:
+        write_bundle(beside, report, identity)
+    return place / "index.html"

@@ -1,0 +1,74 @@
+"""`make demo`: runs and publishes two experiments in a clone, and builds the site."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracegen.cli.commands.build import build_site
+from tracegen.cli.commands.publish import publish_run
+from tracegen.contract.errors import TracegenError
+from tracegen.contract.model import Experiment, Run
+from tracegen.contract.settings import read_experiment
+from tracegen.measure.capture.plan import settings_of
+from tracegen.measure.runs.measure import measure
+from tracegen.readers.native.trace import VERSION
+from tracegen.storing import store
+from tracegen.storing.progress import Progress
+
+DEMOS = ("demo-dense", "demo-moe")
+MESSAGE = "The demo of this checkout."
+
+
+def demo(experiments: Path, config: Path) -> Path:
+    """Run and publish the demo experiments that are not up to date, build the site, and return its front page."""
+    progress = Progress()
+    for name in DEMOS:
+        experiment = read_experiment(experiments / name / "experiment.toml")
+        folder = experiments / name
+        run = _current_run(experiment, folder)
+        if run is None:
+            print(f"{name}: {experiment.question}", flush=True)
+            run = measure(experiment, folder, progress)
+        if not _published(run, folder):
+            version = publish_run(folder, run, MESSAGE, datetime.now(UTC))
+            print(f"{version.citation}: {version.verdict}", flush=True)
+    return build_site(config)
+
+
+def _current_run(experiment: Experiment, folder: Path) -> Run | None:
+    """The newest run, if it was made with the present settings and reader; else None."""
+    runs = store.run_folders(folder)
+    if not runs:
+        return None
+    run = store.read_run(runs[-1])
+    same = (
+        run.facts.get("settings") == dict(settings_of(experiment))
+        and run.facts.get("text", {}).get("prompt") == experiment.prompt
+        and run.facts.get("trace", {}).get("reader") == VERSION
+    )
+    return run if same else None
+
+
+def _published(run: Run, folder: Path) -> bool:
+    versions = (folder / "versions").glob("*/version.json")
+    return any(run.number in store.read_json(path, store.SCHEMA, {"runs": [int]}).get("runs", ()) for path in versions)
+
+
+def main() -> int:
+    """Make the demo in the current folder, and print the file to open. Returns the exit code."""
+    try:
+        front = demo(Path("experiments"), Path("mkdocs.yml"))
+    except TracegenError as error:
+        print(f"tracegen: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("tracegen: interrupted; run `make demo` again to continue", file=sys.stderr)
+        return 130
+    print(f"\nOpen {front}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""`tracegen exec`: records any program that uses llama.cpp, and stores the run."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import click
+
+from tracegen.cli.arguments import NUMBER, PLACE, WHOLE, Command, experiment_names
+from tracegen.cli.commands import VERBS
+from tracegen.cli.commands.run import print_stored
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.storing.execute import ending
+
+EXAMPLES = (
+    "tracegen exec bench -- llama-bench -m model.gguf",
+    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf",
+    "tracegen exec mine --attach -- python my_script.py",
+)
+EPILOG = "Ctrl-C closes the trace and ends the program; the run is stored."
+EXPERIMENTS = Path("experiments")
+LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
+QUESTION = "What does this program do to memory and disk?"
+PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
+
+
+class Exec(Command):
+    """`exec`: the words after the first `--` are the program and its arguments, not options of tracegen."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Split off the program. Raises SettingsError when `--` is missing before it."""
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta[PROGRAM] = args[:at], tuple(args[at + 1 :])
+        elif len(args) > 1 and not {"-h", "--help"} & set(args) and not ctx.resilient_parsing:
+            raise SettingsError("exec: put -- before the program, as in: tracegen exec NAME -- llama-server -m FILE")
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The pieces of the usage line, with the program."""
+        return [*super().collect_usage_pieces(ctx), "-- PROGRAM [ARGUMENT ...]"]
+
+
+@click.command("exec", cls=Exec, help=VERBS["exec"], examples=EXAMPLES, epilog=EPILOG)
+@click.argument(
+    "name",
+    metavar="NAME",
+    shell_complete=experiment_names,
+    help="The experiment in which to store the run; it need not exist.",
+)
+@click.option("--after", type=NUMBER, metavar="S", help="Record passes that begin S seconds after the start or later.")
+@click.option("--for", "for_s", type=NUMBER, metavar="S", help="Record for S seconds, from --after or from the start.")
+@click.option(
+    "--passes", metavar="N|A-B", help="Record N passes, or those with the numbers A to B (from 0; warm-up counts)."
+)
+@click.option(
+    "--limit",
+    type=WHOLE,
+    metavar="BYTES",
+    default=8 << 30,
+    help="Largest size of the trace; later events are dropped and counted (default 8 GiB).",
+)
+@click.option("--mlock-gb", type=NUMBER, metavar="N", help="Lock N GiB of memory while the program runs.")
+@click.option("--question", metavar="TEXT", default=QUESTION, help="The question that the run answers, for its page.")
+@click.option("--private", is_flag=True, help="Publish no texts, tokens or arguments of this run.")
+@click.option("--interactive", is_flag=True, help="Give the program the keyboard and Ctrl-C.")
+@click.option("--attach", is_flag=True, help="Preload the tracer: for a llama.cpp without hooks (Linux).")
+@click.option("--faults", is_flag=True, help="Record each page fault on a model file.")
+@click.option("--disk", is_flag=True, help="Record each read of the devices that hold model files (needs root).")
+@click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    name: str,
+    after: float | None,
+    for_s: float | None,
+    passes: str | None,
+    limit: int,
+    mlock_gb: float | None,
+    question: str,
+    private: bool,
+    interactive: bool,
+    attach: bool,
+    faults: bool,
+    disk: bool,
+    llama_cpp: str | None,
+) -> int:
+    """Run the program; print the verdict and the folder of the run.
+
+    Raises EnvironmentFailure when the program failed; the run is stored nevertheless.
+    """
+    program: tuple[str, ...] = ctx.meta.get(PROGRAM, ())
+    if not program:
+        raise SettingsError("exec: name the program after --, as in: tracegen exec NAME -- llama-server -m FILE")
+    _check_window(after, for_s, passes, limit)
+    from tracegen.contract.setting_keys import KEYS
+    from tracegen.contract.settings import check_name
+    from tracegen.measure.runs.observe import Observation, observe
+    from tracegen.publishing import privacy
+    from tracegen.reading.folders import refuse_same_name
+    from tracegen.storing.progress import Progress
+
+    if mlock_gb is not None and not KEYS["mlock_gb"].holds(mlock_gb):
+        raise SettingsError(f"--mlock-gb: is {mlock_gb}; must be {KEYS['mlock_gb'].allowed}")
+    observation = Observation(
+        check_name(name), program, question, after, for_s, passes, limit,
+        private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, mlock_gb, faults, disk,
+    )  # fmt: skip
+    refuse_same_name(EXPERIMENTS / observation.name)
+    if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
+        print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")
+    run = observe(observation, EXPERIMENTS / name, Progress(), llama_cpp)
+    code, status = print_stored(run), run.facts["exit_status"]
+    if status and not run.facts.get("stopped", False):
+        raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored, see its output")
+    return code
+
+
+def _check_window(after: float | None, for_s: float | None, passes: str | None, limit: int) -> None:
+    for option, value in (("--after", after), ("--for", for_s)):
+        if value is not None and not (math.isfinite(value) and 0 <= value <= 1e9):
+            raise SettingsError(f"{option}: is {value}; must be seconds, 0 or more")
+    if for_s == 0:
+        raise SettingsError("--for: is 0, so nothing would be recorded; must be more than 0 seconds")
+    if limit < LEAST_TRACE:
+        raise SettingsError(f"--limit: is {limit}; must be bytes, {LEAST_TRACE} (1 MiB) or more")
+    if passes is not None:
+        match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", passes)
+        if match is None or int(match[2] or match[1]) < int(match[1]) or (not match[2] and int(match[1]) == 0):
+            raise SettingsError(f"--passes: is {passes!r}; must be a number of passes, or FIRST-LAST")

@@ -1,0 +1,158 @@
+"""`tracegen export`: writes a run or version in the format of another tool."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracegen.cli.arguments import PATH, Choice, Command, Converted, run_names
+from tracegen.cli.commands import VERBS
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.storing.store import part_folder
+
+if TYPE_CHECKING:
+    from tracegen.export.format import Format, Source
+    from tracegen.reading.notebook.loaded import LoadedRun, LoadedVersion
+
+# Named here, as the modules that write them load slowly; a test holds that these are the formats.
+MEANING = {
+    "perfetto": "a timeline for ui.perfetto.dev, in several files where it is large",
+    "parquet": "a folder with each table as Parquet",
+    "csv": "a folder with each table as CSV, where an empty cell means not recorded",
+    "html": "the overview in its public form as one file, to mail or to attach to an issue",
+    "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
+    "dot": "a folder with each graph as a Graphviz file",
+    "ggmlviz": "one trace for ggml-viz: graphs, operations that have times, allocations",
+}
+EXAMPLES = (
+    "tracegen export first-look perfetto",
+    "tracegen export first-look/run-003 parquet --pass 2-9 --out tables",
+)
+EPILOG = (
+    "Nothing is withheld but in html: a run is exported with its paths and names, and a version as it was published. "
+    "html replaces names and paths as `tracegen publish` does. Numbers are "
+    "those of the tables; `tracegen sql --schema` prints what each column means."
+)
+_PASSES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+def _passes(text: str) -> range:
+    match = _PASSES.fullmatch(text)
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise ValueError(f"{text!r} is no pass; write its number, or FIRST-LAST")
+    return range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+@click.command("export", cls=Command, help=VERBS["export"], examples=EXAMPLES, epilog=EPILOG)
+@click.argument(
+    "run",
+    metavar="RUN",
+    shell_complete=run_names,
+    help="Folder of a run or version, or NAME/run-003, NAME for its newest run, or a version: NAME@v1.",
+)
+@click.argument(
+    "format",
+    metavar="FORMAT",
+    type=Choice(tuple(MEANING)),
+    help="What to write. " + "; ".join(f"{key}: {meaning}" for key, meaning in MEANING.items()) + ".",
+)
+@click.option(
+    "--pass",
+    "passes",
+    metavar="K",
+    multiple=True,
+    type=Converted("pass", _passes),
+    help="Only pass K, or the passes FIRST-LAST; may be given several times.",
+)
+@click.option("--out", metavar="PATH", type=PATH, help="The file or folder to write (default: named after the run).")
+@click.option("--force", is_flag=True, help="Replace PATH if it exists.")
+def command(run: str, format: str, passes: Sequence[range], out: Path | None, force: bool) -> int:
+    """Load the run, write the format beside the target, and move it into place."""
+    from tracegen.export.formats import BY_KEY
+    from tracegen.reading.folders import version_folder
+    from tracegen.reading.notebook.loaded import load
+
+    written = BY_KEY[format]
+    if passes and written.whole:
+        raise SettingsError(f"--pass: {format} shows the whole run; leave it out")
+    loaded = load(run)
+    folder = version_folder(run) or loaded.measured.folder
+    assert folder is not None  # a stored run has one
+    source = _source(loaded, folder, passes)
+    target = out or Path(f"{source.stem}{written.suffix or f'-{format}'}")
+    _refuse_place(target, force)
+    moved = _write(written, source, target, force)
+    print(f"{moved}  {_size(moved):,} bytes")
+    return 0
+
+
+def _source(loaded: LoadedRun | LoadedVersion, folder: Path, passes: Sequence[range]) -> Source:
+    """What is exported. Raises SettingsError for a pass that the run does not have."""
+    from tracegen.export.format import Source, only_passes
+    from tracegen.reading.notebook.loaded import LoadedVersion
+
+    run = loaded.measured
+    name = loaded.citation if isinstance(loaded, LoadedVersion) else f"{run.experiment}/{run.name}"
+    wanted = sorted({number for asked in passes for number in asked[: 1 << 20]}) if passes else None
+    if wanted is not None:
+        known = set(loaded.tables["passes"]["pass_id"].tolist())
+        missing = [number for number in wanted if number not in known]
+        if missing:
+            raise SettingsError(f"--pass: {name} has no pass {missing[0]}; it has {_range(known)}")
+    return Source(name, run, only_passes(loaded.tables, wanted), folder, wanted is not None)
+
+
+def _range(known: set[int]) -> str:
+    return f"the passes {min(known)} to {max(known)}" if known else "no passes"
+
+
+def _refuse_place(target: Path, force: bool) -> None:
+    """Raise SettingsError when the target cannot be written, or exists and `force` does not allow to replace it."""
+    if target.is_symlink() or (target.exists() and not target.is_file() and not target.is_dir()):
+        raise SettingsError(f"{target}: is no regular file or folder; choose another name with --out")
+    if not target.exists():
+        return
+    if not force:
+        raise SettingsError(f"{target}: exists already; choose another name with --out, or replace it with --force")
+    if target.is_dir() and not (target / _MARK).is_file():
+        raise SettingsError(f"{target}: was not written by tracegen export, so it is not replaced; remove it yourself")
+
+
+_MARK = ".tracegen-export"  # in each folder that was written here: only such a folder is replaced
+
+
+def _write(written: Format, source: Source, target: Path, force: bool) -> Path:
+    """Write into a new folder beside the target, then rename. Raises EnvironmentFailure, and then leaves no trace."""
+    with part_folder(target.parent) as part:
+        try:
+            written.write(source, part)
+            files = list(part.iterdir())
+            if written.suffix is not None and len(files) == 1:
+                if target.is_dir():
+                    shutil.rmtree(target)
+                os.replace(files[0], target)
+                return target
+            folder = target.with_suffix("") if written.suffix is not None else target
+            if folder != target:
+                _refuse_place(folder, force)
+            (part / _MARK).write_text(f"{written.key}\n")
+            if folder.is_dir():
+                shutil.rmtree(folder)
+            elif folder.exists():
+                folder.unlink()
+            os.rename(part, folder)
+            return folder
+        except OSError as error:
+            raise EnvironmentFailure(
+                f"{target}: cannot be written: {error.strerror or error}; free space, or name another place with --out"
+            ) from error
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size

@@ -1,0 +1,95 @@
+"""`tracegen model`: writes a model with random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tracegen.cli.arguments import NUMBER, PATH, WHOLE, Choice, Command
+from tracegen.cli.commands import VERBS
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import DEMO_DTYPES, WRITTEN_MODELS
+from tracegen.storing.progress import BYTES, Progress
+
+Write = Callable[..., tuple[Path, ...]]
+
+
+@click.command("model", cls=Command, help=VERBS["model"])
+@click.argument(
+    "kind",
+    metavar="KIND",
+    type=Choice(WRITTEN_MODELS),
+    help="What to write: demo (5 MB), moe (27 MB, 8 experts), tinyllama (668 MB), or gpt-oss: a mixture of experts in "
+    "MXFP4, of 1 to 12 GiB, to run with less memory than it needs.",
+)
+@click.argument("out", metavar="OUT", type=PATH, help="The file to write, NAME.gguf.")
+@click.option(
+    "--seed", type=WHOLE, metavar="N", default=1, show_default=True, help="The same seed gives the same bytes."
+)
+@click.option(
+    "--dtype",
+    type=Choice(DEMO_DTYPES),
+    help="Type of the weights (default: that of the kind). Not for gpt-oss, which has experts in MXFP4 and other "
+    "matrices in Q8_0.",
+)
+@click.option("--split", is_flag=True, help="Write two files: NAME-00001-of-00002.gguf and NAME-00002-of-00002.gguf.")
+@click.option(
+    "--size-gb",
+    type=NUMBER,
+    metavar="N",
+    help="Only for gpt-oss: its size in GiB, 1 to 12 (default: 4). The file is within 5 % of it. Every size has the 32 "
+    "experts (4 used) and 64 heads of gpt-oss-20b. The width, of embedding and feed-forward, is the multiple of 32 "
+    "that comes nearest to the size; the vocabulary is in proportion to it. 11.3 gives those of gpt-oss-20b: 2880 and "
+    "201,088.",
+)
+@click.option(
+    "--layers",
+    "n_layers",
+    type=WHOLE,
+    metavar="N",
+    help="Only for gpt-oss: its layers, 1 to 24 (default: 24, those of gpt-oss-20b). With fewer, each is larger, and "
+    "the pages of a run are smaller.",
+)
+def command(
+    kind: str, out: Path, seed: int, dtype: str | None, split: bool, size_gb: float | None, n_layers: int | None
+) -> int:
+    """Write the model, and print its files."""
+    if out.suffix != ".gguf":
+        raise SettingsError(f"{out}: a model file is called NAME.gguf; change the name")
+    write = _writer(kind, dtype, size_gb, n_layers)
+    from tracegen.measure.demo.whole_files import split_paths
+
+    for path in split_paths(out) if split else (out,):
+        if path.exists():
+            raise SettingsError(f"{path}: exists already; remove it or choose another name")
+    progress = Progress()
+    progress.step(f"write {out.name}")
+    paths = write(out, seed=seed, split=split, progress=lambda done, total: progress.update(done, total, BYTES))
+    progress.done()
+    for path in paths:
+        print(f"{path}  {path.stat().st_size:,} bytes, random weights")
+    return 0
+
+
+def _writer(kind: str, dtype: str | None, size_gb: float | None, n_layers: int | None) -> Write:
+    """The function that writes a model of this kind. Raises SettingsError for an option that the kind does not take."""
+    if kind == "gpt-oss":
+        from tracegen.measure.demo.gpt_oss import DEFAULT_GIB, N_LAYERS, of_gib, write_gpt_oss
+
+        if dtype:
+            raise SettingsError(
+                "--dtype: gpt-oss always has experts in MXFP4 and other matrices in Q8_0; leave the option out"
+            )
+        architecture = of_gib(DEFAULT_GIB if size_gb is None else size_gb, N_LAYERS if n_layers is None else n_layers)
+        return partial(write_gpt_oss, architecture=architecture)
+    for option, value, what in (("--size-gb", size_gb, "size"), ("--layers", n_layers, "number of layers")):
+        if value is not None:
+            raise SettingsError(f"{option}: {kind} has one {what} only; leave the option out, or write gpt-oss")
+    from tracegen.measure.demo.models import write_demo_model
+
+    shape: dict[str, Any] = {"dtype": dtype} if dtype else {}
+    return partial(write_demo_model, kind, **shape)

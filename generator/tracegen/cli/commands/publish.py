@@ -1,0 +1,227 @@
+"""`tracegen publish`: freezes a run as a version that can be cited, or withdraws a version."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from tracegen.charts.engine import refuse_few_addresses
+from tracegen.cli.arguments import Command, Converted, run_names
+from tracegen.cli.commands import VERBS
+from tracegen.contract import address
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Run, Version
+from tracegen.publishing import privacy
+from tracegen.publishing import versions as publish
+from tracegen.publishing.bundle import read_bundle
+from tracegen.publishing.exposed import HISTORY, exposed
+from tracegen.reading.folders import refuse_same_name
+from tracegen.storing import store
+
+EXAMPLES = (
+    'tracegen publish first-look -m "A first look"',
+    'tracegen publish first-look 3 -m "With a cold page cache"',
+    'tracegen publish prefault-and-repack --matrix -m "Five runs of each cell"',
+    'tracegen publish first-look --withdraw 1 --successor 2 -m "Measured on battery"',
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def _number(text: str) -> int:
+    match = re.fullmatch(r"v?(\d+)", text)
+    if not match:
+        raise ValueError(f"{text!r} is no version; write 2 or v2")
+    return int(match[1])
+
+
+VERSION = Converted("version", _number)
+
+
+@click.command("publish", cls=Command, help=VERBS["publish"], examples=EXAMPLES)
+@click.argument(
+    "experiment", metavar="NAME", shell_complete=run_names, help="The experiment, its folder, or NAME/run-003."
+)
+@click.argument("runs", metavar="[RUN]", nargs=-1, help="Number of the run (default: the newest).")
+@click.option(
+    "-m", "--message", metavar="WHY", required=True, help="Why the run is published, or the version withdrawn."
+)
+@click.option("--withdraw", metavar="N", type=VERSION, help="Publish nothing, and mark version N as withdrawn.")
+@click.option("--successor", metavar="M", type=VERSION, help="With --withdraw: the version to use instead.")
+@click.option("--matrix", is_flag=True, help="Publish every cell of the newest matrix, each as a version of its own.")
+@click.option("--again", is_flag=True, help="Publish a run that is published already, or withdraw a withdrawn version.")
+def command(
+    experiment: str,
+    runs: tuple[str, ...],
+    message: str,
+    withdraw: int | None,
+    successor: int | None,
+    matrix: bool,
+    again: bool,
+) -> int:
+    """Publish or withdraw, and print the citation and the folder."""
+    name, named = address.split_run(experiment)
+    folder = _experiment_folder(name)
+    now = datetime.now(UTC)
+    if successor is not None and withdraw is None:
+        raise SettingsError("--successor: is allowed only with --withdraw; add it, or leave --successor out")
+    if matrix and (runs or named or withdraw is not None):
+        raise SettingsError("--matrix: publishes a run of each cell; leave --withdraw and the run out")
+    if withdraw is not None:
+        if runs or named:
+            raise SettingsError("--withdraw: takes a version and no runs; leave the run out")
+        publish.withdraw(folder, withdraw, message, successor, now, again=again)
+        version = folder / "versions" / str(withdraw)
+        if held := exposed(read_bundle(version)) if version.is_dir() else []:
+            print(f"{folder.name}@v{withdraw} holds what looks like secrets: {', '.join(held)}.")
+        print(f"{folder.name}@v{withdraw} is withdrawn. Its pages stay, and say so after the next `tracegen build`.")
+        print(HISTORY.format(path=f"experiments/{folder.name}/versions/{withdraw}"))
+        return 0
+    refuse_same_name(folder)
+    refuse_few_addresses()
+    if matrix:
+        return _publish_matrix(folder, message, now, again=again)
+    chosen = _chosen_run(folder, [*([named] if named else []), *runs])
+    print_published(folder, chosen, message, now, again=again)
+    return 0
+
+
+def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -> int:
+    """Publish the run of median speed of every cell of the newest matrix, and print one line for each."""
+    from tracegen.comparing.sides import cells_of
+
+    cells = cells_of(folder.name, folder.parent)
+    if not cells:
+        raise SettingsError(f"{folder.name}: has no usable run of a matrix; `tracegen run {folder.name}` makes them")
+    shown: frozenset[str] = frozenset()
+    newest = max((run for cell in cells for run in cell.runs), key=lambda run: run.created)
+    of, n = newest.fact("slot", "of"), sum(len(cell.runs) for cell in cells)
+    if isinstance(of, int) and n < of:
+        print(f"warning: {n} of the {of} runs of the matrix are usable; `tracegen run {folder.name}` makes the others")
+    for cell in cells:
+        number = address.run_number(cell.typical.name.rpartition("/")[2])
+        assert number is not None
+        runs = ", ".join(sorted(run.name.rpartition("/")[2] for run in cell.runs))
+        print(_CONTROL.sub("�", f"{cell.name}: {runs}; run-{number:03d} has the median speed"))
+        chosen = store.read_run(folder / "runs" / f"{number:03d}")
+        citation = publish.published_as(folder, chosen, publish.read_ledger(folder))
+        if citation and not again:
+            print(f"it is published already, as {citation}; --again publishes it once more")
+            continue
+        shown = print_published(folder, chosen, message, now, again=again, shown=shown)
+    if len(cells) > 1:
+        print("The next `tracegen build` compares these versions, factor by factor.")
+    return 0
+
+
+def print_published(
+    folder: Path,
+    chosen: Run,
+    message: str,
+    now: datetime | None = None,
+    *,
+    again: bool = False,
+    shown: frozenset[str] = frozenset(),
+) -> frozenset[str]:
+    """Publish a run, and print which checks did not pass, what becomes public, the citation and the folder.
+
+    Lines in `shown` are not printed again; returns them with those that were printed.
+    """
+    now = now or datetime.now(UTC)
+    if privacy.asked_for(folder):  # also when the setting was added after the run
+        chosen = privacy.made_private(chosen)
+    publish.plan_version(folder, chosen, message, now, again=again)  # raises before anything is printed
+    for check in chosen.checks:
+        if check.state in ("warning", "failed"):
+            limit = f" (limit: {check.limit})" if check.limit else ""
+            print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
+    summary = [*privacy.public_summary(chosen), *_despite_umask()]
+    print("This becomes public too:" if shown else "This becomes public:")
+    for line in summary:
+        if line not in shown:
+            print(f"  {_CONTROL.sub('�', line)}")
+    version = publish_run(folder, chosen, message, now, again=again)
+    if version.verdict == "not usable":
+        print("The verdict is `not usable`: every page of the version says so.")
+    print(f"{version.citation}  {version.folder}")
+    return shown | set(summary)
+
+
+def _despite_umask() -> list[str]:
+    """What becomes public although the umask would keep new files from other users."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return (
+        [f"the version's files, to all users of this machine, though the umask is {umask:03o}"] if umask & 0o055 else []
+    )
+
+
+def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:
+    """Render a stored run in its public form, and freeze it as a version."""
+    from tracegen.comparing.repeats import files_of
+    from tracegen.comparing.sides import repeats_of
+    from tracegen.report.pages.render import render_report  # imports altair, which loads slowly
+    from tracegen.storing.progress import Progress
+
+    assert chosen.folder is not None
+    known, progress = privacy.this_machine(), Progress()
+    progress.step("check the evidence of the run")
+    store.verify_run(chosen.folder)
+    public = privacy.public_run(chosen, known)
+    planned = publish.plan_version(folder, public, message, now, again=again)
+    tables = privacy.public_tables(chosen, store.read_tables(chosen.folder / "tables"))
+    progress.step("draw the pages")
+    report = render_report(public, tables, address=f"{planned.experiment}/{planned.name}", citable=planned)
+    if chosen.verdict != "not usable":
+        progress.step("measure the runs that repeat it")
+        report = replace(report, files={**report.files, **files_of(repeats_of(chosen.folder))})
+    progress.step("search the pages for names and places")
+    privacy.refuse_leaks(chosen, report, known)
+    progress.step("write the version")
+    version = publish.publish(folder, public, report, message, now, again=again)
+    progress.done()
+    return version
+
+
+def _experiment_folder(name: str) -> Path:
+    for folder in (Path("experiments") / name, Path(name)):
+        if folder.is_dir():
+            return folder.resolve()
+    raise SettingsError(f"{name}: there is no such experiment: neither experiments/{name} nor {name} is a folder")
+
+
+def _chosen_run(folder: Path, numbers: list[str]) -> Run:
+    if len(numbers) > 1:
+        raise SettingsError(f"{len(numbers)} runs were named, but a version is made of one run; name one")
+    runs = {int(path.name): path for path in store.run_folders(folder)}
+    if not runs:
+        raise SettingsError(f"{folder}: has no run yet; `tracegen run` or `tracegen exec` records one")
+    wanted = max(runs)
+    if numbers:
+        number = address.run_number(numbers[0])
+        if number not in runs:
+            there = ", ".join(f"{known:03d}" for known in sorted(runs))
+            raise SettingsError(f"{folder.name}: has no run {numbers[0]!r}; its runs are {there}")
+        wanted = number
+    chosen = store.read_run(runs[wanted])
+    return chosen if numbers or chosen.verdict == "not usable" else _typical(chosen, runs)
+
+
+def _typical(newest: Run, runs: Mapping[int, Path]) -> Run:
+    """The run of median speed among the repeats of the newest one; the newest, if it has none."""
+    from tracegen.comparing.sides import repeats_of
+
+    if not (newest.facts.get("slot") or newest.facts.get("repetition")):
+        return newest
+    repeats = repeats_of(runs[newest.number])
+    number = address.run_number(repeats.typical.name.rpartition("/")[2])
+    assert number is not None
+    names = f"{repeats.runs[0].name} to {repeats.runs[-1].name}"
+    print(f"Of {len(repeats.runs)} runs with the same settings ({names}), run-{number:03d} has the median speed: its")
+    print("pages are drawn, and the version holds the measures of all of them. Name a run to publish another one.")
+    return store.read_run(runs[number])

@@ -1,0 +1,235 @@
+"""`tracegen reorder`: writes a model file with its tensors in another order, and simulates the reads of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracegen.cli.arguments import PATH, Choice, Command, run_names
+from tracegen.cli.commands import VERBS
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.text import visible
+from tracegen.storing.progress import BYTES, Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tracegen.analysis.file_order import Order
+    from tracegen.measure.reordered import Layout, Original
+
+TOLERANCE = 131072  # bytes that a read may pass over: what the kernel reads ahead by default
+MEANING = {
+    "layer": "embeddings, then layer by layer, then what belongs to no layer",
+    "first-touch": "as the run first touched the tensors in the file; never touched ones last",
+    "hot": "most touched bytes per byte of the tensor first",
+}
+EXAMPLES = (
+    "tracegen reorder model.gguf layers.gguf --order layer",
+    "tracegen reorder model.gguf hot.gguf --order hot --run first-look --dry-run",
+)
+EPILOG = (
+    "Tensors stay whole, and their contents and all key-values stay as they are, so that a program computes the same "
+    "with both files. Ties keep the order of MODEL. Whether another order is faster is for a measurement to say: run "
+    "both files, and compare the runs."
+)
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """The accesses of a run to the tensors of a file, and what they would be there in the old and the new order."""
+
+    run: str
+    phase: str
+    n_passes: int
+    before: float
+    after: float
+    n_untouched: int
+    gaps: str
+
+
+@click.command("reorder", cls=Command, help=VERBS["reorder"], examples=EXAMPLES, epilog=EPILOG)
+@click.argument("model", metavar="MODEL", type=PATH, help="The GGUF file, one that is not split.")
+@click.argument("out", metavar="OUT", type=PATH, help="The file to write, NAME.gguf.")
+@click.option(
+    "--order",
+    required=True,
+    type=Choice(tuple(MEANING)),
+    help="The order of the tensors. " + "; ".join(f"{name}: {meaning}" for name, meaning in MEANING.items()) + ".",
+)
+@click.option(
+    "--run",
+    metavar="RUN",
+    shell_complete=run_names,
+    help="The run of this model that says what was touched: its folder, or NAME/run-003, or NAME for its newest run, "
+    "or a version: NAME@v1. Needed for first-touch and hot; with layer it is only simulated.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option("--force", is_flag=True, help="Replace OUT if it exists.")
+def command(model: Path, out: Path, order: Order, run: str | None, dry_run: bool, force: bool) -> int:
+    """Arrange the tensors, simulate, write the file and print what was done."""
+    if run is None and order != "layer":
+        raise SettingsError(f"--order {order}: needs a run that says what was touched; name it with --run RUN")
+    _refuse_place(model, out, force)
+    from tracegen.analysis import file_order
+    from tracegen.measure.reordered import layout, original
+    from tracegen.readers.gguf.file import tensor_table
+
+    with original(model) as source:
+        tensors = tensor_table((source.header,))
+        touched = _Touched(run, model, tensors) if run is not None else None
+        if touched and order != "layer":
+            touched.refuse_none(order)
+        arranged = file_order.arranged(tensors, order, touched.accesses if touched else tensors.iloc[:0])
+        offsets = file_order.places(arranged, source.header.alignment)
+        plan = layout(source.header, arranged["name"].tolist(), offsets.tolist())
+        told = touched.simulation(offsets) if touched else None
+        if not dry_run:
+            _write(source, plan, model, out, force)
+        _print(source, plan, model, out, order, told, dry_run)
+    return 0
+
+
+def _refuse_place(model: Path, out: Path, force: bool) -> None:
+    """Raise SettingsError when `out` cannot be the file to write."""
+    if out.suffix != ".gguf":
+        raise SettingsError(f"{out}: a model file is called NAME.gguf; change the name")
+    if out.exists() and model.exists() and out.samefile(model):
+        raise SettingsError(f"{out}: is the file of MODEL itself, which is never written over; choose another name")
+    if out.is_symlink():
+        raise SettingsError(f"{out}: is a link; name a new file, or the file that it leads to")
+    if out.exists() and not out.is_file():
+        raise SettingsError(f"{out}: is no regular file; choose another name")
+    if out.exists() and not force:
+        raise SettingsError(f"{out}: exists already; remove it, choose another name, or replace it with --force")
+
+
+class _Touched:
+    """What a run touched of the tensors of one file."""
+
+    def __init__(self, named: str, model: Path, tensors: pd.DataFrame) -> None:
+        """Load the run. Raises SettingsError when it is no run of this model, or a check of what it touched failed."""
+        from tracegen.analysis import other_file
+        from tracegen.reading.notebook.loaded import load
+        from tracegen.report.figures.context import Context
+        from tracegen.report.figures.needs import BYTES as TOUCHED_BYTES
+
+        loaded = load(named)
+        self._named, self._tensors = named, tensors
+        self._context = Context(loaded.measured, loaded.tables)
+        refused = self._context.refusal(TOUCHED_BYTES).removeprefix("Not drawn: ")
+        if refused:
+            raise SettingsError(f"{named}: does not say what was touched: {refused} Measure it anew.")
+        self._same = other_file.pairs(loaded.tables, tensors)
+        _refuse_differences(self._same, named, model)
+        self.accesses = self._placed(tensors.set_index("tensor")["offset"])
+
+    def _placed(self, offsets: pd.Series) -> pd.DataFrame:
+        from tracegen.analysis import other_file
+
+        return other_file.placed(self._context.tables, self._context.disk_accesses, self._same, offsets)
+
+    def refuse_none(self, order: str) -> None:
+        """Raise SettingsError when the run touched no tensor in the file."""
+        if self.accesses.empty:
+            raise SettingsError(
+                f"--order {order}: {self._named} touched no tensor in the mapped file, so it gives no order; name a "
+                "run with mmap = true and repack = false"
+            )
+
+    def simulation(self, offsets: pd.Series) -> _Simulation:
+        """What a simulation with the tensors at `offsets` (by tensor number, in bytes) gives."""
+        from tracegen.analysis import order
+
+        tables = self._context.tables
+        before, after = (order.by_pass(tables, each) for each in (self.accesses, self._placed(offsets)))
+        touching = before["n_accesses"] > 0
+        kinds = before["kind"].astype("object")
+        phase = next((kind for kind in ("generate", "prompt") if (touching & (kinds == kind)).any()), "")
+        told = (touching & (kinds == phase)).to_numpy(bool)
+        old, new = (float(each.loc[told, f"reads_{TOLERANCE}"].median()) for each in (before, after))
+        n_untouched = int((~self._tensors["tensor"].isin(self.accesses["tensor"])).sum())
+        return _Simulation(self._named, phase, int(told.sum()), old, new, n_untouched, self._context.gaps)
+
+
+def _refuse_differences(same: pd.DataFrame, named: str, model: Path) -> None:
+    """Raise SettingsError when the tensors of a run are not those of the file."""
+    other = same[~same["alike"].to_numpy(bool)]
+    if other.empty:
+        return
+    shown = "; ".join(_difference(row) for row in other.head(3).to_dict("records"))
+    more = f"; and {len(other) - 3} more" if len(other) > 3 else ""
+    raise SettingsError(
+        f"{model}: is not the model of {named}, as {len(other)} of {len(same)} tensors differ: {shown}{more}; name the "
+        "model that the run was measured with, or a run of this model"
+    )
+
+
+def _difference(row: Mapping[Hashable, Any]) -> str:
+    from tracegen.contract.quantities import known
+
+    def told(suffix: str) -> str:
+        shape = " × ".join(str(row[f"ne{axis}{suffix}"]) for axis in range(4))
+        return f"{row[f'dtype{suffix}']} {shape}, {row[f'size_bytes{suffix}']} bytes"
+
+    in_run, in_file = known(row["tensor_run"]), known(row["tensor"])
+    if in_run and in_file:
+        return f"{row['name']!r} is {told('')} in the file and {told('_run')} in the run"
+    return f"{row['name']!r} is only in the {'run' if in_run else 'file'}"
+
+
+def _write(source: Original, plan: Layout, model: Path, out: Path, force: bool) -> None:
+    from tracegen.measure.demo.whole_files import refuse_small_disk
+    from tracegen.measure.reordered import write_reordered
+
+    refuse_small_disk(out.parent, plan.size_bytes, "make room, or name a file on another disk")
+    progress = Progress()
+    progress.step(f"write {visible(out.name)}")
+    write_reordered(
+        source, plan, out,
+        progress=lambda done, total: progress.update(done, total, BYTES),
+        before_placing=lambda: _refuse_place(model, out, force),
+    )  # fmt: skip
+    progress.done()
+
+
+def _print(
+    source: Original, plan: Layout, model: Path, out: Path, order: str, told: _Simulation | None, dry_run: bool
+) -> None:
+    from tracegen.contract import quantities as q
+    from tracegen.measure.reordered import unclaimed_bytes
+
+    n = len(plan.tensors)
+    print(f"{visible(str(out))}  {plan.size_bytes:,} bytes{', not written (--dry-run)' if dry_run else ''}")
+    print(f"Order {order}: {MEANING[order]}.")
+    print(f"{plan.n_moved:,} of {q.counted(n, 'tensor')} {'would begin' if dry_run else 'begin'} at another byte.")
+    unclaimed = unclaimed_bytes(source.header)
+    if unclaimed:
+        print(f"{q.counted(unclaimed, 'byte')} of {visible(str(model))} belong to no tensor and are left out.")
+    if told is None:
+        return
+    run = visible(told.run)
+    if told.n_untouched:
+        print(
+            f"{told.n_untouched:,} of {q.counted(n, 'tensor')}: {run} never touched them in the file (not used, or "
+            "copied into memory by mmap = false or repack)."
+        )
+    if not told.phase:
+        print(f"No simulation: no prompt or generate pass of {run} touched the file.")
+        return
+    what = {"generate": "token (generate pass)", "prompt": "prompt pass"}[told.phase]
+    print(
+        f"Simulation, not a prediction of speed: {q.decimal(told.before)} reads per {what} from MODEL as it is, "
+        f"{q.decimal(told.after)} from OUT. They are the accesses of {run}, joined where at most {q.size(TOLERANCE)} "
+        f"lie between, if no byte is in memory; medians, n = {q.counted(told.n_passes, 'pass', 'passes')}."
+    )
+    if order != "layer":
+        print(
+            "The order was learned on all measured passes, these among them; on the page Access an order is learned on "
+            "earlier passes and scored on later ones."
+        )
+    if told.gaps:
+        print(visible(told.gaps))

@@ -1,0 +1,313 @@
+"""`tracegen run`: runs an experiment `repeat` times under the tracer, and stores each run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracegen.cli.arguments import PLACE, WHOLE, Command, experiment_names
+from tracegen.cli.commands import VERBS
+from tracegen.contract.errors import CheckError, SettingsError
+from tracegen.contract.text import visible
+
+if TYPE_CHECKING:
+    from tracegen.contract.matrix import Matrix
+    from tracegen.contract.model import Experiment, Run
+    from tracegen.measure.runs.matrix_runs import Places
+    from tracegen.storing.progress import Progress
+
+EXAMPLES = (
+    "tracegen run first-look",
+    "tracegen run path/to/experiment.toml --repeat 5",
+    'tracegen run --model model.gguf --prompt "Hello" -n 5 --name hello',
+)
+EXPERIMENTS = Path("experiments")
+TOKENS, QUICK = 5, "quick"
+_WITH_A_MATRIX = "--plan, --yes, --anew, --repeat, --executor and --llama-cpp"
+ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
+
+
+@click.command("run", cls=Command, help=VERBS["run"], examples=EXAMPLES)
+@click.argument(
+    "experiment",
+    metavar="[NAME|PATH]",
+    required=False,
+    shell_complete=experiment_names,
+    help="An experiment, or the path of its experiment.toml.",
+)
+@click.option("--model", metavar="FILE", help="Without an experiment: a GGUF file, or demo, moe or tinyllama.")
+@click.option("--prompt", metavar="TEXT", help="Without an experiment: the prompt.")
+@click.option(
+    "-n", "--tokens", type=WHOLE, metavar="N", help=f"Without an experiment: tokens to generate (default {TOKENS})."
+)
+@click.option(
+    "--name", metavar="NAME", help=f"Without an experiment: the name to store the run under (default {QUICK})."
+)
+@click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
+@click.option("--repeat", type=WHOLE, metavar="N", help="Make N runs with the same settings, or of each cell.")
+@click.option("--plan", is_flag=True, help="Print the plan of a matrix, and run nothing.")
+@click.option(
+    "--yes", is_flag=True, help=f"Ask nothing: make a matrix of over {ASKED} runs, and agree to what its flags do."
+)
+@click.option("--anew", is_flag=True, help="Make all runs of a matrix again, beside those that are stored.")
+@click.option(
+    "--executor",
+    metavar="ADDRESS",
+    help="Make the runs of a matrix on the workers of a Dask cluster: dask://HOST:PORT.",
+)
+@click.option("--publish", is_flag=True, help="Publish the run too.")
+@click.option("-m", "--message", metavar="WHY", help="With --publish: why this version exists.")
+def command(
+    experiment: str | None,
+    model: str | None,
+    prompt: str | None,
+    tokens: int | None,
+    name: str | None,
+    llama_cpp: str | None,
+    repeat: int | None,
+    plan: bool,
+    yes: bool,
+    anew: bool,
+    executor: str | None,
+    publish: bool,
+    message: str | None,
+) -> int:
+    """Run the experiment; print the verdict and the folder of each run."""
+    if publish and not message:
+        raise SettingsError("--publish: state why with -m")
+    if message and not publish:
+        raise SettingsError("-m: states why a run is published; add --publish")
+    from tracegen.contract.settings import with_repeat
+    from tracegen.reading.folders import refuse_same_name
+
+    if experiment is not None and (matrix := _matrix(experiment)) is not None:
+        if publish or model or prompt is not None or tokens is not None or name is not None:
+            raise SettingsError(f"{experiment}: has a matrix; only {_WITH_A_MATRIX} go with it")
+        from tracegen.contract.matrix import with_repeat as with_more_runs
+
+        where = experiment_file(experiment).parent
+        refuse_same_name(where)
+        matrix = with_more_runs(matrix, repeat)
+        if not plan:
+            asked = [line for cell in matrix.cells for line in _questions(cell.experiment, where)]
+            programs = [cell.program for cell in matrix.cells if cell.program is not None]
+            _agree(
+                [*asked, *(f"llama_cpp = {folder}: runs the programs in that folder" for folder in programs)], yes=yes
+            )
+        return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew, executor=executor)
+    if plan or anew or executor:
+        raise SettingsError(
+            "--plan, --anew, --executor: need an experiment with a matrix; add the table [matrix] to it"
+        )
+    if experiment is None:
+        chosen, folder = _from_options(model, prompt, tokens, name)
+    else:
+        chosen, folder = _from_file(experiment, model, prompt, tokens, name)
+    refuse_same_name(folder)
+    _agree(_questions(chosen, folder), yes=yes)
+    chosen = with_repeat(chosen, repeat)
+    if publish and chosen.repeat > 1:
+        raise SettingsError(
+            f"--publish: publishes a single run, but this command makes {chosen.repeat}; publish one of them "
+            f"afterwards: tracegen publish {chosen.name} RUN"
+        )
+    before = _newest_model(folder) if experiment is None else None
+    runs = _run_all(chosen, folder, llama_cpp)
+    model_file = runs[0].facts["model"]["file"] if runs else None
+    if before and model_file and before != model_file:
+        print(f"{folder} has runs of {visible(Path(before).name)} too; --name keeps runs of each model apart")
+    if publish:
+        from tracegen.cli.commands.publish import print_published
+
+        print_published(folder, runs[0], message or "")
+    return _status(runs)
+
+
+def _matrix(place: str) -> Matrix | None:
+    """The matrix of the experiment with this name or path; None without one. Raises SettingsError."""
+    from tracegen.contract.matrix import read_matrix
+
+    return read_matrix(experiment_file(place))
+
+
+def _make(
+    matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool, executor: str | None
+) -> int:
+    """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
+    from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
+    from tracegen.measure.runs.matrix_runs import carry_out, todo
+    from tracegen.storing.progress import Progress
+
+    needed = todo(matrix, folder, anew=anew)
+    print(plan_text(matrix, needed), flush=True)
+    if plan:
+        return 0
+    if len(needed.missing) > ASKED and not yes:
+        _ask(len(needed.missing))
+    progress = Progress()
+    runs, failed = list(needed.stored), []
+    with _places(executor, folder, progress, llama_cpp) as places:
+        try:
+            for outcome in carry_out(needed, places, progress):
+                print(outcome_text(outcome), flush=True)
+                runs += [outcome.run] if outcome.run and outcome.usable else []
+                failed += [] if outcome.usable else [outcome]
+        finally:  # also after Ctrl-C: stored runs count, and the same command goes on with the others
+            if runs or failed:
+                print(matrix_text(matrix, runs, failed), flush=True)
+    if failed:
+        raise CheckError(f"{len(failed)} of {len(needed.missing)} runs failed; the same command tries them again")
+    return 0
+
+
+@contextmanager
+def _places(executor: str | None, folder: Path, progress: Progress, llama_cpp: str | None) -> Iterator[Places]:
+    """Where runs are made: the machines behind a scheduler, or this one."""
+    if executor is None:
+        from tracegen.measure.runs.places import Here
+
+        yield Here(folder, progress, llama_cpp)
+        return
+    from tracegen.measure.runs.cluster import cluster
+
+    with cluster(executor, folder, progress, llama_cpp) as machines:
+        yield machines
+
+
+def _questions(experiment: Experiment, folder: Path) -> list[str]:
+    """What of the experiment's flags must be agreed to; its project is the folder that holds `experiments`."""
+    from tracegen.contract.llama_flags import questions
+
+    folder = folder.absolute()
+    return questions(experiment.flags, folder.parent.parent if folder.parent.name == "experiments" else folder)
+
+
+def _agree(questions: Sequence[str], *, yes: bool) -> None:
+    """Show what an experiment does outside of its project, and ask.
+
+    Raises SettingsError if the answer is no, or nobody can answer.
+    """
+    told = list(dict.fromkeys(map(visible, questions)))
+    if not told:
+        return
+    print("The experiment reaches outside of its project:", *(f"  {line}" for line in told), sep="\n", flush=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise SettingsError(
+            "it reaches outside of its project, see above; add --yes to agree, or change the experiment"
+        )
+    if not click.confirm("Run it all the same?"):
+        raise SettingsError("no run was made")
+
+
+def _ask(n: int) -> None:
+    """Ask whether to make `n` runs. Raises SettingsError if the answer is no, or nobody can answer."""
+    if not sys.stdin.isatty():
+        raise SettingsError(f"the matrix has {n} runs to make; add --yes to make more than {ASKED}")
+    if not click.confirm(f"Make {n} runs?"):
+        raise SettingsError("no run was made")
+
+
+def _newest_model(folder: Path) -> str | None:
+    """The model file of the newest run in an experiment's folder; None without a run."""
+    from tracegen.storing import store
+
+    runs = store.run_folders(folder)
+    file = store.read_run(runs[-1]).facts.get("model", {}).get("file") if runs else None
+    return None if file is None else str(file)
+
+
+def _run_all(experiment: Experiment, folder: Path, llama_cpp: str | None) -> list[Run]:
+    """Make the runs, and print the report of each as soon as it is stored."""
+    from tracegen.measure.runs.measure import repetitions
+    from tracegen.measure.runs.series import series_report
+    from tracegen.storing.progress import Progress
+
+    runs: list[Run] = []
+    try:
+        for run in repetitions(experiment, folder, Progress(), llama_cpp):
+            print(_report(run), flush=True)
+            runs.append(run)
+    finally:  # also after Ctrl-C or an error: stored runs count
+        if experiment.repeat > 1 and runs:
+            print(series_report(runs, experiment.repeat), flush=True)
+    return runs
+
+
+def print_stored(run: Run) -> int:
+    """Print the verdict and the folder of a run. Returns 0; raises CheckError when the run is not usable."""
+    print(_report(run))
+    return _status([run])
+
+
+def _status(runs: Sequence[Run]) -> int:
+    unusable = [f"{run.experiment}/{run.name}" for run in runs if run.verdict == "not usable"]
+    if unusable:
+        raise CheckError(f"{', '.join(unusable)}: not usable; see the failed checks above")
+    return 0
+
+
+def _from_options(
+    model: str | None, prompt: str | None, tokens: int | None, name: str | None
+) -> tuple[Experiment, Path]:
+    """The experiment that the options describe, and its folder. Raises SettingsError."""
+    from tracegen.contract.settings import experiment_from
+
+    if not model or prompt is None:
+        raise SettingsError("run: name an experiment, or use --model and --prompt")
+    settings: dict[str, object] = {
+        "question": "What does this model do to memory and disk?",
+        "model": model,
+        "prompt": prompt,
+        "tokens": TOKENS if tokens is None else tokens,
+    }
+    name = name or QUICK
+    if (EXPERIMENTS / name / "experiment.toml").is_file():
+        raise SettingsError(
+            f"--name: {EXPERIMENTS / name} has an experiment.toml, which `tracegen run {name}` runs; choose another "
+            "name"
+        )
+    return experiment_from(name, settings, Path.cwd()), EXPERIMENTS / name
+
+
+def _from_file(
+    place: str, model: str | None, prompt: str | None, tokens: int | None, name: str | None
+) -> tuple[Experiment, Path]:
+    """The experiment with this name or path, and its folder. Raises SettingsError."""
+    from tracegen.contract.settings import read_experiment
+
+    if model or prompt is not None:
+        raise SettingsError("run: name an experiment, or use --model and --prompt, not both")
+    if tokens is not None or name is not None:
+        raise SettingsError("run: -n and --name need --model; the settings of an experiment are in its experiment.toml")
+    path = experiment_file(place)
+    return read_experiment(path), path.parent
+
+
+def experiment_file(place: str) -> Path:
+    """The experiment.toml that NAME or PATH names. Raises SettingsError, listing the experiments here."""
+    path = Path(place)
+    for candidate in (path, path / "experiment.toml", EXPERIMENTS / place / "experiment.toml"):
+        if candidate.is_file() and candidate.suffix == ".toml":
+            return candidate
+    known = ", ".join(sorted(p.parent.name for p in EXPERIMENTS.glob("*/experiment.toml"))) or "none"
+    if (EXPERIMENTS / place).is_dir():
+        raise SettingsError(f"{EXPERIMENTS / place}: has no experiment.toml; write one, or use --model and --prompt")
+    raise SettingsError(f"{place}: there is no such experiment; experiments here: {known}")
+
+
+def _report(run: Run) -> str:
+    lines = []
+    for c in run.checks:
+        why = f"; {c.detail}" if c.state == "failed" and c.detail else ""
+        lines += [f"{c.state}: {c.title}: {c.found} (limit: {c.limit}){why}"] if c.state != "passed" else []
+    n = sum(check.state == "passed" for check in run.checks)
+    lines.append(f"{n} of {len(run.checks)} checks passed: {run.verdict}")
+    lines.append(f"stored in {run.folder}; look at it: tracegen show {run.folder}")
+    return "\n".join(lines)

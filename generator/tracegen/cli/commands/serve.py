@@ -1,0 +1,57 @@
+"""`tracegen serve`: serves the site, and rebuilds it when runs, settings, journal or templates change."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from pathlib import Path
+
+import click
+
+from tracegen.cli.arguments import Command
+from tracegen.cli.commands import VERBS
+from tracegen.cli.commands.build import chosen_config, config_option, loaded, mkdocs_errors, refuse_odd_date
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+
+
+@click.command("serve", cls=Command, help=VERBS["serve"])
+@config_option
+@click.option(
+    "-a", "--address", metavar="HOST:PORT", default="127.0.0.1:8000", show_default=True, help="Where to listen."
+)
+@click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
+def command(config: Path | None, address: str, open_: bool) -> int:
+    """Serve until interrupted."""
+    host, colon, port = address.rpartition(":")
+    if not host or not colon or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
+        raise SettingsError(f"--address: is {address!r}; write HOST:PORT, for example 127.0.0.1:8000")
+    _refuse_taken(host.strip("[]"), int(port), address)
+    refuse_odd_date()
+    with mkdocs_errors():
+        from mkdocs.commands.serve import serve
+
+        file = chosen_config(config)
+        loaded(file, strict=False)
+        logging.basicConfig(level=logging.INFO, format="%(message)s")
+        try:
+            serve(config_file=str(file), dev_addr=address, open_in_browser=open_)
+        except OSError as error:
+            raise _cannot_listen(address, error) from error
+    return 0
+
+
+def _refuse_taken(host: str, port: int, address: str) -> None:
+    """Raise EnvironmentFailure, before the site is built, when the server could not listen there."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            trial.bind(place)
+    except OSError as error:
+        raise _cannot_listen(address, error) from error
+    except UnicodeError as error:
+        raise SettingsError(f"--address: {host!r} is no name of a machine: {error}") from error
+
+
+def _cannot_listen(address: str, error: OSError) -> EnvironmentFailure:
+    return EnvironmentFailure(f"{address}: cannot listen there: {error.strerror or error}; choose another --address")

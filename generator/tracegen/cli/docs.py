@@ -1,0 +1,192 @@
+"""`python -m tracegen.cli.docs` writes docs/commands.md and docs/settings.md from the code.
+
+With `--check` it writes nothing, and exits with 1 when one of them is out of date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from tracegen.cli.arguments import CONTEXT, paragraphs
+from tracegen.cli.main import DESCRIPTION, EXIT_CODES, tracegen
+from tracegen.contract.errors import CheckError, SettingsError
+from tracegen.contract.model import Experiment
+from tracegen.contract.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED, Setting
+from tracegen.storing import resources
+from tracegen.storing.store import write_text
+
+GENERATED = "<!-- Made by `python -m tracegen.cli.docs` from the code; change it there. -->"
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Question, model and prompt": ("question", "model", "prompt", "prompt_file", "tokens"),
+    "How llama.cpp is called": (
+        "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap", "flash_attention", "flags",
+    ),
+    "Conditions of the measurement": (
+        "prefault", "page_cache", "residency", "faults", "disk", "processors", "nice", "mlock_gb", "memory_limit_gb",
+    ),
+    "Storing and publishing": ("private", "tags", "repeat"),
+}  # fmt: skip
+SETTINGS_INTRO = """\
+An experiment is a folder `experiments/NAME` with a file `experiment.toml`; `tracegen run NAME` runs it. The name has 1
+to 64 letters, digits, '.', '_' and '-', and begins with a letter or digit. Before anything runs, tracegen checks the
+file, and lists all settings that are misspelt or not allowed.
+
+```toml
+question = "Which bytes does a token read?"
+model = "demo"
+prompt = "The first book says"
+tokens = 16
+```
+
+These four settings are needed; the others have defaults.
+"""
+OF_A_MATRIX = ("prompts", "llama_cpp", "exclude", "repeat", "order")
+MATRIX_INTRO = """\
+The table `[matrix]` gives settings several values. `tracegen run NAME` then makes runs of every combination (a cell),
+in rounds of all cells, in an order that is drawn once.
+
+```toml
+question = "Does a token wait less if the model is read ahead?"
+model = "demo"
+prompt = "The first book says"
+tokens = 16
+
+[matrix]
+prefault = [true, false]
+repack = [true, false]
+repeat = 5
+```
+
+Every setting can have several values there, `question`, `private`, `tags`, `repeat` and `[limits]` aside. `--plan`
+prints the cells and runs nothing. After Ctrl-C, or when a run failed, the same command goes on with the runs that are
+missing.
+
+**A matrix can grow.** Raise `repeat`, or give `--repeat N`: the stored runs stay, with the order that was drawn for
+them, and the rounds that are missing are added. Give a factor another value: the new cells get their runs in rounds
+after the stored ones. They were not measured side by side with those, so that `tracegen compare` pairs no run of a new
+cell with one of an older cell: these are compared as independent runs. Each new round holds all cells that lack a run.
+`--plan` says what is stored and what is missing. A smaller `repeat` takes nothing away. A value that is removed,
+another seed, or another setting (`prompt`, `model`, `flags`, …) makes another matrix, whose runs begin anew; those that
+are stored stay beside it.
+
+The table has these settings of its own:
+"""
+
+
+def pages() -> dict[str, str]:
+    """File name in `docs/` -> content."""
+    return {"commands.md": _lines(_commands()), "settings.md": _lines(_settings())}
+
+
+def _lines(lines: Iterator[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _commands() -> Iterator[str]:
+    yield from (GENERATED, "", "# The commands", "", DESCRIPTION, "", EXIT_CODES, "")
+    yield "Options may stand in any order; long ones cannot be abbreviated. Each command has `--help`, and `--debug`,"
+    yield "which prints the traceback of an error."
+    with click.Context(tracegen, info_name="tracegen", **CONTEXT) as root:  # click keeps the -h of the first context
+        for name in tracegen.list_commands(root):
+            command = tracegen.get_command(root, name)
+            assert command is not None
+            yield from _command(command, root)
+
+
+def _command(command: click.Command, parent: click.Context, level: int = 2) -> Iterator[str]:
+    """The section of a command: heading, usage, help, a table of its parameters; then those of its subcommands."""
+    with click.Context(command, parent=parent, info_name=command.name) as context:
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        yield from ("", f"{'#' * level} {context.command_path}", "", "```console", usage, "```", "")
+        yield "\n\n".join(paragraphs(command))
+        rows = [_row(param, context) for param in command.params if not getattr(param, "hidden", False)]
+        if rows:
+            yield from ("", "| | |", "|---|---|", *rows)
+        if examples := getattr(command, "examples", ()):
+            yield from ("", "```console", *examples, "```")
+        if command.epilog:
+            yield from ("", command.epilog)
+        for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
+            yield from _command(subcommand, context, level + 1)
+
+
+def _row(param: click.Parameter, context: click.Context) -> str:
+    """The table row of a parameter: `| `-n`, `--tokens N` | Tokens to generate. |`."""
+    metavar = param.make_metavar(context)
+    meaning = str(getattr(param, "help", ""))
+    if isinstance(param, click.Argument):
+        names = [metavar]
+    else:
+        names = [*param.opts[:-1], f"{param.opts[-1]} {'' if getattr(param, 'is_flag', False) else metavar}".strip()]
+        meaning += " Required." if param.required else ""
+        meaning += f" Default: `{param.default}`." if getattr(param, "show_default", None) else ""
+    return f"| {', '.join(f'`{_cell(name)}`' for name in names)} | {_cell(meaning)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _settings() -> Iterator[str]:
+    yield from (GENERATED, "", "# The settings of an experiment", "", SETTINGS_INTRO.rstrip())
+    for title, keys in GROUPS.items():
+        yield from ("", f"## {title}")
+        for key in keys:
+            yield from _setting(key, KEYS[key])
+    yield from ("", "## Matrix", "", MATRIX_INTRO.rstrip())
+    for key in OF_A_MATRIX:
+        yield from _setting(key, MATRIX[key])
+    yield from ("", "## Limits", "", f"The table `[limits]`. {KEYS['limits'].meaning}")
+    for key, setting in LIMITS.items():
+        yield from _setting(key, setting)
+
+
+def _setting(key: str, setting: Setting) -> Iterator[str]:
+    yield from ("", f"### {key}", "", setting.meaning, "", "| | |", "|---|---|", f"| type | {setting.kind} |")
+    yield f"| allowed | {setting.allowed} |"
+    yield from [f"| default | {default_of(key)} |"] if setting is not MATRIX.get(key) else []
+    yield f"| example | `{_cell(setting.example)}` |"
+
+
+def default_of(key: str) -> str:
+    """The default of a setting in TOML, or in words when there is none."""
+    if key in REQUIRED:
+        return "none: it is needed"
+    if key in ("prompt", "prompt_file"):
+        return "none: one of `prompt` and `prompt_file` is needed"
+    if key == "faults":
+        return "none: they are recorded if `prefault = false`"
+    value = Experiment.__dataclass_fields__[key].default
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages of this checkout; with `--check` only print which are out of date. Returns the exit code."""
+    root = resources.folder("templates").parent
+    if not (root / "pyproject.toml").is_file():
+        print(f"{root}: is no checkout of tracegen; run this from a checkout", file=sys.stderr)
+        return SettingsError.exit_code
+    stale = {root / "docs" / name: text for name, text in pages().items() if _text_of(root / "docs" / name) != text}
+    for path, text in stale.items():
+        if "--check" in arguments:
+            print(f"{path}: is out of date; run python -m tracegen.cli.docs")
+        else:
+            write_text(path, text)
+            print(f"{path}: written")
+    return CheckError.exit_code if stale and "--check" in arguments else 0
+
+
+def _text_of(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""What a version holds of all its runs when these were repeated: measures of each, and where and when it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tracegen.comparing.measures import COLUMNS
+from tracegen.comparing.side import Side
+from tracegen.contract.errors import StoreError
+from tracegen.contract.text import without_controls
+from tracegen.storing import store
+
+MEASURES = "data/repeats.csv"
+RUNS = "data/runs.csv"
+HOST = ("id", "cpu", "cores", "memory_bytes")
+_RUN_COLUMNS = ("run", "created", "round", *(f"host_{key}" for key in HOST))
+
+
+def files_of(repeats: Side) -> dict[str, bytes]:
+    """The two files, oldest run first; none for a single run."""
+    if len(repeats.runs) < 2:
+        return {}
+    names = [run.name.rpartition("/")[2] for run in repeats.runs]
+    measures = [run.measures.assign(run=n, created=run.created) for n, run in zip(names, repeats.runs, strict=True)]
+    rows = [
+        (name, run.created, run.round or None, *(run.fact("host", key) for key in HOST))
+        for name, run in zip(names, repeats.runs, strict=True)
+    ]
+    tables = {
+        MEASURES: pd.concat(measures)[["run", "created", *COLUMNS]],
+        RUNS: pd.DataFrame(rows, columns=_RUN_COLUMNS).astype("object"),
+    }
+    return {
+        name: without_controls(table.to_csv(index=False, lineterminator="\n")).encode()
+        for name, table in tables.items()
+    }
+
+
+def read_repeats(
+    folder: Path, manifest: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]
+) -> Iterator[tuple[str, str, Mapping[str, Any], pd.DataFrame]]:
+    """Name, date, facts and measures of each run of a version; nothing if it holds a single run.
+
+    `facts` are those of the run that was drawn: the others differ from it in round and machine alone. Raises StoreError
+    if a file has changed.
+    """
+    if MEASURES not in manifest:
+        return
+    texts = [name for name in COLUMNS if name != "value"]
+    table = _read(folder, MEASURES, manifest, dict.fromkeys((*texts, "run", "created"), "str"))
+    made = _facts_by_run(folder, manifest, facts)
+    for (run, created), of in table.groupby(["run", "created"], sort=False):
+        yield str(run), str(created), made.get(str(run), facts), of[COLUMNS].reset_index(drop=True)
+
+
+def _facts_by_run(
+    folder: Path, manifest: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]
+) -> dict[str, Mapping[str, Any]]:
+    """The facts of each run; nothing for a version that is older than the list of runs."""
+    if RUNS not in manifest:
+        return {}
+    table = _read(folder, RUNS, manifest, dict.fromkeys(_RUN_COLUMNS, "str"))
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in table.to_dict("records"):
+        host = {key: _host_fact(key, row[f"host_{key}"]) for key in HOST}
+        own = {**facts, "host": {**facts.get("host", {}), **host}}
+        if row["round"] and isinstance(facts.get("slot"), Mapping):
+            own["slot"] = {**facts["slot"], "round": int(row["round"])}
+        found[str(row["run"])] = own
+    return found
+
+
+def _host_fact(key: str, text: str) -> str | int | None:
+    return int(text) if text and key in ("cores", "memory_bytes") else text or None
+
+
+def _read(folder: Path, name: str, manifest: Mapping[str, Mapping[str, Any]], types: dict[str, str]) -> pd.DataFrame:
+    path = folder / name
+    if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
+        raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+    return pd.read_csv(path, keep_default_na=False, dtype=types)

@@ -1,0 +1,94 @@
+"""Numbers as pages write them: thin spaces, IEC units, three significant digits, `not recorded` for unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.contract.text import ended, percent_of, printable, sized, three
+
+__all__ = [
+    "count",
+    "counted",
+    "decimal",
+    "duration",
+    "ended",
+    "known",
+    "parameters",
+    "percent",
+    "printable",
+    "rate",
+    "size",
+    "three",
+    "yes_no",
+]
+
+UNKNOWN = "not recorded"
+NONE = "none"
+NOT_APPLICABLE = "not applicable"
+THIN = "\u202f"
+# Unit, its length in ns, and the smallest duration in ns that is written in it.
+_TIMES = (("h", 3600e9, 7200e9), ("min", 60e9, 120e9), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("µs", 1e3, 1e3))
+
+
+def known(value: Any) -> bool:
+    """Whether there is a value: not None, NA or NaN."""
+    return value is not None and not (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def count(value: Any) -> str:
+    """`12 345`, exact."""
+    return f"{int(value):,}".replace(",", THIN) if known(value) else UNKNOWN
+
+
+def counted(number: Any, noun: str, plural: str = "") -> str:
+    """`1 pass`, `3 passes`."""
+    many = plural or noun + ("es" if noun.endswith("s") else "s")
+    return f"{count(number)} {noun if known(number) and int(number) == 1 else many}"
+
+
+def decimal(value: Any, digits: int = 1) -> str:
+    """`12 345.6`: a fixed number of decimals, for columns; empty when unknown."""
+    return f"{float(value):,.{digits}f}".replace(",", THIN) if known(value) else ""
+
+
+def size(value: Any) -> str:
+    """`4.50 MiB`; below 1 KiB exact bytes."""
+    return sized(float(value)) if known(value) else UNKNOWN
+
+
+def duration(value_ns: Any) -> str:
+    """`1.23 ms` from nanoseconds; seconds up to 120, minutes up to 120, then hours."""
+    if not known(value_ns):
+        return UNKNOWN
+    amount = float(value_ns)
+    for unit, ns, least in _TIMES:
+        if abs(amount) >= least:
+            return f"{three(amount / ns)} {unit}"
+    return f"{amount:.0f} ns"
+
+
+def rate(value: Any, unit: str = "tokens/s") -> str:
+    """`12.3 tokens/s`."""
+    return f"{three(float(value))} {unit}" if known(value) else UNKNOWN
+
+
+def parameters(number: Any) -> str:
+    """`7.24 B`, `27.1 M`: how many numbers the weights of a model are, as llama-bench writes it."""
+    if not known(number):
+        return UNKNOWN
+    for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
+        if number >= size:
+            return f"{number / size:.2f} {unit}"
+    return str(int(number))
+
+
+def percent(value: Any) -> str:
+    """`12.3 %` from a share; `< 0.1 %` and `> 99.9 %` keep tiny shares from becoming 0 % and large ones 100 %."""
+    return percent_of(float(value)) if known(value) else UNKNOWN
+
+
+def yes_no(value: object) -> str:
+    """`on`, `off` or `not recorded`."""
+    return UNKNOWN if not isinstance(value, bool) else "on" if value else "off"

@@ -1,0 +1,194 @@
+"""Reads and checks experiment.toml; an error lists all its problems at once.
+
+question = "Which experts does the model choose?"
+model = "moe"                  # a demo model, or a path from this file's folder
+prompt = "The memory of"       # or prompt_file = "prompt.txt", kept to the byte
+tokens = 32
+[limits]
+timeout_s = 600
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from tracegen.contract import documents
+from tracegen.contract.address import name_problem
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.llama_flags import name_of, refusal
+from tracegen.contract.model import DEMO_MODELS, Experiment
+from tracegen.contract.setting_keys import KEYS, LIMITS, REQUIRED, Setting
+from tracegen.contract.withheld import words
+
+# Flags of llama.cpp that tracegen sets itself, or that would prevent an unattended run -> why they are refused
+OWN_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("-m", "--model"), "the key `model` sets it"),
+    **dict.fromkeys(
+        ("-mu", "--model-url", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file", "-dr", "--docker-repo"),
+        "the key `model` names a file, and nothing is downloaded",
+    ),
+    **dict.fromkeys(
+        ("-p", "--prompt", "-f", "--file", "-bf", "--binary-file"),
+        "the key `prompt` (or `prompt_file`) sets it",
+    ),
+    **dict.fromkeys(("-n", "--predict", "--n-predict"), "the key `tokens` sets it"),
+    **dict.fromkeys(("-s", "--seed"), "the key `seed` sets it"),
+    **dict.fromkeys(("-t", "--threads"), "the key `threads` sets it"),
+    **dict.fromkeys(("-c", "--ctx-size"), "the key `context` sets it"),
+    **dict.fromkeys(("-ub", "--ubatch-size"), "the key `ubatch` sets it"),
+    **dict.fromkeys(("--warmup", "--no-warmup"), "the key `warmup` sets it"),
+    **dict.fromkeys(("--repack", "-nr", "--no-repack"), "the key `repack` sets it"),
+    **dict.fromkeys(("--mmap", "--no-mmap", "-lm", "--load-mode"), "the key `mmap` sets it"),
+    **dict.fromkeys(("-fa", "--flash-attn"), "the key `flash_attention` sets it"),
+    **dict.fromkeys(
+        ("-cnv", "--conversation", "-no-cnv", "--no-conversation", "-st", "--single-turn"),
+        "a run has no conversation: it ends after `tokens` tokens",
+    ),
+    **dict.fromkeys(
+        ("-i", "--interactive", "-if", "--interactive-first"),
+        "a run has no conversation: it ends after `tokens` tokens",
+    ),
+    **dict.fromkeys(("--ignore-eos",), "tracegen sets it, so that `tokens` holds"),
+    **dict.fromkeys(("--log-disable",), "llama.cpp writes the generated text as part of its log"),
+    **dict.fromkeys(("-h", "--help", "--usage", "--version"), "llama.cpp would not run the model"),
+}  # fmt: skip
+
+MOST_PROMPT = 64 << 20  # bytes of a prompt_file
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read `experiments/NAME/experiment.toml`; the experiment has the name of its folder. Raises SettingsError."""
+    mapping, folder = read_settings(path), path.absolute().parent
+    try:
+        return experiment_from(folder.name, mapping, folder)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def read_settings(path: Path) -> dict[str, object]:
+    """What an experiment.toml holds, not yet checked. Raises SettingsError for a file that is not TOML in UTF-8."""
+    try:
+        return documents.read_toml(path)
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def raise_problems(problems: Sequence[str]) -> None:
+    """Raise SettingsError with the number of problems and one line for each; return if there is none."""
+    if problems:
+        raise SettingsError("\n  ".join([f"{len(problems)} problem{'s' * (len(problems) > 1)}:", *problems]))
+
+
+def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> Experiment:
+    """The experiment that `mapping` describes; relative paths count from `folder`.
+
+    Raises SettingsError listing every problem, one a line.
+    """
+    problems = [*_name_problems(name), *key_problems(mapping, KEYS, "")]
+    limits = mapping.get("limits", {})
+    if isinstance(limits, dict):
+        problems += key_problems(limits, LIMITS, "limits.")
+    problems += [f"{key}: is missing; set {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
+    problems += _flag_problems(mapping.get("flags"))
+    problems += _contradictions(mapping)
+    prompt, prompt_problems = _prompt(mapping, folder)
+    problems += prompt_problems
+    raise_problems(problems)
+    values = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits", "matrix")}
+    model = str(mapping["model"])
+    values |= {
+        "model": model if model in DEMO_MODELS else str(folder / model),
+        "prompt": prompt,
+        "flags": tuple(mapping.get("flags", ())),  # type: ignore[arg-type]
+        "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]
+        "tags": tuple(mapping.get("tags", ())),  # type: ignore[arg-type]
+    }
+    return Experiment(name=name, **values, **limits)  # type: ignore[arg-type]
+
+
+def with_repeat(experiment: Experiment, repeat: int | None) -> Experiment:
+    """The experiment with `repeat` runs instead of its own setting, unless None. Raises SettingsError."""
+    if repeat is None:
+        return experiment
+    if not KEYS["repeat"].holds(repeat):
+        raise SettingsError(f"--repeat: is {repeat}; must be {KEYS['repeat'].allowed}")
+    return replace(experiment, repeat=repeat)
+
+
+def check_name(name: str) -> str:
+    """Return `name` unchanged. Raises SettingsError when an experiment cannot have this name."""
+    problems = _name_problems(name)
+    if problems:
+        raise SettingsError(problems[0])
+    return name
+
+
+def _name_problems(name: str) -> list[str]:
+    problem = name_problem(name)
+    return [f"name: {problem}"] if problem else []
+
+
+def key_problems(mapping: Mapping[str, object], keys: Mapping[str, Setting], prefix: str) -> list[str]:
+    """What is wrong with the keys of a table and their values, one line each."""
+    problems = []
+    for key, value in mapping.items():
+        if key not in keys:
+            near = get_close_matches(key, keys, n=1)
+            advice = f"did you mean `{prefix}{near[0]}`?" if near else f"the settings are {', '.join(keys)}"
+            problems.append(f"{prefix}{key!s}: is no setting; {advice}")
+        elif not keys[key].holds(value):
+            problems.append(f"{prefix}{key}: is {shown(value)}; must be {keys[key].allowed}")
+    return problems
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: at most 80 characters."""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def _flag_problems(flags: object) -> list[str]:
+    if not isinstance(flags, list):
+        return []
+    named = [(flag, OWN_FLAGS.get(name_of(str(flag))) or refusal(str(flag))) for flag in flags]
+    return [f"flags: {shown(words([str(flag)])[0])} is not allowed: {why}" for flag, why in named if why]
+
+
+def _contradictions(mapping: Mapping[str, object]) -> list[str]:
+    """The problems of settings that are allowed alone, but not together."""
+    problems = []
+    if mapping.get("residency") is True and mapping.get("mmap") is False:
+        problems.append("residency: needs mmap, as only pages of a mapped model can be observed; remove `mmap = false`")
+    if mapping.get("faults") is True and mapping.get("mmap") is False:
+        problems.append("faults: needs mmap, as only a mapped model has page faults; remove `mmap = false`")
+    if "memory_limit_gb" in mapping and mapping.get("mmap") is not False and mapping.get("page_cache") != "cold":
+        problems.append(
+            'memory_limit_gb: needs page_cache = "cold", because pages that are in memory before the run do not count '
+            "towards the limit"
+        )
+    return problems
+
+
+def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]]:
+    """The prompt, and the problems of `prompt` and `prompt_file`."""
+    if ("prompt" in mapping) == ("prompt_file" in mapping):
+        both = "both are set; keep one" if "prompt" in mapping else "both are missing; set one"
+        return "", [f"prompt, prompt_file: {both}"]
+    if "prompt" in mapping:
+        return str(mapping["prompt"]), []
+    name = mapping["prompt_file"]
+    if not KEYS["prompt"].holds(name):
+        return "", []
+    path = folder / str(name)
+    try:
+        text = documents.content(path, MOST_PROMPT, SettingsError, "name a file with a text").decode()
+    except SettingsError as error:
+        return "", [f"prompt_file: {error}"]
+    except OSError as error:
+        return "", [f"prompt_file: {path} cannot be read: {error.strerror or error}"]
+    except UnicodeDecodeError as error:
+        return "", [f"prompt_file: {path} is not UTF-8 at byte {error.start}; save it as UTF-8"]
+    return text, [] if KEYS["prompt"].holds(text) else [f"prompt_file: {path} must hold {KEYS['prompt'].allowed}"]

@@ -1,0 +1,64 @@
+"""Text that is shown: untrusted names without unsafe characters, and numbers with three significant digits."""
+
+from __future__ import annotations
+
+import math
+import re
+
+# Control characters (XML forbids most), lone surrogates, and characters that change the direction of writing.
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: object) -> str:
+    """The text with each unfit character shown as U+FFFD; line breaks and tabs stay."""
+    return _UNFIT.sub("\ufffd", str(text))
+
+
+def visible(text: str) -> str:
+    """`text` with control and format characters escaped, so that it cannot control a terminal."""
+    return "".join(c if c.isprintable() or c in "\t\u2009\u202f" else c.encode("unicode_escape").decode() for c in text)
+
+
+def without_controls(csv: str) -> str:
+    """CSV in which a control character is its escape (`\\x1b`); line breaks and tabs stay, as CSV may hold them."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", csv)
+
+
+def ended(sentence: str) -> str:
+    """The sentence with a full stop, unless it has one or ends in a question mark."""
+    return sentence if sentence.rstrip().endswith((".", "?", "!", "…")) else f"{sentence.rstrip()}."
+
+
+def three(value: float) -> str:
+    """Three significant digits without an exponent; a thin space between thousands."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}".replace(",", "\u202f")
+
+
+def sized(value: float) -> str:
+    """`4.50 MiB`; below 1 KiB exact bytes."""
+    for unit, bytes_ in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(value) >= bytes_:
+            return f"{three(value / bytes_)} {unit}"
+    return f"{int(value)} B"
+
+
+def percent_of(share: float) -> str:
+    """`12.3 %`; `< 0.1 %` and `> 99.9 %` keep tiny shares from becoming 0 % and large ones 100 %."""
+    parts = share * 100
+    if 0 < parts < 0.1:
+        return "< 0.1 %"
+    if 99.9 < parts < 100:
+        return "> 99.9 %"
+    return f"{parts:.1f} %" if parts not in (0.0, 100.0) else f"{parts:.0f} %"
+
+
+def whole_percent(share: float) -> str:
+    """`12 %`; a share above 0 is never shown as 0 %."""
+    return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"

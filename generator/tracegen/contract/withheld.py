@@ -1,0 +1,278 @@
+"""What is withheld: the one place that knows which names are harmless, and what looks like a secret.
+
+Runs, pages, exports and messages pass through these rules. A variable of the environment is kept with its value if its
+name is known and harmless; other variables of llama.cpp and its libraries are named without it; one whose name looks
+like a key, token, secret, password or credential is not even named. Values of such flags and settings are withheld
+too, and so are user and password of a URL, and texts that look like tokens of well-known services. The lists of
+names are in harmless.py.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tracegen.contract.harmless import (
+    FAMILIES,
+    HARMLESS,
+    HARMLESS_FLAGS,
+    LLAMA_CPP,
+    PUBLIC_FLAGS,
+    SECRET_FLAGS,
+    SECRET_WORDS,
+    STARTERS,
+    TOKEN_PREFIXES,
+)
+
+WITHHELD = "(withheld)"
+
+_LONGEST, _SIGNS = 64, r"_.,:;{}()*+\- "
+_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
+_VALUE = re.compile(rf"[A-Za-z0-9{_SIGNS}]{{0,{_LONGEST}}}")
+_PATH_WORDS = ("PWD", "OLDPWD")
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,40}")
+_SCRIPT = re.compile(r"[\w./\\ -]+\.(?:py|sh|pl|rb|js|mjs|exe)")
+_USER = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/\"<>]+@")
+_QUERY = re.compile(
+    r"(?P<name>[?&;][\w.%-]{0,80}(?:key|token|secret|passw|credential|auth|signature|sig)[\w.%-]{0,80}=)[^\s&;'\"<>#]+",
+    re.IGNORECASE,
+)
+_TOKENS = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|gh[opsu]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}"
+    r"|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)"
+)
+_HEADER = re.compile(r"(?P<name>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_PAIR = re.compile(
+    r"(?<![\w.-])(?P<name>(?!tokenizer\.)[\w.-]{0,80}(?:key|token|secret|passw|passphrase|credential|auth|cookie|bearer|pwd)[\w.-]{0,80}[\"']?\s*[=:]\s*)"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;}&|\"']+)",
+    re.IGNORECASE,
+)
+_SECRET_HEADER = re.compile(
+    r"(?P<name>\b(?:proxy-)?(?:authorization|cookie|x-[\w-]{0,80}(?:key|token|auth|secret)[\w-]{0,80})\s*:\s*)[^\r\n\"']+",
+    re.IGNORECASE,
+)
+_PROMPT_FLAGS = ("-p", "--prompt", "-sys", "--system-prompt", "-r", "--reverse-prompt", "--in-prefix", "--in-suffix")
+_USER_PART = re.compile(r"://(?:[^\s/@:]*:)?(?P<user>[^\s/@]+)@")
+_MARKS = re.compile("|".join(("://", "Bearer", "Basic", "PRIVATE KEY", *TOKEN_PREFIXES)))  # else nothing is withheld
+_LEAST_SECRET = 8  # characters: a shorter value, as `true`, would be found in ordinary words
+
+
+def looks_secret(name: str) -> bool:
+    """Whether the name of a variable, flag or setting looks like that of a secret, or is a token itself."""
+    if name in HARMLESS or name.startswith("tokenizer."):  # the latter: metadata of a model, as in --override-kv
+        return False
+    upper = name.upper().replace("-", "_")
+    return any(word in upper for word in SECRET_WORDS) or any(prefix in name for prefix in TOKEN_PREFIXES)
+
+
+def is_secret_flag(flag: str) -> bool:
+    """Whether the value of a flag looks like a secret; llama.cpp reads `_` in a long flag as `-`."""
+    known = flag.replace("_", "-") if flag.startswith("--") else flag
+    return known in SECRET_FLAGS or (known not in HARMLESS_FLAGS and looks_secret(known))
+
+
+def environment(variables: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that may be named, with their values where these are harmless, else withheld."""
+    named = {name: value for name, value in variables.items() if _may_be_named(str(name))}
+    return {str(name): str(value) if _is_harmless(str(name), str(value)) else WITHHELD for name, value in named.items()}
+
+
+def _may_be_named(name: str) -> bool:
+    return name.startswith(FAMILIES) and bool(_NAME.fullmatch(name)) and not looks_secret(name)
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    return name in HARMLESS and bool(_VALUE.fullmatch(value)) and not any(p in value for p in TOKEN_PREFIXES)
+
+
+def secret_values(command: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The secrets that a program was given, longest first: they are withheld wherever its output repeats them."""
+    found = {value for name, value in variables.items() if looks_secret(name) and name not in _PATH_WORDS}
+    for before, word in zip(("", *command), command, strict=False):
+        name, equals, value = word.partition("=")
+        if equals and is_secret_flag(name):
+            found.add(value)
+        elif before.startswith("-") and "=" not in before and is_secret_flag(before) and not word.startswith("--"):
+            found.add(word)
+    for told in (*command, *variables.values()):
+        found.update(match["user"] for match in _USER_PART.finditer(told))
+        found.update(_TOKENS.findall(told))
+    kept = {value for value in found if len(value) >= _LEAST_SECRET and not value.startswith("/")}
+    return tuple(sorted(kept, key=lambda value: (-len(value), value)))
+
+
+def text(value: str, secrets: Iterable[str] = ()) -> str:
+    """A text without users and passwords of URLs, tokens, private keys, and these secrets."""
+    for secret in secrets:
+        value = value.replace(secret, WITHHELD)
+    if not _MARKS.search(value):
+        return value
+    if "://" in value:
+        value = _USER.sub(rf"\g<scheme>{WITHHELD}@", value)
+        value = _QUERY.sub(rf"\g<name>{WITHHELD}", value)
+    value = _TOKENS.sub(WITHHELD, value)
+    value = _HEADER.sub(rf"\g<name>{WITHHELD}", value)
+    return _PRIVATE_KEY.sub(WITHHELD, value) if "PRIVATE KEY" in value else value
+
+
+def without_user(address: str) -> str:
+    """An address without its user and password."""
+    return _USER.sub(r"\g<scheme>", address)
+
+
+def words(command: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
+    """A command line, or flags, as they may be stored: without the values of secrets."""
+    kept: list[str] = []
+    before = ""
+    for word in command:
+        name, equals, _ = word.partition("=")
+        if before and not word.startswith("--"):
+            kept.append(WITHHELD)
+        elif equals and is_secret_flag(name) and " " not in name:
+            kept.append(f"{name}={WITHHELD}")
+        elif kept and kept[-1] in _PROMPT_FLAGS:
+            kept.append(text(word, secrets))
+        else:
+            kept.append(_without_pairs(text(word, secrets)))
+        before = word if word.startswith("-") and not equals and is_secret_flag(word) else ""
+    return kept
+
+
+def _without_pairs(word: str) -> str:
+    """An argument without the values of what it names itself: a header, `NAME=value`, an entry of JSON."""
+    if "=" not in word and ":" not in word:
+        return word
+    return _PAIR.sub(rf"\g<name>{WITHHELD}", _SECRET_HEADER.sub(rf"\g<name>{WITHHELD}", word))
+
+
+def public_words(command: Sequence[str]) -> list[str]:
+    """A command line as it may become public: of a program that is none of llama.cpp, only what is known is shown.
+
+    Flags are named; the value of one that is not known is withheld, and so are other arguments, but for a script.
+    """
+    safe = words(command)
+    shown, public = safe[:1], False
+    starts = _program(safe[0]) in STARTERS if safe else False
+    for at, word in enumerate(safe):
+        if _program(word).startswith(LLAMA_CPP) and (at == 0 or starts):
+            return [*shown[:at], *safe[at:]]
+        if at == 0:
+            continue
+        name, equals, _ = word.partition("=")
+        if _FLAG.fullmatch(name):
+            shown.append(word if not equals or name in PUBLIC_FLAGS else f"{name}={WITHHELD}")
+        else:
+            shown.append(word if public or (_SCRIPT.fullmatch(word) and at <= 2) else WITHHELD)
+        public = word in PUBLIC_FLAGS
+    return shown
+
+
+def _program(word: str) -> str:
+    return word.rpartition("/")[2]
+
+
+def metadata(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a model, without values whose key names a secret; `tokenizer.` and counts are ordinary."""
+    return {
+        text(str(key)): WITHHELD if _is_secret_key(str(key)) and isinstance(value, str) else _below(value, text)
+        for key, value in values.items()
+    }
+
+
+def _is_secret_key(key: str) -> bool:
+    parts = re.split(r"[^a-z0-9]+", key.lower())
+    if parts[0] == "tokenizer":
+        return False
+    joined = "_".join(parts)
+    told = ("api_key", "access_key", "secret", "passw", "passphrase", "credential", "private_key", "apikey", "cookie")
+    return any(word in joined for word in told) or bool({"token", "auth", "authorization", "pwd", "key"} & set(parts))
+
+
+def _below(value: Any, clean: Callable[[str], str]) -> Any:
+    """A value with every text in it, and below it, cleaned."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _below(item, clean) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_below(item, clean) for item in value]
+    return value
+
+
+def facts(known: Mapping[str, Any], secrets: Sequence[str] = ()) -> dict[str, Any]:
+    """The facts of a run as they may be stored or read. Prompt and generated text stay, but for these secrets.
+
+    Raises TypeError when they are no object, ValueError when a count in them is none.
+    """
+
+    def clean(value: str) -> str:
+        return text(value, secrets)
+
+    def hide(value: str) -> str:
+        for secret in secrets:
+            value = value.replace(secret, WITHHELD)
+        return value
+
+    def group(name: str, value: Any) -> Any:
+        if name == "command" and isinstance(value, (list, tuple)):
+            return words([str(word) for word in value], secrets)
+        if name in ("model", "more_models"):
+            return _model(value, clean) if name == "model" else [_model(model, clean) for model in value or ()]
+        if name == "text":
+            return _below(value, hide) if secrets else value
+        if not isinstance(value, Mapping):
+            return _below(value, clean)
+        return {str(key): _entry(str(key), item, clean, hide) for key, item in value.items()}
+
+    if not isinstance(known, Mapping):
+        raise TypeError(f"facts are {type(known).__name__}, not an object")
+    cleaned = {name: group(name, value) for name, value in known.items()}
+    trace = known.get("trace")
+    if isinstance(trace, Mapping) and isinstance(variables := trace.get("environment"), Mapping):
+        named = environment(variables)
+        n = int(trace.get("environment_unnamed") or 0) + sum(looks_secret(str(name)) for name in variables)
+        cleaned["trace"] = {**cleaned["trace"], "environment": named, "environment_unnamed": n}
+    return cleaned
+
+
+def _entry(key: str, value: Any, clean: Callable[[str], str], hide: Callable[[str], str]) -> Any:
+    """An entry of a group of facts: flags as a command line, a prompt as it is, all else cleaned."""
+    if key == "flags" and isinstance(value, (list, tuple)):
+        return words([str(word) for word in value])
+    if key == "factors" and isinstance(value, Mapping):
+        return {name: _factor(str(name), item, clean, hide) for name, item in value.items()}
+    return _below(value, hide if key == "prompt" else clean)
+
+
+def _factor(key: str, value: Any, clean: Callable[[str], str], hide: Callable[[str], str]) -> Any:
+    if key == "flags" and isinstance(value, str):
+        return clean(" ".join(words(value.split(" "))))
+    return _below(value, hide if key == "prompt" else clean)
+
+
+def _model(model: Any, clean: Callable[[str], str]) -> Any:
+    if not isinstance(model, Mapping):
+        return _below(model, clean)
+    kept = {str(key): _below(value, clean) for key, value in model.items() if key != "metadata"}
+    if "metadata" in model:
+        known = model["metadata"]
+        kept["metadata"] = metadata(known) if isinstance(known, Mapping) else known
+    return {key: kept[key] for key in map(str, model)}
+
+
+def exposed(command: str, variables: Mapping[str, str], other: Iterable[str] = ()) -> list[str]:
+    """What of a published command line, environment and other texts would be withheld now, each named once."""
+    found = [name for name, value in variables.items() if looks_secret(name) and value != WITHHELD]
+    try:
+        parts = shlex.split(command)
+    except ValueError:
+        parts = command.split()
+    for before, after, new in zip(("", *parts), parts, words(parts), strict=False):
+        if after != new:
+            found.append(before if before.startswith("-") else "an argument of the command line")
+    found += ["a text that looks like a token or a URL with a password"] * any(text(t) != t for t in other)
+    return list(dict.fromkeys(found))

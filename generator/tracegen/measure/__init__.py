@@ -1,0 +1,1 @@
+"""Recording runs: llama.cpp with hooks, the machine, matrices, and the checks of what was recorded."""

@@ -1,0 +1,88 @@
+"""The library that is preloaded to trace a llama.cpp without hooks; compiled once and kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.measure.capture.llama_cpp import alone, ensure_source, has_hooks, read_upstream
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import cache_folder
+from tracegen.storing.resources import folder as resource_folder
+
+LIBRARY = "libtensor-trace.so"
+_PARTS = ("include/*.h", "core/*.h", "core/*.c", "ggml/*.h", "ggml/*.c", "attach/*.h", "attach/*.c")
+_FLAGS = (
+    "-shared", "-fPIC", "-O2", "-g", "-std=c11", "-D_GNU_SOURCE", "-DTT_ATTACH", "-fvisibility=hidden", "-pthread",
+)  # fmt: skip
+
+
+def ensure_attach(progress: Progress) -> Path:
+    """The path of the library to preload; compiles it when it is not in the cache.
+
+    It is compiled against the headers of the pinned llama.cpp. In the traced process it checks that ggml's structures
+    have the layout of those headers. Raises EnvironmentFailure when the system is not Linux, when the path has a
+    character that LD_PRELOAD cannot hold, when no C compiler is found or it fails, and as `ensure_source` does.
+    """
+    if sys.platform != "linux":
+        raise EnvironmentFailure("attaching works only on Linux; use a llama.cpp with the hooks instead")
+    if set(" :") & set(str(cache_folder())):
+        raise EnvironmentFailure(
+            f"{cache_folder()}: the path of a preloaded library must have no space or colon; set XDG_CACHE_HOME to "
+            "another folder"
+        )
+    native = resource_folder("native")
+    folder = cache_folder() / "llama.cpp" / f"attach-{_key(native)}"
+    with alone(folder, progress):
+        if not (folder / LIBRARY).exists():
+            headers = ensure_source(progress, traced=False).source / "ggml"
+            folder.mkdir(exist_ok=True)
+            _compile(native, headers, folder, progress)
+    return folder / LIBRARY
+
+
+def refuse_hooked(program: Path) -> None:
+    """Raise SettingsError when the program's own llama.cpp has the hooks: two tracers would record each op."""
+    if has_hooks(program):
+        raise SettingsError(f"{program}: its llama.cpp has the hooks already; leave out --attach")
+
+
+def preload(library: Path) -> dict[str, str]:
+    """The environment variable that preloads the library, in the program and in the programs that it starts."""
+    return {"LD_PRELOAD": " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD", ""))))}
+
+
+def _sources(native: Path) -> Iterator[Path]:
+    for pattern in _PARTS:
+        yield from sorted(native.glob(pattern))
+
+
+def _key(native: Path) -> str:
+    digest = hashlib.sha256(" ".join((read_upstream(native).sha256, *_FLAGS)).encode())
+    for path in _sources(native):
+        digest.update(f"{path.relative_to(native).as_posix()}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _compile(native: Path, headers: Path, folder: Path, progress: Progress) -> None:
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        raise EnvironmentFailure("no C compiler found; on Debian: apt install gcc")
+    part, log = folder / f"{LIBRARY}.part", folder / "build.log"
+    include_flags = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach")]
+    header_flags = [word for name in ("include", "src") for word in ("-isystem", str(headers / name))]
+    sources = [str(path) for path in _sources(native) if path.suffix == ".c"]
+    progress.step("compile the library to attach")
+    ended = run_program(
+        [compiler, *_FLAGS, *include_flags, *header_flags, *sources, "-o", str(part), "-ldl"], stdout=log, stderr=log
+    )
+    if ended.status != 0:
+        raise EnvironmentFailure(f"{Path(compiler).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
+    part.replace(folder / LIBRARY)
+    progress.done()

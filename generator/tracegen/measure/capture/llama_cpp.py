@@ -1,0 +1,322 @@
+"""Gets, hooks and builds llama.cpp: the pinned source through pip, or a hooked source tree of the user."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.measure.capture.hooked_tree import hook_tree, hooks_version, plan_hooks
+from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.progress import Progress
+from tracegen.storing.resources import cache_folder
+from tracegen.storing.resources import folder as resource_folder
+from tracegen.storing.store import part_folder, sha256_of, whole_folder
+
+TARGET = "llama-completion"
+FLAGS = (
+    "-DCMAKE_BUILD_TYPE=Release",
+    "-DLLAMA_BUILD_TESTS=OFF",
+    "-DLLAMA_BUILD_SERVER=ON",  # makes llama-server a target; it is compiled only on request
+    "-DLLAMA_BUILD_UI=OFF",  # the server's web pages would need npm,
+    "-DLLAMA_USE_PREBUILT_UI=OFF",  # or a download
+    "-DLLAMA_CURL=OFF",
+)
+TRACED = "-DGGML_TENSOR_TRACE=ON"
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A pinned release: a source distribution of PyPI with its sha256; `source` is the path of llama.cpp in it."""
+
+    package: str
+    version: str
+    sha256: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Build:
+    """A llama.cpp that is built in `folder` from `source`; `traced`: with hooks."""
+
+    folder: Path
+    source: Path
+    version: str
+    traced: bool
+
+    @property
+    def programs(self) -> Path:
+        """The folder of the programs and libraries."""
+        return self.folder / "build" / "bin"
+
+
+def read_upstream(native: Path) -> Upstream:
+    """The pinned release in native/hooks/UPSTREAM."""
+    (upstream,) = _pins(native / "hooks" / "UPSTREAM")
+    return upstream
+
+
+def read_releases(native: Path) -> tuple[Upstream, ...]:
+    """All releases that the hooks fit, oldest first: native/hooks/RELEASES, then UPSTREAM."""
+    return (*_pins(native / "hooks" / "RELEASES"), read_upstream(native))
+
+
+def _pins(path: Path) -> Iterator[Upstream]:
+    """The releases in a file of blocks `key = value`, separated by empty lines."""
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+        fields = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in block.splitlines())}
+        yield Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
+
+
+def ensure_build(
+    progress: Progress, *, traced: bool = True, target: str = TARGET, upstream: Upstream | None = None
+) -> Build:
+    """The build of llama.cpp with this tracegen's hooks; compiles `target` when the cache does not have it.
+
+    `traced=False`: without hooks, as tests need it for comparison. `upstream`: another release than the pinned one.
+    Raises EnvironmentFailure when a tool is missing, the download fails or lacks the pinned hash, or the compiler
+    fails (with its last lines).
+    """
+    build = ensure_source(progress, traced=traced, upstream=upstream)
+    with alone(build.folder, progress):
+        if not (build.programs / target).exists():
+            configure(build, progress)
+            compile_targets(build, (target,), progress)
+    return build
+
+
+def ensure_source(progress: Progress, *, traced: bool, upstream: Upstream | None = None) -> Build:
+    """The source of llama.cpp in the cache, with hooks or without; not yet compiled. Raises as `ensure_build` does."""
+    native = resource_folder("native")
+    upstream = upstream or read_upstream(native)
+    build = _pinned(native, upstream, traced)
+    with alone(build.folder, progress):
+        if not (build.folder / "source.ok").exists():
+            _make_source(build, upstream, native, progress)
+    return build
+
+
+def pinned_build() -> Build:
+    """The pinned build with hooks; its folder need not exist."""
+    native = resource_folder("native")
+    return _pinned(native, read_upstream(native), traced=True)
+
+
+def _pinned(native: Path, upstream: Upstream, traced: bool) -> Build:
+    folder = cache_folder() / "llama.cpp" / f"{upstream.version}-{_key(native, upstream, traced)}"
+    return Build(folder, folder / "source", upstream.version, traced)
+
+
+def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
+    """Build the hooked source tree `tree`, in a folder of the cache that belongs to its path.
+
+    Raises SettingsError when it lacks this tracegen's hooks, EnvironmentFailure as `ensure_build` does.
+    """
+    plan = plan_hooks(tree, resource_folder("native"))
+    if plan.state != "hooked":
+        raise SettingsError(f"{tree}: is {plan.state}; first: tracegen llama-cpp hook {tree}")
+    source = tree.resolve()
+    key = hashlib.sha256(os.fsencode(source)).hexdigest()[:12]
+    build = Build(cache_folder() / "llama.cpp" / f"own-{key}", source, "given", traced=True)
+    with alone(build.folder, progress):
+        build.folder.mkdir(exist_ok=True)
+        configure(build, progress)
+        compile_targets(build, (target,), progress)  # ninja compiles only what has changed
+    return build
+
+
+@contextmanager
+def alone(folder: Path, progress: Progress) -> Iterator[None]:
+    """During the block, no other tracegen builds `folder` of the cache. Waits while another one does.
+
+    The kernel releases the lock when this process dies. Raises EnvironmentFailure when the cache cannot be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = folder.with_name(f"{folder.name}.lock").open("w")
+    except OSError as error:
+        raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.say(f"wait for another tracegen, which builds {folder.name}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _key(native: Path, upstream: Upstream, traced: bool) -> str:
+    digest = hashlib.sha256(" ".join((upstream.sha256, *FLAGS, str(traced))).encode())
+    if traced:
+        digest.update(hooks_version(native).encode())
+    return digest.hexdigest()[:12]
+
+
+def _make_source(build: Build, upstream: Upstream, native: Path, progress: Progress) -> None:
+    shutil.rmtree(build.folder, ignore_errors=True)
+    with whole_folder(build.folder) as part:
+        unpack(upstream, part / "source", progress)
+        if build.traced:
+            hook_tree(part / "source", native)
+        (part / "source.ok").write_text(upstream.version + "\n", encoding="utf-8")
+
+
+def unpack(upstream: Upstream, target: Path, progress: Progress) -> None:
+    """Unpack the source tree of a pinned release into the new folder `target`, without hooks.
+
+    Raises EnvironmentFailure when the download fails or lacks the pinned hash.
+    """
+    archive = _archive(upstream, progress)
+    progress.step(f"unpack llama.cpp ({upstream.package} {upstream.version})")
+    _unpack(archive, upstream, target)
+    progress.done()
+
+
+def _archive(upstream: Upstream, progress: Progress) -> Path:
+    """The path of the source distribution in the cache; downloads it through pip when it is missing."""
+    downloads = cache_folder() / "downloads"
+    name = f"{upstream.package.replace('-', '_')}-{upstream.version}.tar.gz"
+    path = downloads / name
+    if path.exists() and sha256_of(path) == upstream.sha256:
+        return path
+    progress.step(f"download {upstream.package} {upstream.version} (60 to 80 MB)")
+    with part_folder(downloads) as beside:
+        log = beside / "pip.log"
+        command = [
+            *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check"),
+            *("--no-deps", "--no-binary", upstream.package),
+            *("--dest", str(beside), f"{upstream.package}=={upstream.version}"),
+        ]
+        ended = run_program(command, stdout=log, stderr=log)
+        fetched = beside / name
+        if ended.status != 0 or not fetched.exists():
+            raise EnvironmentFailure(
+                f"{upstream.package}: pip could not download it ({ended.ending}):\n{last_lines(log)}"
+            )
+        digest = sha256_of(fetched)
+        if digest != upstream.sha256:
+            raise EnvironmentFailure(
+                f"{name}: has sha256 {digest}, but native/hooks pins {upstream.sha256}; it is not used: try again later"
+            )
+        fetched.replace(path)
+    progress.done()
+    return path
+
+
+def _unpack(archive: Path, upstream: Upstream, target: Path) -> None:
+    prefix = f"{archive.name.removesuffix('.tar.gz')}/{upstream.source}/"
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                name = PurePosixPath(member.name.removeprefix(prefix))
+                if not member.name.startswith(prefix) or not member.isfile() or ".." in name.parts:
+                    continue  # folders are made for their files; links and devices are not unpacked
+                content = tar.extractfile(member)
+                assert content is not None, "a regular file has content"
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                with content, (target / name).open("wb") as stream:
+                    shutil.copyfileobj(content, stream)
+                (target / name).chmod(0o755 if member.mode & 0o100 else 0o644)
+    except (OSError, tarfile.TarError) as error:
+        raise EnvironmentFailure(
+            f"{archive}: cannot be unpacked: {error}; free space on the disk, or delete the archive and try again"
+        ) from error
+    if not (target / "CMakeLists.txt").exists():
+        raise EnvironmentFailure(f"{archive}: holds no llama.cpp under {upstream.source}; native/hooks names another")
+
+
+def _tool(name: str) -> str:
+    """The path of a build tool: from a wheel, beside this Python, or else on the PATH. Raises EnvironmentFailure."""
+    beside = Path(sys.executable).with_name(name)
+    tool = str(beside) if beside.exists() else shutil.which(name)
+    if tool is None:
+        raise EnvironmentFailure(f"{name}: not found; install it with pip or your system's package manager")
+    return tool
+
+
+def configure(build: Build, progress: Progress) -> None:
+    """Run CMake for the build folder. Raises EnvironmentFailure when a tool is missing or CMake fails."""
+    cmake, ninja = _tool("cmake"), _tool("ninja")
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        raise EnvironmentFailure("no C++ compiler found; on Debian: apt install g++")
+    launcher = shutil.which("ccache")
+    command = [cmake, "-S", str(build.source), "-B", str(build.folder / "build"), "-G", "Ninja",
+               f"-DCMAKE_MAKE_PROGRAM={ninja}", *FLAGS, *((TRACED,) if build.traced else ())]  # fmt: skip
+    if launcher:
+        command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX")]
+    progress.step("configure llama.cpp")
+    _run_tool(command, build, progress)
+    progress.done()
+
+
+def compile_targets(build: Build, targets: Sequence[str], progress: Progress) -> None:
+    """Compile programs or objects of a configured build. Raises EnvironmentFailure with the compiler's last lines."""
+    progress.step("compile llama.cpp" + (" with hooks" if build.traced else " without hooks"))
+    _run_tool([_tool("ninja"), "-C", str(build.folder / "build"), *targets], build, progress)
+    progress.done()
+
+
+def _run_tool(command: list[str], build: Build, progress: Progress) -> None:
+    log = build.folder / "build.log"
+    environment = {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
+
+    def watch() -> None:
+        counted = re.findall(rb"\[(\d+)/(\d+)\]", log.read_bytes()[-2048:])
+        if counted:
+            progress.update(int(counted[-1][0]), int(counted[-1][1]), "files")
+
+    ended = run_program(command, stdout=log, stderr=log, environment=environment, cwd=build.folder, watch=watch)
+    if ended.status != 0:
+        raise EnvironmentFailure(f"{Path(command[0]).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
+
+
+def traced_program(path_text: str | None, progress: Progress) -> tuple[Path, str]:
+    """The llama-completion to run, and its version: the one at `path_text`, or the pinned build when that is None.
+
+    `path_text` is a program, or a folder that holds llama-completion; its version is `given`. Raises SettingsError
+    when the program is missing, or its ggml was built without the hooks.
+    """
+    if path_text is None:
+        build = ensure_build(progress)
+        return build.programs / TARGET, build.version
+    path = Path(path_text)
+    program = path / TARGET if path.is_dir() else path
+    if not program.is_file() or not os.access(program, os.X_OK):
+        raise SettingsError(f"{program}: is no program; name the folder that holds a hooked llama.cpp's programs")
+    if lacks_hooks(program):
+        raise SettingsError(
+            f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` builds one "
+            "with hooks, `tracegen llama-cpp hook` inserts them into a source tree"
+        )
+    return program, "given"
+
+
+def has_load_mode(program: Path) -> bool:
+    """Whether a llama-completion has the option `--load-mode`; older releases have `--no-mmap` instead."""
+    content = [path.read_bytes() for path in (program, *_libraries(program, "libllama-common"))]
+    return any(b"--load-mode" in c for c in content) or not any(b"--no-mmap" in c for c in content)
+
+
+def lacks_hooks(program: Path) -> bool:
+    """Whether the ggml installed with a program lacks the tracer; False when no ggml library is found."""
+    return bool(_libraries(program, "libggml-base")) and not has_hooks(program)
+
+
+def has_hooks(program: Path) -> bool:
+    """Whether the ggml installed with a program has the tracer; False when no ggml library is found."""
+    libraries = _libraries(program, "libggml-base")
+    return any(b"TENSOR_TRACE_DIR" in library.read_bytes() for library in libraries)
+
+
+def _libraries(program: Path, name: str) -> list[Path]:
+    folders = (program.parent, program.parent.parent / "lib")
+    return [library for folder in folders for library in folder.glob(f"{name}.*") if library.is_file()]

@@ -1,0 +1,96 @@
+"""From the settings of an experiment to the command and environment that measure it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tracegen.contract.model import Experiment
+
+
+def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_mode: bool = True) -> tuple[str, ...]:
+    """The command line of llama-completion.
+
+    Always without conversation mode, without llama.cpp's own fitting of settings (which loads the model a second
+    time), and without the prompt in the output. Older releases have `--mmap` instead of `--load-mode`.
+    """
+    mapping = ["--load-mode", "mmap" if experiment.mmap else "none"]
+    if not has_load_mode:
+        mapping = ["--mmap" if experiment.mmap else "--no-mmap"]
+    command = [
+        str(program),
+        *("-m", str(model)),
+        *("-p", experiment.prompt),
+        *("-n", str(experiment.tokens)),
+        *("--seed", str(experiment.seed)),
+        *("-t", str(experiment.threads)),
+        *("-c", str(experiment.context)),
+        *("-ub", str(experiment.ubatch)),
+        *("-fa", experiment.flash_attention),
+        *mapping,
+        *("--fit", "off"),
+        *("--log-colors", "off"),
+        "-no-cnv",
+        "--ignore-eos",
+        "--no-escape",
+        "--no-display-prompt",
+    ]
+    if not experiment.warmup:
+        command.append("--no-warmup")
+    if not experiment.repack:
+        command.append("--no-repack")
+    return (*command, *experiment.flags)
+
+
+def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
+    """The environment that switches the tracer on, and ggml's backtraces off: they would hide an error message."""
+    return {
+        "TENSOR_TRACE_DIR": str(trace),
+        "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes),
+        "TENSOR_TRACE_PREFAULT": str(int(experiment.prefault)),
+        "TENSOR_TRACE_RESIDENCY": str(int(experiment.residency)),
+        "TENSOR_TRACE_FAULTS": str(int(experiment.records_faults)),
+        "GGML_NO_BACKTRACE": "1",
+    }
+
+
+_TIMINGS = {
+    "load_ms": r"load time =\s*([0-9.]+) ms",
+    "prompt_ms": r"prompt eval time =\s*([0-9.]+) ms",
+    "prompt_tokens": r"prompt eval time =\s*[0-9.]+ ms /\s*([0-9]+) tokens",
+    "eval_ms": r"(?<!prompt )eval time =\s*([0-9.]+) ms",
+    "eval_runs": r"(?<!prompt )eval time =\s*[0-9.]+ ms /\s*([0-9]+) runs",
+    "total_ms": r"total time =\s*([0-9.]+) ms",
+    "graphs_reused": r"graphs reused =\s*([0-9]+)",
+}
+_COUNTS = ("prompt_tokens", "eval_runs", "graphs_reused")
+
+
+def timings_in(log: str) -> dict[str, float | int | None]:
+    """llama.cpp's own counters and times (ms), from its log; None where the log does not state it."""
+    timings: dict[str, float | int | None] = {}
+    for name, pattern in _TIMINGS.items():
+        matches = re.findall(pattern, log)
+        timings[name] = None if not matches else int(matches[-1]) if name in _COUNTS else float(matches[-1])
+    return timings
+
+
+def settings_of(experiment: Experiment) -> Mapping[str, object]:
+    """The settings as used in a run, for run.json."""
+    names = (
+        "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
+        "flash_attention", "page_cache", "residency", "private", "repeat", "timeout_s", "max_trace_bytes",
+    )  # fmt: skip
+    return {
+        **{name: getattr(experiment, name) for name in names},
+        "flags": list(experiment.flags),
+        "processors": list(experiment.processors) or "as is",
+        "nice": experiment.nice or "as is",
+        "mlock_gb": "none" if experiment.mlock_gb is None else experiment.mlock_gb,
+        "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
+        "faults": experiment.records_faults,
+        "disk": experiment.disk,
+        **({"tags": list(experiment.tags)} if experiment.tags else {}),
+        "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
+    }

@@ -1,0 +1,66 @@
+"""Memory pressure on the traced program: memory that is locked beside it, and a limit for it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tracegen.measure.capture.limited import Limit, memory_limit
+from tracegen.measure.capture.locked import Locked, locked_memory, oom_kills
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """The locked memory and the limit that hold while the program runs; None where not set.
+
+    `kills_before` is how many processes the kernel had killed for lack of memory before.
+    """
+
+    locked: Locked | None = None
+    limit: Limit | None = None
+    kills_before: int = 0
+
+    @property
+    def before(self) -> Callable[[], None] | None:
+        """A function that the new process calls before the program begins; None when there is nothing to do."""
+        return self.enter if self.locked or self.limit else None
+
+    def enter(self) -> None:
+        """In the new process: enter the limit, and become the first process that the kernel kills."""
+        if self.limit:
+            self.limit.enter()
+        if self.locked:  # otherwise the kernel would kill tracegen, which holds most memory
+            Path("/proc/self/oom_score_adj").write_text("1000")
+
+    def facts(self) -> dict[str, Any]:
+        """The entries of run.json about it; without those that are not set."""
+        return {
+            **({"mlock": asdict(self.locked)} if self.locked else {}),
+            **({"memory_limit": asdict(self.limit.read())} if self.limit else {}),
+        }
+
+    def cause(self, status: int) -> str:
+        """Why the program died for lack of memory; empty when it did not, as far as `status` and the kernel show."""
+        limited = self.limit.read() if self.limit else None
+        if limited and limited.processes_killed:
+            return (
+                f"needed more memory than memory_limit_gb allows ({limited.limit_bytes} bytes), and the kernel killed "
+                "it; set more"
+            )
+        if self.locked and status == -signal.SIGKILL and oom_kills() > self.kills_before:
+            return "killed by the kernel for lack of memory; set mlock_gb to less"
+        return ""
+
+
+@contextmanager
+def under_pressure(mlock_gb: float | None, memory_limit_gb: float | None, needed: int = 0) -> Iterator[Pressure]:
+    """During the block, lock `mlock_gb` GiB and limit memory to `memory_limit_gb` GiB; None: not set.
+
+    `needed` bytes stay available. Raises SettingsError or EnvironmentFailure when this machine does not allow it.
+    """
+    with locked_memory(mlock_gb, needed) as locked, memory_limit(memory_limit_gb) as limit:
+        yield Pressure(locked, limit, oom_kills() if locked else 0)

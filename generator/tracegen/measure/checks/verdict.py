@@ -1,0 +1,369 @@
+"""The checks that decide the verdict of a run. Each states its finding and its limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.coverage import tensors_read
+from tracegen.analysis.passes import measured
+from tracegen.contract.check_keys import Key
+from tracegen.contract.model import Check, CheckState
+from tracegen.contract.quantities import count
+from tracegen.contract.tables import empty
+from tracegen.measure.checks import disk, requests, times
+from tracegen.measure.checks.evidence import Evidence, check
+
+PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some programs pad to pages
+
+
+def checks_of(evidence: Evidence) -> tuple[Check, ...]:
+    """All checks, in this order: evidence, accounting, agreement, model, page faults, requests, time.
+
+    Those of page faults and of requests are left out when nobody asked for these.
+    """
+    left_out = set()
+    for name, checks in (("faults", disk.CHECKS), ("requests", requests.CHECKS)):
+        if not evidence.trace.get(f"{name}_recorded") and not evidence.trace.get(f"{name}_refused"):
+            left_out |= set(checks)
+    return tuple(run_check(evidence) for run_check in _CHECKS if run_check not in left_out)
+
+
+def all_checks() -> tuple[Check, ...]:
+    """All checks of a run without any record: the reference page takes their keys, titles and limits."""
+    counts = (
+        "dropped",
+        "skipped_passes",
+        "unsealed_chunks",
+        "open_computes",
+        "not_monotone",
+        "zero_records",
+        "clock_uneven_ns",
+    )
+    trace: dict[str, Any] = dict.fromkeys((*counts, "n_ops_short_of_threads", "n_segments", "n_misnamed"), 0)
+    trace |= {"hook_ns": {}, "copy_ns": {}, "hooks_inside": True, "processors_allowed": None}
+    trace |= {
+        "faults_recorded": True,
+        "faults_refused": None,
+        "requests_recorded": True,
+        "requests_refused": None,
+        "requests_unplaced": None,
+        "requests_lost": 0,
+        "dropped_why": None,
+        "faults_lost": 0,
+        "threads_without_faults": 0,
+        "ended": False,
+        "run_id": "",
+        "clock": None,
+    }
+    trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns"), float("nan"))
+    return checks_of(Evidence(empty(), trace, {}))
+
+
+def _dropped(e: Evidence) -> Check:
+    dropped, why = int(e.trace["dropped"]), e.trace["dropped_why"] or ""
+    return check(Key.DROPPED_EVENTS, "No event was dropped", dropped == 0, count(dropped), "0", why)
+
+
+def _complete(e: Evidence) -> Check:
+    """Whether the trace was closed in order: a killed process leaves a readable prefix, and its pages must say so."""
+    whole = bool(e.trace["ended"]) and e.trace["unsealed_chunks"] == 0 and e.trace["open_computes"] == 0
+    finding = (
+        "closed in order"
+        if whole
+        else f"ends early: {e.trace['unsealed_chunks']} chunks unsealed, {e.trace['open_computes']} graphs unfinished"
+    )
+    state: CheckState = "passed" if whole else "failed"
+    if whole and e.exit_status and not e.stopped:
+        state = "warning" if e.exit_status > 0 else "failed"
+        how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
+        finding += f"; the program ended {how}"
+    return check(Key.TRACE_COMPLETE, "The trace was closed in order", state, finding, "closed in order")
+
+
+def _nodes(e: Evidence) -> Check:
+    state = e.tables["ops"]["state"]
+    total, known = len(state), int(state.notna().sum())
+    if total == 0 and _windowed(e):
+        return check(
+            Key.NODES_ACCOUNTED, "Every node of every pass is accounted for", "failed",
+            f"no pass lay in the window and {count(e.trace['skipped_passes'])} outside it: choose another one", "all",
+        )  # fmt: skip
+    counts = state.value_counts()
+    detail = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n)
+    return check(
+        Key.NODES_ACCOUNTED, "Every node of every pass is accounted for", total > 0 and known == total,
+        f"{count(known)} of {count(total)}", "all", detail,
+    )  # fmt: skip
+
+
+def _threads(e: Evidence) -> Check:
+    short = int(e.trace["n_ops_short_of_threads"])
+    return check(
+        Key.THREADS_ACCOUNTED, "Every thread has a span for every operation it took part in", short == 0,
+        f"{count(len(e.tables['spans']))} spans, {count(short)} operations lack that of a thread", "0 operations",
+    )  # fmt: skip
+
+
+def _windowed(e: Evidence) -> bool:
+    """Whether passes were left out because they lay outside the recorded window."""
+    return bool(e.trace["skipped_passes"])
+
+
+def _only_ggml(e: Evidence) -> bool:
+    """Whether the program ran graphs of ggml without llama.cpp: the trace names no model and no kind of pass."""
+    no_model = e.tables["contexts"].empty and e.tables["files"].empty and e.warmup is None
+    return no_model and not e.tables["passes"].empty and bool(e.tables["passes"]["kind"].isna().all())
+
+
+_ONLY_GGML = "a program that uses ggml without llama.cpp: each graph is a pass"
+
+
+def _passes(e: Evidence) -> Check:
+    kinds = e.tables["passes"]["kind"]
+    n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
+    if runs is None or _windowed(e):
+        return check(
+            Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", "not checked", count(n), "n_eval"
+        )
+    # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
+    prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
+    agree = max(n + int(prompt_tokens == 1), 1) == runs
+    return check(
+        Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", agree, count(n), f"n_eval = {count(runs)}"
+    )
+
+
+def _tokens(e: Evidence) -> Check:
+    passes = e.tables["passes"]
+    n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
+    title = "Prompt tokens agree with llama.cpp's counter"
+    if counted is None or _windowed(e):
+        return check(Key.TOKENS_AGREE, title, "not checked", count(n), "n_p_eval")
+    # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
+    agree = n == counted or (n == 1 and counted in (0, 1))
+    return check(Key.TOKENS_AGREE, title, agree, count(n), f"n_p_eval = {count(counted)}")
+
+
+def _asked(e: Evidence) -> Check:
+    """Whether the run gave as many tokens as the setting says; llama.cpp stops early when the context is full."""
+    passes = e.tables["passes"]
+    n = int(passes["produced_token"].notna().sum())
+    title = "As many tokens were generated as asked for"
+    if e.tokens_asked is None:
+        several = passes["kind"].isin(["mixed", "draft", "verify"]).any()  # one pass may give more than one, or none
+        finding = "not known" if several or _only_ggml(e) else count(n)
+        return check(Key.TOKENS_ASKED, title, "not checked", finding, "the setting `tokens`")
+    state: CheckState = "passed" if n == e.tokens_asked else "warning"
+    detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
+    return check(Key.TOKENS_ASKED, title, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
+
+
+def _layers(e: Evidence) -> Check:
+    nodes = e.tables["graph_nodes"]
+    n_layers = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
+    title = "Layers agree with the model's metadata"
+    if e.n_layers is None or nodes.empty:
+        return check(Key.LAYERS_AGREE, title, "not checked", count(n_layers), "block_count")
+    agree = e.n_layers - e.n_layers_ahead <= n_layers <= e.n_layers
+    ahead = f", of which the last {e.n_layers_ahead} only draft" if e.n_layers_ahead else ""
+    return check(Key.LAYERS_AGREE, title, agree, count(n_layers), f"block_count = {e.n_layers}{ahead}")
+
+
+def _first_op(e: Evidence) -> Check:
+    passes = e.tables["passes"].dropna(subset=["graph", "kind"])
+    passes = passes[passes["kind"].isin(["prompt", "generate", "warmup"])]
+    if passes.empty:
+        return check(
+            Key.FIRST_OP, "Each pass begins with the embedding lookup", "not checked",
+            "no warm-up, prompt or generate pass", "GET_ROWS",
+        )  # fmt: skip
+    ops = e.tables["graph_nodes"]
+    first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
+    first_ops = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
+    return check(
+        Key.FIRST_OP, "Each pass begins with the embedding lookup", first_ops == ["GET_ROWS"],
+        ", ".join(first_ops) or "none", "GET_ROWS",
+    )  # fmt: skip
+
+
+def _op_mix(e: Evidence) -> Check:
+    """A language model multiplies and normalises; one with experts also selects experts."""
+    if e.tables["graph_nodes"].empty:
+        limit = "MUL_MAT and a norm; with experts their routing"
+        return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "no graph", limit)
+    if _only_ggml(e):
+        title, limit = "The operations are those of the architecture", "those of a language model"
+        return check(Key.OP_MIX, title, "not checked", "no model", limit, _ONLY_GGML)
+    present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
+    if present == {"MUL_MAT"}:  # an imported trace of a recorder that knew no other
+        limit = "MUL_MAT and a norm; with experts their routing"
+        return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "MUL_MAT only", limit)
+    wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if e.n_experts else set())
+    wanted_norm = {"RMS_NORM", "NORM"}
+    missing = sorted(wanted - present) + ([] if wanted_norm & present else ["RMS_NORM or NORM"])
+    extra = [] if e.n_experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
+    problems = [f"no {name}" for name in missing] + extra
+    return check(
+        Key.OP_MIX, "The operations are those of the architecture", not problems,
+        "; ".join(problems) or f"{len(present)} kinds of operation", "MUL_MAT and a norm; with experts their routing",
+    )  # fmt: skip
+
+
+def _offsets(e: Evidence) -> Check:
+    title = "File offsets lie inside the model's tensors"
+    if e.tables["tensors"].empty:
+        return check(Key.OFFSETS_IN_TENSORS, title, "not checked", "no memory map", "all")
+    place = e.tables["placements"]
+    place = place[place["file"].notna() | (place["memory"].isin(["disk", "copied"]))]
+    tensors = e.tables["tensors"].set_index("tensor")
+    inside = place["tensor"].notna()
+    known = place[inside]
+    end = known["origin_offset"] + known["size_bytes"]
+    limit = tensors["offset"].add(tensors["size_bytes"]).reindex(known["tensor"].astype(int)).to_numpy()
+    bad = int((~inside).sum()) + int((end.to_numpy(dtype="int64") > limit).sum())
+    return check(
+        Key.OFFSETS_IN_TENSORS, title, bad == 0, f"{count(len(place))} places, {count(bad)} outside", "0 outside"
+    )
+
+
+def _tiles(e: Evidence) -> Check:
+    """Tensors do not overlap, and gaps between them are padding: smaller than the file's alignment, or than a page."""
+    title = "Tensors tile their file"
+    tensors, files = e.tables["tensors"], e.tables["files"]
+    if tensors.empty or not e.data_begin:
+        limit = f"no overlap, gaps below {count(PADDING)} B, or the file's alignment where it is more"
+        return check(Key.TENSORS_TILE_FILE, title, "not checked", "no memory map", limit)
+    overlaps, largest, limit_bytes, why = 0, 0, PADDING, ""
+    columns = (files["file"], files["path"], files["size_bytes"], e.data_begin, e.alignment)
+    for number, path, size, data_begin, alignment in zip(*columns, strict=True):
+        gaps = _gaps(tensors[tensors["file"] == number], data_begin, size)
+        overlaps += int((gaps < 0).sum())
+        allowed = max(PADDING, alignment)
+        if gaps.max() / allowed > largest / limit_bytes:  # report the file whose gap comes closest to its limit
+            largest, limit_bytes = int(gaps.max()), allowed
+            why = f"general.alignment of {path} is {count(alignment)} B" if alignment > PADDING else ""
+    return check(
+        Key.TENSORS_TILE_FILE, title, overlaps == 0 and largest < limit_bytes,
+        f"{overlaps} overlaps, largest gap {count(largest)} B", f"no overlap, gaps below {count(limit_bytes)} B", why,
+    )  # fmt: skip
+
+
+def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
+    """Bytes before, between and after the tensors of a file, int64; negative where they overlap or exceed the file.
+
+    A file without tensors may end before its data section: that is no gap.
+    """
+    placed = tensors.sort_values(["offset", "size_bytes"])
+    begin = placed["offset"].to_numpy("int64")
+    end = begin + placed["size_bytes"].to_numpy("int64")
+    if len(begin) == 0:
+        return np.array([max(size - data_begin, 0)])
+    gaps: np.ndarray = np.append(begin, size) - np.insert(end, 0, data_begin)
+    return gaps
+
+
+def _monotone(e: Evidence) -> Check:
+    n = int(e.trace["not_monotone"])
+    return check(Key.MONOTONE_TIME, "Time runs forward on every thread", n == 0, count(n), "0 steps back")
+
+
+def _even(e: Evidence) -> Check:
+    """If the machine sleeps during a pass, the clock of the events stops and the times in that pass are wrong."""
+    apart = int(e.trace["clock_uneven_ns"])
+    return check(
+        Key.EVEN_CLOCK, "The clock of the events kept pace with the system clock", apart == 0,
+        f"{apart / 1e9:,.2f} s apart" if apart else "0 s apart", "between two readings 10 ms or 1 %, whichever is more",
+        "the machine slept, or its time stamp counter stopped; times in that pass are wrong" if apart else "",
+    )  # fmt: skip
+
+
+def _zero(e: Evidence) -> Check:
+    n = int(e.trace["zero_records"])
+    return check(Key.ZERO_RECORDS, "No empty records", n == 0, count(n), "0")
+
+
+def _untouched(e: Evidence) -> Check:
+    """Tensors that no token touched; a warning where the trace does not say which rows or experts an op read."""
+    title = "Tensors that no token touched are listed"
+    tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
+    if tensors.empty or ids.empty:
+        return check(Key.NEVER_TOUCHED, title, "not checked", "no measured passes or no memory map", "a list")
+    used, read = tensors_read(e.tables, ids)
+    never = tensors[~tensors["tensor"].isin(used | read)]
+    gaps = tensors[tensors["tensor"].isin(read)]
+    finding = f"{len(never)} of {len(tensors)} tensors, {count(never['size_bytes'].sum())} B"
+    if len(gaps):
+        detail = f"operations read these; which rows or experts was not recorded: {_some(gaps['name'])}"
+        finding += f"; {count(len(gaps))} more were read, which part was not recorded"
+        return check(Key.NEVER_TOUCHED, title, "warning", finding, "a list, and no gap", detail)
+    return check(Key.NEVER_TOUCHED, title, "passed", finding, "a list, and no gap", _some(never["name"]))
+
+
+def _some(names: pd.Series) -> str:
+    return ", ".join(names.head(8)) + (" …" if len(names) > 8 else "")
+
+
+def _buffers(e: Evidence) -> Check:
+    buffers = e.tables["buffers"]
+    events = buffers["event"]
+    begun, ended = int((events == "alloc").sum()), int((events == "free").sum())
+    title, limit = "Allocations and frees balance", "equal, none freed that was not allocated"
+    if begun + ended == 0:
+        return check(Key.BUFFERS_BALANCE, title, "not checked", "no buffers recorded", limit)
+    when = {event: buffers[events == event].set_index("buffer_id")["time_ns"] for event in ("alloc", "free")}
+    allocated = when["alloc"].reindex(when["free"].index)
+    wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
+    finding = f"{count(begun)} allocated, {count(ended)} freed"
+    if wrong:
+        return check(
+            Key.BUFFERS_BALANCE, title, "failed", f"{finding}, {count(wrong)} of them while not allocated", limit
+        )
+    if e.stopped:  # the trace was closed while buffers were still allocated
+        return check(Key.BUFFERS_BALANCE, title, "not checked", f"{finding} until the trace was closed", limit)
+    return check(Key.BUFFERS_BALANCE, title, "passed" if begun == ended else "warning", finding, limit)
+
+
+def _one_run(e: Evidence) -> Check:
+    """All headers and file names carry one run id; the reader compares the headers, so names are compared here."""
+    misnamed = int(e.trace["n_misnamed"])
+    return check(
+        Key.ONE_RUN_ID, "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
+        f"{e.trace['n_segments']} files of run {str(e.trace['run_id'])[:8]}, {misnamed} with a name of another run",
+        "one run id, in header and name",
+    )  # fmt: skip
+
+
+def _kinds(e: Evidence) -> Check:
+    """A warm-up pass exists if and only if the setting asks for one; passes of unknown kind are counted.
+
+    The warm-up is not compared if the setting is not known, or if a window may have left the pass out.
+    """
+    kinds = e.tables["passes"]["kind"]
+    title = "Load and warm-up are told apart from other passes"
+    if _only_ggml(e):
+        finding = f"no loads and no contexts, {count(len(kinds))} graphs"
+        return check(Key.PASS_KINDS, title, "not checked", finding, "0 unknown", _ONLY_GGML)
+    n = int((kinds == "warmup").sum())
+    unknown = int(kinds.isna().sum())
+    expected = None if _windowed(e) else e.warmup
+    wrong = expected is not None and (n > 0) != expected
+    state: CheckState = "failed" if wrong else "warning" if unknown else "passed"
+    return check(
+        Key.PASS_KINDS, title, state,
+        f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
+        "0 unknown" if expected is None else "warm-up on" if expected else "warm-up off",
+        "a graph that evaluates no tokens, for example a shift of the KV cache, has no known kind" if unknown else "",
+    )  # fmt: skip
+
+
+_CHECKS = (
+    _complete, _dropped, _one_run, _zero, _monotone, _even, _nodes, _threads, _kinds, _passes, _tokens,
+    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, *disk.CHECKS, *requests.CHECKS,
+    times.parts, times.cost,
+    times.interference, times.stopped, times.skew,
+)  # fmt: skip
+
+OF_TABLES = (_layers, _op_mix, _untouched, times.skew)  # those that tables of any origin allow

@@ -1,0 +1,195 @@
+"""Writes a GGUF file again with its tensors in another order: tensors whole, key-values byte for byte.
+
+Bytes are read and written, never `copy_file_range`: a file system that shares blocks between files (btrfs, XFS) would
+leave them where they lie on the device, and the new order would exist in the offsets only.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from tracegen.contract import documents
+from tracegen.contract.errors import ModelFormatError, SettingsError
+from tracegen.measure.demo.whole_files import whole_files
+from tracegen.readers.gguf.header import GgufFile, TensorInfo, header_of
+
+Progress = Callable[[int, int], None]  # bytes done, bytes in all
+
+PIECE = 8 << 20  # bytes that are in memory at a time
+UNWRITTEN = 256 << 20  # bytes that may wait for the disk in the page cache
+_NOT_HERE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+
+
+@dataclass(frozen=True)
+class Original:
+    """A model file, open for reading as `stream`, and its header."""
+
+    stream: BinaryIO
+    header: GgufFile
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each tensor will begin in the new file, in bytes, in the order of the file; `size_bytes` of that file."""
+
+    tensors: tuple[tuple[TensorInfo, int], ...]
+    size_bytes: int
+
+    @property
+    def n_moved(self) -> int:
+        """How many tensors begin at another byte than in the original."""
+        return sum(tensor.offset != offset for tensor, offset in self.tensors)
+
+
+@contextmanager
+def original(path: Path) -> Iterator[Original]:
+    """Open a model that is one GGUF file, until the block ends.
+
+    Raises SettingsError when it is no regular file, a part of a split model, or without tensors; ModelFormatError when
+    it is broken.
+    """
+    try:
+        stream = documents.opened(path, SettingsError, "name a GGUF model")
+    except OSError as error:
+        raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with stream:
+        try:
+            header = header_of(path, stream)
+        except OSError as error:
+            raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        _refuse_splits(header)
+        if not header.tensors:
+            raise SettingsError(f"{path}: holds no tensors, so there is nothing to put in order; name another model")
+        yield Original(stream, header)
+
+
+def _refuse_splits(header: GgufFile) -> None:
+    count = header.metadata.get("split.count")
+    if isinstance(count, int) and count > 1:
+        raise SettingsError(
+            f"{header.path}: is one of the {count} files of a split model, and tensors are put in order in one file"
+            " only; join them first (llama-gguf-split --merge)"
+        )
+
+
+def layout(header: GgufFile, names: Sequence[str], offsets: Sequence[int]) -> Layout:
+    """The layout in which the tensors `names`, all of the file, begin at `offsets` (ascending, aligned)."""
+    of = {tensor.name: tensor for tensor in header.tensors}
+    tensors = tuple((of[name], offset) for name, offset in zip(names, offsets, strict=True))
+    assert len(tensors) == len(of)
+    last, begin = tensors[-1]
+    return Layout(tensors, begin + _padded(last.size_bytes, header.alignment))
+
+
+def unclaimed_bytes(header: GgufFile) -> int:
+    """Bytes behind the header that belong to no tensor and are more than padding; a new file does not hold them."""
+    claimed = sum(_padded(tensor.size_bytes, header.alignment) for tensor in header.tensors)
+    first = min(tensor.offset for tensor in header.tensors)
+    return max(header.size_bytes - first - claimed, 0)
+
+
+def _padded(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment
+
+
+def write_reordered(
+    source: Original, plan: Layout, out: Path, progress: Progress, before_placing: Callable[[], None]
+) -> None:
+    """Write the new file to `out`, complete or not at all.
+
+    `before_placing` is called when the file is complete beside `out`, and may raise. Raises EnvironmentFailure when the
+    disk refuses to write, ModelFormatError when the original cannot be read or changes meanwhile.
+    """
+    was = _stamp(source.stream)
+    with whole_files(out) as part:
+        with part.open("xb", buffering=0) as stream:
+            _reserve(stream.fileno(), plan.size_bytes)
+            _Copy(source, stream.fileno(), plan, progress).write()
+        if _stamp(source.stream) != was:
+            raise ModelFormatError(f"{source.header.path}: was changed while it was copied; try again")
+        before_placing()
+
+
+def _stamp(stream: BinaryIO) -> tuple[int, int]:
+    now = os.fstat(stream.fileno())
+    return now.st_size, now.st_mtime_ns
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Give a new file its size; where the file system can, with blocks that lie side by side."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in _NOT_HERE:
+            raise
+        os.truncate(descriptor, size)
+
+
+class _Copy:
+    """The copying of one file; it counts bytes and keeps the page cache calm."""
+
+    def __init__(self, source: Original, target: int, plan: Layout, progress: Progress) -> None:
+        """Copy to the descriptor `target`, a file of zeros that has its size already."""
+        self._source, self._target, self._plan, self._progress = source, target, plan, progress
+        self._done = self._waiting = 0
+
+    def write(self) -> None:
+        """Write all but padding, which is zero already."""
+        header = self._source.header
+        listed_begin = min(tensor.listed_begin for tensor in header.tensors)
+        self._copy(0, 0, listed_begin)
+        self._put(self._list(), listed_begin)
+        for tensor, offset in self._plan.tensors:
+            self._copy(tensor.offset, offset, tensor.size_bytes)
+        self._leave_the_page_cache()
+
+    def _list(self) -> bytes:
+        """The list of tensors in the header, in the new order and with the new offsets."""
+        entries = bytearray()
+        for tensor, offset in self._plan.tensors:
+            entries += self._read(tensor.listed_begin, tensor.listed_end - tensor.listed_begin - 8)
+            entries += struct.pack("<Q", offset - self._source.header.data_begin)
+        return bytes(entries)
+
+    def _copy(self, begin: int, to: int, n_bytes: int) -> None:
+        for at in range(0, n_bytes, PIECE):
+            self._put(self._read(begin + at, min(PIECE, n_bytes - at)), to + at)
+
+    def _read(self, begin: int, n_bytes: int) -> bytes:
+        """Bytes of the original. Raises ModelFormatError when they cannot be read."""
+        path, data = self._source.header.path, bytearray()
+        while len(data) < n_bytes:
+            try:
+                read = os.pread(self._source.stream.fileno(), n_bytes - len(data), begin + len(data))
+            except OSError as error:
+                raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+            if not read:
+                raise ModelFormatError(f"{path}: ends at byte {begin + len(data)}: it was cut meanwhile; try again")
+            if len(read) == n_bytes:
+                return read
+            data += read
+        return bytes(data)
+
+    def _put(self, data: bytes, to: int) -> None:
+        view = memoryview(data)
+        while view:
+            n_bytes = os.pwrite(self._target, view, to)
+            view, to = view[n_bytes:], to + n_bytes
+            self._done, self._waiting = self._done + n_bytes, self._waiting + n_bytes
+        self._progress(self._done, self._plan.size_bytes)
+        if self._waiting >= UNWRITTEN:
+            self._leave_the_page_cache()
+
+    def _leave_the_page_cache(self) -> None:
+        """Bring what was written to the disk and drop it from memory, so that it displaces no other file."""
+        os.fdatasync(self._target)
+        with suppress(OSError):  # advice
+            os.posix_fadvise(self._target, 0, 0, os.POSIX_FADV_DONTNEED)
+        self._waiting = 0

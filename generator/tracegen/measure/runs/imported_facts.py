@@ -1,0 +1,87 @@
+"""The facts of an imported run for `run.json`, and its model for `raw/import.json`."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tracegen.contract import documents
+from tracegen.contract.tables import frame
+from tracegen.readers.foreign.trace import ForeignTrace
+from tracegen.readers.gguf.file import Model
+from tracegen.storing.resources import package_version
+
+VERSION = "foreign-1"
+
+
+def model_document(model: Model | None) -> dict[str, Any] | None:
+    """What is kept of a model, so that its file is not needed again; None without one."""
+    if model is None:
+        return None
+    return {
+        "file": str(model.paths[0]), "architecture": model.architecture, "name": model.name,
+        "n_layers": model.n_layers, "n_experts": model.n_experts, "n_experts_used": model.n_experts_used,
+        "random_weights": model.random_weights, "metadata": model.metadata,
+        "data_begin": list(model.data_begin), "alignment": list(model.alignment),
+        "files": documents.parse_json(model.files.to_json(orient="records"), "a table"),
+        "tensors": documents.parse_json(model.tensors.to_json(orient="records"), "a table"),
+    }  # fmt: skip
+
+
+def model_of(document: Mapping[str, Any] | None) -> Model | None:
+    """The model as it was described when the run was imported."""
+    if document is None:
+        return None
+    return Model(
+        (Path(document["file"]),), frame("files", document["files"]), frame("tensors", document["tensors"]),
+        document["metadata"], tuple(document["data_begin"]), tuple(document["alignment"]), document["architecture"],
+        document["name"], document["n_layers"], document["n_experts"], document["n_experts_used"],
+        document["random_weights"],
+    )  # fmt: skip
+
+
+def experts_of(trace: ForeignTrace) -> int | None:
+    """The number of experts of a layer that the list of tensors gives."""
+    n = trace.tables["tensors"]["n_experts"].max()
+    return None if pd.isna(n) else int(n)
+
+
+def facts_of(
+    trace: ForeignTrace, model: Model | None, document: Mapping[str, Any], hashes: Sequence[str]
+) -> dict[str, Any]:
+    """The facts of an imported run; what such a trace does not hold is null."""
+    files = trace.tables["files"]
+    described: dict[str, Any] = dict.fromkeys(
+        ("file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
+         "n_experts_used", "random_weights", "metadata")
+    )  # fmt: skip
+    if model is not None:
+        described = {key: document["model"].get(key) for key in described}
+        described |= {"sha256": hashes[0] if hashes else None, "n_files": len(model.files)}
+    if len(files):
+        described |= {"size_bytes": int(files["size_bytes"].sum()), "n_tensors": len(trace.tables["tensors"])}
+        described["file"] = described["file"] or str(files["path"].iloc[0])
+        described["n_experts"] = described["n_experts"] or experts_of(trace)
+    return {
+        "imported": {
+            "format": trace.format, "identity": document["identity"], "op_table": document["op_table"],
+            "files": document["files"], "left_out": [], **trace.facts,
+            "routing": bool(len(trace.tables["routing"])), "spans": False,
+        },
+        "settings": {},
+        "command": [],
+        "text": {"prompt": None, "generated": None, "token_ids": None, "pieces": None, "private": False},
+        "llama_cpp": {},
+        "conditions": {},
+        "model": described,
+        "more_models": [],
+        "host": {},
+        "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},
+        "versions": {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__},
+        "source": {},
+        "stages": [],
+    }  # fmt: skip

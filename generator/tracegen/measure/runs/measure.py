@@ -1,0 +1,172 @@
+"""The work of `tracegen run`: runs llama-completion with an experiment's settings, and stores what was recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tracegen.contract import withheld
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.contract.model import Experiment, Repetition, Run, Slot
+from tracegen.measure.capture.conditions import (
+    before_start,
+    cached_bytes,
+    conditions_of,
+    needed_bytes,
+    refuse_impossible,
+    set_page_cache,
+)
+from tracegen.measure.capture.device import measure_device
+from tracegen.measure.capture.hashing import hash_files
+from tracegen.measure.capture.llama_cpp import has_load_mode, traced_program
+from tracegen.measure.capture.plan import command_for, environment_for, settings_of
+from tracegen.measure.capture.pressure import Pressure, under_pressure
+from tracegen.measure.capture.requests import Requests, recorded_requests
+from tracegen.measure.demo.models import KINDS, recipe_hash, write_demo_model
+from tracegen.measure.runs.facts import Captured
+from tracegen.measure.runs.recording import Stages, record, refuse_nothing
+from tracegen.readers.gguf.file import Model, read_model
+from tracegen.storing.execute import Completed, last_lines, run_program
+from tracegen.storing.progress import BYTES, Progress
+from tracegen.storing.resources import cache_folder
+
+DEVICE_S = 5.0  # for which the device is measured before a run with `disk = true`
+_PARTS = {
+    "mmproj": "a multimodal projector (mmproj)",
+    "adapter": "an adapter (LoRA)",
+    "imatrix": "an importance matrix",
+}
+
+
+def repetitions(experiment: Experiment, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Run]:
+    """Run an experiment `repeat` times, and yield each stored run before the next begins.
+
+    The series goes on after a run that is not usable, and ends with an error. Raises TracegenError as `measure` does.
+    """
+    first = None
+    for number in range(1, experiment.repeat + 1):
+        repetition = None
+        if experiment.repeat > 1:
+            progress.say(f"run {number} of {experiment.repeat}")
+            repetition = Repetition(number, experiment.repeat, first)
+        run = measure(experiment, folder, progress, program, repetition)
+        first = first or run.name
+        yield run
+
+
+def measure(
+    experiment: Experiment,
+    folder: Path,
+    progress: Progress,
+    program: str | None = None,
+    repetition: Repetition | None = None,
+    slot: Slot | None = None,
+) -> Run:
+    """Run an experiment once, and store the run below `folder`. Raises TracegenError as `record` does.
+
+    `repetition`, `slot`: the place of the run in a series or in a matrix.
+    """
+    stages = Stages(progress)
+    stages.begin("verify")
+    path = model_path(experiment.model, progress)
+    model = read_model(path, progress.update)  # raises before anything is built or run
+    _refuse_parts(path, model)
+    model_bytes = int(model.files["size_bytes"].sum())
+    refuse_impossible(experiment, model_bytes)
+    completion, version = traced_program(program, progress)
+    command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
+
+    def capture(raw: Path) -> Captured:
+        device = _device(experiment, path, stages) if experiment.disk else None
+        if experiment.mlock_gb is not None:
+            stages.begin("lock memory")
+        needed = needed_bytes(experiment, model_bytes)
+        with under_pressure(experiment.mlock_gb, experiment.memory_limit_gb, needed) as pressure:
+            stages.begin("capture")
+            set_page_cache(experiment, model.paths)
+            before = cached_bytes(model.paths)
+            with recorded_requests(raw, experiment.disk) as requests:
+                ended = _capture(experiment, command, raw, pressure, requests)
+            if requests:
+                requests.locate(model.paths)
+            conditions = conditions_of(model.paths, before, pressure.facts())
+        stages.begin("hash model")
+        mapped = read_model(path, progress.update)
+        return Captured(
+            settings=settings_of(experiment),
+            command=command,
+            status=ended.status,
+            models=(mapped.with_hashes(hash_files(mapped.paths, progress)),),
+            loads={0: 0},
+            version=version,
+            conditions=conditions,
+            prompt=experiment.prompt,
+            repetition=repetition,
+            slot=slot,
+            device=device,
+            generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
+        )
+
+    return record(experiment.name, folder, stages, capture, withheld.secret_values(command, os.environ))
+
+
+def model_path(model: str, progress: Progress) -> Path:
+    """The path of a model: `model` as a path, or of a demo model by its name, which is written to the cache if needed.
+
+    Raises SettingsError when the file does not exist.
+    """
+    if model not in KINDS:
+        path = Path(model)
+        if not path.exists():
+            raise SettingsError(f"{path}: no such model file; name one, or a demo model: {', '.join(KINDS)}")
+        return path.absolute()  # links are not resolved: the files of a split model are found by the names of links
+    target = cache_folder() / "models" / recipe_hash() / f"{model}.gguf"
+    if not target.exists():
+        progress.step(f"write the demo model {model}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_demo_model(model, target, progress=lambda done, total: progress.update(done, total, BYTES))
+        progress.done()
+    return target
+
+
+def _device(experiment: Experiment, path: Path, stages: Stages) -> dict[str, Any]:
+    """What the device of the model file can read, or why it could not be measured: `{"refused": …}`."""
+    stages.begin("measure the device")
+    try:
+        device = asdict(measure_device(path, DEVICE_S, stages.progress))
+    except TracegenError as error:
+        return {"refused": str(error).removeprefix(f"{path}: ")}
+    return {**device, "file": path.name}
+
+
+def _refuse_parts(path: Path, model: Model) -> None:
+    """Raise SettingsError for a GGUF file that is only an addition to a model."""
+    kind = "mmproj" if model.architecture == "clip" else model.metadata.get("general.type")
+    if isinstance(kind, str) and kind in _PARTS:
+        raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; name the model that it was made for")
+
+
+def _capture(
+    experiment: Experiment, command: tuple[str, ...], raw: Path, pressure: Pressure, requests: Requests | None
+) -> Completed:
+    """Run llama.cpp with the tracer on.
+
+    Raises, with the last lines of its log, SettingsError when it exits with an error (it refused model or settings),
+    EnvironmentFailure when it was killed, exceeded the time limit, or recorded nothing.
+    """
+    out, err = raw / "stdout.txt", raw / "stderr.txt"
+    ended = run_program(
+        command, stdout=out, stderr=err, environment=environment_for(experiment, (raw / "trace").resolve()),
+        timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
+        watch=requests.drain if requests else None,
+    )  # fmt: skip
+    name = Path(command[0]).name
+    if ended.status != 0 or ended.timed_out:
+        failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError
+        why = pressure.cause(ended.status) or ended.ending
+        raise failure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
+    refuse_nothing(name, raw)
+    return ended

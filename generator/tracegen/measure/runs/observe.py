@@ -1,0 +1,274 @@
+"""The work of `tracegen exec`: runs any program that uses llama.cpp, and stores what was recorded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tracegen.contract import withheld
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.contract.model import Run
+from tracegen.measure.capture.attach import ensure_attach, preload, refuse_hooked
+from tracegen.measure.capture.conditions import conditions_of
+from tracegen.measure.capture.hashing import hash_files
+from tracegen.measure.capture.llama_cpp import lacks_hooks, pinned_build
+from tracegen.measure.capture.locked import refuse_lock
+from tracegen.measure.capture.pressure import Pressure, under_pressure
+from tracegen.measure.capture.requests import Requests, recorded_requests
+from tracegen.measure.runs.facts import Captured
+from tracegen.measure.runs.recording import Stages, record, refuse_nothing, refuse_several
+from tracegen.readers.gguf.file import Model, read_model
+from tracegen.readers.native.recorded import Records
+from tracegen.readers.native.records import read_records
+from tracegen.readers.native.segments import read_segment, segment_files
+from tracegen.readers.native.trace import loaded_models
+from tracegen.storing.execute import Beside, Completed, last_lines
+from tracegen.storing.interrupts import Interrupts, noticed_interrupts
+from tracegen.storing.progress import Progress
+
+PATIENCE_S = 10.0  # how long closing the trace may take, and then the end of the program
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The arguments of `tracegen exec`: the program with its arguments, and which of its passes to record.
+
+    Recording begins `after_s` seconds after the tracer starts and lasts `for_s` seconds; `passes` is a number, or
+    `FIRST-LAST`. `attach`: preload the tracer, for a llama.cpp without hooks. `mlock_gb`: GiB of memory to lock.
+    `faults`: record page faults on model files; `disk`: record the reads of the devices that hold them.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    question: str
+    after_s: float | None = None
+    for_s: float | None = None
+    passes: str | None = None
+    max_trace_bytes: int = 8 << 30
+    private: bool = False
+    interactive: bool = False
+    attach: bool = False
+    mlock_gb: float | None = None
+    faults: bool = False
+    disk: bool = False
+
+
+def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
+    """Run the program to its end, or until Ctrl-C, and store what was recorded as a run below `folder`.
+
+    `programs` is a folder in which to look for the program. Raises SettingsError when the program is missing, lacks
+    the hooks, or has them although `attach` is set; EnvironmentFailure when the library to attach cannot be made; and
+    TracegenError as `record` does.
+    """
+    stages = Stages(progress)
+    stages.begin("verify")
+    program = _program(observation.command[0], programs, attach=observation.attach)
+    progress.done()
+    attached = preload(ensure_attach(progress)) if observation.attach else {}
+    command = (str(program), *observation.command[1:])
+    pinned = pinned_build()
+    if observation.mlock_gb is not None:
+        refuse_lock(observation.mlock_gb)
+
+    def capture(raw: Path) -> Captured:
+        if observation.mlock_gb is not None:
+            stages.begin("lock memory")
+        with under_pressure(observation.mlock_gb, None) as pressure:
+            stages.begin("capture")
+            progress.done()  # end the line, as the program now prints its own output
+            with recorded_requests(raw, observation.disk) as requests:
+                ended, stopped = _run(observation, command, attached, raw, progress, pressure, requests)
+            pressed = pressure.facts()
+        if not stopped:
+            _refuse_failure(Path(command[0]).name, raw, ended)
+        refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
+        refuse_several(Path(command[0]).name, raw)
+        stages.begin("hash model")
+        models, loads = _models(raw / "trace", progress)
+        files = [path for model in models for path in model.paths]
+        if requests:
+            requests.locate(files)
+        conditions = conditions_of(files, None, pressed)
+        hashes = iter(hash_files(files, progress))
+        return Captured(
+            settings=_settings(observation),
+            command=command,
+            status=ended.status,
+            models=[model.with_hashes([next(hashes) for _ in model.paths]) for model in models],
+            loads=loads,
+            version=pinned.version if program.parent == pinned.programs.absolute() else "given",
+            conditions=conditions,
+            stopped=stopped,
+            counted=False,
+        )
+
+    return record(observation.name, folder, stages, capture, withheld.secret_values(command, os.environ))
+
+
+def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
+    """Raise with the program's last lines when it failed before it loaded a model, or one of its models is missing."""
+    if ended.status == 0:
+        return
+    trace = raw / "trace"
+    loaded = loaded_models(segment_files(trace)).values() if any(trace.iterdir()) else ()
+    if not loaded or not all(Path(path).is_file() for path in loaded):
+        failure = SettingsError if ended.status > 0 else EnvironmentFailure
+        raise failure(f"{program}: {ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
+
+
+def _program(name: str, programs: str | None, *, attach: bool) -> Path:
+    """The path of the program `name`: in the folder `programs`, or else as a path, in the pinned build, on the PATH.
+
+    With `attach` the pinned build is not searched, as it has hooks. Raises SettingsError when there is no such program,
+    it cannot be run, or its hooks do not fit `attach`.
+    """
+    if programs is not None:
+        candidates = [Path(programs) / name]
+    elif os.sep in name:
+        candidates = [Path(name)]
+    else:
+        on_path = shutil.which(name)
+        candidates = [pinned_build().programs / name] if not attach else []
+        candidates += [Path(on_path)] if on_path else []
+    for path in candidates:
+        if path.is_file() and os.access(path, os.X_OK):
+            if attach:
+                refuse_hooked(path)
+            elif lacks_hooks(path):
+                raise SettingsError(
+                    f"{path}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp hook` inserts "
+                    "them into a source tree; --attach traces a llama.cpp in shared libraries without them"
+                )
+            return path.absolute()
+    there = next((path for path in candidates if path.exists()), None)
+    if there is not None:
+        raise SettingsError(f"{there}: cannot be run; name a program, or make it executable with chmod +x")
+    if attach:
+        raise SettingsError(f"{name}: there is no such program; name its path, or one on the PATH")
+    raise SettingsError(
+        f"{name}: there is no such program; `tracegen llama-cpp build --target {Path(name).name}` builds llama.cpp's"
+    )
+
+
+def _run(
+    observation: Observation,
+    command: Sequence[str],
+    attached: Mapping[str, str],
+    raw: Path,
+    progress: Progress,
+    pressure: Pressure,
+    requests: Requests | None,
+) -> tuple[Completed, bool]:
+    """Run the program; return how it ended, and whether tracegen ended it.
+
+    Ctrl-C (or SIGTERM) closes the trace and then ends the program; a second one does not wait for the trace.
+    """
+    trace = raw / "trace"
+    with noticed_interrupts(ctrl_c_is_the_programs=observation.interactive) as interrupts:
+        child = Beside(
+            command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
+            environment={**_environment(observation, trace.resolve()), **attached}, interactive=observation.interactive,
+            before=pressure.before,
+        )  # fmt: skip
+        try:
+            while (ended := child.wait(0.1)) is None:
+                if requests:
+                    requests.drain()
+                if interrupts.count:
+                    progress.say("close the trace and end the program …")
+                    _close_trace(child, trace, interrupts)
+                    return child.interrupt(PATIENCE_S), True
+            return ended, False
+        finally:
+            child.close()
+
+
+def _environment(observation: Observation, trace: Path) -> dict[str, str]:
+    window = {"AFTER": observation.after_s, "FOR": observation.for_s, "PASSES": observation.passes}
+    return {
+        "TENSOR_TRACE_DIR": str(trace),
+        "TENSOR_TRACE_MAX_BYTES": str(observation.max_trace_bytes),
+        "TENSOR_TRACE_FAULTS": str(int(observation.faults)),
+        "TENSOR_TRACE_SIGNAL": "USR2",
+        "GGML_NO_BACKTRACE": "1",  # ggml's backtrace would hide the reason of an abort
+        **{f"TENSOR_TRACE_{name}": "" if value is None else str(value) for name, value in window.items()},
+    }
+
+
+def _settings(observation: Observation) -> Mapping[str, object]:
+    """The settings as used in the run, for run.json."""
+    return {
+        "question": observation.question,
+        "after_s": observation.after_s,
+        "for_s": observation.for_s,
+        "passes": observation.passes,
+        "max_trace_bytes": observation.max_trace_bytes,
+        "private": observation.private,
+        "attach": observation.attach,
+        "faults": observation.faults,
+        "disk": observation.disk,
+        "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb,
+    }
+
+
+def _close_trace(child: Beside, folder: Path, interrupts: Interrupts) -> None:
+    """Tell the traced process to close its trace, and wait until it has, at most PATIENCE_S.
+
+    Raises KeyboardInterrupt when the user asks again meanwhile.
+    """
+    patience = time.monotonic() + PATIENCE_S
+    pid = None
+    with suppress(ProcessLookupError, PermissionError):
+        while any(folder.glob("*.main.tt")) and child.wait(0.05) is None and time.monotonic() < patience:
+            if interrupts.count > 1:
+                raise KeyboardInterrupt
+            records, sealed = _main_records(folder)
+            if pid is None and (pid := _traced_process(records)) is not None:
+                os.kill(pid, signal.SIGUSR2)
+            if pid is not None:
+                os.kill(pid, 0)  # raises when it has ended
+            if sealed and records is not None and records.end_ns is not None:
+                return
+
+
+def _main_records(folder: Path) -> tuple[Records | None, bool]:
+    """The records of the main segment so far, and whether its chunks are sealed.
+
+    None without the segment, or while a part of it is being written. It is read, not mapped, as it may be cut
+    meanwhile.
+    """
+    for path in folder.glob("*.main.tt"):
+        with suppress(TracegenError, OSError):
+            main = read_segment(path.name, np.frombuffer(path.read_bytes(), np.uint8))
+            return read_records(main.name, main.payload), main.n_unsealed == 0
+    return None, False
+
+
+def _traced_process(records: Records | None) -> int | None:
+    """The id of the process that writes the trace; None until the trace states it."""
+    pid = records.info.get("process.id") if records else None
+    return int(pid) if pid and pid.isdigit() else None
+
+
+def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int]]:
+    """The models that the program loaded, each once, by first load; and the number of a load -> index of its model.
+
+    Raises EnvironmentFailure when a model file is gone.
+    """
+    paths = loaded_models(segment_files(trace))
+    numbers: dict[str, int] = {}
+    loads = {load: numbers.setdefault(path, len(numbers)) for load, path in sorted(paths.items())}
+    models = []
+    for path in numbers:
+        if not Path(path).is_file():
+            raise EnvironmentFailure(f"{path}: the program loaded this model, but it is missing now; put it back")
+        models.append(read_model(Path(path), progress.update))
+    return models, loads

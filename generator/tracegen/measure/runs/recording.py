@@ -1,0 +1,322 @@
+"""Turns what a traced program recorded into a stored run: read, check, store.
+
+`tracegen run` and `tracegen exec` start different programs, and both use `record` for the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tracegen.contract import shapes, withheld
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
+from tracegen.contract.model import Run
+from tracegen.contract.tables import frame
+from tracegen.measure.capture.plan import timings_in
+from tracegen.measure.checks.evidence import Evidence
+from tracegen.measure.checks.verdict import checks_of
+from tracegen.measure.runs import importing
+from tracegen.measure.runs.facts import Captured, facts_of, model_document
+from tracegen.readers.gguf.header import alignment_in
+from tracegen.readers.native.segments import NO_SPACE, WHY_DROPPED, segment_files
+from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
+from tracegen.readers.requests.table import read_requests
+from tracegen.storing import store
+from tracegen.storing.execute import last_lines
+from tracegen.storing.progress import Progress
+
+RUNS, FAILED = "runs", "failed"
+_LEAST_ROOM = 64 << 10  # bytes that the tracer's first files need; with less, the program's output is lost too
+_MODELS: Mapping[str, Any] = {
+    shapes.NEEDED: ("files", "tensors"), "models": [{"metadata": {}}], "loads": {shapes.ANY: int},
+    "data_begin": [int], "files": [{}], "tensors": [{}],
+}  # fmt: skip
+
+
+class Stages:
+    """Measures how long each stage takes, and shows on `progress` which one runs."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Show the stages on `progress`."""
+        self.done: list[dict[str, object]] = []
+        self.progress = progress
+        self._name, self._begin = "", 0.0
+
+    def begin(self, name: str) -> None:
+        """Begin the stage `name`, and end the one before."""
+        self.end()
+        self._name, self._begin = name, time.monotonic()
+        self.progress.step(name)
+
+    def end(self) -> None:
+        """End the current stage, if there is one."""
+        if self._name:
+            self.done.append({"name": self._name, "seconds": round(time.monotonic() - self._begin, 3)})
+            self.progress.done()
+        self._name = ""
+
+
+def record(
+    name: str, folder: Path, stages: Stages, capture: Callable[[Path], Captured], secrets: Sequence[str] = ()
+) -> Run:
+    """Let `capture` fill a new folder `raw/`, and store it as a run of the experiment `name` below `folder`.
+
+    Raises TracegenError at the first stage that fails. What was captured until then is kept in `folder/failed/TIME/`,
+    and the message names that folder. `secrets`: what the program was given and must not be stored.
+    """
+    runs, published = folder / RUNS, store.last_published_run(folder)
+    with store.part_folder(runs) as part:
+        raw = part / "raw"
+        (raw / "trace").mkdir(parents=True)
+        try:
+            try:
+                captured = capture(raw)
+            finally:
+                _withhold(raw, secrets)
+            document = model_document(captured.models, captured.loads)
+            store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
+            stages.begin("read")
+            trace = _read(raw, document)
+            _refuse_full_disk(trace, raw)
+            _refuse_prefault(captured, trace)
+            _refuse_residency(captured, trace)
+            stages.begin("check")
+            timings = _timings(raw, captured.counted)
+            checks = checks_of(
+                _evidence(trace, timings, document, captured.settings, captured.status, captured.stopped)
+            )
+            stages.begin("store")
+            for evidence in sorted([*(raw / "trace").glob("*.tt"), *(raw / "requests").glob("*.ring")]):
+                store.compress(evidence)
+            store.write_tables(part / "tables", trace.tables, VERSION)
+            facts = withheld.facts(facts_of(captured, trace, timings), secrets)
+            stages.end()
+            run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
+            target = store.place_numbered(
+                part, runs, lambda number: store.write_run_file(part, _with_number(run, number)), after=published
+            )
+        except BaseException as error:
+            failed_folder = _keep_failed(part, folder / FAILED)
+            reported = _disk_failure(error, runs) if isinstance(error, OSError) else error
+            if isinstance(reported, TracegenError | KeyboardInterrupt) and failed_folder:
+                lead = f"{reported}\n" if str(reported) else ""
+                raise type(reported)(f"{lead}what was captured is kept in {failed_folder}") from error
+            if reported is not error:
+                raise reported from error
+            raise
+    return store.read_run(target)
+
+
+def _withhold(raw: Path, secrets: Sequence[str]) -> None:
+    """Withhold these secrets where the program's output repeats them."""
+    for path in (raw / "stdout.txt", raw / "stderr.txt") if secrets else ():
+        content = path.read_bytes() if path.exists() else b""
+        kept = content
+        for secret in secrets:
+            kept = kept.replace(secret.encode(errors="surrogateescape"), withheld.WITHHELD.encode())
+        if kept != content:
+            path.write_bytes(kept)
+
+
+def _with_number(run: Run, number: int) -> Run:
+    """The run with its number. The first run of a series becomes the `first_run` of its own repetition."""
+    numbered = replace(run, number=number)
+    series = numbered.facts.get("repetition")
+    if series is None or series["first_run"] is not None:
+        return numbered
+    return replace(numbered, facts={**numbered.facts, "repetition": {**series, "first_run": numbered.name}})
+
+
+def _disk_failure(error: OSError, runs: Path) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"{error.filename or runs}: {error.strerror or error}; free space, or repair the disk, and run again"
+    )
+
+
+def refuse_nothing(program: str, raw: Path, *, attached: bool | None = None) -> None:
+    """Raise EnvironmentFailure when the program recorded nothing, with the reason that the tracer printed, if any.
+
+    attached: whether the tracer was preloaded; None where it cannot be.
+    """
+    if any((raw / "trace").iterdir()):
+        return
+    reasons = [line for line in last_lines(raw / "stderr.txt", 1000).splitlines() if line.startswith(_NOTHING)]
+    if reasons:
+        raise EnvironmentFailure(f"{program}: {reasons[0].removeprefix('tensor_trace: ')}; fix that and run again")
+    if shutil.disk_usage(raw).free < _LEAST_ROOM:
+        raise EnvironmentFailure(
+            f"{raw}: the disk is full, and {program} could record nothing; free space and run again"
+        )
+    if attached:
+        raise EnvironmentFailure(
+            f"{program}: ran but recorded nothing: it called no llama.cpp in shared libraries; if llama.cpp is linked "
+            "into the program, build it with the hooks, as attaching is not possible"
+        )
+    instead = "add --attach, which needs none, or build it anew" if attached is not None else "build it anew"
+    raise EnvironmentFailure(
+        f"{program}: ran but recorded nothing: no llama.cpp with the hooks (GGML_TENSOR_TRACE=ON) ran; {instead}"
+    )
+
+
+def refuse_several(program: str, raw: Path) -> None:
+    """Raise SettingsError when more than one process recorded a trace: a run holds one trace."""
+    traces = sorted((raw / "trace").glob("*.main.tt"))
+    if len(traces) > 1:
+        raise SettingsError(
+            f"{program}: {len(traces)} of its processes ran llama.cpp, and each recorded a trace, but a run holds one; "
+            "start one of them alone"
+        )
+
+
+_NOTHING = "tensor_trace: nothing is recorded"
+
+
+def _refuse_full_disk(trace: NativeTrace, raw: Path) -> None:
+    """Raise EnvironmentFailure when a full disk cut the trace at a random place: no page could show such a run."""
+    if trace.facts["dropped"] and WHY_DROPPED[NO_SPACE] in str(trace.facts["dropped_why"]):
+        raise EnvironmentFailure(
+            f"{raw / 'trace'}: the disk became full while llama.cpp was traced, {trace.facts['dropped']} records were "
+            "dropped; free space and run again"
+        )
+
+
+def _refuse_prefault(captured: Captured, trace: NativeTrace) -> None:
+    """Raise EnvironmentFailure when `prefault = false` had no effect, as older hooks ignore it."""
+    if captured.settings.get("prefault") is False and captured.settings.get("mmap") and not trace.facts["prefault_off"]:
+        raise EnvironmentFailure(
+            f"{Path(captured.command[0]).name}: read the whole model at load although `prefault` is false, as its "
+            "hooks are older than that setting; hook and build it again"
+        )
+
+
+def _refuse_residency(captured: Captured, trace: NativeTrace) -> None:
+    """Raise EnvironmentFailure when `residency = true`, but the kernel did not say which pages were in memory."""
+    refused = trace.facts["residency_refused"]
+    if captured.settings.get("residency") and refused:
+        raise EnvironmentFailure(
+            f"{refused}: you may not write it, so the kernel does not say which of its pages are in memory; make a "
+            "copy of your own, or remove `residency`"
+        )
+
+
+def _keep_failed(part: Path, failed: Path) -> Path | None:
+    """Move the folder of a failed run into `failed`, so that its log can be read; None when nothing was moved."""
+    if not any(part.rglob("*.txt")):
+        return None
+    target = failed / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+    try:
+        failed.mkdir(parents=True, exist_ok=True)
+        os.rename(part, target)
+    except OSError:
+        return None
+    return target
+
+
+def _timings(raw: Path, counted: bool) -> dict[str, float | int | None]:
+    """llama.cpp's counters in its log; all None unless `counted`, as a log may hold those of several contexts."""
+    log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace") if counted else ""
+    return timings_in(log)
+
+
+def _evidence(
+    trace: NativeTrace,
+    timings: dict[str, float | int | None],
+    document: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    status: int,
+    stopped: bool,
+) -> Evidence:
+    models = document.get("models", [document])
+    n_layers, n_layers_ahead = max(map(_layers, models), default=(None, 0), key=lambda layers: layers[0] or 0)
+    return Evidence(
+        tables=trace.tables,
+        trace=trace.facts,
+        timings=timings,
+        n_layers=n_layers,
+        n_layers_ahead=n_layers_ahead,
+        n_experts=max((m["n_experts"] for m in models if m["n_experts"] is not None), default=None),
+        data_begin=tuple(document["data_begin"]),
+        alignment=_alignment(document),
+        tokens_asked=settings.get("tokens"),
+        warmup=settings.get("warmup"),
+        exit_status=status,
+        stopped=stopped,
+    )
+
+
+def _layers(model: Mapping[str, Any]) -> tuple[int | None, int]:
+    """How many layers a model has, and how many of them predict further tokens (multi-token prediction)."""
+    ahead = model.get("metadata", {}).get(f"{model['architecture']}.nextn_predict_layers")
+    return model["n_layers"], ahead if isinstance(ahead, int) else 0
+
+
+def _alignment(document: Mapping[str, Any]) -> tuple[int, ...]:
+    """The alignment of the tensors in each file, in bytes. Raises StoreError when it is not a power of two.
+
+    Older runs have no `alignment`; then it is in the metadata of each model, which are those of its first file.
+    """
+    models = document.get("models", [document])
+    try:
+        if "alignment" in document:
+            return tuple(alignment_in({"general.alignment": value}) for value in document["alignment"])
+        return tuple(alignment_in(models[file["model"]].get("metadata", {})) for file in document["files"])
+    except ValueError as error:
+        raise StoreError(f"raw/model.json: {error}; restore it from a copy") from error
+
+
+def _read(raw: Path, document: Mapping[str, Any]) -> NativeTrace:
+    """The trace in `raw`, with the requests of devices where they were recorded."""
+    trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+    requests, facts = read_requests(raw / "requests", trace.tables["passes"], trace.tables["files"])
+    return NativeTrace({**trace.tables, "requests": requests}, {**trace.facts, **facts})
+
+
+def _model_tables(document: Mapping[str, Any]) -> ModelTables:
+    loads = {int(load): model for load, model in document.get("loads", {}).items()}
+    return ModelTables(frame("files", document["files"]), frame("tensors", document["tensors"]), loads)
+
+
+def read_again(folder: Path) -> Run:
+    """Make the tables and checks of a stored run anew from its evidence. Raises StoreError when it is not whole."""
+    run = store.read_run(folder)
+    _verify_evidence(folder)
+    if "imported" in run.facts:
+        return importing.read_again(folder, run)
+    document = store.read_json(folder / "raw" / "model.json", store.SCHEMA, _MODELS)
+    if "exit_status" not in run.facts or "settings" not in run.facts:
+        raise StoreError(f"{folder / store.RUN_FILE}: lacks settings or exit_status; restore it from a copy")
+    raw = folder / "raw"
+    trace = _read(raw, document)
+    facts = run.facts
+    timings = _timings(raw, facts.get("counted", True))
+    status, stopped = facts["exit_status"], facts.get("stopped", False)
+    checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped))
+    with store.part_folder(folder.parent) as part:
+        store.write_tables(part / "tables", trace.tables, VERSION)
+        (folder / "tables").mkdir(exist_ok=True)
+        for path in sorted((part / "tables").iterdir()):
+            os.replace(path, folder / "tables" / path.name)
+    updated = replace(run, checks=checks)
+    store.write_run_file(folder, updated)
+    return updated
+
+
+def _verify_evidence(folder: Path) -> None:
+    document = store.read_json(folder / store.RUN_FILE, store.SCHEMA, shapes.RUN)
+    evidence = {name: entry for name, entry in document.get("manifest", {}).items() if name.startswith("raw/")}
+    if not evidence:
+        raise StoreError(
+            f"{folder}: its manifest lists no evidence (raw/), so it cannot be read anew; restore run.json"
+        )
+    store.verify_manifest(folder / "raw", {n.removeprefix("raw/"): e for n, e in evidence.items()}, leave_out=())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""Runs and versions for who reads them without a site: the terminal, SQL, notebooks."""

@@ -1,0 +1,168 @@
+"""A stored run or a published version in a notebook: `tracegen.load(…)`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tracegen.analysis.accesses import accesses
+from tracegen.contract import withheld
+from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.model import Check, Run
+from tracegen.contract.tables import BY_NAME
+from tracegen.publishing.bundle import read_bundle
+from tracegen.reading.folders import run_folder, version_folder
+from tracegen.report.pages import run_file
+from tracegen.storing import store
+
+if TYPE_CHECKING:
+    from tracegen.reading.notebook.charts import Charts
+
+DOWNLOADS, CHECKS = "data/tables", "data/checks.csv"  # below a version's folder
+CHECK_COLUMNS = [field.name for field in fields(Check)]
+
+
+class LoadedTables(dict[str, pd.DataFrame]):
+    """Tables by name; a missing one raises a StoreError that lists the existing ones."""
+
+    def __init__(self, source: str, tables: Mapping[str, pd.DataFrame]) -> None:
+        """Take the tables of `source`."""
+        super().__init__(tables)
+        self._source = source
+
+    def __missing__(self, name: str) -> pd.DataFrame:
+        """Raise StoreError: there is no table `name`."""
+        raise StoreError(f"{self._source} holds no table {name!r}; it holds: {', '.join(self) or 'none'}")
+
+
+@dataclass(frozen=True)
+class Loaded(ABC):
+    """A loaded run or version; each table of tables.py is an attribute: `loaded.passes`, `loaded.ops`, …"""
+
+    tables: LoadedTables
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """A table of tables.py by its name."""
+        if name in BY_NAME:
+            return self.tables[name]
+        raise AttributeError(f"there is no table {name!r}; there are: {', '.join(BY_NAME)}")
+
+    @cached_property
+    def accesses(self) -> pd.DataFrame:
+        """One row per operand of every op: see analysis/accesses.py."""
+        return accesses(self.tables)
+
+    @property
+    def checks(self) -> pd.DataFrame:
+        """One row per check: key, title, state, found, limit, detail."""
+        return pd.DataFrame([asdict(check) for check in self.measured.checks], columns=CHECK_COLUMNS)
+
+    @cached_property
+    def charts(self) -> Charts:
+        """The figures of the pages as altair charts: `charts.heatmap()`; `charts` alone lists them."""
+        from tracegen.reading.notebook.charts import Charts  # loads altair
+
+        return Charts(self.measured, self.tables)
+
+    @property
+    @abstractmethod
+    def measured(self) -> Run:
+        """The run, with the facts that are known here."""
+
+
+@dataclass(frozen=True, repr=False)
+class LoadedRun(Loaded):
+    """A run and all its tables."""
+
+    run: Run
+
+    @property
+    def measured(self) -> Run:
+        """The run as it was stored."""
+        return self.run
+
+    def __repr__(self) -> str:
+        """One line for a notebook: the tables are looked at by their names."""
+        return f"<{self.run.experiment}/{self.run.name}: {self.run.verdict}, {len(self.tables)} tables>"
+
+
+@dataclass(frozen=True, repr=False)
+class LoadedVersion(Loaded):
+    """A version: the tables of its downloads, and its `version.json` (`document`): runs, verdict, message, values, …"""
+
+    citation: str
+    document: Mapping[str, Any]
+    run_checks: tuple[Check, ...] = ()
+    run_facts: Mapping[str, Any] | None = None
+
+    @property
+    def measured(self) -> Run:
+        """The run of the version, with its checks and facts; an older version holds only facts that figures need."""
+        page_bytes = self.document["values"].get("page_bytes", {}).get("value")
+        facts = {"host": {"page_bytes": page_bytes}} if self.run_facts is None else self.run_facts
+        return Run(
+            self.document["experiment"], self.document["runs"][0], self.document["created"], self.run_checks, facts
+        )
+
+    def __repr__(self) -> str:
+        """One line for a notebook: the tables are looked at by their names."""
+        return f"<{self.citation}: {self.document.get('verdict')}, {len(self.tables)} tables>"
+
+
+def load(named: str, only: Collection[str] = tuple(BY_NAME)) -> LoadedRun | LoadedVersion:
+    """Load the run or version that a path, `NAME`, `NAME/run-003` or `NAME@v1` names: see `tracegen.load`.
+
+    `only`: the tables to read; reading all takes long.
+    """
+    folder = version_folder(named)
+    return load_run(named, only) if folder is None else load_version(folder, only)
+
+
+def load_run(run: str | Path, only: Collection[str] = tuple(BY_NAME)) -> LoadedRun:
+    """Load a stored run, with the tables in `only`. Raises StoreError or SettingsError."""
+    folder = run_folder(str(run))
+    stored = store.read_run(folder)
+    tables = store.read_tables(folder / "tables", tuple(only))
+    return LoadedRun(LoadedTables(f"{stored.experiment}/{stored.name}", tables), stored)
+
+
+def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> LoadedVersion:
+    """Load the tables of a version's downloads, or those of them in `only`.
+
+    Raises StoreError when one of them is missing or has changed, and SettingsError for the folder of a draft.
+    """
+    document = read_bundle(folder).document
+    citation = document.get("citation")
+    if not citation:
+        raise SettingsError(f"{folder}: is the draft of a run, not a version; load the run")
+    manifest = document["manifest"]
+    held = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
+    others = [name for name in (CHECKS, run_file.PATH) if name in manifest]
+    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held if name in only] + others
+    for name in wanted:
+        path = folder / name
+        if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
+            raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+    # A version published before some tables existed has no rows for them: they are empty.
+    extension = max((BY_NAME[name].added for name in held), default=0)
+    if held:
+        held += [name for name, table in BY_NAME.items() if table.added > extension]
+    read = tuple(name for name in held if name in only)
+    tables = store.read_tables(folder / DOWNLOADS, read) if read else {}
+    checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
+    facts = None
+    if run_file.PATH in manifest:
+        facts = withheld.facts(store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)["facts"])
+    return LoadedVersion(LoadedTables(citation, tables), citation, document, checks, facts)
+
+
+def _checks(path: Path) -> tuple[Check, ...]:
+    """The checks in the CSV of a version."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
+    return tuple(Check(**{str(name): value for name, value in row.items()}) for row in rows)

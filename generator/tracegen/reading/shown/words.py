@@ -1,0 +1,107 @@
+"""The key figures of a run in words, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tracegen.reading.shown.figures import PER_TOKEN
+from tracegen.report.words.terms import memory_name
+
+NOT_APPLICABLE = "not applicable"  # as words.quantities has it, which loads pandas
+
+
+def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
+    """Label -> text of each key figure of `key_figures`; None where it was not recorded."""
+    more = figures["more_models"]
+    times = figures["time_by_op_ns"]
+    embedded = figures.get("embeddings")
+    of_text = NOT_APPLICABLE if embedded else None  # what stands for figures of prompt and tokens that are not there
+    return {
+        "run": figures["run"],
+        **({"repetition": _repetition(series)} if (series := figures.get("repetition")) else {}),
+        "model": _model(figures["model"]),
+        **{f"model {number}": _model(model) for number, model in enumerate(more, 2)},
+        "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
+        **({"window": f"{n} passes outside it were not recorded"} if (n := figures["skipped_passes"]) else {}),
+        **({"ended": "interrupted, after its trace was closed"} if figures["interrupted"] else {}),
+        "prompt": of_text
+        or _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"], figures["prompt_tokens_reused"]),
+        "generation": of_text or _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
+        "ops per token": of_text or figures["ops_per_token"],
+        **{
+            f"touched per token: {memory_name(key.removesuffix(PER_TOKEN))}": of_text or _size(size)
+            for key, size in figures.items()
+            if key.endswith(PER_TOKEN)
+        },
+        **(_per_pass(embedded) if embedded else {}),
+        "read from the disk by measured passes": _size(figures["read_bytes"]),
+        "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
+        "weights used at least once": _percent(figures["touched_weight_share"]),
+        "header and padding of the file": _size(figures["header_bytes"]),
+        **{
+            f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%} of operations’ time"
+            for op, ns in list(times.items())[:8]
+            if ns
+        },
+        "peak of buffers": _size(figures["peak_buffer_bytes"]),
+        **({"locked beside it": _size(memory["locked_bytes"])} if (memory := figures.get("mlock")) else {}),
+        **({"memory limit": _limit(memory)} if (memory := figures.get("memory_limit")) else {}),
+        "tracing cost": _percent(figures["tracing_cost_share"]),
+        "verdict": figures["verdict"],
+        **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
+    }
+
+
+def _per_pass(embedded: Mapping[str, Any]) -> dict[str, object]:
+    """The bytes that a pass of a run of embeddings touches, in words."""
+    return {
+        "touched per pass: weights": _size(embedded["weight_bytes"]),
+        "touched per pass: in total": _size(embedded["touched_bytes"]),
+    }
+
+
+def _model(model: Mapping[str, Any]) -> str | None:
+    """A model in words: `moe.gguf, llama, 26.3 MiB (random weights)`."""
+    if model["file"] is None:
+        return None
+    weights = " (random weights)" if model["random_weights"] else ""
+    architecture = model["architecture"] or "architecture not recorded"
+    size = "size not recorded" if model["size_bytes"] is None else f"{model['size_bytes'] / 2**20:.1f} MiB"
+    return f"{Path(model['file']).name}, {architecture}, {size}{weights}"
+
+
+def _repetition(series: Mapping[str, Any]) -> str:
+    """The place in a series, in words: `2 of 5; the first is run-003`."""
+    return f"{series['number']} of {series['of']}; the first is {series['first_run']}"
+
+
+def _limit(limit: Mapping[str, Any]) -> str:
+    """A memory limit in words: `4.000 GiB, peak 3.996 GiB, reached 17 times`."""
+    peak, times = _size(limit["peak_bytes"]) or "not recorded", limit["times_reached"]
+    reached = "not recorded how often it was reached" if times is None else f"reached {times} times"
+    return f"{_size(limit['limit_bytes'])}, peak {peak}, {reached}"
+
+
+def _rate(tokens: int | None, rate: float | None, reused: int | None = None) -> str | None:
+    """Tokens and their rate in words; `reused` of the prompt were not computed, as the KV cache held them."""
+    if tokens is None:
+        return None
+    more = f"; {tokens} of {tokens + reused} prompt tokens computed, {reused} reused" if reused else ""
+    return f"{tokens} tokens" + (f", {rate:.1f} tokens/s" if rate is not None else "") + more
+
+
+def _share(share: float | None, size: int | None) -> str | None:
+    return None if share is None else f"{share:.1%} of {_size(size)}"
+
+
+def _size(size: int | None) -> str | None:
+    """A size in words: `26.312 MiB`, `11.300 GiB`."""
+    if size is None:
+        return None
+    return f"{size / 2**30:.3f} GiB" if size >= 1 << 30 else f"{size / 2**20:.3f} MiB"
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{share:.2%}"

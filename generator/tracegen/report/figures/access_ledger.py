@@ -1,0 +1,73 @@
+"""What became of the bytes of each part of the model: loaded, touched, copied, in memory at the end."""
+
+from __future__ import annotations
+
+from tracegen.analysis import ledger
+from tracegen.charts import theme
+from tracegen.report.figures import needs, shared_access, shared_memory
+from tracegen.report.figures.cells import Cell, Head, cells, size
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.figures.residency import RECORDED
+from tracegen.report.words import access_sentences as say
+
+COLUMNS = (
+    ("size_bytes", "Size"),
+    ("loaded_bytes", "In memory after the load"),
+    ("waste_bytes", "of it never touched"),
+    ("touched_bytes", "Touched, mapped"),
+    ("gone_bytes", "of it gone at the end"),
+    ("copied_bytes", "Touched, copied"),
+    ("copied_resident_bytes", "of it also in memory as file"),
+    ("resident_bytes", "In memory at the end"),
+)
+
+
+def _content(context: Context) -> Rows:
+    """A row for each group of components, and one for all."""
+    page = context.fact("host", "page_bytes")
+    if page is None:
+        return Rows("", (), [], empty="The size of the machine’s pages was not recorded.")
+    data = ledger.by_group(ledger.by_tensor(context.tables, context.used, context.unseen, page), theme.GROUP_OF)
+    sums = data[list(ledger.SUMS)].sum(skipna=False)
+    rows = [
+        cells(Cell(r["group"], dot=r["group"]), *(size(r[name]) for name, _ in COLUMNS))
+        for r in data.to_dict("records")
+    ]
+    rows.append(cells("all", *(size(sums[name]) for name, _ in COLUMNS)))
+    return Rows(
+        title=say.ledger_title({str(name): value for name, value in sums.items()}),
+        caption="Bytes of tensors, each once. In memory: the kernel had their page when the load, or the last pass, "
+        "had ended, whoever read it. Touched: by an operation of a measured pass, in the mapping or in a copy that was "
+        f"made at load. {shared_memory.bounds(context)}",
+        head=(Head("Group"), *(Head(label, "MiB", True) for _, label in COLUMNS)),
+        rows=rows if len(data) else [],
+        data=data,
+        empty="The trace names no tensor.",
+        numbers={"page_bytes": page},
+    )
+
+
+ACCESS_LEDGER = Table(
+    key="access-ledger",
+    page="access",
+    section="ledger",
+    title="What was loaded and never touched, what was touched and is gone?",
+    needs=needs.FILE_USE,
+    when=RECORDED,
+    content=_content,
+    explanation=Explanation(
+        "Each part of the model by what became of its bytes: what loading brought into memory, what tokens touched, "
+        "and what was still there at the end.",
+        f"{shared_access.MEASURED} Copied weights have columns of their own. Residency was looked at when each pass "
+        "had ended: what came and went within a pass is in no column.",
+        "Loaded and never touched is what reading the whole file before the first token wastes. Touched and gone did "
+        "not fit. Copied weights that are also in memory as file are held twice: this is what repacking costs.",
+        code="""
+from tracegen.analysis import accesses, ledger, passes
+from tracegen.charts import theme
+used, unseen = accesses.ranges(run.tables), accesses.unseen(run.tables, passes.measured(run.tables)["pass_id"])
+data = ledger.by_group(ledger.by_tensor(run.tables, used, unseen, $page_bytes), theme.GROUP_OF)""",
+    ),
+)

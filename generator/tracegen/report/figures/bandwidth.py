@@ -1,0 +1,107 @@
+"""How fast operations touch bytes, beside what memory can give, and what that shows of what bounds them."""
+
+from __future__ import annotations
+
+from tracegen.analysis import bandwidth, disk_waits
+from tracegen.contract import quantities as q
+from tracegen.contract.check_keys import Key
+from tracegen.report.figures import needs, shared_times
+from tracegen.report.figures.cells import Cell, Head, cells, number, share
+from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.words import bandwidth_sentences as say
+
+MOST = 12
+KEYS = ("op", "dtype")
+
+
+def _content(context: Context) -> Rows:
+    """A row for each kind of operation and type of weight; the CSV has one for each layer."""
+    layers = bandwidth.by_layer(context.tables, context.timed, context.used)
+    told = layers[(layers["phase"] == context.phase).to_numpy(bool)]
+    if told.empty:
+        return Rows(caption="", head=(), rows=[], empty=say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
+    threads = int(context.timed["n_threads"].max())
+    machine = _machine(context, threads)
+    memory, withheld = machine.memory_rate, _withheld(context)
+    table = bandwidth.summed(told, KEYS, machine)
+    if withheld:
+        table = table.assign(bound=None)
+    whole = float(table["duration_ns"].sum())
+    shown = table.head(MOST).to_dict("records")
+    rows = [
+        cells(
+            Cell(q.printable(row["op"]), code=True),
+            q.printable(row["dtype"]) if q.known(row["dtype"]) else "none",
+            share(row["duration_ns"], whole),
+            number(q.decimal(row["touched_bytes"] / row["n_ops"] / 2**20, 2)),
+            number(q.decimal(row["working_ns"] / row["n_ops"] / 1e3)),
+            number(q.decimal(row["waiting_ns"] / row["n_ops"] / 1e3)),
+            number(q.decimal(row["bytes_per_second"] / 2**30, 1) if q.known(row["bytes_per_second"]) else ""),
+            number(q.percent(row["bytes_per_second"] / memory) if memory and q.known(row["bytes_per_second"]) else ""),
+            row["bound"] if q.known(row["bound"]) else say.WITHHELD if withheld else say.NOT_SHOWN,
+            number(q.count(row["n_ops"])),
+        )
+        for row in shown
+    ]
+    return Rows(
+        title=say.title(shown[0], memory, withheld),
+        caption=f"The first {len(rows)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
+        f"{say.RATE} {say.measured(memory, threads)} "
+        f"{say.caches(machine.cache_bytes, machine.pass_bytes, context.phase)} {withheld or say.BOUND} "
+        f"{say.faults(known=disk_waits.recorded(context.tables))}"
+        f"Numbers in MiB and µs are means of the n operations. The CSV has all passes, layer by layer. {OUTSIDE}",
+        head=(
+            Head("Operation"),
+            Head("Weight"),
+            Head("Share", "of operations’ time", True),
+            Head("Touched", "MiB", True),
+            Head("Working", "µs", True),
+            Head("Waiting", "µs", True),
+            Head("Rate", "GiB/s", True),
+            Head("Of memory’s rate", number=True),
+            Head("Bound by"),
+            Head("n", number=True),
+        ),
+        rows=rows,
+        data=layers,
+    )
+
+
+def _machine(context: Context, threads: int) -> bandwidth.Machine:
+    """What the rates of this run's passes are held against."""
+    passes = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
+    return bandwidth.Machine(
+        memory_rate=bandwidth.rate_of(context.fact("host", "memory_rate"), threads),
+        cache_bytes=context.fact("host", "last_level_cache_bytes"),
+        n_passes=int(passes["pass_id"].nunique()),
+        pass_bytes=bandwidth.pass_bytes(context.timed, context.phase),
+    )
+
+
+def _withheld(context: Context) -> str:
+    """Why it is not told what bounds operations: nothing shows that they had their processors; else empty."""
+    state = next((c.state for c in context.run.checks if c.key == Key.INTERFERENCE), "not checked")
+    return "" if state == "passed" else say.disturbed(known=state != "not checked")
+
+
+BANDWIDTH = Table(
+    key="bandwidth",
+    page="overview",
+    section="more-time",
+    title="Which operations are bound by memory, which by waiting, and which do caches serve?",
+    needs=(*needs.TIMES, *needs.BYTES),
+    content=_content,
+    explanation=Explanation(
+        "How fast operations touch weights and buffers while their threads work, beside how fast this machine’s memory "
+        "can be read by as many threads.",
+        f"{shared_times.COUNTED} {say.RATE} {say.BOUND}",
+        "An operation that is bound by memory becomes faster only with fewer bytes (smaller types) or faster memory. "
+        "One that caches serve tells nothing of memory: a larger model would not have that rate. One that is bound by "
+        "waiting has too little work to share, or waits for pages. Where nothing is shown, computing may bound the "
+        "operation, or memory: for that one had to know how fast its kernel is with its bytes in a cache.",
+        code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
+        + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
+    ),
+)

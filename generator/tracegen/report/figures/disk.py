@@ -1,0 +1,206 @@
+"""Whether measured passes of a run could read from the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from tracegen.analysis import buffers
+from tracegen.analysis.speed import total
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs
+from tracegen.report.figures.cells import Cell, Head, cells
+from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.figures.shared_disk import read_bytes
+from tracegen.report.words import sentences
+
+# Setting -> its label, its meaning when it is on, its meaning when it is off.
+MEANING: Mapping[str, tuple[str, str, str]] = {
+    "mmap": (
+        "Memory mapping",
+        "Weights lie in the mapped model file and are read when touched.",
+        "Weights were read into memory at load; no operation reads the file.",
+    ),
+    "prefault": (
+        "Prefault",
+        "llama.cpp asks for the whole file at load (MAP_POPULATE), before the first token.",
+        "Pages are read when first touched, or by read-ahead.",
+    ),
+    "repack": (
+        "Repacking",
+        "llama.cpp may copy matrices at load, into another layout; these count as “copied”.",
+        "Matrices stay as they are in the file.",
+    ),
+    "warmup": (
+        "Warm-up",
+        "A warm-up pass touched weights before the prompt.",
+        "The prompt is the first pass.",
+    ),
+}
+
+
+def _counted(what: str, value: str, meaning: str, refused: str) -> tuple[Cell, ...]:
+    """The row of a counter; `refused` says why a failed check hides the value, empty: shown."""
+    return cells(what, "not shown", refused) if refused else cells(what, value, meaning)
+
+
+def _room(context: Context, memory: int | None) -> int | None:
+    """Bytes of memory that the run could use: RAM (`memory`) without locked memory, or the run's own limit if less."""
+    if memory is None:
+        return None
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    left = memory - (context.fact("conditions", "mlock", "locked_bytes") or 0)
+    return min(left, limit) if limit else left
+
+
+def _pressed(context: Context) -> str:
+    """How the run's memory was limited, in words; empty if it was not."""
+    locked = context.fact("conditions", "mlock", "locked_bytes")
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    taken = [
+        f"{q.size(locked)} were locked meanwhile" if locked else "",
+        f"limited to {q.size(limit)}" if limit else "",
+    ]
+    return f" ({', '.join(filter(None, taken))})" if any(taken) else ""
+
+
+def _settings(context: Context) -> list[tuple[Cell, ...]]:
+    """The rows of settings that decide whether passes can reach the disk."""
+    setting = {name: context.fact("settings", name) for name in MEANING}
+    rows = []
+    for name, (label, on, off) in MEANING.items():
+        value = setting[name]
+        meaning = (on if value else off) if isinstance(value, bool) else ""
+        if name == "prefault" and value is False and setting["mmap"] is False:
+            meaning = "The file is not mapped as a whole, so there is nothing to prefault."
+        if name == "mmap" and value is False and (lazy := context.fact("trace", "n_weights_mapped")):
+            meaning = sentences.lazy_weights(lazy)
+        rows.append(cells(label, q.yes_no(value), meaning))
+    return rows
+
+
+def _reads(context: Context) -> list[tuple[Cell, ...]]:
+    """The rows of bytes that the kernel read from the disk."""
+    s, refused = context.summary, context.refusal(needs.STORAGE)
+    means = "What {} made the kernel read from the disk, read-ahead included; 0 if everything was in memory."
+    return [
+        _counted(
+            "Read while loading and warming up",
+            q.size(s.read_bytes_outside),
+            means.format("load and warm-up passes"),
+            refused,
+        ),
+        _counted(
+            "Read in measured passes", q.size(s.read_bytes), means.format("prompt, generate and other passes"), refused
+        ),
+    ]
+
+
+def _memory(context: Context) -> list[tuple[Cell, ...]]:
+    """The rows of the page cache: how much of the file was in memory, and whether all of it fits."""
+    file = context.summary.file_bytes or context.fact("model", "size_bytes")
+    rows = []
+    for when, words in (("before", "before the run"), ("after", "after the run")):
+        held = context.fact("conditions", "page_cache", f"{when}_bytes")
+        share = q.percent(held / file) if held is not None and file else q.UNKNOWN
+        size = f"{q.size(held)} of the file’s pages were in memory (mincore)." if held is not None else ""
+        rows.append(cells(f"Page cache {words}", share, size))
+    pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
+    ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
+    fits = sentences.fits_into_memory(file, room, buffers.total_peak(context.tables))
+    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
+    return [*rows, cells("File against memory", ratio, against)]
+
+
+def _faults(context: Context) -> list[tuple[Cell, ...]]:
+    """The rows of page faults that waited for a read of their own (major faults)."""
+    passes, refused = context.tables["passes"], context.refusal(needs.STORAGE)
+    outside = passes[~passes["pass_id"].isin(context.measured["pass_id"])]
+    return [
+        _counted(
+            "Page faults that waited for a read, while loading and warming up",
+            q.count(total(outside["major_faults"])),
+            "Page faults of the process in load and warm-up passes that waited for a read of their own (major faults).",
+            refused,
+        ),
+        _counted(
+            "Page faults that waited for a read, in measured passes",
+            q.count(context.summary.major_faults),
+            "The same in measured passes. A fault whose page was already being read (a minor fault) waits too, but is "
+            "not counted here.",
+            refused,
+        ),
+    ]
+
+
+def _waiting(context: Context) -> list[tuple[Cell, ...]]:
+    """The row of the time that generate passes waited for the disk; none if it is not known, or a check failed."""
+    if not context.run.has_faults or context.refusal((*needs.TIMES, needs.FAULTS)):
+        return []
+    split = context.disk_split
+    split = split[(split["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
+    whole, waited = float(split["duration_ns"].sum()), float((split["disk_ns"] + split["behind_ns"]).sum())
+    mapped = ", in page faults that read nothing" if read_bytes(context, split["pass_id"]) == 0 else ""
+    return [
+        cells(
+            "Generate passes waiting for the disk",
+            f"{q.percent(waited / whole)} of their time{mapped}" if whole else q.UNKNOWN,
+            "Time in page faults of the model file, or behind a thread that has one, in the mean over threads: see the "
+            "page Disk.",
+        )
+    ]
+
+
+def _read_again(context: Context) -> list[tuple[Cell, ...]]:
+    """The row of what generate passes read once more; none if requests were not recorded, or a check failed."""
+    if not context.run.has_requests or context.refusal((*needs.TIMES, needs.PLACES, needs.REQUESTS)):
+        return []
+    use = context.disk_requests
+    use = use[(use["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
+    read, again = float(use["page_bytes_read"].sum()), float(use["again_bytes"].sum())
+    return [
+        cells(
+            "Read again in generate passes",
+            f"{q.percent(again / read)} of {q.size(read)}" if read else "nothing was read",
+            "Bytes of the model that had been read before in this run and were dropped from memory: see the page Disk.",
+        )
+    ]
+
+
+def disk_panel(context: Context) -> Rows:
+    """Settings, bytes read from the disk, page cache, and page faults."""
+    rows = [
+        *_settings(context),
+        *_reads(context),
+        *_memory(context),
+        *_faults(context),
+        *_waiting(context),
+        *_read_again(context),
+    ]
+    return Rows(
+        caption=f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
+        head=(Head("What"), Head("Found"), Head("Meaning")),
+        rows=rows,
+        data=pd.DataFrame([[c.text for c in r] for r in rows], columns=["what", "found", "meaning"]),
+    )
+
+
+DISK = Table(
+    key="disk",
+    page="overview",
+    section="disk",
+    title="Is this a disk experiment?",
+    needs=(),
+    content=disk_panel,
+    explanation=Explanation(
+        "The settings and counters that decide whether an operation can reach the disk.",
+        "Settings as they were asked for; faults and read bytes of the whole process, separately for load and warm-up "
+        "and for measured passes.",
+        "The answer is the number of bytes read from the disk in measured passes; the rows above it explain that "
+        "number.",
+        made_by="tracegen.report.figures.disk.disk_panel",
+    ),
+)

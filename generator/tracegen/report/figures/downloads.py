@@ -1,0 +1,82 @@
+"""Every table of the run as a file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+
+import pandas as pd
+
+from tracegen.contract import quantities as q
+from tracegen.contract.tables import BY_NAME
+from tracegen.contract.text import without_controls
+from tracegen.report.figures.cells import Cell, Head, cells
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.figure import Rows, Table
+
+SMALL = 200_000  # bytes of CSV up to which a table is offered as CSV too
+
+
+def _content(context: Context) -> Rows:
+    """Every table as Parquet, small ones as CSV too."""
+    rows: list[tuple[Cell, ...]] = []
+    files: dict[str, str | bytes] = {}
+    for name, contract in BY_NAME.items():
+        frame = context.tables[name]
+        parquet = to_parquet(frame)
+        path = f"data/tables/{name}.parquet"
+        files[path] = parquet
+        csv = ""
+        if frame.memory_usage(index=False).sum() < 8 * SMALL:
+            text = without_controls(frame.to_csv(index=False, lineterminator="\n"))
+            if len(text) <= SMALL:
+                csv = f"data/tables/{name}.csv"
+                files[csv] = text
+        rows.append(
+            cells(
+                Cell(name, code=True),
+                contract.meaning,
+                Cell(q.count(len(frame)), number=True),
+                Cell(f"Parquet, {q.size(len(parquet))}", href=f"../{path}"),
+                Cell("CSV" if csv else "", href=f"../{csv}" if csv else ""),
+                Cell(hashlib.sha256(parquet).hexdigest()[:16], code=True, exact=hashlib.sha256(parquet).hexdigest()),
+            )
+        )
+    return Rows(
+        caption="Every table of the run; the data dictionary has columns, units and meanings. The hash is that of the "
+        "Parquet file (its first 16 digits).",
+        head=(
+            Head("Table"),
+            Head("A row is"),
+            Head("Rows", number=True),
+            Head("File"),
+            Head("Plain text"),
+            Head("sha256"),
+        ),
+        rows=rows,
+        files=files,
+    )
+
+
+def to_parquet(frame: pd.DataFrame) -> bytes:
+    """A table as a Parquet file (zstd)."""
+    stream = io.BytesIO()
+    frame.to_parquet(stream, compression="zstd", index=False)
+    return stream.getvalue()
+
+
+DOWNLOADS = Table(
+    key="downloads",
+    page="provenance",
+    section="downloads",
+    title="Downloads",
+    needs=(),
+    content=_content,
+    explanation=Explanation(
+        "Every table of the run as it was recorded, load and warm-up included.",
+        "All rows; null means “not recorded”.",
+        "In a notebook each is an attribute of a loaded run: run.passes, run.ops, … Without tracegen, "
+        "pandas.read_parquet reads a file as it is.",
+    ),
+)

@@ -1,0 +1,108 @@
+"""The objects that describe figures, tables and explorers: words, needs, and the function that makes the content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from tracegen.report.figures.cells import Cell, Head
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.needs import Need
+
+
+@dataclass(frozen=True)
+class When:
+    """Which runs have a figure: in words, and as a test of a run."""
+
+    words: str
+    holds: Callable[[Context], bool]
+
+
+ALWAYS = When("every run", lambda _: True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a page with an anchor of its own.
+
+    `section` is a place on the page that its template names; parts of a section follow the order of the catalogue.
+    `title` is a question; it is shown without a figure if a check that `needs` names failed.
+    """
+
+    key: str
+    page: str
+    title: str
+    explanation: Explanation
+    section: str = ""
+    needs: tuple[Need, ...] = ()
+    when: When = ALWAYS
+
+
+Values = Mapping[str, tuple[object, str, str]]  # name -> exact value, unit, text
+
+
+@dataclass(frozen=True)
+class Content:
+    """The content of a figure for one run.
+
+    `data` becomes the CSV; `chart` takes the width in px that the figure is laid out for, one of `theme.WIDTHS`, and
+    returns an altair chart. `title` answers the figure's question (empty: the question stays). `empty` says why there
+    is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the explanation's code. `values` are
+    published under their names: exact value, unit, text.
+    """
+
+    caption: str
+    alt: str
+    chart: Callable[[int], Any]
+    data: pd.DataFrame
+    title: str = ""
+    empty: str = ""
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The content of a table for one run; `title`, `empty`, `numbers` and `values` as in `Content`.
+
+    `data` becomes the CSV, named by the table's key or by `file`; None: no CSV. `files` are further files of the
+    bundle: path -> content.
+    """
+
+    caption: str
+    head: Sequence[Head]
+    rows: Sequence[tuple[Cell, ...]]
+    data: pd.DataFrame | None = None
+    title: str = ""
+    file: str = ""
+    empty: str = ""
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(Part):
+    """A chart with anchor `fig-KEY`; `content` takes a context, and keyword arguments that a notebook may set.
+
+    A `wide` one, a map of the file or of time, takes the whole width of a page; its caption stands below it.
+    """
+
+    content: Callable[..., Content]
+    wide: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Part):
+    """A table with anchor `tab-KEY`."""
+
+    content: Callable[[Context], Rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explorer(Part):
+    """A part that a template and a script of its page draw; `pages/explorers` makes its data."""

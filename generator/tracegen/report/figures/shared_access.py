@@ -1,0 +1,39 @@
+"""What the figures of accesses to the mapped files share: the phase they tell of, and why there is nothing to show."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.report.figures.context import Context
+from tracegen.report.words import access_sentences as say
+
+MEASURED = f"{say.ACCESS} Measured passes: load and warm-up are left out, and weights that were copied into memory."
+ACCESSES = """
+from tracegen.analysis import accesses, order
+used = accesses.ranges(run.tables)
+touched = order.disk_accesses(run.tables, used)
+"""
+
+
+def phase(context: Context) -> str:
+    """The phase that titles tell of: generate passes, if there are any that touched the file."""
+    return next((kind for kind in ("generate", "prompt") if len(of_phase(context, kind))), "prompt")
+
+
+def of_phase(context: Context, kind: str) -> pd.DataFrame:
+    """The rows of `order.by_pass` for the passes of a kind that touched a mapped file."""
+    rows = context.access_passes
+    return rows[(rows["kind"] == kind).fillna(False).to_numpy(bool) & (rows["n_accesses"] > 0).to_numpy(bool)]
+
+
+def nothing(context: Context) -> str:
+    """Why no access is known; empty if one is."""
+    if len(context.disk_accesses):
+        return ""
+    copied = bool((context.measured_used["memory"] == "copied").any())
+    return say.nothing(has_files=len(context.tables["files"]) > 0, copied=copied)
+
+
+def left_out(context: Context) -> str:
+    """The end of captions: what was not recorded; empty if all was."""
+    return f" {context.gaps}" if context.gaps else ""

@@ -1,0 +1,33 @@
+"""What the figures of waiting for the disk share: which runs have them, and what a page fault is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import When
+
+RECORDED = When("a run that recorded page faults (faults = true)", lambda context: context.run.has_faults)
+REQUESTED = When("a run that recorded the requests of devices (disk = true)", lambda context: context.run.has_requests)
+PHASES = ("generate", "prompt")
+_LEAST_SHARE = 0.05  # of what the prompt reads: below it, generate passes read next to nothing
+FAULTS = (
+    "A thread that touches a byte of the mapped model file whose page is not in its page table has a page fault. The "
+    "time of a fault is waiting for the disk if the page is read (a major fault) or is being read already, by "
+    "read-ahead or for another thread (a minor fault); a page that is in memory is mapped within microseconds, which "
+    "counts as well."
+)
+
+
+def told_phase(read_bytes: Mapping[str, float]) -> str:
+    """The phase that a title tells of: generate passes, unless the prompt read nearly all of `read_bytes`."""
+    generate, prompt = (read_bytes.get(phase, 0.0) for phase in PHASES)
+    return PHASES[0] if generate and generate >= _LEAST_SHARE * prompt else PHASES[1]
+
+
+def read_bytes(context: Context, pass_ids: pd.Series) -> int | None:
+    """Bytes that the process read from the disk in these passes; None where it is not known."""
+    read = context.measured.loc[context.measured["pass_id"].isin(pass_ids).to_numpy(bool), "read_bytes"]
+    return None if read.empty or bool(read.isna().any()) else int(read.sum())

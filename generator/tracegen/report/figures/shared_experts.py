@@ -1,0 +1,77 @@
+"""What the figures of experts share: which runs have them, and sentences of several captions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracegen.analysis import expert_rows, held
+from tracegen.contract import quantities as q
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import When
+from tracegen.report.words import expert_chance_sentences
+from tracegen.report.words import expert_sentences as say
+
+GENERATED = "Token rows of generate passes. Prompt and warm-up are left out."
+HOLDS = "A row chooses the experts of the token that it holds, which the pass before gave."
+COUNTS = """
+from tracegen.analysis import experts, routing
+counts = experts.choice(run.tables).counts
+"""
+CHOSEN = """
+from tracegen.analysis import experts, routing
+chosen = experts.generated(run.tables)
+"""
+
+
+def _has_experts(context: Context) -> bool:
+    return context.run.has_experts or bool(context.tables["tensors"]["n_experts"].notna().any())
+
+
+WITH_EXPERTS = When("a model with experts", _has_experts)
+
+
+def no_choice(context: Context) -> str:
+    """Why no generated token chose an expert; empty when some did."""
+    if len(context.chosen):
+        return ""
+    passes, routed = context.tables["passes"], context.tables["routing"]["pass_id"].unique()
+    return say.no_choice(
+        has_routing=len(routed) > 0,
+        has_generate=bool((passes["kind"] == "generate").any()),
+        kinds=[str(kind) for kind in passes.loc[passes["pass_id"].isin(routed), "kind"].dropna().unique()],
+    )
+
+
+def untested(context: Context) -> str:
+    """Why no layer can be tested against chance; empty if one can."""
+    return no_choice(context) or (
+        "" if expert_rows.groups(context.chosen, context.expert_sizes) else expert_chance_sentences.UNTESTED
+    )
+
+
+def first_rows(context: Context, most: int) -> str:
+    """That only the first `most` token rows are counted; empty if there are no more."""
+    n = context.choice.n_rows
+    return f" Of {q.counted(n, 'token row')} the first {q.count(most)} are counted." if n > most else ""
+
+
+def last_token(context: Context) -> str:
+    """That no row holds the last generated token; empty if one may hold it."""
+    windowed = bool(context.fact("trace", "skipped_passes")) or context.flag("stopped")
+    return say.last_token(held.last_given(context.tables), windowed=windowed)
+
+
+def layers(context: Context) -> list[int]:
+    """The layers in which experts were chosen."""
+    return [int(layer) for layer in context.expert_layers["layer"]]
+
+
+def token(value: Any) -> int | None:
+    """The number of a token, or None."""
+    return int(value) if q.known(value) else None
+
+
+def given(context: Context) -> dict[int, int]:
+    """Pass -> the generated token that it gives, where that is known."""
+    known = context.tables["passes"].dropna(subset=["produced_token"])
+    return {int(p): int(k) for p, k in zip(known["pass_id"], known["produced_token"], strict=True)}

@@ -1,0 +1,107 @@
+"""What the figures of times share: what a wall time is, which passes count, and the text when there are none."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Values
+
+# The meaning of an op's `duration_ns`, for every caption that shows it.
+WALL = "Wall time of executed operations: from the begin of an operation's first thread to the end of its last."
+GAP = (
+    "From the begin of each operation to the next record, whatever lay between: the trace has no ends. The last "
+    "operation of each pass, which is usually the output matrix, has no time."
+)
+WHOLE = (
+    "Time outside operations has bars of its own: before the first operation (llama.cpp prepares the graph, threads "
+    "wake), between operations (barriers), after the last. All bars together are the whole time of the passes; the "
+    "percentages are shares of it."
+)
+NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
+
+# Texts of explanations.
+EXPLAINED = (
+    "The wall time of an operation runs from the moment its first thread begins to the moment its last thread ends. "
+    "Work and waiting are sums over threads and may exceed it."
+)
+COUNTED = "Executed operations of prompt and generate passes. Load and warm-up are left out."
+PARTS = (
+    "Time outside operations is divided too: before the first operation (llama.cpp prepares the graph, "
+    "threads wake), between operations (the barrier after each, nodes without elements), between splits of the "
+    "scheduler, after the last operation, and submitting to backends that compute later. "
+    "All bars of a panel together are the whole time of its passes."
+)
+TIMED = """
+from tracegen.analysis import operations, timing
+timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))
+"""
+
+
+def wall(context: Context) -> str:
+    """What a time of an operation is in this run."""
+    return GAP if context.gap_times else WALL
+
+
+def whole(context: Context) -> str:
+    """What the bars of a figure of times add up to."""
+    if context.gap_times:
+        return "All bars together are these gaps; the percentages are shares of them."
+    return WHOLE + (f" {submitted(context.submitted)}" if context.submitted else "")
+
+
+def submitted(names: str) -> str:
+    """What is known of the time of backends that may return before they have computed."""
+    return (
+        f"Splits of {names} were submitted: handing them over has a time, computing them has none. It goes on while "
+        "the CPU waits between splits, between operations or after them, and is in no operation and no component."
+    )
+
+
+def phases(context: Context, only: str = "") -> str:
+    """How many passes and token rows a figure counts; `only`: of this phase alone."""
+    s = context.summary
+    rows = q.counted(context.tokens["prompt"], "token row")
+    of = {
+        "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({rows})",
+        "generate": q.counted(s.n_generate_passes, "generate pass"),
+    }
+    without = f"; operations on {context.untimed} have no times and are left out" if context.untimed else ""
+    return f"n = {', '.join(text for phase, text in of.items() if only in ('', phase))}{without}"
+
+
+def alt(what: str, rows: pd.DataFrame, key: str) -> str:
+    """The text alternative of a bar chart: the three largest values of its first phase."""
+    best = [
+        f"{row[key]} {q.percent(row['share'])}"
+        for _, row in rows[rows["phase"] == (rows["phase"].iloc[0] if len(rows) else "")].head(3).iterrows()
+    ]
+    return f"{what}: {', '.join(best)}; the data has all." if best else what
+
+
+def component_groups(rows: pd.DataFrame) -> pd.Series:
+    """The component group of each row."""
+    component = rows["component"].astype("category")
+    groups = pd.array([theme.group(name) for name in (*component.cat.categories, None)], dtype="object")
+    return pd.Series(groups[component.cat.codes.to_numpy()], rows.index, name="component")  # -1, none: the last
+
+
+def component_values(rows: pd.DataFrame) -> Values:
+    """`PHASE_ns_per_token_COMPONENT`: the time per token row of each component that ran; `rows`: see `timing.by`."""
+    known = rows.dropna(subset=["ns_per_token"])
+    named = zip(known["phase"], known["component"], known["ns_per_token"].astype(float), strict=True)
+    return {
+        f"{phase}_ns_per_token_{str(component).replace(' ', '_')}": (ns, "ns", q.duration(ns))
+        for phase, component, ns in named
+    }
+
+
+def layer_values(rows: pd.DataFrame, phase: str) -> Values:
+    """`PHASE_ns_per_token_layer_N` for each layer, and `…_layer_mean` over layers; `rows`: see `timing.by_layer`."""
+    layers = rows.dropna(subset=["layer"]).groupby("layer")["ns_per_token"].sum().astype(float)
+    named = {str(int(str(layer))): ns for layer, ns in layers.items()} | (
+        {"mean": layers.mean()} if len(layers) else {}
+    )
+    return {f"{phase}_ns_per_token_layer_{layer}": (float(ns), "ns", q.duration(ns)) for layer, ns in named.items()}

@@ -1,0 +1,62 @@
+"""The addresses in a report that links may use, listed in `data/anchors.json`.
+
+ids       by page: the ids of its elements, operations and nodes aside
+nodes     lists of nodes as runs (first, how many); `passes`: which of them each pass of the operations page has
+tensors   the tensors of the memory page's explorer
+graphs    by graph: the nodes of the graph page, as runs
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from tracegen.report.figures.explorers import GRAPH, OPERATIONS
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers.op_chunks import written_ops
+from tracegen.report.pages.page import ANCHORS, Page
+
+_ID = re.compile(r'<[a-z][a-z0-9]* (?:[^<>]* )?id="([A-Za-z0-9_.-]+)"')
+_OF_SCRIPTS = re.compile(r"g[0-9]+-n[0-9]+")
+
+
+def write_anchors(collector: Collector, pages: Iterable[Page], explored: bool) -> None:
+    """Add the list of addresses to the files; `explored`: the memory page has its explorer."""
+    nodes: dict[tuple[tuple[int, int], ...], int] = {}
+    passes = {}
+    if not collector.refusal(OPERATIONS.needs):
+        for pass_id, of_pass in written_ops(collector).nodes.items():
+            passes[str(pass_id)] = nodes.setdefault(runs_of(of_pass.tolist()), len(nodes))
+    listed: Mapping[str, object] = {
+        "ids": {page.key: ids_of(page.body) for page in pages},
+        "nodes": list(nodes),
+        "passes": passes,
+        "tensors": sorted(int(t) for t in collector.tables["tensors"]["tensor"]) if explored else [],
+        "graphs": {} if collector.refusal(GRAPH.needs) else _graphs(collector),
+    }
+    text = json.dumps(listed, separators=(",", ":"), sort_keys=True)
+    collector.files.add(ANCHORS, text + "\n")
+
+
+def ids_of(body: str) -> list[str]:
+    """The ids of the elements of a page, sorted, without those of graph nodes, which are listed as numbers."""
+    return sorted({name for name in _ID.findall(body) if not _OF_SCRIPTS.fullmatch(name)})
+
+
+def runs_of(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Numbers as sorted runs of (first, how many)."""
+    ordered = np.unique(np.asarray(numbers, dtype=np.int64))
+    if not len(ordered):
+        return ()
+    first = np.concatenate([[0], np.flatnonzero(np.diff(ordered) > 1) + 1])
+    length = np.diff([*first, len(ordered)])
+    return tuple((int(ordered[at]), int(n)) for at, n in zip(first, length, strict=True))
+
+
+def _graphs(collector: Collector) -> dict[str, tuple[tuple[int, int], ...]]:
+    """The nodes of each graph; graphs of one topology share a drawing, and have the same nodes."""
+    nodes = collector.tables["graph_nodes"]
+    return {str(graph): runs_of(part["node"].tolist()) for graph, part in nodes.groupby("graph", sort=True)}

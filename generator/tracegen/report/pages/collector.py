@@ -1,0 +1,191 @@
+"""The collector: the context of a run, and the drawings, files and values of its report so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from tracegen.charts import svg
+from tracegen.charts.pointing import shared_values
+from tracegen.charts.svg import Drawing
+from tracegen.contract.model import Version
+from tracegen.contract.text import without_controls
+from tracegen.report.figures.catalogue import of_page
+from tracegen.report.figures.cells import Cell, Head
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Figure, Table
+from tracegen.report.pages.explorers.packing import script_json
+from tracegen.report.pages.figure_data import figure_data
+from tracegen.report.pages.page import PublishedFigure
+from tracegen.report.pages.views import FigureView, Files, TableView
+from tracegen.report.words import latex
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Collector(Context):
+    """A context that also collects the `files`, `figures`, `drawings` and `values` of the pages.
+
+    `address` is the path of the report below the site, `citable` the version that it becomes, or None for a draft.
+    `executor` draws charts in another process; `finish` waits for them.
+    """
+
+    address: str = ""
+    citable: Version | None = None
+    executor: Executor | None = None
+    files: Files = field(default_factory=Files)
+    figures: list[PublishedFigure] = field(default_factory=list)
+    drawings: dict[str, Drawing] = field(default_factory=dict)
+    values: dict[str, dict[str, object]] = field(default_factory=dict)
+    _once: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, key: str, make: Callable[[], Result]) -> Result:
+        """The result of `make`, which is called only the first time: several pages need it."""
+        if key not in self._once:
+            self._once[key] = make()
+        result: Result = self._once[key]
+        return result
+
+    def sections(self, page: str) -> dict[str, list[FigureView | TableView]]:
+        """The figures and tables of a page that this run has, by section, in their order."""
+        sections: dict[str, list[FigureView | TableView]] = {}
+        for part in of_page(page):
+            views = sections.setdefault(part.section, [])
+            if part.when.holds(self):
+                views.append(self.figure(part) if isinstance(part, Figure) else self.table(part))
+        return sections
+
+    def figure(self, figure: Figure, **options: object) -> FigureView:
+        """Draw a figure with its downloads, or say why it is not drawn; `options` are arguments of its content."""
+        refused = self.refusal(figure.needs)
+        if refused:
+            return FigureView(figure.key, figure.title, figure.explanation.counts, figure.title, None, refused)
+        content = figure.content(self, **options)
+        title = content.title or figure.title
+        if content.empty:
+            return FigureView(figure.key, title, content.caption, content.alt, None, content.empty)
+        for name, value in content.values.items():
+            self.value(name, *value)
+        caption = content.caption + self.noted(figure.needs)
+        drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor)
+        view = self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
+        return replace(view, wide=figure.wide)
+
+    def table(self, table: Table) -> TableView:
+        """Keep a table with its CSV, or say why it is not shown."""
+        return self.once(f"table {table.key}", lambda: self._table(table))
+
+    def _table(self, table: Table) -> TableView:
+        refused = self.refusal(table.needs)
+        if refused:
+            return TableView(table.key, table.title, table.explanation.counts, (), (), refused)
+        content = table.content(self)
+        rows = tuple(content.rows)
+        reason = "" if rows else content.empty or "There are no rows."
+        csv = "" if content.data is None else self.csv(content.file or table.key, content.data)
+        for path, text in content.files.items():
+            self.files.add(path, text)
+        for name, value in content.values.items():
+            self.value(name, *value)
+        caption = content.caption + self.noted(table.needs)
+        title, head = content.title or table.title, tuple(content.head)
+        tex = self._table_tex(table.key, title, caption, head, rows) if rows else ""
+        return TableView(table.key, title, caption, head, rows, reason, csv, content.numbers, tex)
+
+    def value(self, key: str, value: object, unit: str, text: str) -> str:
+        """Publish a named value and return its text; an unknown one is published as null."""
+        self.values[key] = {"value": value, "unit": unit, "text": text}
+        return text
+
+    def drawn(
+        self,
+        key: str,
+        page: str,
+        title: str,
+        caption: str,
+        alt: str,
+        drawing: Drawing,
+        data: pd.DataFrame,
+        numbers: Mapping[str, object] | None = None,
+        file: str = "",
+    ) -> FigureView:
+        """Keep a drawing and describe it; a draft has no PDF and PNG, because it is drawn again at every change.
+
+        `file` is the name of its data; drawings of the same data share one file.
+        """
+        self.drawings[key] = drawing
+        path = f"figures/{key}.svg"
+        links = [("SVG", path)]
+        layouts = {str(layout.width): _layout_path(key, layout) for layout in drawing.narrower}
+        if self.citable is not None:
+            links += [(label, name) for label, name, _ in _for_paper(key, drawing)]
+            links += [("LaTeX", self._figure_tex(key, title, caption, alt, drawing)), ("PNG", f"figures/{key}.png")]
+        if drawing.spec is not None:
+            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
+        links.insert(0, ("data (CSV)", self.csv(file or key, data)))
+        self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
+        targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) else ""
+        rows = figure_data(data)
+        return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
+
+    def finish(self) -> None:
+        """Keep the files of all drawings."""
+        for key, drawing in self.drawings.items():
+            self.files.add(f"figures/{key}.svg", drawing.svg)
+            for layout in drawing.narrower:
+                self.files.add(_layout_path(key, layout), layout.svg)
+            targets = {str(layout.width): layout.targets() for layout in drawing.layouts if layout.targets}
+            if targets:
+                script = f"window.tracegenFigure({script_json(key)},{script_json(shared_values(targets))});\n"
+                self.files.add(f"figures/{key}.js", script)
+            if self.citable is not None:
+                for _, name, layout in _for_paper(key, drawing):
+                    self.files.add(name, layout.pdf)
+                self.files.add(f"figures/{key}.png", drawing.png)
+
+    def _figure_tex(self, key: str, title: str, caption: str, alt: str, drawing: Drawing) -> str:
+        """Keep a figure's LaTeX and return its path."""
+        assert self.citable is not None
+        files = [
+            (path.removeprefix("figures/"), f"{svg.PAPER_MM[layout.width]}mm" if drawing.narrower else r"\linewidth")
+            for _, path, layout in _for_paper(key, drawing)
+        ]
+        label = f"fig:{latex.name('tracegen', self.run.experiment, self.citable.name, key)}"
+        tex = latex.figure(label, f"tracegen report {self.citable.citation}", title, caption, alt, files)
+        return self.files.add(f"figures/{key}.tex", tex)
+
+    def _table_tex(
+        self, key: str, title: str, caption: str, head: Sequence[Head], rows: Sequence[Sequence[Cell]]
+    ) -> str:
+        """Keep a version's table as LaTeX and return its path; a draft has none."""
+        if self.citable is None:
+            return ""
+        columns = [(f"{column.label}{column.unit and f' ({column.unit})'}", column.number) for column in head]
+        label = f"tab:{latex.name('tracegen', self.run.experiment, self.citable.name, key)}"
+        source = f"tracegen report {self.citable.citation}"
+        cells = [[cell.text for cell in row] for row in rows]
+        return self.files.add(f"data/{key}.tex", latex.table(label, source, title, caption, columns, cells))
+
+    def csv(self, name: str, data: pd.DataFrame) -> str:
+        """Keep a table as CSV and return its path."""
+        return self.files.add(f"data/{name}.csv", without_controls(data.to_csv(index=False, lineterminator="\n")))
+
+
+def _layout_path(key: str, layout: Drawing) -> str:
+    return f"figures/{key}-{layout.width}.svg"
+
+
+def _for_paper(key: str, drawing: Drawing) -> list[tuple[str, str, Drawing]]:
+    """The PDFs of a figure: label, path, drawing. `KEY.pdf` is the one for the width of a page's text."""
+    if not drawing.narrower:
+        return [("PDF", f"figures/{key}.pdf", drawing)]
+    most = max(svg.PAPER_MM)
+    return [
+        (f"PDF, {mm} mm", f"figures/{key}.pdf" if width == most else f"figures/{key}-{mm}mm.pdf", drawing.at(width))
+        for width, mm in sorted(svg.PAPER_MM.items())
+    ]

@@ -1,0 +1,54 @@
+"""The experts page: the experts that each token chose, one file per layer for the script that draws a layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import routing
+from tracegen.report.figures import needs
+from tracegen.report.figures.shared_experts import given, last_token, token
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers.packing import script_json
+from tracegen.report.words import expert_sentences as say
+
+
+def experts(collector: Collector) -> dict[str, Any]:
+    """The values of the template of the experts page; writes a chunk for each layer."""
+    chosen, per_layer = collector.chosen, collector.expert_layers
+    layers = [] if collector.refusal(needs.CHOICES) else [int(n) for n in per_layer["layer"]]
+    sizes = dict(zip(per_layer["layer"], per_layer["n_experts"], strict=True))
+    _write(collector, chosen[chosen["layer"].isin(layers)])
+    return {
+        "layers": layers,
+        "held": f"{say.HELD} {last_token(collector)}".strip(),
+        "state": {
+            "layer": routing.most_uneven(per_layer),
+            "layers": layers,
+            "experts": {str(n): int(sizes[n]) for n in layers},
+            "data": "../data/experts/",
+        },
+    }
+
+
+def _write(collector: Collector, chosen: pd.DataFrame) -> None:
+    """A chunk per layer: `tracegenExperts({"layer": 3, "pass": [4, 5, …], "token": [0, 1, …], …});`.
+
+    `token` is the token that a row holds, `gives` the one that its pass gives, null where it is not known. If
+    `by_weight`, the experts are in order of weight, else in llama.cpp's order.
+    """
+    gives = given(collector)
+    for layer, rows in routing.by_strength(chosen).groupby("layer"):
+        by_weight = bool(rows["place"].notna().all())
+        rows = rows if by_weight else rows.sort_values(["pass_id", "row", "rank"])
+        tokens = rows.groupby(["pass_id", "row"]).agg(held=("generated_token", "first"), experts=("expert", list))
+        data = {
+            "layer": int(str(layer)),
+            "pass": [int(p) for p in tokens.index.get_level_values("pass_id")],
+            "token": [token(k) for k in tokens["held"]],
+            "gives": [gives.get(int(p)) for p in tokens.index.get_level_values("pass_id")],
+            "by_weight": by_weight,
+            "experts": [[int(e) for e in numbers] for numbers in tokens["experts"]],
+        }
+        collector.files.add(f"data/experts/{layer}.js", f"tracegenExperts({script_json(data)});\n")

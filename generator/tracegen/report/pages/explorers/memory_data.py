@@ -1,0 +1,136 @@
+"""The data of the memory page's explorer: the pieces of the file, and what each row of passes touched of them.
+
+`data/memory.js` is a classic script with one call; the page loads it when the explorer becomes visible. What a single
+pass touched is computed in the browser from its operations (op_chunks.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis import disk_waits
+from tracegen.analysis.pieces import piece_bytes, piece_use
+from tracegen.contract import quantities as q
+from tracegen.report.figures.explorers import GRAPH
+from tracegen.report.figures.heatmap import HEATMAP
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers.op_chunks import written_ops
+from tracegen.report.pages.explorers.packing import packed, script_json
+
+DATA, CALL = "data/memory.js", "tracegenMemory"
+QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
+
+
+def write_memory(context: Collector) -> bool:
+    """Write the data of the explorer; returns False and writes nothing if there is nothing to explore."""
+    tables, cut = context.tables, context.pieces
+    rows = context.heatmap_rows
+    use = piece_use(tables, context.used, cut)
+    if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
+        return False
+    waits = disk_waits.by_piece(tables, cut) if disk_waits.recorded(tables) else None
+    written, files = written_ops(context), tables["files"].sort_values("axis_begin")
+    graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
+    end = np.array([len(cut)])
+    data = {
+        "total": int((files["axis_begin"] + files["size_bytes"]).max()),
+        "files": {
+            str(f): [q.printable(path), int(begin), int(size)]
+            for f, path, begin, size in zip(
+                *(files[c] for c in ("file", "path", "axis_begin", "size_bytes")), strict=True
+            )
+        },
+        "tensors": _tensors(tables["tensors"]),
+        "cut": {
+            "tensor": packed(cut["tensor"], end)[0],
+            "expert": packed(cut["expert"], end)[0],
+            "begin": packed(np.diff(cut["begin"].to_numpy(), prepend=0), end)[0],
+            "size": packed(cut["end"] - cut["begin"], end)[0],
+        },
+        "top": {name: _whole(use[name].max()) for name in QUANTITIES} | _top_wait(waits),
+        "rows": _rows(context, use, piece_bytes(tables, context.used, cut), rows, waits),
+        "graphs": not context.refusal(GRAPH.needs),
+        "passes": [
+            [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row), int(graph[p])]
+            for p, row in zip(rows["pass_id"], rows["row"], strict=True)
+        ],
+    }
+    context.files.add(DATA, f"{CALL}({script_json(data)});\n")
+    return True
+
+
+def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
+    """By number: name, layer, component, dtype, file, offset in it, size."""
+    columns = ("tensor", "name", "layer", "component", "dtype", "file", "offset", "size_bytes")
+    return {
+        str(t): [q.printable(name), _whole(layer), str(component), str(dtype), int(file), int(offset), int(size)]
+        for t, name, layer, component, dtype, file, offset, size in zip(*(tensors[c] for c in columns), strict=True)
+    }
+
+
+def _top_wait(waits: pd.DataFrame | None) -> dict[str, int | None]:
+    """The longest time that a pass waited for a piece; no entry if page faults were not recorded."""
+    return {} if waits is None else {"waited_ns": _whole(waits["waited_ns"].max())}
+
+
+def _rows(
+    context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame, waits: pd.DataFrame | None
+) -> list[dict[str, Any]]:
+    """Per row of the heatmap: number of passes, and sums over them of what they touched of pieces and buffers.
+
+    `once` is the result of `piece_bytes`, `waits` that of `disk_waits.by_piece` or None. Where a piece has two kinds of
+    memory, its bytes and the waiting for it stand with the first.
+    """
+    merged = use.merge(rows[["pass_id", "row"]], on="pass_id")
+    grouped = merged.groupby(["row", "piece", "memory"], observed=True)
+    sums = grouped[list(QUANTITIES)].sum().reset_index()
+    sums["work_ns"] = sums["work_ns"].mask((grouped["work_ns"].count() < grouped.size()).to_numpy())
+    names = [*QUANTITIES, "used_bytes"]
+    if waits is not None:
+        sums, names = _with_waits(sums, waits, rows), [*names, "waited_ns"]
+    sums = sums.sort_values(["row", "piece"], ignore_index=True)
+    different = once.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["used_bytes"].sum()
+    sums = sums.merge(different.reset_index(), on=["row", "piece"], how="left")
+    sums["used_bytes"] = sums["used_bytes"].fillna(0).astype("int64").mask(sums.duplicated(["row", "piece"]), 0)
+    if waits is not None:
+        sums["waited_ns"] = sums["waited_ns"].mask(sums.duplicated(["row", "piece"]), 0)
+    touched = context.buffer_use.merge(rows[["pass_id", "row"]], on="pass_id")
+    held = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
+    each = rows.drop_duplicates("row").sort_values("row")
+    ends = np.searchsorted(sums["row"].to_numpy(), each["row"].to_numpy(), "right")
+    begins = np.concatenate([[0], ends[:-1]])
+    gap = np.diff(sums["piece"].to_numpy(), prepend=0)
+    gap[begins[begins < ends]] = sums["piece"].to_numpy()[begins[begins < ends]]
+    columns = {"piece": packed(gap, ends), "copied": packed((sums["memory"] == "copied").astype(int), ends)}
+    columns |= {name: packed(sums[name], ends) for name in names}
+    records = []
+    for i, row in enumerate(each.to_dict("records")):
+        groups = held[held["row"] == row["row"]]
+        records.append(
+            {
+                "label": row["label"],
+                "n": int(row["n_passes"]),
+                "outside": bool(row["outside"]),
+                "first": int(row["pass_id"]),
+                "buffers": {str(g): _whole(b) for g, b in zip(groups["group"], groups["touched_bytes"], strict=True)},
+                **{name: column[i] for name, column in columns.items()},
+            }
+        )
+    return records
+
+
+def _with_waits(sums: pd.DataFrame, waits: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """`sums` with waited_ns; pieces that a row only waited for, because nothing is known of their use, are added."""
+    waited = waits.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["waited_ns"].sum()
+    sums = sums.merge(waited.reset_index(), on=["row", "piece"], how="outer", indicator=True)
+    alone = (sums.pop("_merge") == "right_only").to_numpy(bool)
+    sums.loc[alone, list(QUANTITIES)] = 0
+    sums["memory"] = sums["memory"].astype("object").where(~alone, "disk")
+    return sums.assign(waited_ns=sums["waited_ns"].fillna(0).astype("int64"))
+
+
+def _whole(value: Any) -> int | None:
+    return None if pd.isna(value) else int(value)

@@ -1,0 +1,23 @@
+"""The memory page: what lies where in the file, which bytes of it were touched, what buffers held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracegen.analysis import disk_waits
+from tracegen.charts import theme
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers.memory_data import write_memory
+
+
+def memory(collector: Collector) -> dict[str, Any]:
+    """The values of the template of the memory page; writes the data of its explorer."""
+    return {
+        "explorer": write_memory(collector),
+        "waits": disk_waits.recorded(collector.tables),
+        "state": {
+            "data": "../data/",
+            "groups": dict(theme.GROUP_OF),
+            "colours": {n: v for n, (v, *_) in theme.GROUPS.items()},
+        },
+    }

@@ -1,0 +1,221 @@
+"""The operations page: all ops of all passes; one pass is in the page, the others are in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures.explorers import GRAPH, OPERATIONS
+from tracegen.report.figures.heatmap import HEATMAP
+from tracegen.report.figures.timeline import TIMELINE
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
+from tracegen.report.pages.explorers.op_index import write_index
+from tracegen.report.pages.token_panel import layer_means_csv, token_panel
+from tracegen.report.pages.token_words import pass_name
+from tracegen.report.words.terms import memory_name
+
+# The columns of the table in order: their names in scripts/op_rows.js, and their widths in pixels.
+TABLE = (
+    ("node", 52), ("name", 190), ("op", 150), ("layer", 52), ("component", 132), ("begin", 70), ("duration", 72),
+    ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
+    ("reads", 300), ("used", 180),
+)  # fmt: skip
+_TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of an op; the opened row of the op shows it."""
+
+    slot: str
+    name: str
+    memory: str
+    place: str
+    offset: str
+    size: str
+    touched: str
+    units: str
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """A row of the operation table; numbers are texts in the units of the table's head."""
+
+    node: int
+    op: str
+    name: str
+    layer: str
+    component: str
+    group: str
+    note: str
+    into: int | None
+    numbers: tuple[str, ...]
+    bar: float
+    threads: str
+    operands: tuple[Operand, ...]
+
+
+NO_GRAPH = "This run evaluated no graph, so there is no operation to list."
+NO_OPS = "The trace holds no operation of the graphs that this run evaluated."
+
+
+def operations(context: Collector) -> dict[str, Any]:
+    """Everything the template of the operations page prints; writes the chunks."""
+    evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
+    refused = context.refusal(OPERATIONS.needs)
+    passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"]) & (not refused)]
+    shown = _first_pass(context, passes)
+    written = written_ops(context)
+    ops = context.tables["ops"]
+    left_out = ops[(ops["state"] == "noop").fillna(False)].groupby("pass_id").size()
+    listed = [
+        {
+            "id": int(p["pass_id"]),
+            "label": context.labels[int(p["pass_id"])],
+            "name": pass_name(int(p["pass_id"]), context.labels[int(p["pass_id"])]),
+            "chunk": written.chunk.get(int(p["pass_id"])),
+            "static": written.static[int(p["pass_id"])],
+            "graph": int(p["graph"]),
+            "about": _about(context, p),
+            "left_out": q.counted(left_out.get(int(p["pass_id"]), 0), "node"),
+        }
+        for p in passes.to_dict("records")
+    ]
+    write_index(context)
+    files = {str(r["file"]): q.printable(r["path"]) for r in context.tables["files"].to_dict("records")}
+    return {
+        "shown": shown,
+        "reason": refused or (NO_GRAPH if evaluated.empty else NO_OPS),
+        "label": "" if shown is None else context.labels[shown],
+        "name": "" if shown is None else pass_name(shown, context.labels[shown]),
+        "means": _means(context),
+        "means_csv": "" if shown is None else layer_means_csv(context),
+        "phase": context.phase,
+        "about": next((p["about"] for p in listed if p["id"] == shown), ""),
+        "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
+        "rows": [] if shown is None else _rows(context, shown),
+        "untimed": context.untimed,
+        "submitted": context.submitted,
+        "left_out": next((p["left_out"] for p in listed if p["id"] == shown), ""),
+        "csv": "" if shown is None else context.csv("operations", context.ops[context.ops["pass_id"] == shown]),
+        "numbers": {"pass_id": shown},
+        "passes": listed,
+        "columns": TABLE,
+        "state": {
+            "shown": shown,
+            "passes": listed,
+            "files": files,
+            "groups": dict(theme.GROUP_OF),
+            "ways": [part.page for part in (GRAPH, TIMELINE) if not context.refusal(part.needs)],
+            "memory": not context.refusal(HEATMAP.needs),
+            "data": "../data/ops/",
+            "panel": {} if shown is None else token_panel(context),
+            "first": {} if shown is None else written.first(shown),
+        },
+    }
+
+
+def _means(context: Collector) -> str:
+    """Over which passes the means of the layers go."""
+    kinds = context.measured["kind"].astype("object")
+    n = int((kinds == context.phase).sum())
+    return q.counted(n, f"{context.phase} pass", f"{context.phase} passes")
+
+
+def _first_pass(context: Collector, passes: pd.DataFrame) -> int | None:
+    """The pass that gave token 0, else the first measured one, else the first."""
+    zero = passes[(passes["produced_token"] == 0).fillna(False).to_numpy(bool)]
+    measured = passes[passes["pass_id"].isin(context.measured["pass_id"])]
+    for frame in (zero, measured, passes):
+        if len(frame):
+            return int(frame["pass_id"].iloc[0])
+    return None
+
+
+def _about(context: Collector, row: Any) -> str:
+    """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
+    ended = not pd.isna(row["end_ns"])
+    took = q.duration(int(row["end_ns"]) - int(row["begin_ns"])) if ended else f"duration {q.UNKNOWN}"
+    tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
+    tokens += _in_and_out(context.held.get(int(row["pass_id"])), row["produced_token"])
+    outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
+    faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
+    return (
+        f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
+        f"{tokens}, "
+        f"{took}, graph {row['graph']}, page faults that waited for a read: {faults}, "
+        f"read from the disk: {q.size(row['read_bytes'])}."
+    )
+
+
+def _in_and_out(held: int | None, produced: Any) -> str:
+    """The generated token that a pass holds and the one that it gives, where they are known."""
+    takes = "" if held is None else f", holds token {held}"
+    return takes + (f", gives token {produced}" if q.known(produced) else "")
+
+
+def _rows(context: Collector, pass_id: int) -> list[OpRow]:
+    ops = context.ops[context.ops["pass_id"] == pass_id]
+    accessed = context.accessed[context.accessed["pass_id"] == pass_id]
+    units = _units_used(context.tables["touches"], pass_id)
+    by_node: dict[int, list[Operand]] = {}
+    for a in accessed.to_dict("records"):
+        key = (int(a["node"]), str(a["slot"]))
+        by_node.setdefault(int(a["node"]), []).append(_operand(context, a, units.get(key, "")))
+    longest = float(ops["duration_ns"].max()) if ops["duration_ns"].notna().any() else 1.0
+    return [
+        OpRow(
+            node=int(o["node"]),
+            op=q.printable(o["op"]),
+            name=q.printable(o["name"]),
+            layer="" if pd.isna(o["layer"]) else str(o["layer"]),
+            component=str(o["component"]),
+            group=theme.group(o["component"]),
+            note=note(o),
+            into=int(o["fused_into"]) if o["state"] == "fused" and q.known(o["fused_into"]) else None,
+            numbers=tuple(_number(c, o[c]) for c in COLUMNS),
+            bar=0.0 if pd.isna(o["duration_ns"]) else float(o["duration_ns"]) / max(longest, 1),
+            threads="—" if pd.isna(o["n_threads"]) else str(o["n_threads"]),
+            operands=tuple(by_node.get(int(o["node"]), ())),
+        )
+        for o in ops.to_dict("records")
+    ]
+
+
+def _units_used(touches: pd.DataFrame, pass_id: int) -> dict[tuple[int, str], str]:
+    """Which rows or experts the operands of a pass touched, by node and slot."""
+    rows = touches[touches["pass_id"] == pass_id].sort_values(["node", "slot", "first_unit"])
+    runs: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
+    for node, slot, unit, first, n in zip(*(rows[c] for c in _TOUCHED), strict=True):
+        runs.setdefault((int(node), str(slot), str(unit)), []).append((int(first), int(n)))
+    return {(node, slot): unit_text(unit, used) for (node, slot, unit), used in runs.items()}
+
+
+def _number(column: str, value: Any) -> str:
+    if pd.isna(value):
+        return "—"
+    return (
+        q.decimal(value / 1024, 1)
+        if column.endswith("bytes")
+        else q.decimal(value / 1e3, 1 if column == "begin_ns" else 2)
+    )
+
+
+def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> Operand:
+    place = "—"
+    if q.known(row["file"]):
+        files = context.tables["files"].set_index("file")["path"]
+        place = q.printable(files.get(int(row["file"]), f"file {row['file']}"))
+    elif q.known(row["buffer_id"]):
+        place = f"buffer {row['buffer_id']}"
+    memory = memory_name(row["memory"]) if q.known(row["memory"]) else q.UNKNOWN
+    offset, size, touched = (
+        q.count(row[c]) if q.known(row[c]) else "—" for c in ("offset", "size_bytes", "touched_bytes")
+    )
+    return Operand(str(row["slot"]), q.printable(row["source_name"]), memory, place, offset, size, touched, units)

@@ -1,0 +1,198 @@
+"""The provenance page: where the numbers come from, and how to repeat the run."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from tracegen.contract import quantities as q
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.facts import generated_text, group_of, text_of
+from tracegen.report.pages.views import Fact, Group
+
+SMALL = 200_000  # bytes of CSV up to which a table is offered as CSV too
+
+
+def provenance(context: Collector) -> dict[str, Any]:
+    """Everything the template of the provenance page prints beside its tables."""
+    settings = {
+        k: v
+        for k, v in (context.fact("settings") or {}).items()
+        if not (context.private and k in ("prompt", "prompt_file"))
+    }
+    return {
+        "command": _command(context),
+        "groups": [
+            *_imported(context),
+            group_of(
+                "settings",
+                "Settings",
+                settings,
+                "What was asked for; llama.cpp may round it: see llama.cpp’s contexts.",
+            ),
+            *_when_asked(
+                context,
+                ("repetition", "Repetition", ("repetition",), "Which run of a series this is."),
+                ("slot", "Place in the matrix", ("slot",), "The cell of this run, and when it was its turn."),
+            ),
+            _contexts(context),
+            _model(context),
+            group_of("host", "Host", _sized(context.fact("host"))),
+            *(
+                group_of(key, title, _sized(context.fact("conditions", key)))
+                for key, title in (
+                    ("page_cache", "Page cache of the model’s files"),
+                    ("storage", "Disk"),
+                    ("kernel", "Kernel"),
+                )
+            ),
+            *_when_asked(
+                context,
+                (
+                    "mlock",
+                    "Memory locked beside the program",
+                    ("conditions", "mlock"),
+                    "No program could use it while this one ran.",
+                ),
+                (
+                    "memory-limit",
+                    "Limit to the program’s memory",
+                    ("conditions", "memory_limit"),
+                    "Counted are its own memory and those pages of the model and the trace that it used first.",
+                ),
+            ),
+            group_of(
+                "llama-cpp",
+                "llama.cpp",
+                context.fact("llama_cpp"),
+                "Version, build flags, timings and counters as llama.cpp reports them. Without a warm-up, its load "
+                "time includes the prompt.",
+            ),
+            _trace(context),
+            _environment(context),
+            group_of("versions", "Versions", context.fact("versions")),
+            group_of("source", "Source of the experiment", context.fact("source")),
+            _stages(context),
+        ],
+        "metadata": group_of("metadata", "Model metadata", context.fact("model", "metadata")),
+        "text": generated_text(context),
+    }
+
+
+def _command(context: Collector) -> str:
+    """The command line, quoted for a shell; that of a private run has lost its arguments before."""
+    words = context.fact("command")
+    return shlex.join(map(q.printable, words)) if isinstance(words, (list, tuple)) else ""
+
+
+def _sized(facts: Any) -> Any:
+    """The facts with sizes, shares and whole numbers as text; a size keeps its exact number."""
+    if not isinstance(facts, dict):
+        return facts
+    texts = {}
+    for name, value in facts.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if number and (name.endswith("_bytes") or name == "bytes"):
+            texts[name] = f"{q.size(value)} ({q.count(value)} bytes)"
+        elif number and name.endswith("share"):
+            texts[name] = q.percent(value)
+        elif number and isinstance(value, int):
+            texts[name] = q.count(value)
+        else:
+            texts[name] = value
+    return texts
+
+
+def _when_asked(context: Collector, *wanted: tuple[str, str, tuple[str, ...], str]) -> list[Group]:
+    """The groups whose facts the run has; `wanted`: key, title, path of the facts, note."""
+    groups = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
+    return [group_of(key, title, _sized(facts), note) for key, title, facts, note in groups if facts]
+
+
+def _imported(context: Collector) -> list[Group]:
+    """Of what an imported run was made; nothing for a run that was measured here."""
+    facts = context.fact("imported")
+    if not isinstance(facts, dict):
+        return []
+    files = {
+        f"file {number}: {entry['name']}": f"{q.count(entry['size_bytes'])} bytes, SHA-256 of what is kept "
+        f"{entry['sha256'] or 'not recorded'}"
+        for number, entry in enumerate(facts.get("files") or (), 1)
+    }
+    told = {key: facts.get(key) for key in ("format", "op_table", "n_records", "partial_records", "graphs_from")}
+    left = {f"left out {number}": why for number, why in enumerate(facts.get("left_out") or (), 1)}
+    known = {key: value for key, value in told.items() if value not in (None, [], 0)}
+    note = (
+        "Another tool recorded the trace. Passes, kinds and tokens are inferred (kind_basis), and the time of an "
+        "operation is what time_basis says; the verdict says what is missing. The files are kept in the run."
+    )
+    return [group_of("imported", "Import", {**known, **files, **left}, note)]
+
+
+def _model(context: Collector) -> Group:
+    facts = {k: v for k, v in (context.fact("model") or {}).items() if k != "metadata"}
+    note = (
+        "The weights are random: text, chosen experts and the times that depend on them say nothing about a trained "
+        "model."
+        if context.flag("model", "random_weights")
+        else ""
+    )
+    more = context.fact("more_models") or []
+    for number, model in enumerate(more, 2):
+        facts |= {f"model {number}: {key}": value for key, value in model.items() if key != "metadata"}
+    return group_of("model", "Models" if more else "Model", _sized(facts), note)
+
+
+def _contexts(context: Collector) -> Group:
+    """The sizes of each context, as llama.cpp set them."""
+    rows = context.tables["contexts"].to_dict("records")
+    facts = tuple(
+        Fact(name if len(rows) == 1 else f"{name} of context {row['context']}", value)
+        for row in rows
+        for name, value in (
+            ("context size", _tokens_of(row["n_ctx"])),
+            ("logical batch", _tokens_of(row["n_batch"])),
+            ("ubatch", _tokens_of(row["n_ubatch"])),
+            ("K cache", text_of(row["type_k"] if q.known(row["type_k"]) else None)),
+            ("V cache", text_of(row["type_v"] if q.known(row["type_v"]) else None)),
+            ("threads for one token", q.count(row["n_threads"])),
+        )
+    )
+    return Group("contexts", "llama.cpp’s contexts", facts, "What llama.cpp used." if facts else "Not recorded.")
+
+
+def _tokens_of(count: Any) -> str:
+    return q.counted(int(count), "token") if q.known(count) else q.UNKNOWN
+
+
+def _trace(context: Collector) -> Group:
+    facts = {k: v for k, v in (context.fact("trace") or {}).items() if not k.startswith("environment")}
+    return group_of(
+        "trace",
+        "Trace and its cost",
+        _sized(facts),
+        "Overhead share: events, hooks and copies inside passes, as a share of the time without waits for processors "
+        "of the median pass, in the kind of pass where it is largest. Beside it and not in it: what the tracer does "
+        "between passes (its share of a pass and the time before it), what it takes to begin the trace, mostly to "
+        "measure the cost of one event, and what it takes to end it, which is not measured. Speeds are counted from "
+        "passes, so that these three are in none.",
+    )
+
+
+def _environment(context: Collector) -> Group:
+    """The variables of llama.cpp and its libraries, and what is withheld of them."""
+    unnamed = context.fact("trace", "environment_unnamed")
+    note = "Variables of llama.cpp and its libraries. Values are shown where they are known to be harmless."
+    if isinstance(unnamed, int) and unnamed:
+        note += f" Not named: {q.counted(unnamed, 'variable')} with a name like that of a secret."
+    return group_of("environment", "Environment of the traced process", context.fact("trace", "environment"), note)
+
+
+def _stages(context: Collector) -> Group:
+    stages = context.fact("stages")
+    if not isinstance(stages, (list, tuple)) or not stages:
+        return Group("stages", "Stages", (), "Not recorded.")
+    facts = tuple(
+        Fact(q.printable(s.get("name")), f"{text_of(s.get('seconds'))} s") for s in stages if isinstance(s, dict)
+    )
+    return Group("stages", "Stages", facts)

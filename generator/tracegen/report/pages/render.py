@@ -1,0 +1,170 @@
+"""Render the pages of a run: values in, a Report out; only templates are read, nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from markupsafe import Markup
+
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.contract.model import Check, Run, Version
+from tracegen.report.figures.catalogue import part_of
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.explanation import Explained, explained
+from tracegen.report.figures.heatmap import HEATMAP
+from tracegen.report.pages import run_file
+from tracegen.report.pages.anchors import write_anchors
+from tracegen.report.pages.body import assembled, left_out
+from tracegen.report.pages.chosen import pass_names
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.experts import experts
+from tracegen.report.pages.explorers.packing import script_json
+from tracegen.report.pages.figures_only import figures_only
+from tracegen.report.pages.graphs import graphs
+from tracegen.report.pages.guide import guide
+from tracegen.report.pages.memory import memory
+from tracegen.report.pages.operations import operations
+from tracegen.report.pages.overview import overview
+from tracegen.report.pages.page import Page, Report, outline
+from tracegen.report.pages.provenance import provenance
+from tracegen.report.pages.timeline import timeline
+from tracegen.report.pages.views import FigureView, TableView
+from tracegen.report.words import latex, sentences
+from tracegen.storing import resources
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+CHECK_COLUMNS = [field.name for field in fields(Check)]
+BUILDERS = {
+    "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
+    "experts": experts, "access": figures_only, "caches": figures_only, "disk": figures_only, "provenance": provenance,
+}  # fmt: skip
+STYLES = (
+    "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout",
+    "print",
+)  # fmt: skip
+# In this order: a file may use what earlier files define.
+SCRIPTS = (
+    "base", "selection", "canvas", "packing", "passes",
+    "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_panel", "operations",
+    "memory_book", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_told", "memory_input",
+    "memory",
+    "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
+    "timeline_state", "timeline_told", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
+    "experts", "compare", "figures", "sideways", "reveal", "begin",
+)  # fmt: skip
+
+
+def render_report(
+    run: Run,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    address: str,
+    citable: Version | None,
+    executor: Executor | None = None,
+) -> Report:
+    """All pages of a run with their figures, values and files.
+
+    `address` is the path of the report below the site (`demo/v3`), `citable` the version that
+    it is published as, or None for a draft. `run` and `tables` must hold only what may become
+    public. The same input gives the same bytes. `executor`, if given, draws charts in another
+    process meanwhile.
+    """
+    collector = Collector(run, tables, address, citable, executor)
+    name = citable.citation if citable else f"{run.experiment}/{run.name}"
+    checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
+    keys = [key for key, *_ in outline(run)]
+    sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
+    sections["overview"]["heatmap"] = [v for of in sections["memory"].values() for v in of if v.key == HEATMAP.key]
+    views = {key: BUILDERS[key](collector) for key in keys}
+    environment = environment_of(name)
+    environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
+    environment.globals |= {
+        "time_note": collector.time_note,
+        "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
+        "verdict": sentences.verdict_line(run.verdict, run.checks),
+    }
+    environment.globals |= {"random_weights": collector.flag("model", "random_weights")}
+    pages = tuple(
+        _page(environment, key, title, summary, views[key], sections[key], left_out(collector))
+        for key, title, summary in outline(run)
+    )
+    write_anchors(collector, pages, explored=any(view.get("explorer") is True for view in views.values()))
+    collector.finish()
+    values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+    collector.files.add("data/values.json", values + "\n")
+    collector.files.add(
+        "data/values.tex", latex.values(run.experiment, name, collector.values, citable.citation if citable else None)
+    )
+    collector.files.add(run_file.PATH, run_file.run_file(run))
+    return Report(
+        title=_title(collector),
+        pages=pages,
+        files=collector.files.contents,
+        assets=assets(),
+        values=collector.values,
+        figures=tuple(collector.figures),
+    )
+
+
+def environment_of(name: str) -> Environment:
+    """The Jinja environment of the pages; `name` is how `tracegen.load` finds the run."""
+
+    def explain(key: str, csv: str, numbers: Mapping[str, object]) -> Explained | None:
+        part = part_of(key)
+        return None if part is None else explained(part.explanation, name, csv, numbers)
+
+    environment = resources.templates("pages")
+    environment.filters["script_json"] = lambda data: Markup(script_json(data))
+    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u202f%")  # no line begins with the sign
+    environment.filters["inline"] = Markup  # for SVG made here, whose text is escaped already
+    environment.globals |= {"unknown": q.UNKNOWN, "explain": explain}
+    environment.finalize = _shown
+    return environment
+
+
+def _page(
+    environment: Environment,
+    key: str,
+    title: str,
+    summary: str,
+    view: Mapping[str, object],
+    sections: Mapping[str, list[FigureView | TableView]],
+    outside: str,
+) -> Page:
+    """One page with its body."""
+    page = Page(key, title, summary, "")
+    body = environment.get_template(f"{key}.html").render(view=view, sections=sections, page=page, up=page.up)
+    return replace(page, body=assembled(environment, key, body, outside))
+
+
+def _title(context: Context) -> str:
+    """The question of the experiment, or its name if it has none."""
+    question = context.fact("settings", "question")
+    return q.printable(question) if isinstance(question, str) and question.strip() else context.run.experiment
+
+
+def _shown(value: object) -> object:
+    """The value that a template prints: text without control characters, markup made here unchanged."""
+    return q.printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def assets() -> dict[str, bytes]:
+    """What every report loads: one CSS file, colours first, and one script, each joined from its parts."""
+    folder = resources.folder("templates") / "assets"
+    css = theme.stylesheet() + "".join(_text(folder / "styles" / f"{name}.css") for name in STYLES)
+    parts = "".join(_text(folder / "scripts" / f"{name}.js") for name in SCRIPTS)
+    script = f'(function () {{\n"use strict";\n{parts}}}());\n'
+    return {"tracegen.css": css.encode(), "tracegen.js": script.encode()}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

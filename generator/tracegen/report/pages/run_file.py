@@ -1,0 +1,36 @@
+"""The facts and checks of a run as a file of its report: what a comparison with another run needs besides tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tracegen.contract import shapes
+from tracegen.contract.model import Run
+
+PATH = "data/run.json"
+SCHEMA = 1
+SHAPE: Mapping[str, Any] = {shapes.NEEDED: ("facts", "checks"), "facts": shapes.FACTS, "checks": [shapes.CHECK]}
+_ELSEWHERE = ("text",)  # prompt, text and tokens are on the pages and in the tables
+
+
+def run_file(run: Run) -> str:
+    """`data/run.json`: name, date, facts and checks of a run in its public form; the metadata of models is left out."""
+    facts = {key: value for key, value in run.facts.items() if key not in _ELSEWHERE}
+    facts["model"] = _described(facts.get("model"))
+    facts["more_models"] = [_described(model) for model in facts.get("more_models") or ()]
+    document = {
+        "schema": SCHEMA,
+        "experiment": run.experiment,
+        "run": run.number,
+        "created": run.created,
+        "facts": facts,
+        "checks": [asdict(check) for check in run.checks],
+    }
+    return json.dumps(document, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
+
+
+def _described(model: object) -> object:
+    return {k: v for k, v in model.items() if k != "metadata"} if isinstance(model, dict) else model

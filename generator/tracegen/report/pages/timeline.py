@@ -1,0 +1,102 @@
+"""The timeline page: the threads during one pass, other passes by script, and where threads wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs, shared_times
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers.span_chunks import Carried, write_spans
+from tracegen.report.pages.token_words import pass_name
+
+# What the strip of all passes distinguishes: work by part of the model, and waiting.
+PARTS = (*theme.GROUPS, "waiting inside", "waiting after")
+
+
+def timeline(context: Collector) -> dict[str, Any]:
+    """The values of the template of the timeline page; writes the chunks of its explorer."""
+    shown = context.typical_pass
+    carried = write_spans(context, [] if shown is None else [shown])
+    if shown is None and carried.chunk:
+        shown = min(carried.chunk)
+    refused = context.refusal(needs.TIMES)
+    passes = [] if refused or not carried.chunk else _passes(context, carried)
+    return {
+        "passes": [p for p in passes if p["chunk"] is not None],
+        "shown": shown,
+        "note": _note(context, carried),
+        "state": {
+            "shown": shown,
+            "passes": passes,
+            "groups": dict(theme.GROUP_OF),
+            "colours": {name: variable for name, (variable, _, _) in theme.GROUPS.items()},
+            "kinds": _kinds(context),
+            "parts": list(PARTS),
+            "data": "../data/spans/",
+            "operations": "../operations/index.html",
+        },
+    }
+
+
+def _passes(context: Collector, carried: Carried) -> list[dict[str, Any]]:
+    """Every pass but loads, for the strip: kind, duration, and the chunk of its spans if it has one."""
+    every, parts = context.tables["passes"].sort_values("pass_id"), _parts(context)
+    return [
+        {
+            "id": int(p["pass_id"]),
+            "label": context.labels[int(p["pass_id"])],
+            "name": pass_name(int(p["pass_id"]), context.labels[int(p["pass_id"])]),
+            "kind": str(p["kind"]) if q.known(p["kind"]) else q.UNKNOWN,
+            "outside": p["kind"] in OUTSIDE_KINDS,
+            "ns": None if pd.isna(p["end_ns"]) else int(p["end_ns"]) - int(p["begin_ns"]),
+            "graph": None if pd.isna(p["graph"]) else int(p["graph"]),
+            "chunk": carried.chunk.get(int(p["pass_id"])),
+            "parts": parts.get(int(p["pass_id"])),
+        }
+        for p in every.to_dict("records")
+        if p["kind"] != "load"
+    ]
+
+
+def _parts(context: Collector) -> dict[int, list[int]]:
+    """For each pass the share of PARTS in the time of its threads, in thousandths; what is missing lies outside ops."""
+    ops = context.ops.assign(group=context.ops["component"].astype("object").map(theme.GROUP_OF).fillna("other"))
+    work = ops.pivot_table(index="pass_id", columns="group", values="work_ns", aggfunc="sum", observed=True)
+    waits = ops.groupby("pass_id")[["barrier_ns", "wait_ns"]].sum()
+    sums = work.join(waits.set_axis(PARTS[-2:], axis=1)).reindex(columns=list(PARTS)).astype("float64").fillna(0)
+    passes = context.tables["passes"].set_index("pass_id")
+    threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
+    time = (passes["end_ns"] - passes["begin_ns"]).astype("float64").reindex(sums.index) * threads.reindex(sums.index)
+    shares = (1000 * sums.div(time, axis=0)).round().clip(upper=1000)
+    return {int(p): [int(v) for v in row] for p, *row in shares.dropna().itertuples()}
+
+
+def _kinds(context: Collector) -> list[str]:
+    """The kinds of operation with most work in measured passes; each gets its own colour."""
+    ops = context.ops[context.ops["pass_id"].isin(context.measured["pass_id"])].dropna(subset=["work_ns"])
+    work = ops.astype({"op": "object"}).groupby("op")["work_ns"].sum().reset_index()
+    ordered = work.sort_values(["work_ns", "op"], ascending=[False, True])
+    return [q.printable(op) for op in ordered["op"].head(len(theme.GROUPS) - 1)]
+
+
+def _note(context: Collector, carried: Carried) -> str:
+    """How many passes the explorer shows, and how they were chosen if some are left out."""
+    n = len(carried.chunk)
+    warmup = ", warm-up included" if (context.tables["passes"]["kind"] == "warmup").any() else ""
+    text = f"{q.counted(n, 'pass')} with {q.counted(carried.n_spans, 'span')}{warmup}."
+    if carried.left_out:
+        text = (
+            f"{q.count(n)} of {q.counted(carried.n_with_spans, 'pass')} with times of threads, "
+            f"{q.counted(carried.n_spans, 'span')}: the first, the slowest, the fastest, that of median length, and "
+            "others evenly spread over the run. The table spans of the downloads has all."
+        )
+    if context.untimed:
+        text += f" Operations on {context.untimed} have no times of threads and are not drawn."
+    if context.submitted:
+        text += f" {shared_times.submitted(context.submitted)}"
+    return text

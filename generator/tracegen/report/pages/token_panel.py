@@ -1,0 +1,52 @@
+"""The token panel of the operations page: the words of the run, and what layers do in the mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis.layer_means import BYTES, TIMES, layer_means
+from tracegen.charts import theme
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.token_words import words
+
+
+def token_panel(context: Collector) -> dict[str, Any]:
+    """What the scripts of the panel read.
+
+    `words`: [visible text, id, number among the generated tokens, pass that took it in, pass that gave it, position].
+    `means`: [layer, group, then the columns of TIMES in ns and of BYTES] in the mean over `n_means` passes of `phase`.
+    """
+    means, n_means = _means(context)
+    return {
+        "words": [[w.visible, w.token, w.generated, w.taken, w.given, w.position] for w in words(context)],
+        "withheld": context.private,
+        "means": [
+            [_whole(row["layer"]), row["group"], *(_whole(row[c]) for c in (*TIMES, *BYTES))]
+            for row in means.to_dict("records")
+        ],
+        "n_means": n_means,
+        "phase": context.phase,
+        "order": list(theme.GROUPS),
+    }
+
+
+def layer_means_csv(context: Collector) -> str:
+    """The path of the means as CSV."""
+    return context.csv("layer-means", _means(context)[0])
+
+
+def _means(context: Collector) -> tuple[pd.DataFrame, int]:
+    """What layers do in a pass of the phase that figures of one token show, and the number of its passes."""
+
+    def made() -> tuple[pd.DataFrame, int]:
+        kinds = context.measured["kind"].astype("object")
+        passes = context.measured.loc[(kinds == context.phase).to_numpy(bool), "pass_id"]
+        return layer_means(context.ops, passes, theme.GROUP_OF), len(passes)
+
+    return context.once("layer means", made)
+
+
+def _whole(value: Any) -> int | None:
+    return None if pd.isna(value) else round(float(value))

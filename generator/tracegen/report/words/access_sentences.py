@@ -1,0 +1,113 @@
+"""The sentences about the order of accesses to the mapped files: values in, text out; none of them reads a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tracegen.contract import quantities as q
+
+ACCESS = (
+    "An access is one contiguous range of the mapped file that an operand of an operation touched: a tensor, rows of "
+    "it, or neighbouring experts. Whether its bytes were in memory already, this does not say."
+)
+STEP = (
+    "A step leads from the end of an access to the begin of the next one of its pass: contiguous if nothing lies "
+    "between, overlapping if both share bytes, else forward or backward in the file."
+)
+_WHOSE = {"generate": "a generated token’s pass", "prompt": "the prompt"}
+_OF = {"generate": "of generate passes", "prompt": "of the prompt"}
+
+
+def nothing(*, has_files: bool, copied: bool) -> str:
+    """Why there is no access to a mapped file."""
+    if not has_files:
+        return "The trace names no model file."
+    if copied:
+        return (
+            "No operation of a measured pass touched the mapped file: the weights that it read were copied into memory "
+            "when the model was loaded."
+        )
+    return "No operation of a measured pass touched the mapped model file."
+
+
+def order_title(n: Mapping[str, int], phase: str) -> str:
+    """How many steps of a phase go which way; `n`: steps by kind."""
+    total = sum(n.values())
+    if not total:
+        return "In which order are the bytes of the file touched?"
+    contiguous, back = n["contiguous"] / total, n["backward"] / total
+    onward = (
+        f"{q.percent(contiguous)} of the steps {_OF[phase]} go on" if contiguous else f"No step {_OF[phase]} goes on"
+    )
+    return f"{onward} where the access before ended; {q.percent(back)} go back in the file"
+
+
+def layers(n_down: int, n_steps: int) -> str:
+    """Whether layers come in their order; empty where no step is known."""
+    if not n_steps:
+        return ""
+    if not n_down:
+        return " Layers come in their order: no step leads to an earlier layer."
+    return (
+        f" {q.counted(n_down, 'step')} of {q.count(n_steps)} {'leads' if n_down == 1 else 'lead'} to an earlier layer."
+    )
+
+
+def reads_title(accesses: float, reads: Mapping[int, float], phase: str) -> str:
+    """How many reads the accesses of a pass make up; `reads`: by tolerance in bytes, medians over passes."""
+    largest = max(reads, default=0)
+    if not accesses or not largest:
+        return "How many reads would the accesses of a token make up?"
+    return (
+        f"{q.count(round(accesses))} accesses of {_WHOSE[phase]} make up {q.counted(round(reads[largest]), 'read')}, "
+        f"if one may pass over {q.size(largest)}"
+    )
+
+
+def distances_title(half: float | None, phase: str) -> str:
+    """How far the steps of a phase go; `half`: the median distance in bytes of steps that have one."""
+    if half is None:
+        return "How far do the steps go?"
+    if half > 0:
+        return f"Half of the steps {_OF[phase]} go {q.size(half)} or further"
+    return f"Half of the steps {_OF[phase]} or more leave no gap"
+
+
+def finding(n: Mapping[str, int], reads: float, tolerance: int, touched: float) -> str:
+    """The finding of the overview: order of the accesses of generate passes, medians of a pass."""
+    total = sum(n.values())
+    if not total or not reads:
+        return ""
+    sequential = n["contiguous"] / total
+    how = "never" if not sequential else f"in {q.percent(sequential)} of the steps"
+    return (
+        f"A generated token touches {q.size(touched)} of the mapped file, and goes on where the access before ended "
+        f"{how}: joined where at most {q.size(tolerance)} lie between, its accesses are "
+        f"{q.counted(round(reads), 'read')}."
+    )
+
+
+def blocks_title(block: float, touched: float, in_blocks: float, phase: str) -> str:
+    """How much larger what a pass touches is in whole blocks, bytes."""
+    who = {"generate": "a generated token", "prompt": "a pass of the prompt"}[phase]
+    return (
+        f"What {who} touches of the mapped file, {q.size(touched)}, is {q.three(in_blocks / touched)} times as much in "
+        f"blocks of {q.size(block)}"
+    )
+
+
+def ledger_title(sums: Mapping[str, object]) -> str:
+    """What was loaded for nothing, or else what was touched and is gone; `sums` over all tensors, null if unknown."""
+    known = {name: float(value) for name, value in sums.items() if q.known(value)}  # type: ignore[arg-type]
+    loaded, size = known.get("loaded_bytes"), known.get("size_bytes", 0.0)
+    if loaded and "waste_bytes" in known and loaded >= 0.01 * size:
+        waste = known["waste_bytes"]
+        return (
+            f"Of the {q.size(loaded)} that loading left in memory, {q.percent(waste / loaded)} was touched there by no "
+            "measured pass"
+        )
+    touched = known.get("touched_bytes")
+    if touched and "gone_bytes" in known:
+        gone = known["gone_bytes"] / touched
+        return f"{q.percent(gone)} of the bytes that measured passes touched were no longer in memory at the end"
+    return "What was loaded and never touched, what was touched and is gone?"

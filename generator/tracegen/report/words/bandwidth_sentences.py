@@ -1,0 +1,80 @@
+"""The sentences about rates of operations and of memory: values in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from tracegen.analysis.bandwidth import NEAR
+from tracegen.contract import quantities as q
+
+RATE = (
+    "Rate: the bytes that operations touched, over the time in which their threads worked, in the mean over threads; "
+    "without page faults of model files and without waiting for each other. Bytes in the caches of processors come "
+    "faster than memory can give them."
+)
+BOUND = (
+    "Bound by waiting: threads wait for at least half of their time. Else caches: the rate is above memory’s, or all "
+    "that a pass touches has room in the last-level caches of processors, which then serve it. Else memory: what "
+    f"surely came from it, weights of a pass beyond the size of these caches, has at least {q.percent(NEAR)} of its "
+    "rate. Else nothing is shown: neither that memory bounds the operation, nor that computing does."
+)
+NOTHING = "The trace does not hold both bytes and times of any operation."
+NOT_SHOWN, WITHHELD = "not shown", "withheld"
+_BOUND = {"memory": "bound by memory", "caches": "served by the processor’s caches"}
+
+
+def title(row: Mapping[Hashable, Any], memory: float | None, withheld: str = "") -> str:
+    """What bounds the operations that take most time; `memory`: its rate in bytes per second.
+
+    `withheld`: why that is not told; empty where it is.
+    """
+    weight = f" with weights of type {q.printable(row['dtype'])}" if q.known(row["dtype"]) else ""
+    what = f"{q.printable(row['op'])}{weight}"
+    rate, bound = row["bytes_per_second"], row["bound"]
+    if bound == "waiting" and not withheld:
+        return f"{what} takes most time, and is bound by waiting"
+    if not q.known(rate):
+        return f"{what} takes most time; what bounds it is not known"
+    touched = f"{what} takes most time, touches {q.size(rate)}/s"
+    touched += "" if memory is None else f", {q.percent(rate / memory)} of what memory gives"
+    if q.known(bound) and not withheld:
+        return f"{touched}: {_BOUND[str(bound)]}"
+    return f"{touched}; what bounds it is not {'told' if withheld else 'shown'}"
+
+
+def disturbed(*, known: bool) -> str:
+    """Why it is not told what bounds operations; `known`: that threads waited for processors, or else nothing of it."""
+    if known:
+        return "What bounds operations is withheld: threads waited for processors that others had, who slow memory too."
+    return "What bounds operations is withheld: whether other programs took processors or slowed memory is not known."
+
+
+def caches(size: int | None, touched: float | None, phase: str) -> str:
+    """How large the last-level caches are, beside what the timed operations of a pass touch at most."""
+    if size is None:
+        return (
+            "How large the last-level caches of processors are is not known, so whether bytes came from memory is not "
+            "either."
+        )
+    beside = (
+        ""
+        if touched is None
+        else (f"; the timed operations of a {phase} pass touch {q.size(touched)} at most, each counted by itself")
+    )
+    return f"The last-level caches of processors hold {q.size(size)}{beside}."
+
+
+def measured(memory: float | None, threads: int) -> str:
+    """What memory can give."""
+    if memory is None:
+        return (
+            "The rate of memory was not measured: too little of it was free, or other programs took the processors "
+            "(record a run anew)."
+        )
+    return f"Memory was read with {q.size(memory)}/s by up to {q.counted(threads, 'thread')}, once on this machine."
+
+
+def faults(*, known: bool) -> str:
+    """A sentence where page faults count as work; empty where they were recorded."""
+    return "" if known else "Page faults were not recorded: waiting for pages counts as work here. "

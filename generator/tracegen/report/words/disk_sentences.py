@@ -1,0 +1,148 @@
+"""The sentences about waiting for the disk: values in, text out; none of them reads a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tracegen.contract import quantities as q
+
+PARTS = (
+    "Waiting for the disk is the time of page faults of the model file inside operations. Other waiting at barriers "
+    "is that for threads with more work, not for their page faults, and includes time without a processor. A single "
+    "thread waits for no other; time between its operations is outside operations."
+)
+MUCH = 0.1  # of all waiting: from it on, bytes outside layers are told
+EVEN = 1.5  # times the mean: up to it, the longest wait for a layer is called like the others
+_READERS = {"generate": "generate passes", "prompt": "the prompt"}
+_PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}
+
+
+def split_title(sums: Mapping[str, float], phase: str, read_bytes: float | None) -> str:
+    """How much of a phase is waiting for the disk.
+
+    `sums`: of duration and parts over its passes, ns; `read_bytes`: what they read from the disk, None if not known.
+    """
+    whole = sums["duration_ns"]
+    if not whole:
+        return "How much of each token’s time is waiting for the disk?"
+    disk, behind = sums["disk_ns"] / whole, sums["behind_ns"] / whole
+    if not disk:
+        return f"No operation of {_READERS[phase]} has a page fault of the model file"
+    if read_bytes == 0:
+        return f"{q.percent(disk)} {_PHASES[phase]} is page faults that read nothing: pages in memory were mapped"
+    beside = f", and {q.percent(behind)} waiting for a thread that does" if behind >= 0.001 else ""
+    return f"{q.percent(disk)} {_PHASES[phase]} is waiting for the disk{beside}"
+
+
+def prompt(sums: Mapping[str, float]) -> str:
+    """What the prompt waited; empty when there was none."""
+    if not sums["duration_ns"]:
+        return ""
+    return (
+        f" The prompt, which is not drawn, took {q.duration(sums['duration_ns'])}; "
+        f"{q.duration(sums['disk_ns'])} of it was waiting for the disk."
+    )
+
+
+def overview(sums: Mapping[str, float], n_passes: int, n_faults: int, read_bytes: float | None) -> str:
+    """The finding of the overview: `sums` over the generate passes, ns, their page faults, and what they read."""
+    whole = sums["duration_ns"]
+    if not whole or not n_passes:
+        return ""
+    share = (sums["disk_ns"] + sums["behind_ns"]) / whole
+    if not n_faults:
+        return "No generate pass had a page fault of the model file: none waited for the disk."
+    each, faults = q.duration(sums["disk_ns"] / n_passes), q.counted(round(n_faults / n_passes), "page fault")
+    if read_bytes == 0:
+        return (
+            f"Generate passes read nothing from the disk: {faults} a token, {each} in the mean over threads, mapped "
+            "pages that were in memory."
+        )
+    return (
+        f"A generated token waits {each} for the disk in the mean over threads, in {faults}; together with waiting for "
+        f"threads that wait for the disk, that is {q.percent(share)} of its time."
+    )
+
+
+def tensors_title(name: str, share: float, component: str, component_share: float, op: str, op_share: float) -> str:
+    """Whose bytes were waited for longest: the group and its share, then the tensor, its share and its use.
+
+    `op`: the kind of operation with most of the waiting for the tensor (empty: between operations), `op_share` of it.
+    """
+    use = f"{q.percent(op_share)} of that in {op} operations" if op else "most of that between operations"
+    return (
+        f"{q.percent(component_share)} of the waiting of measured passes is for tensors of the group {component}; the "
+        f"longest for one tensor, {q.percent(share)}, for {name}, {use}"
+    )
+
+
+def layers_title(layer: int, share: float, n_layers: int, outside: float, phase: str) -> str:
+    """The layer that passes of a phase wait for longest, and its share of their waiting for all `n_layers` layers.
+
+    `outside`: the share of all waiting that is for bytes outside layers.
+    """
+    beside = f"; {q.percent(outside)} of all waiting is for bytes outside layers" if outside >= MUCH else ""
+    if n_layers == 1 or share > EVEN / n_layers:
+        of = f"of the waiting of {_READERS[phase]} for layers"
+        of_all = "the only layer" if n_layers == 1 else f"layer {layer} (of 0 to {n_layers - 1})"
+        return f"{q.percent(share)} {of} is for {of_all}{beside}"
+    return (
+        f"Waiting of {_READERS[phase]} is for all {q.count(n_layers)} layers alike: longest for layer {layer}, "
+        f"{q.percent(share)} of that{beside}"
+    )
+
+
+def experts_title(share: float, half: int, n_experts: int) -> str:
+    """How much of the waiting is for experts, and how many of them make up half of that."""
+    if not n_experts or not share:
+        return "Which experts do threads wait for?"
+    if n_experts == 1:
+        return f"{q.percent(share)} of the waiting of measured passes is for experts, all of that for one"
+    return (
+        f"{q.percent(share)} of the waiting of measured passes is for experts; {q.count(half)} of "
+        f"{q.counted(n_experts, 'expert')} {'is' if half == 1 else 'are'} half of that"
+    )
+
+
+def map_title(n_cells: int, n_all: int) -> str:
+    """How much of the file was waited for: stretches with a page fault, and all stretches of the picture."""
+    if not n_cells or not n_all:
+        return "For which bytes of the file do tokens wait?"
+    return f"Page faults of measured passes lie in {q.percent(n_cells / n_all)} of the stretches of the file"
+
+
+def requests_title(sums: Mapping[str, float], phase: str) -> str:
+    """What became of what the passes of a phase read; `sums`: bytes of whole pages over these passes."""
+    read = sums["page_bytes_read"]
+    if not read:
+        return "What was read, and was it used?"
+    again = f"; {q.percent(sums['again_bytes'] / read)} was read again" if sums["again_bytes"] else ""
+    return (
+        f"Of what {_READERS[phase]} read, {q.percent(sums['now_bytes'] / read)} was used in the same pass, "
+        f"{q.percent(sums['never_bytes'] / read)} never{again}"
+    )
+
+
+def requests_overview(sums: Mapping[str, float]) -> str:
+    """The finding of the overview: what became of what generate passes read; empty when they read nothing."""
+    read = sums["page_bytes_read"]
+    if not read:
+        return ""
+    return (
+        f"Generate passes read {q.size(read)} of the model: {q.percent(sums['again_bytes'] / read)} of it had been "
+        f"read before and dropped from memory, and {q.percent(sums['never_bytes'] / read)} was not used by any "
+        "operation afterwards."
+    )
+
+
+def read_sizes_title(size: str, share: float, n_share: float) -> str:
+    """The shares of bytes and of requests that the requests over this size have; half of all was read with them."""
+    return f"{q.percent(n_share)} of the requests, those over {size}, bring {q.percent(share)} of what was read"
+
+
+def sizes_title(rate: float, phase: str, ceiling: float) -> str:
+    """How fast the device read while it was busy in a phase, beside the fastest measurement (bytes per second)."""
+    if not rate:
+        return "How near does the device come to what it can do?"
+    beside = f": {q.percent(rate / ceiling)} of the fastest measurement" if ceiling else ""
+    return f"While {_READERS[phase]} kept it busy, the device read {q.decimal(rate / 2**20, 0)} MiB/s{beside}"

@@ -1,0 +1,335 @@
+"""The sentences about experts on the experts page and the overview: values in, text out.
+
+A row is named by the token that it holds, for which it chooses the experts. A number of experts is always of one
+layer; over several layers, pairs of layer and expert are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tracegen.contract import quantities as q
+
+LEFT_OUT = "Prompt and warm-up are left out."
+HELD = (
+    "Each row is named by the token that it holds, the one that its pass takes in, and after the arrow by the one that "
+    "the pass gives: other pages name the pass by that one."
+)
+
+
+# Names of rows and lines.
+
+
+def line_name(tokens: tuple[int | None, int | None], passes: tuple[int, int], gives: int | None = None) -> str:
+    """The name of a line: the tokens that its first and last row hold, or their passes if a token is not known.
+
+    `gives`: the token that the pass of a single row gives.
+    """
+    if gives is not None and tokens[0] is not None and tokens[0] == tokens[1]:
+        return f"token {tokens[0]} → {gives}"
+    known = None not in tokens
+    first, last = tokens if known else passes
+    noun = "token" if known else "pass"
+    return f"{noun} {first}" if first == last else f"{'tokens' if known else 'passes'} {first}–{last}"
+
+
+# Why there is nothing to show.
+
+
+def no_choice(*, has_routing: bool, has_generate: bool, kinds: Sequence[str]) -> str:
+    """Why no row of a generate pass chose an expert; `kinds` are the kinds of pass whose rows did."""
+    if not has_routing:
+        return "The trace holds no routing: it does not say which experts the tokens chose."
+    if has_generate:
+        return "The trace holds no routing of a generate pass."
+    named = [{"warmup": "warm-up"}.get(kind, kind) for kind in kinds] or ["other"]
+    return f"The run has no generate pass: only rows of {_listed(named)} passes chose experts."
+
+
+NO_PAIR = "No generated token that chose experts has another one before it in its sequence."
+
+
+def no_weight(*, private: bool) -> str:
+    """Why no weight is shown."""
+    if private:
+        return "How strongly the tokens chose is withheld: the experiment is private."
+    return "The trace holds no routing weight: it does not say how strongly the tokens chose."
+
+
+# Which experts the tokens choose.
+
+
+def choice_title(
+    *, n_never: int, n_pairs: int, layers: Sequence[int], best: tuple[int, int], most: int, n_best: int, n_rows: int
+) -> str:
+    """The title of the grid of layers by experts.
+
+    `best` is the (layer, expert) that most rows chose, `most` the number of these rows, `n_best` the number of pairs
+    chosen by as many.
+    """
+    if n_never:
+        return never_chosen(n_never, n_pairs, layers, "choose")
+    every = _every_expert(layers)
+    if n_rows == 1:
+        return f"{every} is chosen, by one token"
+    share = f"all {q.count(n_rows)} tokens" if most == n_rows else f"{q.count(most)} of {q.count(n_rows)} tokens"
+    if n_best == n_pairs:
+        return f"{every} is chosen, each by {share}"
+    if n_best > 1:
+        return f"{every} is chosen, {q.count(n_best)} of them most often, by {share} each"
+    where = "" if len(layers) == 1 else f" of layer {best[0]}"
+    return f"{every} is chosen; expert {best[1]}{where} most often, by {share}"
+
+
+def choice_caption(*, n_rows: int, n_experts: int | None, n_chosen: int | None, even: float | None) -> str:
+    """The caption of the grid; `n_experts` and `n_chosen` are None where layers or rows differ in them."""
+    caption = (
+        "Each cell: how many token rows of generate passes chose the expert in that layer; one row of cells per layer."
+    )
+    if n_rows:
+        caption += f" n = {q.counted(n_rows, 'token row')}"
+        if n_experts is None:
+            caption += "; layers differ in their number of experts, so that they have no common baseline."
+        elif n_chosen is None or even is None:
+            caption += "; rows differ in how many experts they choose, so that they have no common baseline."
+        else:
+            who = "it" if n_rows == 1 else "each"
+            caption += (
+                f"; {who} chooses {n_chosen} of {q.counted(n_experts, 'expert')} in a layer, so that "
+                f"an even choice would give every cell {q.three(even)}."
+            )
+    return f"{caption} {LEFT_OUT}"
+
+
+def never_chosen(n_never: int, n_pairs: int, layers: Sequence[int], verb: str) -> str:
+    """How many experts no token chose (at least one); `verb` is `choose` or `chose`."""
+    what = f"of layer {layers[0]}" if len(layers) == 1 else "of layer and expert"
+    noun = "expert" if len(layers) == 1 else "pair"
+    return f"Generated tokens never {verb} {q.count(n_never)} of {q.counted(n_pairs, noun)} {what}"
+
+
+def generate_rows(n_rows: int) -> str:
+    """The number of counted rows, if any, and what is left out."""
+    if not n_rows:
+        return LEFT_OUT
+    return f"n = {q.counted(n_rows, 'token row')} of generate passes; prompt and warm-up are left out."
+
+
+# Which experts each token chooses in one layer.
+
+
+def tokens_title(*, layer: int | None, n_tokens: int, most_uneven: bool) -> str:
+    """The title of the tokens of one layer; `most_uneven`: no other layer is as uneven, and there are others."""
+    if layer is None:
+        return "Which experts does each token choose?"
+    who = "the one token" if n_tokens == 1 else "each token"
+    return (
+        f"Which experts does {who} choose in layer {layer}{', where the choice is most uneven' if most_uneven else ''}?"
+    )
+
+
+def tokens_caption(*, n_tokens: int, several: int, n_layers: int, most_uneven: bool, last: str) -> str:
+    """The caption of the tokens of one layer; `several` tokens share a line, `last` is the result of `last_token`."""
+    parts = ["Each mark: an expert that a generated token chose in the layer.", _joined(n_tokens, several)]
+    if n_layers > 1:
+        parts.append(
+            "In this layer the choice is most uneven: the standard deviation of its experts’ counts, divided by their "
+            "mean, is the largest."
+            if most_uneven
+            else "In no layer is the choice more uneven; this is the first of several that are as uneven."
+        )
+    parts += [HELD, last, generate_rows(n_tokens)]
+    return " ".join(filter(None, parts))
+
+
+def _joined(n_tokens: int, several: int) -> str:
+    if n_tokens == 0:
+        return ""
+    if several == 1:
+        return "One line per token."
+    rest = n_tokens % several
+    odd = f" (the last line: {rest})" if rest else ""
+    return f"Each line joins {several} tokens{odd}; the stronger a mark, the more of them chose the expert."
+
+
+def last_token(last: int | None, *, windowed: bool) -> str:
+    """That no row holds the last generated token; empty for None: not known, or a row may hold it."""
+    if last is None:
+        return ""
+    if windowed:
+        return f"No recorded row holds token {last}, the last one generated."
+    return f"No row holds token {last}, the last one generated: it chose no expert."
+
+
+def of_tokens_title(layer: int | None) -> str:
+    """The title of the table of tokens."""
+    where = "" if layer is None else f" in layer {layer}"
+    return f"Which experts did each token choose{where}, with which weights?"
+
+
+def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int, last: str) -> str:
+    """The caption of the table of tokens; the weights of `n_ordered` tokens are all known and order their experts.
+
+    `last` is the result of `last_token`.
+    """
+    if n_tokens and n_ordered == n_tokens:
+        order = ", the strongest first, and their routing weights."
+    elif n_ordered:
+        order = " and their routing weights: the strongest first, or in llama.cpp’s order where a weight is missing."
+    elif n_tokens == 0:
+        order = "."
+    else:
+        order = ", in llama.cpp’s order."
+    cut = f" The first {n_shown} of {q.count(n_tokens)}; the CSV has all." if n_tokens > n_shown else ""
+    return " ".join(filter(None, (f"The experts that each generated token chose{order} {HELD}", last))) + cut
+
+
+# How evenly.
+
+
+def load_title(*, share: float, even: float | None, layers: Sequence[int], chance: float | None = None) -> str:
+    """The title of the shares of choices.
+
+    `share` is that of the most chosen expert of a layer (median over layers), `even` the share of an even choice
+    (None: layers differ), `chance` the share of the most chosen expert if rows choose at random (None: many rows).
+    """
+    return f"{_most_chosen(share, layers, 'gets')}{_even(even, 'it ')}{_chance(chance)}"
+
+
+def load_caption(*, n_layers: int, n_rows: int, sizes_differ: bool) -> str:
+    """The caption of the shares of choices."""
+    if n_layers == 1:
+        marks = "tick: the share of each"
+    else:
+        whose = f"{q.count(n_layers)} layers" if n_layers else "the layers"
+        whose += " (of those that have so many experts)" if sizes_differ else ""
+        marks = f"bar: from the lowest to the highest of {whose}, tick: their median"
+    each = "Experts of the layer" if n_layers == 1 else "Experts of each layer"
+    return (
+        f"{each} sorted by how often they were chosen; {marks}, dashed: every expert chosen equally often. "
+        f"{generate_rows(n_rows)}"
+    )
+
+
+def cover_title(*, needed: Sequence[int], sizes: Sequence[int], layers: Sequence[int]) -> str:
+    """How few experts make up 80 % of the choices.
+
+    One entry per layer: `needed` experts, all experts (`sizes`), number of the layer. The title names the lower median
+    of `needed`: at least half of the layers need no more.
+    """
+    half = sorted(needed)[(len(needed) - 1) // 2]
+    size = sizes[0] if len(set(sizes)) == 1 else None
+    alike = len(set(needed)) == 1
+    where = f"layer {layers[0]}" if len(layers) == 1 else "every layer with experts"
+    if half == size and size > 1:  # more than half of the layers stand at the lower median or above
+        where = where if alike else "more than half of the layers with experts"
+        return f"In {where}, 80 % of the choices take all {size} experts"
+    enough = q.counted(half, "expert") if size is None else f"{half} of {q.counted(size, 'expert')}"
+    if not alike:
+        where, enough = "at least half of the layers with experts", enough + (" or fewer" if half > 1 else "")
+    return f"In {where}, {enough} {'is' if half == 1 else 'are'} enough for 80 % of the choices"
+
+
+def cover_caption(*, n_layers: int, n_rows: int) -> str:
+    """The caption of the experts that are needed."""
+    differ = " Which they are may differ from layer to layer." if n_layers > 1 else ""
+    return (
+        "The fewest experts of a layer that together make up at least 50, 80 and 95 % of its choices, the most chosen "
+        f"first.{differ} {generate_rows(n_rows)}"
+    )
+
+
+def overview(
+    *,
+    n_never: int,
+    n_pairs: int,
+    share: float,
+    even: float | None,
+    layers: Sequence[int],
+    chance: float | None = None,
+) -> str:
+    """The finding about experts on the overview; the values are those of `never_chosen` and `load_title`."""
+    first = (
+        never_chosen(n_never, n_pairs, layers, "chose")
+        if n_never
+        else f"Generated tokens chose {_lower(_every_expert(layers))}"
+    )
+    return f"{first}. {_most_chosen(share, layers, 'got')}{_even(even, 'it ')}{_chance(chance)}."
+
+
+def _every_expert(layers: Sequence[int]) -> str:
+    return f"Every expert of layer {layers[0]}" if len(layers) == 1 else "Every expert of every layer"
+
+
+def _most_chosen(share: float, layers: Sequence[int], verb: str) -> str:
+    if len(layers) == 1:
+        return f"The most chosen expert of layer {layers[0]} {verb} {q.percent(share)} of its choices"
+    return (
+        f"The most chosen expert of a layer {verb} {q.percent(share)} of its choices (median over {len(layers)} layers)"
+    )
+
+
+def _even(even: float | None, whom: str) -> str:
+    return "" if even is None else f"; an even choice would give {whom}{q.percent(even)}"
+
+
+def _chance(chance: float | None) -> str:
+    return "" if chance is None else f", a random choice by so few rows about {q.percent(chance)}"
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def counted_rows(numbers: Collection[int], what: str) -> str:
+    """` n = 3 to 5 token rows …` from the number of rows of each layer; empty without layers."""
+    if not numbers:
+        return ""
+    low, high = min(numbers), max(numbers)
+    return f" n = {'' if low == high else f'{q.count(low)} to '}{q.counted(high, 'token row')} {what}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+# How strongly.
+
+
+def weights_title(*, mean: float, places: int, layers: Sequence[int]) -> str:
+    """The title of the weights: the `mean` weight of the strongest of the `places` experts that a row chooses."""
+    where = f"in layer {layers[0]}" if len(layers) == 1 else "in a layer"
+    what = "The one expert that a token chooses" if places == 1 else "A token’s strongest expert"
+    return f"{what} {where} gets a weight of {q.three(mean)} on average"
+
+
+def weights_caption(*, n_rows: Collection[int], places: int, shown: int) -> str:
+    """The caption of the weights; `n_rows` has the rows of each layer and place; `shown` places are drawn."""
+    cut = f" Drawn: the {shown} strongest of {places}; the table has all." if shown < places else ""
+    return (
+        "Mean weight of the chosen experts per layer, by their place in order of weight. The router gives the weights; "
+        "llama.cpp multiplies the experts’ outputs by them. Place 1 is a row’s strongest expert, which is not always "
+        "llama.cpp’s first choice: a router may choose with a bias that the weight lacks."
+        f"{counted_rows(n_rows, 'per layer and place')}{cut} {LEFT_OUT}"
+    )
+
+
+# How many.
+
+
+def used_title(*, prompt: tuple[int, int] | None, generate: tuple[int, int] | None, n_experts: int | None) -> str:
+    """How many experts of a layer are used: least and most over layers, of prompt passes and of generation."""
+    if n_experts is None or (prompt is None and generate is None):
+        return "How many experts of each tensor does a pass use?"
+    said = []
+    if prompt is not None:
+        said.append(f"a pass of the prompt uses {_from_to(prompt)} of {q.counted(n_experts, 'expert')} of a layer")
+    if generate is not None:
+        of = "" if prompt is not None else f" of {q.counted(n_experts, 'expert')} of a layer"
+        said.append(f"all generated tokens {'together ' if prompt else 'use '}{_from_to(generate)}{of}")
+    text = ", ".join(said)
+    return text[:1].upper() + text[1:]
+
+
+def _from_to(ends: tuple[int, int]) -> str:
+    return q.count(ends[0]) if ends[0] == ends[1] else f"{q.count(ends[0])} to {q.count(ends[1])}"

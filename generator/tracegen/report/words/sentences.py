@@ -1,0 +1,307 @@
+"""The sentences of a report that depend on measured values: values in, text out; none of them reads a table.
+
+The sentences about experts are in `expert_sentences.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+
+from tracegen.contract import quantities as q
+from tracegen.contract.model import Check
+
+EVEN = 1.2  # token times within this factor of their median are called about the same
+
+
+def read_and_wrote(
+    prompt_tokens: int | None, n_prompt: int, generated: int | None, n_generate: int, n_other: int
+) -> str:
+    """What the measured passes did: tokens in and out (None: not known), and passes by kind."""
+    if not n_prompt + n_generate + n_other:
+        return "No pass was measured."
+    if not n_prompt + n_generate:
+        none = "not of prompt or generate" if n_other == 1 else "none of them prompt or generate"
+        return f"{q.counted(n_other, 'pass')}, {none}."
+    read = "a prompt of unknown length" if prompt_tokens is None else q.counted(prompt_tokens, "prompt token")
+    wrote = "tokens of unknown number" if generated is None else q.counted(generated, "token")
+    others = f"; {q.counted(n_other, 'pass')} {'is' if n_other == 1 else 'are'} of other kinds" if n_other else ""
+    of_prompt = f"It read {read} in {q.counted(n_prompt, 'pass')}" if n_prompt else "No prompt pass was recorded; it"
+    joint = " and" if n_prompt else ""
+    return f"{of_prompt}{joint} wrote {wrote}, with {q.counted(n_generate, 'generate pass')}{others}."
+
+
+def heatmap_title(share: float | None) -> str:
+    """The title of the heatmap; `share` of all weights that measured passes touched, None: not known, or no pass."""
+    if share is None or share >= 0.999:
+        return "Which bytes of the file does each token touch?"
+    return f"{q.percent(1 - share)} of the bytes of weights are touched by no token"
+
+
+def header(header_bytes: int | None, file_bytes: int) -> str:
+    """Which part of the files is no weight; empty where that is not known, or nothing."""
+    if not header_bytes:
+        return ""
+    share = q.percent(header_bytes / file_bytes)
+    return (
+        f" Header and padding, {q.size(header_bytes)} ({share} of the file), are no weights: no operation reads them."
+    )
+
+
+def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
+    """Which tensors no measured pass touched."""
+    if n == 0:
+        return f"Measured passes touched each of the {q.count(n_tensors)} tensors."
+    together = "" if n == 1 else " together"
+    return f"No measured pass touched {q.count(n)} of {q.count(n_tensors)} tensors ({q.size(size_bytes)}{together})."
+
+
+def residency_title(begun: float, ended: float, after: str, n: int) -> str:
+    """The title of the residency figure.
+
+    `begun` is the share of the file in memory after the first of `n` loads and passes, which `after` names (load or
+    first pass); `ended` is the share after the last.
+    """
+    first = f"{q.percent(begun)} of the file is in memory after the {after}"
+    return first if n == 1 else f"{first}, {q.percent(ended)} at the end"
+
+
+def resident_groups_title(shares: Mapping[str, float]) -> str:
+    """Which part of the model was in memory most, and which least, when the last pass had ended; `shares` by group."""
+    if not shares:
+        return ""
+    most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
+    if shares[most] - shares[least] < 0.01:
+        return f"At the end {q.percent(shares[most])} of each part of the model was in memory"
+    return (
+        f"At the end {q.percent(shares[most])} of {most} and {q.percent(shares[least])} of {least} weights were in "
+        "memory"
+    )
+
+
+def unused_weights(unused_bytes: int, weight_bytes: int, n_passes: int) -> str:
+    """How many of the bytes of all tensors no measured pass touched."""
+    if unused_bytes == 0:
+        return "Operations touched every byte of the weights."
+    who = "The measured pass" if n_passes == 1 else f"The {q.count(n_passes)} measured passes"
+    return f"{who} left {q.percent(unused_bytes / weight_bytes)} of the weights ({q.size(unused_bytes)}) untouched."
+
+
+def weights_of_token(weight_bytes: int, share: float, n_passes: int) -> str:
+    """How many bytes of weights a generated token touches; `share`: beside the size of the model's files."""
+    who = "The generated token touched" if n_passes == 1 else "A generated token touches, at the median,"
+    return f"{who} {q.size(weight_bytes)} of weights, as much as {q.percent(share)} of the file."
+
+
+def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
+    """The verdict with the checks that decided it: `complete with warnings: interference 12 % (limit: 5 %)`."""
+    state = {"complete with warnings": "warning", "not usable": "failed"}.get(verdict, "")
+    deciding = [c for c in checks if c.state == state]
+    said = [f"{c.key.replace('_', ' ')} {c.found} (limit: {c.limit})" for c in deciding[:2]]
+    said = [text if len(text) <= 120 else f"{text[:119]}…" for text in said]
+    more = [f"{q.count(len(deciding) - 2)} more"] if len(deciding) > 2 else []
+    return f"{verdict}: {'; '.join(said + more)}" if said else verdict
+
+
+def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
+    """In which kind of memory a token touched weights; empty when it touched none."""
+    if not disk_bytes + copied_bytes:
+        return ""
+    if not copied_bytes:
+        return "All weights that a token touches are mapped: operations read them from the mapped model file."
+    if not disk_bytes:
+        return "All weights that a token touches were copied out of the file at load; no operation reads the file."
+    share = copied_bytes / (disk_bytes + copied_bytes)
+    return (
+        f"{q.percent(share)} of the weight bytes that a token touches were copied out of the file at load; no "
+        "operation reads them from the file."
+    )
+
+
+def time_goes_to(phase: str, group: str, share: float, outside: float) -> str:
+    """The component group that takes most time of a phase, and the share of time outside operations."""
+    name = {"generate": "generation", "prompt": "the prompt"}[phase]
+    rest = f"; {q.percent(outside)} lies before, between and after operations" if outside else ""
+    return f"Operations of {group} take {q.percent(share)} of the time of {name}{rest}."
+
+
+def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str:
+    """Work and waiting in the passes of a phase, as shares of thread time; empty for a single thread."""
+    if n_threads == 1:
+        return ""
+    name = {"generate": "generation", "prompt": "the prompt"}[phase]
+    return (
+        f"During {name}, threads work for {q.percent(work)} of their time and wait at barriers for "
+        f"{q.percent(waiting)}. Work includes waiting for the disk; both include time without a processor."
+    )
+
+
+def threads_during(label: str, work: float, n_threads: int) -> str:
+    """The title of the figure of threads; `work` is the share of the pass's thread time spent in operations."""
+    if n_threads == 1:
+        return f"During {label}, the one thread is in operations for {q.percent(work)} of the pass"
+    return f"During {label}, threads work in operations for {q.percent(work)} of the pass"
+
+
+def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted_ns: float) -> str:
+    """What is known of the time of splits on other backends: those that were computed, and those handed over."""
+    said = ""
+    if n_timed:
+        those = "that holds them was" if n_timed == 1 else "that hold them were"
+        said += f" Only the {q.counted(n_timed, 'split')} {those} timed ({q.duration(timed_ns)} in all)."
+    if n_submitted:
+        said += (
+            f" {q.counted(n_submitted, 'split')} {'was' if n_submitted == 1 else 'were'} submitted "
+            f"({q.duration(submitted_ns)} in all for handing over); how long computing took is not recorded."
+        )
+    return f"{said} Times of operations, layers and components leave them out."
+
+
+def lazy_weights(n: int) -> str:
+    """What operations read of the file without memory mapping, where llama.cpp mapped some weights all the same."""
+    return (
+        f"Weights were read into memory at load, except {q.counted(n, 'tensor')} that llama.cpp reads lazily: "
+        f"operations read {'it' if n == 1 else 'them'} from the mapped file."
+    )
+
+
+def imported(model: str) -> str:
+    """What the overview of an imported run says first; `model` is empty where unknown."""
+    of = f" of a run of “{model}”" if model else ""
+    return f"A trace{of} was imported; it was not measured here. What follows is inferred from it."
+
+
+CARE = {
+    "op_times": "An operation’s time is the gap to the next record, not its own",
+    "interference": "Threads that could run waited for a processor",
+    "not_stopped": "Some passes stood still",
+    "even_tokens": "Mean and median of the token times differ",
+    "tracing_cost": "Tracing took part of the passes’ time",
+}
+
+
+def care_in_brief(checks: Sequence[Check]) -> str:
+    """What `times_with_care` tells, without its figures: for a page that shows the checks themselves."""
+    reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
+    return f"Read these times with care: {reasons}." if checks else ""
+
+
+def times_with_care(checks: Sequence[Check]) -> str:
+    """The note above figures of times; `checks` are the checks of times that did not pass. Empty without any."""
+    notes = []
+    for c in checks:
+        notes.append(f"{CARE[c.key]}: {c.found} (limit: {c.limit}).")
+        if c.key in ("interference", "even_tokens", "op_times") and c.detail:
+            notes.append(f"{c.detail[:1].upper()}{c.detail[1:]}.")
+    return " ".join(["Read these times with care.", *notes]) if notes else ""
+
+
+def read_from_storage(
+    other_bytes: int | None, generate: Sequence[int], file_bytes: int, others: str = "the prompt"
+) -> str:
+    """How much the passes made the kernel read from the disk.
+
+    `generate` has the bytes of each generate pass, `other_bytes` the sum of the passes that `others` names (None:
+    there is none).
+    """
+    together = (other_bytes or 0) + sum(generate)
+    if together == 0:
+        return "No measured pass made the kernel read from the disk."
+    parts = [(others, q.size(other_bytes))] if other_bytes is not None else []
+    if generate:
+        each = f" ({q.size(median(generate))} in the median pass)" if len(generate) > 1 else ""
+        parts.append(("generation", f"{q.size(sum(generate))}{each}"))
+    (first, amount), *more = parts
+    sentence = f"{first[0].upper()}{first[1:]} made the kernel read {amount} from the disk"
+    sentence += "".join(f" and {name} {size}" for name, size in more)
+    times = together / file_bytes if file_bytes else 0
+    return f"{sentence}, read-ahead included{f'; together {q.three(times)} times the file' if times > 1 else ''}."
+
+
+def page_faults(major: int, minor: int) -> str:
+    """Major faults waited for a read that they began; minor faults waited for none, or for one under way."""
+    others = (
+        "" if not minor else f"; {q.counted(minor, 'minor fault')} waited for no read, or for one already under way"
+    )
+    if not major:
+        return f"No page fault of a measured pass waited for a read of its own (major fault){others}."
+    which = "a read of its own (major fault)" if major == 1 else "reads of their own (major faults)"
+    return f"{q.counted(major, 'page fault')} of measured passes waited for {which}{others}."
+
+
+def token_times(times_ns: Sequence[float]) -> str:
+    """The title of the figure of token times: how far the slowest or fastest token lies from the median."""
+    if not times_ns:
+        return "How long does each token take?"
+    usual = median(times_ns)
+    if len(times_ns) == 1:
+        return f"One token has a pass of its own: it took {q.duration(usual)}"
+    slow = max(times_ns) / usual if usual else 1.0
+    fast = usual / min(times_ns) if min(times_ns) else float("inf")
+    if max(slow, fast) < EVEN:
+        return f"All {q.count(len(times_ns))} tokens take about the same time: {q.duration(usual)} at the median"
+    if slow >= fast:
+        title = f"The slowest token takes {q.three(slow)} times the median"
+    else:
+        title = f"The fastest token takes {q.percent(1 / fast)} of the median"
+    mean = fmean(times_ns)
+    if usual and not 1 / EVEN <= mean / usual <= EVEN:
+        title += f"; the mean is {q.three(mean / usual)} times the median"
+    return title
+
+
+def waiting_title(share: float | None, top: str, top_share: float, n_threads: int) -> str:
+    """The title of the table of waiting: `share` of thread time was waiting, and `top_share` of that was at `top`."""
+    if share is None:
+        return "Where do threads wait?"
+    if n_threads == 1:
+        return "One thread computes: it waits for no other"
+    if not share:
+        return "No thread waits at a barrier"
+    whole = f"In all measured passes together, threads wait {q.percent(share)} of their time at barriers"
+    return f"{whole}; {q.percent(top_share)} of it is at {top}"
+
+
+def heatmap_rows(n_measured: int, n_warmup: int, n_rows: int) -> str:
+    """How many passes of each kind the rows of the heatmap show."""
+    warmup = f" and {q.counted(n_warmup, 'warm-up pass', 'warm-up passes')}" if n_warmup else ""
+    return f"{q.counted(n_measured, 'measured pass')}{warmup} in {q.counted(n_rows, 'row')}"
+
+
+def outside_statistics(kinds: Mapping[str, int]) -> str:
+    """The loads and warm-up passes that statistics leave out; `kinds` has the number of each. Empty without any."""
+    named = {"load": ("load", "loads"), "warmup": ("warm-up pass", "warm-up passes")}
+    left_out = [q.counted(n, *named[kind]) for kind, n in kinds.items() if n]
+    return f"Statistics leave out {' and '.join(left_out)}." if left_out else ""
+
+
+def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_bytes: int | None) -> str:
+    """Whether the file fits into memory beside the buffers of the run; empty if a size is not known.
+
+    `room_bytes` is the memory that the run may use.
+    """
+    if not file_bytes or not room_bytes:
+        return ""
+    if buffer_bytes is None:
+        fits = file_bytes < room_bytes
+        return "It is smaller: it may stay in memory." if fits else "It is larger: not all of it can stay in memory."
+    left = max(room_bytes - buffer_bytes, 0)
+    beside = f"The run’s buffers take {q.size(buffer_bytes)} and leave {q.size(left)}"
+    if file_bytes <= left:
+        return f"{beside}: the file may stay in memory once it was read."
+    return f"{beside}: not all of the file can stay in memory."
+
+
+def reused_prefix(computed: int | None, reused: int | None) -> str:
+    """How much of the prompts passes computed, where the KV cache held the rest; empty where it held nothing."""
+    if not reused or computed is None:
+        return ""
+    return f"{q.count(computed)} of {q.count(computed + reused)} prompt tokens computed, {q.count(reused)} reused"
+
+
+def even_rate(rate: float | None, median_ns: float | None) -> str:
+    """The rate of the median pass, where it differs from the mean `rate`; empty where they agree."""
+    if not rate or not median_ns:
+        return ""
+    usual = 1e9 / median_ns
+    return "" if 1 / EVEN <= usual / rate <= EVEN else f"the median pass alone would give {q.rate(usual)}"

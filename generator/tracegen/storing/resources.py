@@ -1,0 +1,114 @@
+"""Finds files that are not Python: templates, native sources, the sample, the cache of the user."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracegen.contract.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def folder(name: str) -> Path:
+    """The folder `templates` or `native` of the checkout, or else of the installed package.
+
+    Raises EnvironmentFailure when neither has it.
+    """
+    checkout = _PACKAGE.parents[1] / name
+    if _PACKAGE.parent.name == "generator" and checkout.is_dir():
+        return checkout
+    installed = _PACKAGE / "_data" / name
+    if installed.is_dir():
+        return installed
+    raise EnvironmentFailure(f"{installed}: is missing from the installation; install tracegen again")
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/tracegen`, by default `~/.cache/tracegen`. It need not exist."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "tracegen"
+
+
+def default_config() -> Path:
+    """The `mkdocs.yml` of the checkout or of the installed package. Raises EnvironmentFailure when it is missing."""
+    path = folder("templates").parent / "mkdocs.yml"
+    if not path.is_file():
+        raise EnvironmentFailure(f"{path}: is missing from the installation; install tracegen again")
+    return path
+
+
+SAMPLE = (
+    "mkdocs.yml",
+    "journal/index.md",
+    "journal/2026-11-20-a-first-look.md",  # the entry about the sample
+    "experiments/sample/experiment.toml",
+    "experiments/sample/ledger.json",
+    "experiments/sample/versions",
+)
+
+
+def sample_project() -> dict[str, Path]:
+    """Relative path -> file or folder to copy, for a project with the sample site.
+
+    Raises EnvironmentFailure when a part is missing.
+    """
+    root = folder("templates").parent
+    for name in SAMPLE:
+        if not (root / name).exists():
+            raise EnvironmentFailure(f"{root / name}: is missing from the installation; install tracegen again")
+    return {name: root / name for name in SAMPLE}
+
+
+@cache
+def templates(name: str) -> Environment:
+    """Jinja2 for the templates in `templates/NAME`: it escapes all values, and an undefined name is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(folder("templates") / name),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def package_version() -> str:
+    """The version of the running tracegen, or `unknown`."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tracegen")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def renderer_hash() -> str:
+    """Hash of everything that decides how a page looks: version, modules and templates of the package."""
+    return _hash_of((_PACKAGE, "*.py"), (folder("templates"), "*"))
+
+
+@cache
+def program_hash() -> str:
+    """Hash of everything that decides how a run is made: version, modules and native sources of the package."""
+    return _hash_of((_PACKAGE, "*.py"), (folder("native"), "*.[ch]"))
+
+
+def _hash_of(*places: tuple[Path, str]) -> str:
+    """Hash of the version of the package and of all files that match, with their names."""
+    digest = hashlib.sha256(package_version().encode())
+    for root, pattern in places:
+        for path in sorted(p for p in root.rglob(pattern) if p.is_file()):
+            digest.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
