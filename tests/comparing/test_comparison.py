@@ -65,7 +65,7 @@ def test_a_sure_change_is_one_however_much_neighbours_differ() -> None:
     b = [[timed(v)] for v in (110, 160, 111, 161, 112, 162, 113)]
     row = only(side("a", a), side("b", b))
     assert row.difference is not None and row.difference.p < 0.01 and row.state == "different"
-    assert (row.difference.threshold or 0) > (row.relative or 0) > 0.1  # the fence that once hid it
+    assert (row.relative or 0) > 0.1
 
 
 def test_less_time_is_better() -> None:
@@ -170,7 +170,7 @@ def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
     noisy = {(o, n): v * (1 if n % 2 else 2.5) for o, v in (("big", 1e6), ("small", 10.0)) for n in range(1, 9)}
     lower = in_matrix("b", {key: value / 100 for key, value in noisy.items()}, 5, factor="2")
     row = compare(in_matrix("a", noisy, 5, factor="1"), lower).named("generate", "run", "", "speed")
-    assert row is not None and row.difference is not None and (row.difference.threshold or 0) > 0.8
+    assert row is not None and row.difference is not None
     assert row.state == "different" and row.relative == pytest.approx(-0.99)
 
 

@@ -34,8 +34,6 @@ LEAST_VALUES, LEAST_PAIRS = 5, 8
 MOST_VALUES = 100
 # A smaller shift, as a share of the median, is never called a difference.
 LEAST_SHIFT = 0.01
-# A quartile of fewer differences of neighbours says little; two cells of LEAST_VALUES runs have 8.
-LEAST_NEIGHBOURS = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,6 @@ class Difference:
     adjusts for many rows; of a single row it is p. `level` is what p_held must be below.
     `margin` is the share of median_a within which the interval must lie for the same. `runs_needed`: the runs a side
     (of pairs: the pairs) that would do where these are not enough, see `runs_needed`; None if nothing is known of it.
-    `threshold`: max(LEAST_SHIFT, `neighbour_noise`), which a change once had to exceed. No verdict rests on it.
     """
 
     n_a: int
@@ -65,7 +62,6 @@ class Difference:
     p: float
     least_p: float
     p_held: float
-    threshold: float | None
     verdict: Verdict
     level: float = LEVEL
     margin: float = MARGIN
@@ -79,19 +75,15 @@ class Difference:
         return self.low / self.median_a, self.high / self.median_a
 
 
-def difference(
-    a: Sequence[float], b: Sequence[float], *, paired: bool = False, noise: float | None = None, margin: float = MARGIN
-) -> Difference:
+def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False, margin: float = MARGIN) -> Difference:
     """Compare a timed value of the runs `a` (the base) with that of the runs `b`, each in order of time.
 
     Independent runs take the Mann-Whitney test. `paired`: a[i] and b[i] are of the same round of an interleaved
     design; they take the Wilcoxon signed-rank test, which can tell nothing from fewer than LEAST_PAIRS pairs. Compare
     fewer pairs as independent runs: what a round has in common then only makes the test more careful.
-    `noise` is what `neighbour_noise` says of the cells of the host, for `threshold` alone. None: it is taken from `a`
-    and `b`, as a share of the median of `a`.
 
-    ValueError if a side has no value or more than MOST_VALUES, if a value or `noise` is negative, infinite or no
-    number, if `paired` sides have different lengths, or if `margin` is not above 0 and at most 1.
+    ValueError if a side has no value or more than MOST_VALUES, if a value is negative, infinite or no number, if
+    `paired` sides have different lengths, or if `margin` is not above 0 and at most 1.
     """
     first, second = _checked("a", a), _checked("b", b)
     if paired and len(first) != len(second):
@@ -100,10 +92,6 @@ def difference(
         raise ValueError(f"margin is {margin!r}: it must be above 0 and at most 1")
     test = signed_rank(second - first, LEVEL) if paired else mann_whitney(first, second, LEVEL)
     median_a = float(np.median(first))
-    if noise is None:
-        noise = neighbour_noise([first.tolist(), second.tolist()], scale=median_a)
-    elif not _is_value(noise):
-        raise ValueError(f"noise is {noise!r}: it must be a finite number that is not negative")
     row = Difference(
         n_a=len(first),
         n_b=len(second),
@@ -117,31 +105,10 @@ def difference(
         p=test.p,
         least_p=test.least_p,
         p_held=test.p,
-        threshold=max(LEAST_SHIFT, noise) if noise is not None and median_a else None,
         verdict="not enough runs",
         margin=margin,
     )
     return judged(row)
-
-
-def neighbour_noise(cells: Sequence[Sequence[float]], *, scale: float | None = None) -> float | None:
-    """A bound of what neighbouring runs differ by: Q3 + 3 IQR of |x[i + 1] - x[i]| / median.
-
-    It can be far above the largest of these differences, so nothing is decided by it.
-    `cells` has, for each cell, the values of its runs on one host in order of time; neighbours are of one cell. The
-    median is that of the cell, or `scale` for all cells. A cell whose median is 0 is left out. None if fewer than
-    LEAST_NEIGHBOURS differences are left. ValueError as in `difference`, but a cell may have any number of values.
-    """
-    shares: list[float] = []
-    for number, cell in enumerate(cells):
-        if len(cell):
-            values = _checked(f"cell {number}", cell, most=None)
-            median = float(np.median(values)) if scale is None else scale
-            shares += (np.abs(np.diff(values)) / median).tolist() if median else []
-    if len(shares) < LEAST_NEIGHBOURS:
-        return None
-    q1, q3 = np.quantile(shares, [0.25, 0.75])
-    return float(q3 + 3 * (q3 - q1))
 
 
 def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Difference]:
@@ -214,10 +181,10 @@ def _grown(n: float, factor: float) -> int:
     return max(math.floor(n) + 1, math.ceil(min(n * factor**2, 1e9)))
 
 
-def _checked(name: str, values: Sequence[float], most: int | None = MOST_VALUES) -> Floats:
+def _checked(name: str, values: Sequence[float], most: int = MOST_VALUES) -> Floats:
     if len(values) == 0:
         raise ValueError(f"{name} has no values")
-    if most is not None and len(values) > most:
+    if len(values) > most:
         raise ValueError(f"{name} has {len(values)} values; at most {most} are compared")
     for place, value in enumerate(values):
         if not _is_value(value):

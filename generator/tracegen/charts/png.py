@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">IIBBBBB")  # width, height, bits of a sample, kind of colour, three methods
 _RGBA, _INDEXED = 6, 3
 _NOT_FILTERED, _SUB = 0, 1  # how a row of pixels is written; _SUB: the difference to the pixel before
@@ -20,9 +20,9 @@ def packed(image: bytes) -> bytes:
 
     An image of at most 256 colours, as charts are, is written with a table of its colours.
     """
-    if not image.startswith(_SIGNATURE):
+    if not image.startswith(SIGNATURE):
         raise ValueError("not a PNG")
-    chunks, at = [], len(_SIGNATURE)
+    chunks, at = [], len(SIGNATURE)
     while at + 12 <= len(image):
         (size,) = struct.unpack_from(">I", image, at)
         chunks.append((image[at + 4 : at + 8], image[at + 8 : at + 8 + size]))
@@ -37,7 +37,7 @@ def packed(image: bytes) -> bytes:
     else:
         others[first:first] = indexed[1:]
         others[0] = indexed[0]
-    return _SIGNATURE + b"".join(_chunk(kind, data) for kind, data in others)
+    return SIGNATURE + b"".join(chunk(kind, data) for kind, data in others)
 
 
 def _indexed(header: bytes, pixels: bytes) -> list[tuple[bytes, bytes]] | None:
@@ -70,5 +70,6 @@ def _indexed(header: bytes, pixels: bytes) -> list[tuple[bytes, bytes]] | None:
     ]
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A chunk of a PNG file: length, kind, data and checksum."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

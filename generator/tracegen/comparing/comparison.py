@@ -15,7 +15,6 @@ from typing import Literal
 from tracegen.analysis.significance import (
     ASKED_LEVEL,
     LEAST_PAIRS,
-    LEAST_SHIFT,
     MARGIN,
     MOST_VALUES,
     OTHERS_LEVEL,
@@ -24,7 +23,6 @@ from tracegen.analysis.significance import (
     holm,
     judged,
     least_runs,
-    neighbour_noise,
 )
 from tracegen.comparing.measures import ASKED, BY, KEY
 from tracegen.comparing.side import Machine, Measured, Side, machines_of
@@ -249,9 +247,9 @@ def _compared(
     tested = paired and _in_pairs(a, b) and len(a.of) >= LEAST_PAIRS and (enough or several)
     values_a, values_b = evenly(row.values_a), evenly(row.values_b)
     if tested and several and min(*values_a, *values_b) > 0:
-        found = of_ratios(values_a, values_b, noise=_noise(a, b), margin=margin)
+        found = of_ratios(values_a, values_b, margin=margin)
     else:
-        found = difference(values_a, values_b, paired=tested, noise=_noise(a, b), margin=margin)
+        found = difference(values_a, values_b, paired=tested, margin=margin)
         found = replace(found, relative=None) if several else found
     return replace(row, difference=found, state=found.verdict, several=several)
 
@@ -266,9 +264,7 @@ def evenly(values: Sequence[float]) -> Sequence[float]:
     return [values[round(i * (len(values) - 1) / (MOST_VALUES - 1))] for i in range(MOST_VALUES)]
 
 
-def of_ratios(
-    a: Sequence[float], b: Sequence[float], *, noise: float | None, paired: bool = True, margin: float = MARGIN
-) -> Difference:
+def of_ratios(a: Sequence[float], b: Sequence[float], *, paired: bool = True, margin: float = MARGIN) -> Difference:
     """The difference of pairs from several cells, by their ratios: a cell of large values counts no more than others.
 
     Shift and interval are those of the ratio b / a, told as a change of the median of A; without `paired` of each value
@@ -276,25 +272,15 @@ def of_ratios(
     """
     base = min(math.log(value) for value in (*a, *b))
     logs = [[math.log(value) - base for value in values] for values in (a, b)]
-    found, middle = difference(*logs, paired=paired, noise=0.0, margin=margin), median(a)
+    found, middle = difference(*logs, paired=paired, margin=margin), median(a)
     ends = {name: None if end is None else math.expm1(end) * middle
             for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))}  # fmt: skip
-    threshold = None if noise is None else max(LEAST_SHIFT, noise)
-    told = {"relative": math.expm1(found.shift), "threshold": threshold}
-    return judged(replace(found, median_a=middle, median_b=median(b), **ends, **told))  # type: ignore[arg-type]
+    ends["relative"] = math.expm1(found.shift)
+    return judged(replace(found, median_a=middle, median_b=median(b), **ends))  # type: ignore[arg-type]
 
 
 def _several_cells(a: _Values, b: _Values) -> bool:
     return len(list(a.series)) > 1 or len(list(b.series)) > 1
-
-
-def _noise(a: _Values, b: _Values) -> float | None:
-    """What neighbouring runs of one cell differ by, as a share of A where a side is one cell, else of their own cell.
-
-    None if neighbours are too few.
-    """
-    of_a, of_b = list(a.series), list(b.series)
-    return neighbour_noise([*of_a, *of_b], scale=median(a.all) if len(of_a) == len(of_b) == 1 else None)
 
 
 def _in_pairs(a: _Values, b: _Values) -> bool:

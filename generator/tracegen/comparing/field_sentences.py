@@ -18,11 +18,6 @@ def points(part: float) -> str:
     return f"{expert_chance_sentences.points(part)} points"
 
 
-def p_words(p: float) -> str:
-    """`p = 0.011`; the least p that draws can show is said as it is."""
-    return f"p = {p:.2g}" if p < 0.1 else f"p = {p:.2f}"
-
-
 def sizes(n_prompts: int, n_fields: int, n_tokens: int) -> str:
     """`n = 15 prompts in 5 fields, 225 tokens`."""
     counts = (q.counted(n_prompts, "prompt"), q.counted(n_fields, "field"), q.counted(n_tokens, "generated token"))
@@ -91,7 +86,7 @@ def specialists(found: Sequence[Told], best: Told | None, *, n: str, reason: str
 
 def _expert(of: Told) -> str:
     layer, expert, field, effect, p = of
-    return f"expert {expert} of layer {layer} in {field}, {points(effect)}, {p_words(p)}"
+    return f"expert {expert} of layer {layer} in {field}, {points(effect)}, {q.p_words(p)}"
 
 
 def alike(*, same: float, different: float, n_same: int, n_different: int, p: float, least: float, level: float) -> str:
@@ -106,4 +101,4 @@ def alike(*, same: float, different: float, n_same: int, n_different: int, p: fl
             f"below {least:.2g}."
         )
     more = "Prompts of one field choose more alike" if p < level else "Prompts of one field choose no more alike"
-    return f"{more} than others: {pairs}, {p_words(p)}."
+    return f"{more} than others: {pairs}, {q.p_words(p)}."

@@ -107,7 +107,7 @@ def _row(row: dict[str, Any], tellable: bool) -> tuple[Cell, ...]:
     said = "yes" if row["specialist"] else f"no: {why}".replace(" ", FIXED).replace(f",{FIXED}", ", ")
     return cells(
         f"layer{FIXED}{row['layer']}, expert{FIXED}{row['expert']}", str(row["field"]), *shares, *effects,
-        number(say.p_words(row["p_held"]).removeprefix("p = ")), said,
+        number(q.p_value(row["p_held"])), said,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tracegen.analysis.significance import MARGIN, Difference, holm, neighbour_noise
+from tracegen.analysis.significance import MARGIN, Difference, holm
 from tracegen.comparing.comparison import evenly, of_ratios
 from tracegen.comparing.effects import factors_of
 from tracegen.comparing.side import Machine, Measured, Side, machines_of
@@ -50,7 +50,7 @@ def interactions(cells: Sequence[Side], margin: float = MARGIN) -> list[Interact
 def _of_phase(
     cells: Sequence[Side], factors: Mapping[str, list[str]], phase: str, margin: float
 ) -> Iterator[Interaction]:
-    speeds, noise = _speeds(cells, phase)
+    speeds = _speeds(cells, phase)
     for factor, other in combinations(factors, 2):
         for b in factors[factor][1:]:
             for d in factors[other][1:]:
@@ -58,25 +58,23 @@ def _of_phase(
                 ratios = list(_ratios(speeds, (factor, a, b), (other, c, d)))
                 if ratios:
                     at_c, at_d = [evenly(column) for column in zip(*ratios, strict=True)]
-                    found = of_ratios(at_c, at_d, noise=noise, margin=margin)
+                    found = of_ratios(at_c, at_d, margin=margin)
                     yield Interaction(phase, factor, a, b, other, c, d, found)
 
 
 _Key = tuple[str, int, Machine]  # matrix, round, machine
 
 
-def _speeds(cells: Sequence[Side], phase: str) -> tuple[dict[_Key, dict[_Place, float]], float | None]:
-    """The speed of each run by its round and the values of its factors; and the noise of neighbouring runs."""
+def _speeds(cells: Sequence[Side], phase: str) -> dict[_Key, dict[_Place, float]]:
+    """The speed of each run by its round and the values of its factors."""
     runs = [run for cell in cells for run in cell.runs]
     of: dict[_Key, dict[_Place, float]] = {}
-    series: dict[object, list[float]] = {}
     for run, machine in zip(runs, machines_of(runs), strict=True):
         speed = _speed(run, phase)
         if speed is not None and speed > 0 and run.matrix:
             place = tuple(sorted(run.factors.items()))
             of.setdefault((run.matrix, run.round, machine), {})[place] = speed
-            series.setdefault((place, machine), []).append(speed)
-    return of, neighbour_noise(list(series.values()))
+    return of
 
 
 def _ratios(

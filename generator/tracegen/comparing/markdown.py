@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import differing
+from tracegen.contract import quantities as q
 from tracegen.report.words.markdown import prose, table
 
 MOST = 12  # rows of a table
@@ -36,6 +37,6 @@ def _cut(rows: list[list[str]]) -> list[list[str]]:
 def _row(row: Compared, margin: float) -> list[str]:
     sure = "counted, so real" if row.kind == "counted" else say.state(row, margin)
     if row.state == "different" and row.difference is not None:
-        sure = f"different, {say.p_words(row.difference.p_held)}"
+        sure = f"different, {q.p_words(row.difference.p_held)}"
     values = (say.value(row.a, row.unit), say.value(row.b, row.unit), say.share(row.relative))
     return [prose(text) for text in (say.name(row), *values, sure)]

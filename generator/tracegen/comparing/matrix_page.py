@@ -228,13 +228,13 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
         rows.append(cells(
             f"{row.factor}, {row.a} → {row.b}", f"{row.other}, {row.c} → {row.d}", say.PHASES[row.phase],
             number(say.times(of.median_a)), number(say.times(of.median_b)), number(shift),
-            number(within), number(say.p_value(of.p_held) if within else ""),
+            number(within), number(q.p_value(of.p_held) if within else ""),
             _joint_finding(of),
         ))  # fmt: skip
         data.append((row.phase, row.factor, row.a, row.b, row.other, row.c, row.d, of.n_a, of.median_a, of.median_b,
-                     of.relative, *ends, of.p, of.p_held, of.threshold, of.verdict))  # fmt: skip
+                     of.relative, *ends, of.p, of.p_held, of.verdict))  # fmt: skip
     columns = ["phase", "factor", "from", "to", "other", "other_from", "other_to", "n", "ratio_from", "ratio_to",
-               "relative", "low", "high", "p", "p_held", "threshold", "verdict"]  # fmt: skip
+               "relative", "low", "high", "p", "p_held", "verdict"]  # fmt: skip
     csv = collector.csv("interactions", pd.DataFrame(data, columns=columns))
     head = (Head("Factor"), Head("Other factor"), Head("Speed of"), Head("Before", number=True),
             Head("After", number=True), Head("Shift", number=True), Head("99 % interval", number=True),
@@ -263,9 +263,9 @@ def _by_ratio(row: Compared) -> Compared:
     of = row.difference
     if of is None or row.several or min(*row.values_a, *row.values_b) <= 0:
         return row
-    found = of_ratios(evenly(row.values_a), evenly(row.values_b), noise=0.0, paired=of.paired, margin=of.margin)
+    found = of_ratios(evenly(row.values_a), evenly(row.values_b), paired=of.paired, margin=of.margin)
     return replace(row, difference=replace(of, relative=found.relative))
 
 
 def _p(row: Compared) -> str:
-    return say.p_value(row.difference.p_held) if row.difference and row.difference.low is not None else ""
+    return q.p_value(row.difference.p_held) if row.difference and row.difference.low is not None else ""

@@ -86,7 +86,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 def _measure(row: Compared) -> dict[str, Any]:
     d = row.difference
-    sure = {key: getattr(d, key) for key in ("low", "high", "p", "p_held", "threshold")} if d else {}
+    sure = {key: getattr(d, key) for key in ("low", "high", "p", "p_held")} if d else {}
     if d:
         ends = d.ends or (None, None)
         sure |= {"relative_low": ends[0], "relative_high": ends[1], "runs_needed": d.runs_needed, "asked": row.asked}

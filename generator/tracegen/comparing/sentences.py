@@ -82,7 +82,7 @@ def how_sure(row: Compared) -> str:
     shift, ends = effect(found, row.unit)
     if not ends or (row.several and found.relative is None):
         return n
-    return f"shift {shift} (99 % interval {ends}), {p_words(found.p_held)}, {n}"
+    return f"shift {shift} (99 % interval {ends}), {q.p_words(found.p_held)}, {n}"
 
 
 def effect(found: Difference, unit: str) -> tuple[str, str]:
@@ -144,12 +144,6 @@ def rule(comparison: Comparison) -> list[str]:
     return lines
 
 
-def p_words(p: float) -> str:
-    """`p = 0.0079`, `p < 0.0001`."""
-    text = p_value(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
-
-
 def short_cell(name: str) -> str:
     """The name of a cell without those of its factors, for a narrow figure: `moe, false, true (v4)`."""
     return ", ".join(part.partition("=")[2] or part for part in name.split(", "))
@@ -158,11 +152,6 @@ def short_cell(name: str) -> str:
 def times(factor: float) -> str:
     """What something is multiplied by: `× 1.31`."""
     return f"× {q.three(factor)}"
-
-
-def p_value(p: float) -> str:
-    """`0.0079`, `< 0.0001`."""
-    return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
 def answers(comparison: Comparison) -> list[str]:

@@ -30,6 +30,7 @@ from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle
 from tracegen.publishing.cells import by_matrix, cell_of
+from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import read_published
 from tracegen.reading.folders import EXPERIMENTS, run_folder, version_folder
 from tracegen.reading.notebook.loaded import load_version
@@ -121,14 +122,13 @@ def _same_cell(run: Run, slot: Mapping[str, Any]) -> bool:
 
 def measured(folder: Path, run: Run) -> Measured:
     """A stored run in its public form, with its measures, which are computed when they are first asked for."""
-    if privacy.asked_for(folder.parents[1]):
-        run = privacy.made_private(run)
-    public = privacy.public_run(run, privacy.this_machine())
+    form = public_form(run, folder)
+    run, public = form.stored, form.run
     if slot := run.facts.get("slot"):
         factors = _shown(slot, private=privacy.is_private(run.facts))
         public = replace(public, facts={**public.facts, "slot": {**slot, "factors": factors, "cell": ""}})
 
-    tables = RECENT.kept(lambda: privacy.public_tables(run, store.read_tables(folder / "tables")))
+    tables = RECENT.kept(form.tables)
 
     def compute() -> dict[str, Any]:
         table = measures(Context(public, tables()))

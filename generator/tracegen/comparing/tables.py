@@ -184,7 +184,7 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
     table = []
     for row in rows:
         d = row.difference
-        sure = (d.low, d.high, d.p, d.p_held, d.threshold) if d else (None,) * 5
+        sure = (d.low, d.high, d.p, d.p_held) if d else (None,) * 4
         ends = (d.ends or (None, None)) if d else (None, None)
         n = (len(row.values_a), len(row.values_b))
         table.append(
@@ -206,7 +206,7 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
                 d.runs_needed if d else None,
             )
         )
-    sure_of = ["low", "high", "p", "p_held", "threshold"]
+    sure_of = ["low", "high", "p", "p_held"]
     added = ["relative_low", "relative_high", "margin", "runs_needed"]
     columns = ["phase", "by", "item", "what", "unit", "a", "b", "change", "relative", *sure_of, "n_a", "n_b", "state"]
     return pd.DataFrame(table, columns=[*columns, *added]).astype({"runs_needed": "Int64"})
@@ -220,7 +220,7 @@ def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
     return cells(
         *_named(row), *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
         number(shift), number(ends),
-        number(say.p_value(d.p_held) if d is not None and ends else ""),
+        number(q.p_value(d.p_held) if d is not None and ends else ""),
         f"different{', better' if row.better else ', worse'}" if row.state == "different" else say.state(row, margin),
     )  # fmt: skip
 

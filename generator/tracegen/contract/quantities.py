@@ -92,3 +92,14 @@ def percent(value: Any) -> str:
 def yes_no(value: object) -> str:
     """`on`, `off` or `not recorded`."""
     return UNKNOWN if not isinstance(value, bool) else "on" if value else "off"
+
+
+def p_value(p: float) -> str:
+    """`0.0079`, `< 0.0001`."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
+def p_words(p: float) -> str:
+    """`p = 0.0079`, `p < 0.0001`."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"

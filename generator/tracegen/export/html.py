@@ -16,8 +16,9 @@ from markupsafe import Markup
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.export.format import Format, Source
 from tracegen.export.unlinked import unlinked
-from tracegen.publishing import errata, privacy, versions
+from tracegen.publishing import errata, versions
 from tracegen.publishing.bundle import VERSION_FILE, chrome, read_bundle, shells
+from tracegen.publishing.public_form import public_form
 from tracegen.report.pages.page import Report
 from tracegen.storing import store
 from tracegen.storing.resources import package_version
@@ -58,7 +59,7 @@ def _html(source: Source, folder: Path) -> None:
             "publish it, and send the address"
         )
     if not version:
-        privacy.refuse_leaks(source.run, Report("", (), {source.name: content}), privacy.this_machine())
+        public_form(source.run, source.folder).refuse_leaks(Report("", (), {source.name: content}))
     (folder / "overview.html").write_bytes(content)
 
 
@@ -67,11 +68,8 @@ def _of_run(source: Source) -> _Overview:
     from tracegen.report.pages.render import render_report  # imports altair, which loads slowly
 
     store.verify_run(source.folder)
-    run = source.run
-    if privacy.asked_for(source.folder.resolve().parent.parent):
-        run = privacy.made_private(run)
-    public = privacy.public_run(run, privacy.this_machine())
-    report = render_report(public, privacy.public_tables(run, source.tables), address=source.name, citable=None)
+    run, form = source.run, public_form(source.run, source.folder)
+    report = render_report(form.run, form.tables(source.tables), address=source.name, citable=None)
     facts: dict[str, Any] = {
         "status": "draft",
         "reason": "",

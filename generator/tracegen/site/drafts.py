@@ -30,6 +30,7 @@ from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import cell_of
+from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import question_of
 from tracegen.report.pages.page import Report
 from tracegen.site.drawings import FOLDER, drawing_process
@@ -202,12 +203,9 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
     """Check a run, render its public form and write it to `place` in the cache. Raises TracegenError."""
     run = store.read_run(path)
     store.verify_run(path)
-    if privacy.asked_for(path.parent.parent):
-        run = privacy.made_private(run)
-    public = privacy.public_run(run, known)
-    tables = privacy.public_tables(run, store.read_tables(path / "tables"))
+    form = public_form(run, path, known)
     name = f"{run.experiment}/{run.name}"
-    report = render(public, tables, address=name, citable=None)
+    report = render(form.run, form.tables(), address=name, citable=None)
     identity = {
         "citation": "",
         "draft": name,
@@ -216,8 +214,8 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
         "message": "",
         "runs": [run.number],
         "verdict": run.verdict,
-        "question": question_of(public),
-    } | cell_of(public.facts)
+        "question": question_of(form.run),
+    } | cell_of(form.run.facts)
     try:
         with store.whole_folder(place) as beside:
             write_bundle(beside, report, identity)

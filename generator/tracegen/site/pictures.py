@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tracegen.charts.png import SIGNATURE, chunk
 from tracegen.charts.theme import N_STEPS, SEQUENTIAL_DARK, SEQUENTIAL_LIGHT
 from tracegen.publishing.bundle import Bundle
 from tracegen.site.about import About
@@ -54,7 +55,7 @@ def picture(bundle: Bundle, total: int | None, cache: Path) -> bytes:
     key = hashlib.sha256(f"{_FORM} {entry['sha256']} {total}".encode()).hexdigest()[:16]
     path = cache / f"{key}.png"
     kept = path.read_bytes() if path.is_file() else b""
-    if not kept.endswith(_END):  # a build that was killed may have left a part of it
+    if not kept.endswith(chunk(b"IEND", b"")):  # a build that was killed may have left a part of it
         kept = drawn(bundle.folder / DATA, total, _warm_ups(bundle.folder / "data" / "tables" / "passes.csv"))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(kept)
@@ -123,12 +124,5 @@ def png(levels: list[list[int]]) -> bytes:
             lines.append(b"\0" + bytes(level + shift for level in row))
     header = struct.pack(">IIBBBBB", WIDTH, 2 * HEIGHT, 8, 3, 0, 0, 0)
     pixels = zlib.compress(b"".join(lines), 9)
-    parts = ((b"IHDR", header), (b"PLTE", colours), (b"tRNS", alpha), (b"IDAT", pixels))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts) + _END
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-_END = _chunk(b"IEND", b"")
+    parts = ((b"IHDR", header), (b"PLTE", colours), (b"tRNS", alpha), (b"IDAT", pixels), (b"IEND", b""))
+    return SIGNATURE + b"".join(chunk(kind, data) for kind, data in parts)

@@ -21,6 +21,7 @@ from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.exposed import HISTORY, exposed
+from tracegen.publishing.public_form import public_form
 from tracegen.reading.folders import refuse_same_name
 from tracegen.storing import store
 
@@ -133,14 +134,13 @@ def print_published(
     Lines in `shown` are not printed again; returns them with those that were printed.
     """
     now = now or datetime.now(UTC)
-    if privacy.asked_for(folder):  # also when the setting was added after the run
-        chosen = privacy.made_private(chosen)
+    assert chosen.folder is not None
     publish.plan_version(folder, chosen, message, now, again=again)  # raises before anything is printed
     for check in chosen.checks:
         if check.state in ("warning", "failed"):
             limit = f" (limit: {check.limit})" if check.limit else ""
             print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
-    summary = [*privacy.public_summary(chosen), *_despite_umask()]
+    summary = [*privacy.public_summary(public_form(chosen, chosen.folder).stored), *_despite_umask()]
     print("This becomes public too:" if shown else "This becomes public:")
     for line in summary:
         if line not in shown:
@@ -169,21 +169,19 @@ def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again
     from tracegen.storing.progress import Progress
 
     assert chosen.folder is not None
-    known, progress = privacy.this_machine(), Progress()
+    progress, form = Progress(), public_form(chosen, chosen.folder)
     progress.step("check the evidence of the run")
     store.verify_run(chosen.folder)
-    public = privacy.public_run(chosen, known)
-    planned = publish.plan_version(folder, public, message, now, again=again)
-    tables = privacy.public_tables(chosen, store.read_tables(chosen.folder / "tables"))
+    planned = publish.plan_version(folder, form.run, message, now, again=again)
     progress.step("draw the pages")
-    report = render_report(public, tables, address=f"{planned.experiment}/{planned.name}", citable=planned)
+    report = render_report(form.run, form.tables(), address=f"{planned.experiment}/{planned.name}", citable=planned)
     if chosen.verdict != "not usable":
         progress.step("measure the runs that repeat it")
         report = replace(report, files={**report.files, **files_of(repeats_of(chosen.folder))})
     progress.step("search the pages for names and places")
-    privacy.refuse_leaks(chosen, report, known)
+    form.refuse_leaks(report)
     progress.step("write the version")
-    version = publish.publish(folder, public, report, message, now, again=again)
+    version = publish.publish(folder, form.run, report, message, now, again=again)
     progress.done()
     return version
 

@@ -11,8 +11,9 @@ from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import Speed, speed_of
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.model import Run, Version
-from tracegen.publishing import errata, privacy, versions
+from tracegen.publishing import errata, versions
 from tracegen.publishing.bundle import Bundle, read_bundle
+from tracegen.publishing.public_form import public_form
 from tracegen.publishing.stated import stated_facts
 from tracegen.reading.notebook.loaded import load_version
 from tracegen.report.pages.collector import Collector
@@ -28,13 +29,9 @@ def of_run(folder: Path, part: str) -> str:
 
     Raises StoreError when a table is missing or damaged, or when the lines hold what must not become public.
     """
-    run, known = store.read_run(folder), privacy.this_machine()
-    if privacy.asked_for(folder.resolve().parent.parent):
-        run = privacy.made_private(run)
-    tables = privacy.public_tables(run, store.read_tables(folder / "tables"))
-    context = Collector(privacy.public_run(run, known), tables)
-    text = pasted(context, part, _repeats(folder, run))
-    privacy.refuse_leaks(run, Report("", (), {path_of(part): text.encode()}), known)
+    form = public_form(store.read_run(folder), folder)
+    text = pasted(Collector(form.run, form.tables()), part, _repeats(folder, form.stored))
+    form.refuse_leaks(Report("", (), {path_of(part): text.encode()}))
     return text
 
 

@@ -30,7 +30,7 @@ def _content(context: Context) -> Rows:
             number(q.decimal(r["expected"], 1)),
             number(q.decimal(r["lift"], 2)),
             between(r["low"], r["high"], lambda value: q.decimal(value, 2)),
-            number(say.p_text(r["p_held"]).removeprefix("p ").removeprefix("= ")),
+            number(q.p_value(r["p_held"])),
         )
         for r in listed.to_dict("records")
     ]

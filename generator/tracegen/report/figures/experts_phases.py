@@ -33,7 +33,7 @@ def _content(context: Context) -> Rows:
             share(r["distance"], 1),
             number(f"below {q.percent(r['high'])}"),
             number(say.points(r["effect"])),
-            number(say.p_text(r["p_held"]).removeprefix("p ").removeprefix("= ")),
+            number(q.p_value(r["p_held"])),
         )
         for r in records
     ]

@@ -13,11 +13,6 @@ UNTESTED = (
 )
 
 
-def p_text(p: float) -> str:
-    """`p = 0.03`; the least p that shuffles can show is written as it is."""
-    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
-
-
 def balance_title(entropy: float | None, low: float | None, high: float | None) -> str:
     """How even the choices of generated tokens are over all layers, and what random choice by as many rows gives."""
     if entropy is None:
@@ -75,7 +70,7 @@ def sticky_overall(
     if low is not None and high is not None:
         ends = f" (95 %: {points(low - shuffled)} to {points(high - shuffled)})"
     layers = f"; of {q.counted(n_layers, 'layer')}, {q.count(n_held)} differ by Holm’s method" if n_layers > 1 else ""
-    return f" Effect over all layers: {points(effect)} percentage points{ends}, {p_text(p)}{layers}."
+    return f" Effect over all layers: {points(effect)} percentage points{ends}, {q.p_words(p)}{layers}."
 
 
 def points(value: float) -> str:
@@ -87,7 +82,7 @@ def sticky_finding(*, share: float, shuffled: float, even: float, p: float) -> s
     """The finding of the overview: a token repeats experts of the token before, more or less than its use explains."""
     return (
         f"A token chose {q.percent(share)} of its experts as the token before did; tokens in shuffled order would "
-        f"{q.percent(shuffled)} ({p_text(p)}), and random choice {q.percent(even)}."
+        f"{q.percent(shuffled)} ({q.p_words(p)}), and random choice {q.percent(even)}."
     )
 
 
@@ -181,15 +176,15 @@ def next_overall(
     """The numbers over all layers: effect with the interval of the share, p, and what other guesses find."""
     ends = f"95 %: {points(low - shifted)} to {points(high - shifted)}"
     return (
-        f" Effect over all layers: {points(effect)} percentage points ({ends}), {p_text(p)}. The most chosen experts "
-        f"find {q.percent(most)}, those of the token before {q.percent(before)}, any k of E {q.percent(even)}."
+        f" Effect over all layers: {points(effect)} percentage points ({ends}), {q.p_words(p)}. The most chosen "
+        f"experts find {q.percent(most)}, those of the token before {q.percent(before)}, any k of E {q.percent(even)}."
     )
 
 
 def next_finding(*, share: float, most: float, before: float, p: float) -> str:
     """The finding of the overview: a layer's experts tell those of the next."""
     return (
-        f"A guess from a token’s experts in the layer before found {q.percent(share)} of its experts ({p_text(p)}); "
+        f"A guess from a token’s experts in the layer before found {q.percent(share)} of its experts ({q.p_words(p)}); "
         f"the most chosen ones are {q.percent(most)}, those of the token before {q.percent(before)}."
     )
 
