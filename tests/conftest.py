@@ -25,8 +25,16 @@ from tracegen.storing import store
 FAIL_COST = times.FAIL_COST
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-durations", action="store_true", help="write tests/durations.json anew (with all tests)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Hear Ctrl-C: a script that starts the tests in the background has it ignored, and so would all they start."""
+    if config.getoption("--write-durations") and not hasattr(config, "workerinput"):
+        from tests.spread import Timed
+
+        config.pluginmanager.register(Timed())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("xdist")
 
-from tests.spread import BY_CASE, SECONDS, LongestFirst, seconds_of, unit_of
+from tests import spread
+from tests.spread import BY_CASE, LongestFirst, Timed, known_durations, seconds_of, unit_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,17 +35,27 @@ class _Process:
         self.told += numbers
 
 
-def test_the_longest_unit_that_is_left_goes_first() -> None:
-    names = ["tests/test_cli.py::test_a", "tests/test_drafts.py::test_b", "tests/native/test_robustness.py::test_c"]
-    process, spread = _Process(), LongestFirst.__new__(LongestFirst)
-    spread.workqueue = OrderedDict((unit_of(name), {name: False}) for name in names)
-    spread.assigned_work, spread.registered_collections = {}, {process: names}  # type: ignore[dict-item]
+def test_the_longest_unit_that_is_left_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["tests/test_a.py::test", "tests/test_b.py::test", "tests/test_c.py::test"]
+    monkeypatch.setattr(spread, "seconds_of", {"tests/test_a.py": 1, "tests/test_b.py": 2, "tests/test_c.py": 3}.get)
+    process, scheduler = _Process(), LongestFirst.__new__(LongestFirst)
+    scheduler.workqueue = OrderedDict((unit_of(name), {name: False}) for name in names)
+    scheduler.assigned_work, scheduler.registered_collections = {}, {process: names}  # type: ignore[dict-item]
     for _ in names:
-        spread._assign_work_unit(process)
+        scheduler._assign_work_unit(process)
     assert process.told == [2, 1, 0]
 
 
-def test_files_that_are_named_are_there_and_the_rest_is_short() -> None:
-    named = [name for name in (*SECONDS, *BY_CASE) if name.startswith("tests/")]
+def test_files_that_are_named_are_there() -> None:
+    named = [name for name in (*known_durations(), *BY_CASE) if name.startswith("tests/")]
     assert [name for name in named if not (ROOT / name).is_file()] == []
-    assert seconds_of("tests/test_cli.py") < min(SECONDS.values()) <= seconds_of("measured: dense")
+    assert seconds_of("tests/test_of_tomorrow.py") == spread.UNKNOWN
+
+
+def test_a_run_writes_how_long_its_units_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "DURATIONS", tmp_path / "durations.json")
+    timed = Timed()
+    for name, seconds in (("tests/test_cli.py::test_a", 1.25), ("tests/test_cli.py::test_b", 2.5)):
+        timed.pytest_runtest_logreport(SimpleNamespace(nodeid=name, duration=seconds))
+    timed.pytest_sessionfinish()
+    assert json.loads((tmp_path / "durations.json").read_text()) == {"tests/test_cli.py": 3.8}

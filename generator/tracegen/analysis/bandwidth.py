@@ -37,7 +37,7 @@ SUMS = ("n_ops", "touched_bytes", "weight_bytes", "working_ns", "waiting_ns", "d
 
 @dataclass(frozen=True)
 class Machine:
-    """What rates are held against; None is not known.
+    """What rates are compared with; None is not known.
 
     `memory_rate` is in bytes per second, `cache_bytes` the size of the last-level caches. `n_passes` is how many passes
     the operations belong to, `pass_bytes` what one of these touches at most.

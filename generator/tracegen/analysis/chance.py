@@ -1,4 +1,4 @@
-"""What chance alone would give: p of a permutation test, its range, and many p held at once.
+"""What chance alone would give: p of a permutation test, its range, and the p of many tests, adjusted.
 
 A permutation test asks how often data whose order says nothing show as much as was observed. With `DRAWS` shuffles
 
@@ -18,7 +18,7 @@ import numpy as np
 Floats = np.ndarray
 
 DRAWS = 999
-LEVEL = 0.05  # a smaller p, held against all others of its table, is more than chance
+LEVEL = 0.05  # a smaller p, adjusted for all others of its table, is more than chance
 _TIE = 1e-9  # sums of floats that differ by less are equal
 
 

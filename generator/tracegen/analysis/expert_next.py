@@ -12,7 +12,7 @@ Three other guesses of k experts stand beside it: the most chosen ones of the le
 before in the next layer itself (`before`; the first of a sequence: the most chosen), and any (`even`, k/E).
 
 Chance: a guess also scores because some experts are chosen often, and because tokens in a row resemble each other.
-So the experts guessed for each row are held against those that the row `s` rows later chose, in a circle, for every
+So the experts guessed for each row are compared with those that the row `s` rows later chose, in a circle, for every
 shift s: both keep their order. `low` to `high` is the middle 95 % of these shares, `shifted` their mean, and
 p = (shifts with a share as far from their mean as observed, 0 among them) / rows. The interval of the share rests on
 the means of `N_PARTS` parts of the scored rows (batch means; Student's t).
@@ -33,7 +33,7 @@ LEARNED = 0.8  # of the token rows
 N_PARTS = 10
 LEAST_SCORED = 2 * N_PARTS  # rows, for an interval: fewer are not told
 LEAST_ROWS = LEAST_SCORED * 5
-MOST_ROWS = 2_000  # of more token rows the first are used: each scored row is held against each
+MOST_ROWS = 2_000  # of more token rows the first are used: each scored row is compared with each
 COLUMNS = ["layer", "after", "n_layers", "n_learned", "n_rows", "n_choices", "n_told", "share", "share_low",
            "share_high", "most", "before", "even", "shifted", "low", "high", "effect", "p"]  # fmt: skip
 _TIE = 1e-9

@@ -19,7 +19,7 @@ the share r of its n_a rows that chose b too has as variance the largest of
 
 The interval is Wilson's for r with as many rows as that variance leaves, divided by r0. p, that a pair is together so
 often by chance, is the larger of Student's t of r - r0 and Chernoff's bound of the binomial tail, exp(-n KL(r, r0))
-with as many rows as the autocorrelations leave, held against all tested pairs of all layers by Holm's method; r0 counts
+with as many rows as the autocorrelations leave, adjusted for all tested pairs of all layers by Holm's method; r0 counts
 as known. A pair is called one only if p_held < chance.LEVEL and its lift is at least `LEAST_LIFT`: a smaller one, and
 one below 1, can be the router's way to choose k of scores that differ much, for which quasi-independence is not exact.
 """

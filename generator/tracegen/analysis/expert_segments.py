@@ -1,7 +1,7 @@
 """How far one set of experts, or a cache of them, serves several tokens in a row: SRP and SCH.
 
 The two measures of "Not All Models Suit Expert Offloading" (Liang and others, arXiv 2505.16056), so that a run can be
-held against the 20 models there. A segment is `m` token rows in a row of a sequence; segments overlap, as there.
+compared with the 20 models there. A segment is `m` token rows in a row of a sequence; segments overlap, as there.
 
 **SRP**, segment routing best performance: a router that chooses once for a whole segment. It takes the experts that at
 least t of the segment's rows chose, and uses them for all m rows. With c the rows of a segment that chose an expert,

@@ -38,7 +38,7 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     `chosen` is the result of `experts.generated`, `sizes` of `experts.sizes`. Columns: layer, n_layers, n_pairs (rows
     with one before them in their sequence), n_choices (of those rows), n_again, share with its 95 % interval share_low
     to share_high (null: fewer than LEAST_PAIRS), even, shuffled with its 95 % range low to high, effect (share -
-    shuffled), p, p_held (p held against all layers by Holm's method; over all layers it is p). The row over all layers
+    shuffled), p, p_held (p adjusted for all layers by Holm's method; over all layers it is p). The row over all layers
     has those in which the same rows chose, if they are most. No rows where no layer can be tested: see
     `expert_rows.groups`.
     """

@@ -1,7 +1,7 @@
 """Is a timed value different between two sets of runs, or the same? docs/comparing.md explains the rule.
 
 There are three verdicts. `different`: the exact two-sided p of a rank test is below LEVEL, so that the interval of the
-shift leaves out 0, p held against all that was asked together is below the level of the family (Holm), and the shift
+shift leaves out 0, p adjusted for all that was asked together is below the level of the family (Holm), and the shift
 is at least LEAST_SHIFT. `same within the margin`: the whole interval lies within the margin. `not enough runs`: neither
 can be said; `runs_needed` says how many would do. Counted values need no test: any difference of theirs is real.
 """
@@ -127,7 +127,7 @@ def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Differ
 
 
 def judged(row: Difference, n_rows: int = 1) -> Difference:
-    """The row with its verdict, as one of `n_rows` that are held together; see the module."""
+    """The row with its verdict, as one of `n_rows` whose p are adjusted together; see the module."""
     if not _too_few(row):
         if row.p < LEVEL and row.p_held < row.level and _is_large(row):
             return replace(row, verdict="different", runs_needed=None)
@@ -145,7 +145,7 @@ def reverse(rise: float) -> float:
 
 
 def least_runs(n_rows: int, level: float = LEVEL, *, paired: bool = False) -> int:
-    """The least number of runs a side (of pairs: of pairs) that can tell one of `n_rows` rows held together.
+    """The least number of runs a side (of pairs: of pairs) that can tell one of `n_rows` rows, their p adjusted.
 
     The exact p of n runs a side is at least 2 / C(2n, n), that of n pairs at least 2 ** (1 - n).
     """

@@ -7,10 +7,10 @@ effect. So an expert is a **specialist** of a field only if all of this holds:
 1. it replicates: every prompt of the field chose it more than the tokens of every other field did in their mean;
 2. no prompt drives it: with any one prompt left out, of this or another field, 1 holds and the effect is `MARGIN` or
    more;
-3. it is no chance: p, held against all experts and fields, is below `chance.LEVEL`.
+3. it is no chance: p, adjusted for all experts and fields, is below `chance.LEVEL`.
 
 p is that of a permutation of fields over prompts (`field_labels`), one-sided: the share of ways to deal prompts to
-fields that give an effect at least as large. It is held against the others by the largest effect of each way (Westfall
+fields that give an effect at least as large. It is adjusted for the others by the largest effect of each way (Westfall
 and Young's max-T): p_held is the share of ways in which *any* expert of any layer has so large an effect in *any* field
 that is tested. So on average at most one of 20 matrices without any specialist shows one. Holm's method and Benjamini
 and Hochberg's would multiply the least p by up to the number of tests: with three prompts in each of five fields it is

@@ -34,7 +34,7 @@ class Interaction:
 
 
 def interactions(cells: Sequence[Side], margin: float = MARGIN) -> list[Interaction]:
-    """Every pair of factors, each value against the first of its factor; all tests of a phase are held together (Holm).
+    """Every pair of factors, each value against the first of its factor; p adjusted for all of a phase (Holm).
 
     A round counts if it has the four runs, on one machine, with equal values of all other factors.
     """

@@ -131,7 +131,7 @@ def rule(comparison: Comparison) -> list[str]:
     of = "measure that is" if n == 1 else "measures that are"
     lines = [
         f"Different: the exact p of a rank test is below 0.01, the shift is at least {margin_of(LEAST_SHIFT)}, and p "
-        f"held against all that is tested with it (Holm; shown) is below {ASKED_LEVEL:g} for the {n} {of} asked, below "
+        f"adjusted for all that is tested with it (Holm; shown) is below {ASKED_LEVEL:g} for the {n} {of} asked, below "
         f"{OTHERS_LEVEL:g} for all others. Same within {margin_of(m)}: the whole 99 % interval lies from "
         f"−{margin_of(reverse(m))} to +{margin_of(m)}; a fall counts as the rise that undoes it, so that it does not "
         "matter which side is A. Else: not enough runs."

@@ -22,9 +22,9 @@ def same_cell(bundle: Bundle) -> str:
 
 
 def version_before(bundle: Bundle, older: Sequence[Bundle]) -> Bundle | None:
-    """The version that this one is held against, of `older` ones, newest first: the last of them; None without one.
+    """The version that this one is compared with, of `older` ones, newest first: the last of them; None without one.
 
-    A cell of a matrix is held against the last version of the same cell, else the last from outside of its matrix.
+    A cell of a matrix is compared with the last version of the same cell, else the last from outside of its matrix.
     """
     if bundle.cell:
         same = [other for other in older if same_cell(other) == same_cell(bundle)]

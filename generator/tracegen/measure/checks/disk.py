@@ -20,7 +20,7 @@ HOW = (
     "and in a container by allowing perf_event_open"
 )
 SLACK = 0.01  # of the faults that the kernel counts: those of threads that do not compute
-MORE = 0.2  # of the faults that the kernel counts: so many more can be begun again, rather than recorded wrongly
+MORE = 0.2  # of the faults that the kernel counts: so many more may be recorded, as faults begin again
 SLACK_OF_PASS = 16  # faults: the least that a pass may differ by
 OUTSIDE = 0.01  # of the faults in operations: those of bytes that their operation is not known to touch
 

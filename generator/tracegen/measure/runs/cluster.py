@@ -70,7 +70,7 @@ class Cluster:
     """The machines whose workers can make runs; the others, and why they cannot, are told once."""
 
     def __init__(self, client: Any, address: str, folder: Path, progress: Progress, program: str | None) -> None:
-        """Ask nobody yet."""
+        """Contact no worker yet."""
         self.client, self.folder, self.progress, self.program = client, folder, progress, program
         self._address = address
         self._known: dict[str, remote.About | str] = {}  # by the address of a worker: what it is, or why it is left out

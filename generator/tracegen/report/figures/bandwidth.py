@@ -70,7 +70,7 @@ def _content(context: Context) -> Rows:
 
 
 def _machine(context: Context, threads: int) -> bandwidth.Machine:
-    """What the rates of this run's passes are held against."""
+    """What the rates of this run’s passes are compared with."""
     passes = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
     return bandwidth.Machine(
         memory_rate=bandwidth.rate_of(context.fact("host", "memory_rate"), threads),

@@ -70,7 +70,7 @@ EXPERTS_STICKY = Figure(
         "k/E is the share if all experts were equally likely. A router that prefers some experts repeats them in any "
         "order, so the grey band is the baseline: only a point outside it says that tokens in a row resemble each "
         "other. The effect is the distance from the mean of the band in percentage points; p is two-sided, by layer "
-        "held by Holm’s method. p asks whether the order of these tokens matters; the interval, how much the share "
+        "adjusted by Holm’s method. p asks whether the order of these tokens matters; the interval, how much the share "
         "differs between parts of the run. A small p with an interval around 0 is an effect of some part only. "
         "The share is also the hit rate of a cache that holds the experts of one token. The CSV has all numbers; its "
         "first row is over all layers.",

@@ -17,13 +17,13 @@ def balance_title(entropy: float | None, low: float | None, high: float | None) 
     """How even the choices of generated tokens are over all layers, and what random choice by as many rows gives."""
     if entropy is None:
         return "How evenly are the experts chosen?"
-    said = f"The choices are {q.percent(entropy)} even (entropy)"
+    said = f"The choices have {q.percent(entropy)} of the largest possible entropy"
     if low is None or high is None:
         return said
     ends = f"{q.percent(low)} to {q.percent(high)}"
     if low <= entropy <= high:
-        return f"{said}, within what random choice by as many rows gives: {ends}"
-    than = "less even than" if entropy < low else "more even than"
+        return f"{said}, as random choice by as many rows has: {ends}"
+    than = "less than" if entropy < low else "more than"
     return f"{said}, {than} random choice by as many rows: {ends}"
 
 
@@ -101,7 +101,7 @@ def pairs_caption(*, n_tested: int, n_shown: int, n_unusual: int, least_rows: in
     return (
         "Together: token rows of generate passes that chose both experts. Expected: from how often each is chosen, "
         "where a row chooses exactly k (quasi-independence). Lift: together divided by expected, with an interval that "
-        f"allows for tokens that resemble their neighbours. p is held by Holm’s method against all {tested}, those of "
+        f"allows for tokens that resemble their neighbours. p is adjusted by Holm’s method for all {tested}, those of "
         f"experts that at least {least_rows} rows each chose, spread over the run; listed from p < 0.05 and a lift of "
         f"{least_lift} on.{cut} {LEFT_OUT}"
     )
@@ -123,7 +123,7 @@ def phases_title(*, distance: float, high: float, p: float, level: float, few: b
     """Whether prompt and generated tokens choose other experts; over all layers. `few`: no p can be below `level`."""
     if few:
         return f"{TOO_FEW} whether prompt and generation choose other experts"
-    chance = f"rows dealt at random stay below {q.percent(high)}"
+    chance = f"of 95 % of random splits of the rows it is below {q.percent(high)}"
     if p < level:
         return f"Prompt and generated tokens choose other experts: their distance is {q.percent(distance)}, {chance}"
     return (
@@ -133,13 +133,13 @@ def phases_title(*, distance: float, high: float, p: float, level: float, few: b
 
 
 def phases_caption(*, block: int, draws: int, cut: str) -> str:
-    """The caption of the phases; rows were dealt in blocks of `block`."""
+    """The caption of the phases; rows were split in blocks of `block`."""
     rows = "single rows" if block == 1 else f"blocks of {block} rows in a row"
     return (
         "Distance: ½ Σ |share in the prompt − share in generation| over the experts of a layer: 0 % for the same "
-        "shares, 100 % for no expert in common. Dealt at random: below this lie 95 % of the distances if the "
+        "shares, 100 % for no expert in common. Random splits: below this lie 95 % of the distances if the "
         f"same rows are prompt or generation by chance, {draws} permutations of {rows}, each with all layers. "
-        f"Effect: distance less the mean of these. p by layer is held by Holm’s method. Over all layers: means.{cut}"
+        f"Effect: distance less the mean of these. p by layer: adjusted by Holm’s method. Over all layers: means.{cut}"
     )
 
 
@@ -155,8 +155,8 @@ def next_title(*, share: float, low: float, high: float, effect: float, p: float
     by_chance = f"chance: {q.percent(low)} to {q.percent(high)}"
     if p < level:
         than = "more" if effect > 0 else "fewer"
-        return f"A guess from the layer before finds {q.percent(share)} of a token’s experts, {than} than {by_chance}"
-    return f"A guess from the layer before finds {q.percent(share)} of a token’s experts, no more than {by_chance}"
+        return f"The layer before predicts {q.percent(share)} of a token’s experts, {than} than {by_chance}"
+    return f"The layer before predicts {q.percent(share)} of a token’s experts, no more than {by_chance}"
 
 
 def next_caption(*, n_learned: int, n_rows: int, overall: str, cut: str) -> str:
@@ -164,7 +164,7 @@ def next_caption(*, n_learned: int, n_rows: int, overall: str, cut: str) -> str:
     return (
         "Points: share of a token’s experts in the layer that a guess finds which knows its experts in the layer "
         f"before. The guess is learned on the first {q.count(n_learned)} token rows and scored on the other "
-        f"{q.count(n_rows)}. Grey: the middle 95 % of the shares where each guess is held against the choice of "
+        f"{q.count(n_rows)}. Grey: the middle 95 % of the shares where each guess is compared with the choice of "
         "another token, all as many tokens later, in a circle. Ticks: always guessing the experts that the first rows "
         f"chose most often.{overall}{cut} {LEFT_OUT}"
     )
@@ -184,8 +184,8 @@ def next_overall(
 def next_finding(*, share: float, most: float, before: float, p: float) -> str:
     """The finding of the overview: a layer's experts tell those of the next."""
     return (
-        f"A guess from a token’s experts in the layer before found {q.percent(share)} of its experts ({q.p_words(p)}); "
-        f"the most chosen ones are {q.percent(most)}, those of the token before {q.percent(before)}."
+        f"A token’s experts in the layer before predicted {q.percent(share)} of its experts ({q.p_words(p)}); always "
+        f"predicting the most chosen ones finds {q.percent(most)}, those of the token before {q.percent(before)}."
     )
 
 
@@ -210,7 +210,7 @@ def segments_title(*, length: int, srp: float, low: float, high: float) -> str:
 def segments_caption(*, n_rows: int, n_layers: int, draws: int, cut: str) -> str:
     """The caption of SRP and SCH."""
     return (
-        "SRP: the largest F1 of a router that takes one set of experts for all tokens of a segment, held against their "
+        "SRP: the largest F1 of a router that takes one set of experts for all tokens of a segment, scored on their "
         "own choices. Experts taken: by that router, divided by k. SCH: share of the choices that a cache of k, or 2k, "
         "experts in each layer holds if it knows the tokens of the segment in advance. Shuffled: mean of "
         f"{draws} shuffles of the tokens, each with its experts of all layers. n = {q.counted(n_rows, 'token row')} in "
