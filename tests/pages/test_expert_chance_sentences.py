@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracegen.contract import quantities as q
 from tracegen.report.words import expert_chance_sentences as say
 
 
 def test_p_is_never_zero() -> None:
-    assert say.p_text(0.0004) == "p < 0.001" and say.p_text(0.001) == "p = 0.001"
+    assert q.p_words(0.00004) == "p < 0.0001" and q.p_words(0.001) == "p = 0.001"
 
 
 def test_how_even_beside_random_choice() -> None:
     said = say.balance_title(0.952, 0.993, 0.995)
-    assert (
-        said == "The choices are 95.2 % even (entropy), less even than random choice by as many rows: 99.3 % to 99.5 %"
+    assert said.startswith(
+        "The choices have 95.2 % of the largest possible entropy, less than random choice by as many"
     )
-    assert "more even than random choice" in say.balance_title(0.999, 0.993, 0.995)
-    assert "(entropy), within what random choice by as many rows gives: 99.3 %" in say.balance_title(
-        0.994, 0.993, 0.995
-    )
-    assert say.balance_title(0.9, None, None) == "The choices are 90.0 % even (entropy)"
+    assert said.endswith("rows: 99.3 % to 99.5 %")
+    assert "more than random choice" in say.balance_title(0.999, 0.993, 0.995)
+    assert "as random choice by as many rows has: 99.3 %" in say.balance_title(0.994, 0.993, 0.995)
+    assert say.balance_title(0.9, None, None) == "The choices have 90.0 % of the largest possible entropy"
     assert say.balance_title(None, None, None).endswith("?")
 
 
@@ -34,11 +34,11 @@ def test_stickiness_is_told_against_shuffled_tokens() -> None:
     assert "Too few tokens" in say.sticky_title(effect=0.14, p=0.001, **(given | {"few": True}))
     overall = say.sticky_overall(effect=0.02, low=0.16, high=0.2, shuffled=0.17, p=0.04, n_layers=4, n_held=1)
     assert overall == (
-        " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.040; of 4 layers, 1 differ by "
+        " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.04; of 4 layers, 1 differ by "
         "Holm’s method."
     )
     alone = say.sticky_overall(effect=-0.02, low=None, high=None, shuffled=0.17, p=0.4, n_layers=1, n_held=0)
-    assert alone == " Effect over all layers: −2.0 percentage points, p = 0.400."
+    assert alone == " Effect over all layers: −2.0 percentage points, p = 0.40."
     caption = say.sticky_caption(n_pairs=[1], draws=999, overall=alone, cut="")
     assert "n = 1 token row per layer with a token before it." in caption
     assert "n =" not in say.sticky_caption(n_pairs=[], draws=999, overall="", cut="")
@@ -73,13 +73,13 @@ def test_prompt_against_generation() -> None:
 def test_what_the_layer_before_tells() -> None:
     given: dict[str, Any] = dict(share=0.34, low=0.2, high=0.25, level=0.05)
     assert say.next_title(effect=0.1, p=0.02, **given) == (
-        "A guess from the layer before finds 34.0 % of a token’s experts, more than chance: 20.0 % to 25.0 %"
+        "The layer before predicts 34.0 % of a token’s experts, more than chance: 20.0 % to 25.0 %"
     )
     assert "fewer than chance:" in say.next_title(effect=-0.1, p=0.02, **given)
     assert "no more than chance:" in say.next_title(effect=0.1, p=0.05, **given)
     overall = say.next_overall(effect=0.1, low=0.3, high=0.38, shifted=0.24, p=0.02, most=0.3, before=0.28, even=0.125)
     assert overall == (
-        " Effect over all layers: +10.0 percentage points (95 %: +6.0 to +14.0), p = 0.020. The most chosen experts "
+        " Effect over all layers: +10.0 percentage points (95 %: +6.0 to +14.0), p = 0.02. The most chosen experts "
         "find 30.0 %, those of the token before 28.0 %, any k of E 12.5 %."
     )
     caption = say.next_caption(n_learned=207, n_rows=52, overall=overall, cut=" Cut.")
