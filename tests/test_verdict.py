@@ -340,7 +340,7 @@ def test_what_is_known_of_the_time_of_tracing_outside_passes_stands_beside_the_s
     assert between_share(hard_case(), trace) == pytest.approx(200 / 5_100) and between_share(hard_case(), TRACE) is None
     assert overhead_share(hard_case(), trace) == overhead_share(hard_case(), TRACE)
     (found,) = [c for c in checks_of(evidence(trace=trace)) if c.key == "tracing_cost"]
-    assert found.found.endswith("; beside it, between passes 3.92\u202f%")
+    assert found.found.endswith("; beside it, without a limit, between passes 3.92\u202f%")
     assert "to begin the trace takes 31.0 ms and is in no share, nor is to end it" in found.detail
     (unknown,) = [c for c in checks_of(evidence()) if c.key == "tracing_cost"]
     assert "beside it" not in unknown.found and "to begin the trace is in no share" in unknown.detail

@@ -45,7 +45,7 @@ def cost(e: Evidence) -> Check:
 
     It fails only where it is too high a share of the time that passed too, for undisturbed time is known at least.
     """
-    limit = f"\u2264 {percent(WARN_COST)} of a pass; over {percent(FAIL_COST)} fails; none between passes"
+    limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
     title = "Cost of tracing, of the passes' undisturbed time"
     costs = pass_costs(e.tables, e.trace)
     shares = by_phase(costs)
@@ -56,7 +56,7 @@ def cost(e: Evidence) -> Check:
     state: CheckState = "passed" if worst <= WARN_COST else "warning" if surely <= FAIL_COST else "failed"
     finding = ", ".join(f"{phase} {percent(share, 2)}" for phase, share in sorted(shares.items()))
     if beside := by_phase(costs, "between_share"):
-        finding += f"; beside it, between passes {percent(max(beside.values()), 2)}"
+        finding += f"; beside it, without a limit, between passes {percent(max(beside.values()), 2)}"
     hooks = {p: ns for p, ns in e.trace["hook_ns"].items() if p in set(costs["pass_id"])}
     per_pass = sorted(hooks.values())[len(hooks) // 2] / 1e3 if hooks else math.nan
     detail = (
