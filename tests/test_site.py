@@ -69,6 +69,8 @@ def test_each_cell_of_a_matrix_is_shown_by_its_newest_run(tmp_path: Path) -> Non
         a_run_folder(tmp_path / "experiments", a_run(number=number))
     (one,) = gathered(tmp_path).entries
     assert [draft.run.number for draft in one.drafts] == [8, 7, 6, 1] and one.older == 4
+    factors = [draft.bundle.cell.get("factors") for draft in one.drafts]
+    assert factors == [None, {"threads": "2"}, {"threads": "1"}, None]
 
 
 def test_drafts_come_from_the_cache_until_something_changes(tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def _stored(experiment: Path) -> dict[str, bytes]:
 
 
 def _wait_for(experiment: Path, n_stored: int) -> None:
-    until = time.monotonic() + 20
-    while len(store.run_folders(experiment)) < n_stored and time.monotonic() < until:
+    until = time.monotonic() + 60
+    while len(store.run_folders(experiment)) < n_stored:
+        assert time.monotonic() < until, "no run was stored"
         time.sleep(0.05)

@@ -99,7 +99,7 @@ def blocks(accesses: pd.DataFrame, disk_bytes: int | None = None) -> pd.DataFram
 
     `accesses` is the result of `order.disk_accesses`. touched_bytes are the different bytes that the pass touched of
     the mapped files, in_blocks_bytes those of the blocks (aligned on the disk axis) in which at least one of them lies,
-    the last of them up to disk_bytes, the end of the files.
+    the last of them up to disk_bytes, the end of the files. Pages published before 0.2.0 leave disk_bytes out.
     """
     tables = []
     for size in (1, *BLOCKS):

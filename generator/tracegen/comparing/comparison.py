@@ -302,7 +302,7 @@ def _same(a: float, b: float) -> bool:
 
 
 def _held(rows: Sequence[Compared], *, in_rounds: bool) -> list[Compared]:
-    """The rows, each difference adjusted for all others that were asked, or against all that were not."""
+    """The rows, each difference adjusted for all others that were asked, or for all that were not."""
     made = list(rows)
     for asked, level in ((True, ASKED_LEVEL), (False, OTHERS_LEVEL)):
         places = [i for i, row in enumerate(rows) if row.difference is not None and row.asked == asked]

@@ -9,6 +9,7 @@ from tracegen.analysis.significance import ASKED_LEVEL, LEAST_SHIFT, MOST_VALUES
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.measures import ASKED
 from tracegen.contract import quantities as q
+from tracegen.contract.check_keys import Key
 
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
 SPEED_OF = {"prompt": "the prompt", "generate": "generation"}
@@ -47,7 +48,7 @@ def disturbed(comparison: Comparison) -> list[str]:
     """The sides whose threads waited for processors that others had, a sentence each."""
     lines = []
     for side in (comparison.a, comparison.b):
-        n = sum(check.key == "interference" and check.state == "warning" for run in side.runs for check in run.checks)
+        n = sum(check.key == Key.INTERFERENCE and check.state == "warning" for run in side.runs for check in run.checks)
         if n:
             lines.append(
                 f"{side.name}: in {n} of {q.counted(len(side.runs), 'run')} threads waited for processors that others "

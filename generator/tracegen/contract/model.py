@@ -10,11 +10,8 @@ from typing import Any, Literal
 CheckState = Literal["passed", "warning", "failed", "not checked"]
 Verdict = Literal["complete", "complete with warnings", "not usable"]
 
-DEMO_MODELS = (
-    "demo",
-    "moe",
-    "tinyllama",
-)  # named here: the module that writes them loads slowly
+# named here: the module that writes them loads slowly
+DEMO_MODELS = ("demo", "moe", "tinyllama")
 WRITTEN_MODELS = (*DEMO_MODELS, "gpt-oss")  # what `tracegen model` writes; a setting names the latter by its path
 DEMO_DTYPES = ("F16", "Q4_0", "Q8_0", "Q4_K")
 

@@ -21,7 +21,7 @@ from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.exposed import HISTORY, exposed
-from tracegen.publishing.public_form import public_form
+from tracegen.publishing.public_form import as_asked, public_form
 from tracegen.reading.folders import refuse_same_name
 from tracegen.storing import store
 
@@ -140,7 +140,7 @@ def print_published(
         if check.state in ("warning", "failed"):
             limit = f" (limit: {check.limit})" if check.limit else ""
             print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
-    summary = [*privacy.public_summary(public_form(chosen, chosen.folder).stored), *_despite_umask()]
+    summary = [*privacy.public_summary(as_asked(chosen, chosen.folder)), *_despite_umask()]
     print("This becomes public too:" if shown else "This becomes public:")
     for line in summary:
         if line not in shown:

@@ -79,10 +79,10 @@ def finding(n: Mapping[str, int], reads: float, tolerance: int, touched: float) 
     if not total or not reads:
         return ""
     sequential = n["contiguous"] / total
-    how = "None" if not sequential else q.percent(sequential)
+    how = "none leaves" if not sequential else f"{q.percent(sequential)} leave"
     return (
-        f"A generated token touches {q.size(touched)} of the mapped file. {how} of its accesses begin where the one "
-        f"before ended; with accesses joined that are at most {q.size(tolerance)} apart, it takes "
+        f"A generated token touches {q.size(touched)} of the mapped file. Of the steps between its accesses, {how} no "
+        f"gap; with accesses joined that are at most {q.size(tolerance)} apart, it takes "
         f"{q.counted(round(reads), 'read')}."
     )
 
@@ -97,7 +97,7 @@ def blocks_title(block: float, touched: float, in_blocks: float, phase: str) -> 
 
 
 def ledger_title(sums: Mapping[str, object]) -> str:
-    """What was loaded for nothing, or else touched and evicted later; `sums` over all tensors, null if unknown."""
+    """What was loaded for nothing, or else touched and gone at the end; `sums` over all tensors, null if unknown."""
     known = {name: float(value) for name, value in sums.items() if q.known(value)}  # type: ignore[arg-type]
     loaded, size = known.get("loaded_bytes"), known.get("size_bytes", 0.0)
     if loaded and "waste_bytes" in known and loaded >= 0.01 * size:
@@ -110,4 +110,4 @@ def ledger_title(sums: Mapping[str, object]) -> str:
     if touched and "gone_bytes" in known:
         gone = known["gone_bytes"] / touched
         return f"{q.percent(gone)} of the bytes that measured passes touched were no longer in memory at the end"
-    return "What was loaded and never touched, and what was touched and evicted later?"
+    return "What was loaded and never touched, and what was touched but not in memory at the end?"

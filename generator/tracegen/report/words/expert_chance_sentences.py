@@ -123,7 +123,7 @@ def phases_title(*, distance: float, high: float, p: float, level: float, few: b
     """Whether prompt and generated tokens choose other experts; over all layers. `few`: no p can be below `level`."""
     if few:
         return f"{TOO_FEW} whether prompt and generation choose other experts"
-    chance = f"of 95 % of random splits of the rows it is below {q.percent(high)}"
+    chance = f"in 95 % of random splits of the rows it is below {q.percent(high)}"
     if p < level:
         return f"Prompt and generated tokens choose other experts: their distance is {q.percent(distance)}, {chance}"
     return (
