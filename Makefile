@@ -25,15 +25,16 @@ sample: $(VENV)/ready ## the site of the published sample run alone; needs no co
 	@rm -rf tracegen-sample
 	@$(RUN) sample tracegen-sample
 
-test: $(VENV)/ready ## all tests: native, Python, integration, browser
+test: $(VENV)/ready ## everything that protects what a user relies on: native, Python, integration, browser
 	@$(BIN)/python tests/chromium.py
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack and not alone"
+	@$(BIN)/python -m pytest -m alone
 
 test-all: test ## the same, and the attack: some 900 tries to break a command (ten minutes)
 	@$(BIN)/python -m pytest -n 2 --dist load -m attack tests/attack
 
 test-quick: $(VENV)/ready ## while you work: what needs no llama.cpp, no browser and not long; three minutes
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not llama and not browser and not slow and not attack"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not llama and not browser and not slow and not attack and not alone"
 
 check: $(VENV)/ready ## lint, types and layout of Python, scripts and C
 	$(BIN)/ruff check .
