@@ -5,7 +5,6 @@
  */
 #include "tt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +161,8 @@ static void collect_when_half_full(struct tt_writer * writer) {
     }
 }
 
-void tt_faults_woken(struct tt_writer * writer) {
+/* In a signal handler: writes the faults if there is soon no room for more. */
+static void woken(struct tt_writer * writer) {
     if (try_hold(writer->faults)) {
         collect_when_half_full(writer);
         let_go(writer->faults);
@@ -225,7 +225,7 @@ void tt_faults_start(struct tt_trace * trace) {
     snprintf(text, sizeof text, "%zu", trial.n_bytes);
     tt_info(trace, "faults.ring_bytes", text);
     tt_ring_close(&trial);
-    tt_wake_start();
+    tt_wake_start(woken);
     trace->faults = true;
 }
 
@@ -236,24 +236,12 @@ void tt_faults_stop(struct tt_trace * trace) {
 }
 
 /* A writer keeps its segment when another thread gets it; each record names its thread. */
-static struct tt_faults * with_segment(struct tt_writer * writer) {
-    struct tt_trace *  trace  = writer->trace;
+static struct tt_faults * with_segment(const struct tt_writer * writer) {
     struct tt_faults * faults = calloc(1, sizeof *faults);
-    char               suffix[16], name[64];
-    if (!faults) {
-        return NULL;
-    }
-    memset(faults->ring.noted, -1, sizeof faults->ring.noted);
-    memset(faults->ring.wakes, -1, sizeof faults->ring.wakes);
-    snprintf(suffix, sizeof suffix, "f%03u", writer->place);
-    tt_name(trace, suffix, name);
-    if (tt_segment_open(&faults->segment, trace->folder, name, trace->run_id, TT_SEGMENT_FAULTS, trace->n_segments,
-                        CHUNK, &trace->budget)) {
-        trace->n_segments++;
-    } else {
-        const int failure      = errno;
-        faults->segment.header = trace->main.header; /* what it drops is counted there */
-        tt_segment_explain(&faults->segment, failure);
+    if (faults) {
+        memset(faults->ring.noted, -1, sizeof faults->ring.noted);
+        memset(faults->ring.wakes, -1, sizeof faults->ring.wakes);
+        tt_segment_of_thread(&faults->segment, writer->trace, TT_SEGMENT_FAULTS, writer->place, CHUNK);
     }
     return faults;
 }
