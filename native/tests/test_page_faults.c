@@ -91,15 +91,22 @@ static void read_page(const struct model * model, size_t i) {
 }
 
 /* What the trace says. */
+union record {
+    struct tt_fault            fault; /* its kind is that of each */
+    struct tt_faults_elsewhere elsewhere;
+    struct tt_faults_lost      lost;
+    struct tt_fault_part       part;
+    struct tt_barrier_wait     wait;
+};
 struct faults {
-    struct tt_fault at[MOST];
-    size_t          n;
+    union record at[MOST];
+    size_t       n;
 };
 
 static void see(const uint8_t * payload, size_t size, void * state) {
     struct faults * seen = state;
-    for (size_t at = 0; at + sizeof(struct tt_fault) <= size && seen->n < MOST; at += sizeof(struct tt_fault)) {
-        memcpy(&seen->at[seen->n++], payload + at, sizeof(struct tt_fault));
+    for (size_t at = 0; at + TT_FAULT_BYTES <= size && seen->n < MOST; at += TT_FAULT_BYTES) {
+        memcpy(&seen->at[seen->n++], payload + at, TT_FAULT_BYTES);
     }
 }
 
@@ -121,7 +128,7 @@ static bool read_faults(const char * folder, struct faults * seen) {
 static size_t count(const struct faults * seen, uint32_t kind) {
     size_t n = 0;
     for (size_t i = 0; i < seen->n; i++) {
-        n += seen->at[i].kind == kind;
+        n += seen->at[i].fault.kind == kind;
     }
     return n;
 }
@@ -160,9 +167,9 @@ static void each_read_is_one_fault_where_and_when_it_was(void) {
     CHECK(count(&seen, TT_FAULT_MINOR) == 0 && count(&seen, TT_FAULT_OPEN) == 0 && count(&seen, TT_FAULT_LOST) == 0);
     size_t page = 0, part = 0;
     for (size_t i = 0; i < seen.n; i++) {
-        const struct tt_fault * fault = &seen.at[i];
+        const struct tt_fault * fault = &seen.at[i].fault;
         if (fault->kind == TT_FAULT_PART) {
-            part += fault->address == 41 && fault->took_ns == 3;
+            part += seen.at[i].part.compute == 41 && seen.at[i].part.thread == 3;
         } else if (fault->kind == TT_FAULT_MAJOR) {
             CHECK(part == 1 && fault->os_thread == (uint32_t) gettid());
             CHECK(fault->address == (uintptr_t) (model.map + page * model.page));
@@ -195,9 +202,9 @@ static void a_page_in_memory_is_a_minor_fault_and_an_evicted_one_a_major(void) {
     uint32_t kinds[3] = { 0 };
     size_t   n        = 0;
     for (size_t i = 0; i < seen.n; i++) {
-        if (seen.at[i].kind == TT_FAULT_MAJOR || seen.at[i].kind == TT_FAULT_MINOR) {
-            CHECK(n < 3 && seen.at[i].address == (uintptr_t) (model.map + 100 * model.page));
-            kinds[n++] = seen.at[i].kind;
+        if (seen.at[i].fault.kind == TT_FAULT_MAJOR || seen.at[i].fault.kind == TT_FAULT_MINOR) {
+            CHECK(n < 3 && seen.at[i].fault.address == (uintptr_t) (model.map + 100 * model.page));
+            kinds[n++] = seen.at[i].fault.kind;
         }
     }
     CHECK(n == 3 && kinds[0] == TT_FAULT_MAJOR && kinds[1] == TT_FAULT_MINOR && kinds[2] == TT_FAULT_MAJOR);
@@ -230,10 +237,10 @@ static void faults_of_other_memory_are_counted_together(void) {
     uint64_t n      = 0;
     bool     inside = false;
     for (size_t i = 0; i < seen.n; i++) {
-        inside = seen.at[i].kind == TT_FAULT_PART ? seen.at[i].address == 41 : inside;
-        if (seen.at[i].kind == TT_FAULT_ELSEWHERE && inside) {
-            n += seen.at[i].address;
-            CHECK(seen.at[i].took_ns <= after - before);
+        inside = seen.at[i].fault.kind == TT_FAULT_PART ? seen.at[i].part.compute == 41 : inside;
+        if (seen.at[i].fault.kind == TT_FAULT_ELSEWHERE && inside) {
+            n += seen.at[i].elsewhere.n_faults;
+            CHECK(seen.at[i].elsewhere.took_ns <= after - before);
         }
     }
     CHECK(n >= N);
@@ -300,8 +307,8 @@ static void what_the_kernel_has_no_room_for_is_counted(void) {
     CHECK(read_faults(folder, &seen));
     uint64_t lost = 0, elsewhere = 0;
     for (size_t i = 0; i < seen.n; i++) {
-        lost += seen.at[i].kind == TT_FAULT_LOST ? seen.at[i].address : 0;
-        elsewhere += seen.at[i].kind == TT_FAULT_ELSEWHERE ? seen.at[i].address : 0;
+        lost += seen.at[i].fault.kind == TT_FAULT_LOST ? seen.at[i].lost.n_events : 0;
+        elsewhere += seen.at[i].fault.kind == TT_FAULT_ELSEWHERE ? seen.at[i].elsewhere.n_faults : 0;
     }
     const uint64_t recorded = count(&seen, TT_FAULT_MAJOR) + count(&seen, TT_FAULT_MINOR) + elsewhere;
     const uint64_t happened = (uint64_t) (after.ru_majflt - before.ru_majflt + after.ru_minflt - before.ru_minflt);
@@ -381,9 +388,9 @@ static void faults_belong_to_the_thread_that_had_them(void) {
     CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_LOST) == 0);
     CHECK(count(&seen, TT_FAULT_MAJOR) + count(&seen, TT_FAULT_MINOR) == N_PAGES);
     for (size_t i = 0; i < seen.n; i++) {
-        if (seen.at[i].kind == TT_FAULT_MAJOR || seen.at[i].kind == TT_FAULT_MINOR) {
-            const size_t page = (seen.at[i].address - (uintptr_t) model.map) / model.page;
-            CHECK(seen.at[i].os_thread == others[page % 2].os_thread);
+        if (seen.at[i].fault.kind == TT_FAULT_MAJOR || seen.at[i].fault.kind == TT_FAULT_MINOR) {
+            const size_t page = (seen.at[i].fault.address - (uintptr_t) model.map) / model.page;
+            CHECK(seen.at[i].fault.os_thread == others[page % 2].os_thread);
         }
     }
     model_remove(&model);
@@ -462,19 +469,20 @@ static void waits_inside_an_op_are_written_with_its_node(void) {
     tt_thread_end(writer);
     tt_close(trace);
     CHECK(read_faults(folder, &seen) && count(&seen, TT_FAULT_BARRIER) == 2 && count(&seen, TT_FAULT_MAJOR) == 1);
-    const struct tt_fault * waits[2] = { 0 };
-    size_t                  n        = 0;
-    bool                    inside   = false;
+    const struct tt_barrier_wait * waits[2] = { 0 };
+    size_t                         n        = 0;
+    bool                           inside   = false;
     for (size_t i = 0; i < seen.n; i++) {
-        inside = seen.at[i].kind == TT_FAULT_PART ? seen.at[i].address == 41 && seen.at[i].took_ns == 3 : inside;
-        CHECK(inside || seen.at[i].kind == TT_FAULT_PART || seen.at[i].kind == TT_FAULT_ELSEWHERE);
-        if (seen.at[i].kind == TT_FAULT_BARRIER && n < 2) {
-            waits[n++] = &seen.at[i];
+        inside = seen.at[i].fault.kind == TT_FAULT_PART ? seen.at[i].part.compute == 41 && seen.at[i].part.thread == 3
+                                                        : inside;
+        CHECK(inside || seen.at[i].fault.kind == TT_FAULT_PART || seen.at[i].fault.kind == TT_FAULT_ELSEWHERE);
+        if (seen.at[i].fault.kind == TT_FAULT_BARRIER && n < 2) {
+            waits[n++] = &seen.at[i].wait;
         }
     }
-    CHECK(n == 2 && waits[0]->address == 1 && waits[1]->address == 1);
-    CHECK(begin <= waits[0]->begin_ns && waits[0]->begin_ns + waits[0]->took_ns <= waits[1]->begin_ns);
-    CHECK(waits[1]->begin_ns + waits[1]->took_ns <= end && waits[1]->took_ns >= PAUSE_NS);
+    CHECK(n == 2 && waits[0]->node == 1 && waits[1]->node == 1);
+    CHECK(begin <= waits[0]->begin && waits[0]->begin + waits[0]->took <= waits[1]->begin);
+    CHECK(waits[1]->begin + waits[1]->took <= end && waits[1]->took >= PAUSE_NS);
     model_remove(&model);
     folder_remove(folder);
 }
@@ -538,11 +546,11 @@ struct pages { /* whether each page of the memory is told of once, in order, by 
 
 static void see_pages(const uint8_t * payload, size_t size, void * state) {
     struct pages * pages = state;
-    for (size_t at = 0; at + sizeof(struct tt_fault) <= size; at += sizeof(struct tt_fault)) {
+    for (size_t at = 0; at + TT_FAULT_BYTES <= size; at += TT_FAULT_BYTES) {
         struct tt_fault fault;
         memcpy(&fault, payload + at, sizeof fault);
         if (fault.kind == TT_FAULT_LOST || fault.kind == TT_FAULT_UNSEEN) {
-            pages->n_lost += fault.address;
+            pages->n_lost++;
         } else if (fault.kind <= TT_FAULT_OPEN) {
             const struct large * large = pages->large;
             const uintptr_t      next  = (uintptr_t) (large->memory + pages->next * large->page);

@@ -19,7 +19,9 @@ from tracegen.contract.held_tokens import held_tokens
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
-from tracegen.readers.native.fault_table import Faults, read_faults
+from tracegen.readers.native.computes import Computes
+from tracegen.readers.native.fault_records import read_fault_records
+from tracegen.readers.native.fault_table import Faults, place_faults
 from tracegen.readers.native.graph_tables import graph_tables
 from tracegen.readers.native.named_weights import named_weights
 from tracegen.readers.native.op_tables import op_table, span_table
@@ -67,7 +69,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
     clock = clock_of(segments[0].clock, records.moments)
     threads = [segment for segment in segments if segment.kind == THREAD]
-    events = ev.read_events(threads, records.computes, pass_ids, clock)
+    computes = Computes(records.computes, pass_ids)
+    events = ev.read_events(threads, computes, clock)
     tables = contract.empty()
     if model is not None:
         tables["files"], tables["tensors"] = model.files, model.tensors
@@ -76,8 +79,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
             records.weights += named_weights(records, model.files, model.tensors)
     tables["contexts"] = _contexts(records)
     watched = "faults.ring_bytes" in records.info
-    of_faults = [segment for segment in segments if segment.kind == FAULTS]
-    faults = read_faults(of_faults, records, ordered, pass_ids, events.spans, tables["files"])
+    told = read_fault_records([segment for segment in segments if segment.kind == FAULTS])
+    faults = place_faults(told, records, ordered, computes, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     if watched:
         tables["passes"] = tables["passes"].assign(**_other_faults(faults))
@@ -89,7 +92,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables |= touch_tables(events.indexes, tables)
     tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
-    tables["barriers"] = barrier_table(of_faults, records.computes, pass_ids, clock)
+    tables["barriers"] = barrier_table(told.waits, computes, clock)
     tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     tables["residency"] = residency_table(records, ordered, tables["files"])
     tables["device"] = device_table(records, ordered)
