@@ -1,5 +1,5 @@
 /* Prints the size of each struct in a trace, and the offset and size of each of its fields. */
-#include "tt_dump.h"
+#include "dump.h"
 
 #define STRUCT(type) printf("%s 0 %zu\n", #type, sizeof(struct type))
 #define FIELD(type, field) \
