@@ -10,6 +10,7 @@ import pandas as pd
 
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
+from tracegen.readers.native.columns import nullable
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import Spans
 from tracegen.readers.native.fault_records import OPEN, FaultRecords, Told
@@ -136,21 +137,16 @@ def _table(faults: pd.DataFrame, span: np.ndarray, spans: Spans, file: np.ndarra
         "faults",
         {
             "fault": np.arange(len(span), dtype=np.int32),
-            "pass_id": _nullable(faults["pass_id"].to_numpy(), np.int32),
+            "pass_id": nullable(faults["pass_id"].to_numpy()),
             "node": pd.arrays.IntegerArray(node.astype(np.int32), span < 0),
-            "thread": _nullable(faults["thread"].to_numpy(), np.int32),
-            "file": _nullable(file, np.int32),
+            "thread": nullable(faults["thread"].to_numpy()),
+            "file": nullable(file),
             "offset": pd.arrays.IntegerArray(offset, file < 0),
             "kind": contract.coded("faults", "kind", np.where(kind == OPEN, -1, kind - np.uint32(1)).astype(np.int8)),
             "begin_ns": faults["begin_ns"].to_numpy(),
             "duration_ns": pd.arrays.IntegerArray(faults["took_ns"].to_numpy(), kind == OPEN),
         },
     )
-
-
-def _nullable(values: np.ndarray, dtype: type[np.generic]) -> pd.arrays.IntegerArray:
-    """`values`, null where they are below 0."""
-    return pd.arrays.IntegerArray(np.maximum(values, 0).astype(dtype), values < 0)
 
 
 def _by_pass(pass_id: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from tracegen.contract.held_tokens import held_tokens
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
+from tracegen.readers.native.columns import nullable
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.fault_records import read_fault_records
 from tracegen.readers.native.fault_table import Faults, place_faults
@@ -209,9 +210,9 @@ def _tokens(ordered: list[Pass], passes: pd.DataFrame) -> pd.DataFrame:
         {
             "pass_id": np.repeat([i for i, _ in with_tokens], sizes),
             "row": np.concatenate([np.arange(size) for size in sizes]),
-            "token_id": _known(rows["token"]),
-            "position": _known(rows["position"]),
-            "sequence": _known(rows["sequence"]),
+            "token_id": nullable(rows["token"]),
+            "position": nullable(rows["position"]),
+            "sequence": nullable(rows["sequence"]),
             "output": pd.arrays.BooleanArray(rows["output"] == 1, rows["output"] == NONE),
         },
     )
@@ -237,11 +238,6 @@ def _usage(buffer: Buffer, records: Records) -> str | None:
     if any(m.address <= buffer.address < m.address + m.size_bytes for m in records.mappings if buffer.address):
         return "mapped"
     return BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None
-
-
-def _known(values: np.ndarray) -> pd.arrays.IntegerArray:
-    """`values` as int32; negative values mean “not recorded” and become null."""
-    return pd.arrays.IntegerArray(np.where(values >= 0, values, 0).astype(np.int32), values < 0)
 
 
 def _nanoseconds(info: Mapping[str, str], key: str) -> float:
