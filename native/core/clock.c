@@ -1,4 +1,4 @@
-/* Chooses the clock that times the events, and writes the moments that convert its ticks to CLOCK_MONOTONIC. */
+/* Chooses the clock that times the events, and reads the moments that convert its ticks to CLOCK_MONOTONIC. */
 #include "tt.h"
 
 #include <stdio.h>
@@ -87,10 +87,4 @@ struct tt_moment tt_moment(void) {
         }
     }
     return moment;
-}
-
-void tt_clock(struct tt_trace * trace, const struct tt_moment * moment) {
-    if (tt_tsc) {
-        tt_record(trace, TT_CLOCK, &moment->ticks, sizeof moment->ticks, moment->ns);
-    }
 }

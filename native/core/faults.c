@@ -5,7 +5,6 @@
  */
 #include "tt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,26 +31,26 @@ struct tt_faults {
 
 /* ---- from the ring into the segment ---- */
 
-static bool put(struct tt_faults * faults, enum tt_fault_kind kind, uint64_t begin_ns, uint64_t took_ns,
-                uint64_t address) {
-    if (!tt_segment_reserve(&faults->segment, sizeof(struct tt_fault))) {
-        tt_segment_drop(&faults->segment, 1, sizeof(struct tt_fault));
+static bool put(struct tt_faults * faults, const void * record) {
+    if (!tt_segment_reserve(&faults->segment, TT_FAULT_BYTES)) {
+        tt_segment_drop(&faults->segment, 1, TT_FAULT_BYTES);
         return false;
     }
-    *(struct tt_fault *) (void *) (faults->segment.payload + faults->segment.used) = (struct tt_fault) {
-        .begin_ns  = begin_ns,
-        .took_ns   = took_ns,
-        .address   = address,
-        .os_thread = faults->os_thread,
-        .kind      = kind,
-    };
-    tt_segment_commit(&faults->segment, sizeof(struct tt_fault));
+    memcpy(faults->segment.payload + faults->segment.used, record, TT_FAULT_BYTES);
+    tt_segment_commit(&faults->segment, TT_FAULT_BYTES);
     return true;
 }
 
+/* Writes a record of this type, with these fields and the thread's number. */
+#define PUT(faults, type, ...) put(faults, &(const struct type) { .os_thread = (faults)->os_thread, __VA_ARGS__ })
+
+static void put_lost(struct tt_faults * faults, uint64_t before_ns, uint64_t n_events) {
+    PUT(faults, tt_faults_lost, .kind = TT_FAULT_LOST, .before_ns = before_ns, .n_events = n_events);
+}
+
 struct collection { /* one emptying of a ring */
-    struct tt_faults * faults;
-    uint64_t           n_elsewhere, elsewhere_begin_ns, elsewhere_ns;
+    struct tt_faults *         faults;
+    struct tt_faults_elsewhere elsewhere; /* so far; n_faults 0: none */
 };
 
 static void put_fault(struct collection * at, enum tt_fault_kind kind, uint64_t begin_ns, uint64_t took_ns,
@@ -59,19 +58,13 @@ static void put_fault(struct collection * at, enum tt_fault_kind kind, uint64_t 
     const struct tt_mapped * mapped = at->faults->mapped;
     for (size_t i = 0; i < at->faults->n_mapped; i++) {
         if (address - mapped[i].address < mapped[i].size && begin_ns >= mapped[i].since_ns) {
-            put(at->faults, kind, begin_ns, took_ns, address);
+            PUT(at->faults, tt_fault, .kind = kind, .begin_ns = begin_ns, .took_ns = took_ns, .address = address);
             return;
         }
     }
-    at->elsewhere_begin_ns = at->n_elsewhere ? at->elsewhere_begin_ns : begin_ns;
-    at->elsewhere_ns += took_ns;
-    at->n_elsewhere++;
-}
-
-static void put_elsewhere(const struct collection * at) {
-    if (at->n_elsewhere) {
-        put(at->faults, TT_FAULT_ELSEWHERE, at->elsewhere_begin_ns, at->elsewhere_ns, at->n_elsewhere);
-    }
+    at->elsewhere.begin_ns = at->elsewhere.n_faults ? at->elsewhere.begin_ns : begin_ns;
+    at->elsewhere.took_ns += took_ns;
+    at->elsewhere.n_faults++;
 }
 
 static void begin_fault(struct collection * at, uint64_t time_ns, uint64_t address) {
@@ -89,7 +82,7 @@ static void begin_fault(struct collection * at, uint64_t time_ns, uint64_t addre
 static void end_fault(struct collection * at, enum tt_fault_kind kind, uint64_t time_ns) {
     struct tt_faults * faults = at->faults;
     if (!faults->is_open) {
-        put(faults, TT_FAULT_LOST, time_ns, 0, 1);
+        put_lost(faults, time_ns, 1);
         return;
     }
     put_fault(at, kind, faults->open_ns, time_ns - faults->open_ns, faults->open_address);
@@ -102,7 +95,7 @@ static void take(struct collection * at, const struct tt_noted * noted) {
         case TT_NOTED_MINOR: end_fault(at, TT_FAULT_MINOR, noted->time_ns); break;
         case TT_NOTED_MAJOR: end_fault(at, TT_FAULT_MAJOR, noted->time_ns); break;
         case TT_NOTED_LOST:
-            put(at->faults, TT_FAULT_LOST, tt_now(), 0, noted->n);
+            put_lost(at->faults, tt_now(), noted->n);
             at->faults->is_open = false;
             break;
     }
@@ -128,16 +121,18 @@ static void put_part(const struct tt_writer * writer) {
     if (faults->has_part && faults->part_compute == compute && faults->part_thread == thread) {
         return;
     }
-    faults->has_part     = put(faults, TT_FAULT_PART, tt_now(), thread, compute);
+    faults->has_part =
+        PUT(faults, tt_fault_part, .kind = TT_FAULT_PART, .time_ns = tt_now(), .thread = thread, .compute = compute);
     faults->part_compute = compute;
     faults->part_thread  = thread;
 }
 
 /* Page faults that this has itself are left for the next time. */
 static void collect(struct tt_writer * writer) {
-    struct collection at   = { .faults = writer->faults };
+    struct collection at   = { .faults = writer->faults, .elsewhere = { .kind = TT_FAULT_ELSEWHERE } };
     const uint64_t    head = tt_ring_head(&at.faults->ring);
     struct tt_noted   noted;
+    at.elsewhere.os_thread = at.faults->os_thread;
     if (!tt_ring_next(&at.faults->ring, head, &noted)) {
         return;
     }
@@ -146,7 +141,9 @@ static void collect(struct tt_writer * writer) {
     do {
         take(&at, &noted);
     } while (tt_ring_next(&at.faults->ring, head, &noted));
-    put_elsewhere(&at);
+    if (at.elsewhere.n_faults) {
+        put(at.faults, &at.elsewhere);
+    }
 }
 
 void tt_faults_collect(struct tt_writer * writer) {
@@ -162,7 +159,8 @@ static void collect_when_half_full(struct tt_writer * writer) {
     }
 }
 
-void tt_faults_woken(struct tt_writer * writer) {
+/* In a signal handler: writes the faults if there is soon no room for more. */
+static void woken(struct tt_writer * writer) {
     if (try_hold(writer->faults)) {
         collect_when_half_full(writer);
         let_go(writer->faults);
@@ -187,7 +185,8 @@ void tt_faults_op(struct tt_writer * writer, int node) {
             put_part(writer);
         }
         for (unsigned i = 0; i < faults->n_barriers; i++) {
-            put(faults, TT_FAULT_BARRIER, faults->barriers[i].begin, faults->barriers[i].took, (uint64_t) node);
+            PUT(faults, tt_barrier_wait, .kind = TT_FAULT_BARRIER, .begin = faults->barriers[i].begin,
+                .took = faults->barriers[i].took, .node = (uint64_t) node);
         }
         collect_when_half_full(writer);
         let_go(faults);
@@ -203,7 +202,7 @@ static void finish(struct tt_writer * writer) {
     collect(writer);
     const uint64_t missed = tt_ring_missed(&faults->ring);
     if (missed) {
-        put(faults, TT_FAULT_LOST, tt_now(), 0, missed);
+        put_lost(faults, tt_now(), missed);
     }
     tt_ring_close(&faults->ring);
 }
@@ -225,7 +224,7 @@ void tt_faults_start(struct tt_trace * trace) {
     snprintf(text, sizeof text, "%zu", trial.n_bytes);
     tt_info(trace, "faults.ring_bytes", text);
     tt_ring_close(&trial);
-    tt_wake_start();
+    tt_wake_start(woken);
     trace->faults = true;
 }
 
@@ -236,24 +235,12 @@ void tt_faults_stop(struct tt_trace * trace) {
 }
 
 /* A writer keeps its segment when another thread gets it; each record names its thread. */
-static struct tt_faults * with_segment(struct tt_writer * writer) {
-    struct tt_trace *  trace  = writer->trace;
+static struct tt_faults * with_segment(const struct tt_writer * writer) {
     struct tt_faults * faults = calloc(1, sizeof *faults);
-    char               suffix[16], name[64];
-    if (!faults) {
-        return NULL;
-    }
-    memset(faults->ring.noted, -1, sizeof faults->ring.noted);
-    memset(faults->ring.wakes, -1, sizeof faults->ring.wakes);
-    snprintf(suffix, sizeof suffix, "f%03u", writer->place);
-    tt_name(trace, suffix, name);
-    if (tt_segment_open(&faults->segment, trace->folder, name, trace->run_id, TT_SEGMENT_FAULTS, trace->n_segments,
-                        CHUNK, &trace->budget)) {
-        trace->n_segments++;
-    } else {
-        const int failure      = errno;
-        faults->segment.header = trace->main.header; /* what it drops is counted there */
-        tt_segment_explain(&faults->segment, failure);
+    if (faults) {
+        memset(faults->ring.noted, -1, sizeof faults->ring.noted);
+        memset(faults->ring.wakes, -1, sizeof faults->ring.wakes);
+        tt_segment_of_thread(&faults->segment, writer->trace, TT_SEGMENT_FAULTS, writer->place, CHUNK);
     }
     return faults;
 }
@@ -272,7 +259,7 @@ void tt_faults_watch(struct tt_writer * writer) {
     faults->is_open   = false;
     const int failure = tt_ring_open(&faults->ring);
     if (failure) {
-        put(faults, TT_FAULT_UNSEEN, tt_now(), 0, (uint64_t) failure);
+        PUT(faults, tt_faults_unseen, .kind = TT_FAULT_UNSEEN, .since_ns = tt_now(), .error = (uint64_t) failure);
     } else {
         tt_wake_for(writer, &faults->ring);
     }

@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -119,6 +120,29 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     header->crc     = tt_crc32(0, header, offsetof(struct tt_file_header, crc));
     segment->header = header;
     return true;
+}
+
+void tt_segment_name(const struct tt_trace * trace, const char * suffix, char out[64]) {
+    char * at = out;
+    for (size_t i = 0; i < sizeof trace->run_id; i++) {
+        at += snprintf(at, 3, "%02x", trace->run_id[i]);
+    }
+    snprintf(at, 31, ".%s.tt", suffix);
+}
+
+void tt_segment_of_thread(struct tt_segment * segment, struct tt_trace * trace, enum tt_segment_kind kind,
+                          uint32_t place, size_t chunk_bytes) {
+    char suffix[16], name[64];
+    snprintf(suffix, sizeof suffix, "%c%03u", kind == TT_SEGMENT_FAULTS ? 'f' : 't', place);
+    tt_segment_name(trace, suffix, name);
+    if (tt_segment_open(segment, trace->folder, name, trace->run_id, kind, trace->n_segments, chunk_bytes,
+                        &trace->budget)) {
+        trace->n_segments++;
+    } else {
+        const int error = errno;
+        segment->header = trace->main.header;
+        tt_segment_explain(segment, error);
+    }
 }
 
 bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {

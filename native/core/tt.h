@@ -70,6 +70,12 @@ struct tt_segment {
 };
 bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget);
+struct tt_trace;
+void tt_segment_name(const struct tt_trace * trace, const char * suffix, char out[64]); /* RUNID.suffix.tt */
+/* Add the segment of a thread to a trace, under its lock. Where it cannot be opened, its drops are counted in the header
+   of the main segment. */
+void tt_segment_of_thread(struct tt_segment * segment, struct tt_trace * trace, enum tt_segment_kind kind,
+                          uint32_t place, size_t chunk_bytes);
 /* Make room for `bytes` in one chunk; false: there is no room, and nothing was written. */
 bool tt_segment_reserve(struct tt_segment * segment, size_t bytes);
 /* Note in the file header why there was no room (`error`, an errno); only the first reason is kept. */
@@ -88,34 +94,34 @@ static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) 
 /* window.c: decides which passes are recorded */
 struct tt_window {
     uint64_t begin_ns, end_ns; /* of CLOCK_MONOTONIC */
-    uint64_t first, last;      /* numbers of passes, both recorded */
-    uint64_t max_recorded;     /* how many passes at most */
+    uint64_t first, last; /* numbers of passes, both recorded */
+    uint64_t max_recorded; /* how many passes at most */
 };
 /* Read TENSOR_TRACE_AFTER, _FOR and _PASSES; false: `error` says what is wrong. */
 bool tt_window_read(struct tt_window * window, uint64_t now_ns, char error[256]);
 /* Whether the pass with this number, which begins now, is recorded when `n_recorded` passes were recorded before it. */
 bool tt_window_holds(const struct tt_window * window, uint64_t now_ns, uint64_t number, uint64_t n_recorded);
 
-/* trace.c: the trace as a whole, and its main segment */
+/* record.c: the records of the main segment, and the strings that they name */
+/* Begin a record with `payload` bytes: fill them at the address returned, then call tt_record_end. NULL: the record was
+   dropped, and tt_record_end must not be called. The _locked ones are for callers that hold the lock of the trace. */
+void * tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
+void   tt_record_end(struct tt_trace * trace);
+void * tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
+void   tt_record_end_locked(struct tt_trace * trace);
+void   tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
+void tt_record_locked(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
+void tt_clock(struct tt_trace * trace, const struct tt_moment * moment); /* TT_CLOCK, if ticks are not ns */
+uint32_t tt_string(struct tt_trace * trace, const char * text); /* the number of a string, written once */
+void     tt_info(struct tt_trace * trace, const char * key, const char * value);
+
+/* trace.c: the trace as a whole */
 struct tt_writer;
-struct tt_trace;
 /* Begin a trace in an existing folder; NULL: `error` says why not. */
 struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[256]);
 /* Write the end record and the checksums. Other threads may still call: later records are ignored and not counted. */
-void tt_seal(struct tt_trace * trace);
-void tt_close(struct tt_trace * trace); /* seal and free; no other thread may use the trace any more */
-void tt_forget(struct tt_trace * trace); /* free its memory of names, graphs and placements */
-/* Begin a record with `payload` bytes: fill them at the address returned, then call tt_record_end. NULL: the record was
-   dropped, and tt_record_end must not be called. The _locked ones are for callers that hold the lock of the trace. */
-void *   tt_record_begin(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
-void     tt_record_end(struct tt_trace * trace);
-void *   tt_record_begin_locked(struct tt_trace * trace, enum tt_type type, size_t payload, uint64_t time_ns);
-void     tt_record_end_locked(struct tt_trace * trace);
-void     tt_record(struct tt_trace * trace, enum tt_type type, const void * payload, size_t size, uint64_t time_ns);
-void     tt_clock(struct tt_trace * trace, const struct tt_moment * moment); /* in clock.c: a TT_CLOCK record */
-void     tt_name(const struct tt_trace * trace, const char * suffix, char out[64]); /* of a segment: RUNID.suffix.tt */
-uint32_t tt_string(struct tt_trace * trace, const char * text); /* the number of a string, written once */
-void     tt_info(struct tt_trace * trace, const char * key, const char * value);
+void     tt_seal(struct tt_trace * trace);
+void     tt_close(struct tt_trace * trace); /* seal and free; no other thread may use the trace any more */
 uint32_t tt_next_pass(struct tt_trace * trace);
 void     tt_skip_pass(struct tt_trace * trace); /* a pass outside the window: it takes a number, but is not recorded */
 uint64_t tt_next_compute(struct tt_trace * trace);
@@ -188,8 +194,9 @@ bool     tt_ring_next(struct tt_ring * ring, uint64_t head, struct tt_noted * no
 uint64_t tt_ring_missed(const struct tt_ring * ring); /* events that happened and were never seen; after the stop */
 
 /* wake.c: a thread is woken in the middle of an op when its ring is filling */
-void tt_wake_start(void); /* a trace that records page faults begins ... */
-void tt_wake_stop(void); /* ... and ends */
+/* A trace that records page faults begins; `woken` is called in the signal handler of a woken thread. */
+void tt_wake_start(void (*woken)(struct tt_writer * writer));
+void tt_wake_stop(void); /* it ends */
 void tt_wake_for(struct tt_writer * writer, const struct tt_ring * ring); /* the thread that calls has this writer */
 void tt_wake_forget(const struct tt_writer * writer); /* it has it no longer */
 void tt_wake_block(sigset_t * was); /* not while the thread that calls holds a lock that emptying takes */
@@ -201,7 +208,6 @@ void tt_faults_start(struct tt_trace * trace); /* TENSOR_TRACE_FAULTS=1; says in
 void tt_faults_stop(struct tt_trace * trace); /* all writers are closed */
 void tt_faults_watch(struct tt_writer * writer); /* under the lock: this thread has this writer from now on */
 void tt_faults_collect(struct tt_writer * writer); /* write the faults that the kernel has noted so far */
-void tt_faults_woken(struct tt_writer * writer); /* in a signal handler: the same if there is soon no room for more */
 void tt_faults_end(struct tt_writer * writer); /* its thread is about to end */
 void tt_faults_close(struct tt_writer * writer); /* the trace ends: seal the segment */
 void tt_faults_free(struct tt_writer * writer);

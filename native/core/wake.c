@@ -15,6 +15,7 @@
 static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards n_traces */
 static unsigned         n_traces;                         /* that record page faults now */
 static struct sigaction before;                           /* what the program had */
+static void (*wake)(struct tt_writer * writer);           /* what a woken thread does; set before the handler is */
 
 static __thread struct {
     struct tt_writer * writer;            /* NULL: the page faults of this thread are not recorded */
@@ -34,7 +35,7 @@ static bool is_ours(const siginfo_t * info) {
 static void handle(int number, siginfo_t * info, void * context) {
     const int error = errno;
     if (is_ours(info)) {
-        tt_faults_woken(self.writer);
+        wake(self.writer);
     } else if (before.sa_flags & SA_SIGINFO) {
         before.sa_sigaction(number, info, context);
     } else if (program_listens()) {
@@ -43,9 +44,10 @@ static void handle(int number, siginfo_t * info, void * context) {
     errno = error;
 }
 
-void tt_wake_start(void) {
+void tt_wake_start(void (*woken)(struct tt_writer * writer)) {
     struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
     pthread_mutex_lock(&lock);
+    wake = woken;
     if (n_traces++ == 0 && sigaction(SIGURG, NULL, &before) == 0) {
         action.sa_mask = before.sa_mask;
         (void) sigaction(SIGURG, &action, NULL);

@@ -3,8 +3,6 @@
 
 #include "tensor_trace.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,18 +22,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
         return NULL;
     }
     if (!writer && (writer = calloc(1, sizeof *writer)) != NULL) {
-        char suffix[16], name[64];
-        snprintf(suffix, sizeof suffix, "t%03u", trace->n_writers);
-        tt_name(trace, suffix, name);
-        const uint32_t number = trace->n_segments;
-        if (tt_segment_open(&writer->segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, number,
-                            TT_THREAD_CHUNK, &trace->budget)) {
-            trace->n_segments++;
-        } else {
-            const int error        = errno;
-            writer->segment.header = trace->main.header; /* its drops are counted there */
-            tt_segment_explain(&writer->segment, error);
-        }
+        tt_segment_of_thread(&writer->segment, trace, TT_SEGMENT_THREAD, trace->n_writers, TT_THREAD_CHUNK);
         writer->trace  = trace;
         writer->place  = trace->n_writers++;
         writer->next   = trace->writers;

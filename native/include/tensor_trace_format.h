@@ -45,9 +45,9 @@
  *           the op before it, or the time of a TT_THREAD_BEGIN or TT_INDEX in between.
  *           An op whose numbers do not fit is a TT_LONG_OP, which states its own begin.
  *
- * FAULTS    records of struct tt_fault (32 bytes each), in the order in which the faults of the thread
- *           ended; and the waits at barriers inside ops, of each op when it has ended. A TT_FAULT_PART names
- *           the compute and the thread of the records that follow it.
+ * FAULTS    records of 32 bytes (struct tt_fault and those beside it), in the order in which the faults of
+ *           the thread ended; and the waits at barriers inside ops, of each op when it has ended. A
+ *           TT_FAULT_PART names the compute and the thread of the records that follow it.
  *
  * A thread waits after an op from its end to the begin of the thread's next op, or to
  * TT_THREAD_END. Waiting inside the op is in `barrier`.
@@ -401,32 +401,66 @@ enum tt_index_kind {
 
 /* ---- segments of page faults --------------------------------------------- */
 
+#define TT_FAULT_BYTES 32u
+
 enum tt_fault_kind {
-    TT_FAULT_MINOR     = 1, /* in a mapped model file, no read was started: the page was in memory, or on its way */
-    TT_FAULT_MAJOR     = 2, /* in a mapped model file, a read was started for it */
-    TT_FAULT_OPEN      = 3, /* in a mapped model file; its end was not seen: took_ns is 0 */
-    TT_FAULT_ELSEWHERE = 4, /* several, outside the mapped model files: address is how many, took_ns their sum */
-    TT_FAULT_LOST      = 5, /* address is how many events the kernel had no room for, before begin_ns */
-    TT_FAULT_UNSEEN    = 6, /* from begin_ns on this thread is not watched: address is the errno */
-    TT_FAULT_PART      = 7, /* address: the compute that its thread is in, took_ns: its number in the pool;
-                               address TT_UNKNOWN: it is in none */
-    TT_FAULT_BARRIER   = 8, /* a wait at a barrier inside an op: address is the op's node, counted within the compute;
-                               begin_ns and took_ns are ticks of the clock that times the ops */
+    TT_FAULT_MINOR     = 1, /* struct tt_fault: no read was started, the page was in memory, or on its way */
+    TT_FAULT_MAJOR     = 2, /* struct tt_fault: a read was started for it */
+    TT_FAULT_OPEN      = 3, /* struct tt_fault: its end was not seen */
+    TT_FAULT_ELSEWHERE = 4, /* struct tt_faults_elsewhere */
+    TT_FAULT_LOST      = 5, /* struct tt_faults_lost */
+    TT_FAULT_UNSEEN    = 6, /* struct tt_faults_unseen */
+    TT_FAULT_PART      = 7, /* struct tt_fault_part */
+    TT_FAULT_BARRIER   = 8, /* struct tt_barrier_wait */
 };
 
-struct tt_fault {
-    uint64_t begin_ns; /* CLOCK_MONOTONIC, whatever times the ops */
-    uint64_t took_ns;
+/* Each has os_thread and kind (enum tt_fault_kind) at the same place. Times named _ns are of CLOCK_MONOTONIC, whatever
+   times the ops. */
+struct tt_fault { /* in a mapped model file */
+    uint64_t begin_ns;
+    uint64_t took_ns; /* 0 if its end was not seen */
     uint64_t address;
-    uint32_t os_thread;
-    uint32_t kind; /* enum tt_fault_kind */
+    uint32_t os_thread, kind;
+};
+
+struct tt_faults_elsewhere { /* outside the mapped model files */
+    uint64_t begin_ns; /* of the first */
+    uint64_t took_ns; /* sum over all */
+    uint64_t n_faults;
+    uint32_t os_thread, kind;
+};
+
+struct tt_faults_lost { /* the kernel had no room for events */
+    uint64_t before_ns;
+    uint64_t reserved;
+    uint64_t n_events;
+    uint32_t os_thread, kind;
+};
+
+struct tt_faults_unseen { /* the thread is not watched */
+    uint64_t since_ns;
+    uint64_t reserved;
+    uint64_t error; /* the errno that says why */
+    uint32_t os_thread, kind;
+};
+
+struct tt_fault_part { /* the compute and the thread of the records that follow */
+    uint64_t time_ns;
+    uint64_t thread; /* its number in the pool of that compute */
+    uint64_t compute; /* TT_UNKNOWN: it is in none */
+    uint32_t os_thread, kind;
+};
+
+struct tt_barrier_wait { /* at a barrier inside an op */
+    uint64_t begin, took; /* ticks of the clock that times the ops */
+    uint64_t node; /* of the op, counted within the compute */
+    uint32_t os_thread, kind;
 };
 
 #define TT_ASSERT_SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 TT_ASSERT_SIZE(tt_file_header, 88);
 TT_ASSERT_SIZE(tt_chunk_header, 64);
 TT_ASSERT_SIZE(tt_record, 16);
-TT_ASSERT_SIZE(tt_fault, 32);
 TT_ASSERT_SIZE(tt_file_map, 32);
 TT_ASSERT_SIZE(tt_load, 48);
 TT_ASSERT_SIZE(tt_weight, 40);
@@ -453,6 +487,15 @@ TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);
 TT_ASSERT_SIZE(tt_thread_begin, 2 * TT_UNIT);
 TT_ASSERT_SIZE(tt_thread_end, TT_UNIT);
 TT_ASSERT_SIZE(tt_index, 2 * TT_UNIT);
+#define TT_ASSERT_FAULT(type) \
+    TT_ASSERT_SIZE(type, TT_FAULT_BYTES); \
+    static_assert(offsetof(struct type, os_thread) == 24 && offsetof(struct type, kind) == 28, #type)
+TT_ASSERT_FAULT(tt_fault);
+TT_ASSERT_FAULT(tt_faults_elsewhere);
+TT_ASSERT_FAULT(tt_faults_lost);
+TT_ASSERT_FAULT(tt_faults_unseen);
+TT_ASSERT_FAULT(tt_fault_part);
+TT_ASSERT_FAULT(tt_barrier_wait);
 static_assert(offsetof(struct tt_file_header, crc) == 60, "crc covers the 60 bytes before it");
 static_assert(offsetof(struct tt_chunk_header, committed) == 16, "readers find the prefix here");
 static_assert(offsetof(struct tt_node, src) == 104, "operands");

@@ -10,6 +10,8 @@ struct check {
     void (*run)(void);
 };
 
+#define TEST(run) { #run, run }
+
 static bool check_failed;
 
 #define CHECK(condition) \

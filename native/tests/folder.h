@@ -12,9 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static inline void folder_make(char path[512]) {
+static inline const char * folder_of_tests(void) {
     const char * base = getenv("TMPDIR");
-    snprintf(path, 512, "%.400s/tt-test-XXXXXX", base && *base ? base : "/tmp");
+    return base && *base ? base : "/tmp";
+}
+
+static inline void folder_make(char path[512]) {
+    snprintf(path, 512, "%.400s/tt-test-XXXXXX", folder_of_tests());
     if (!mkdtemp(path)) {
         perror(path);
         exit(2);

@@ -104,12 +104,12 @@ static void a_window_that_makes_no_sense_is_an_error(void) {
 
 int main(void) {
     static const struct check checks[] = {
-        { "crc32_has_the_known_values", crc32_has_the_known_values },
-        { "crc32_goes_on_where_it_stopped", crc32_goes_on_where_it_stopped },
-        { "hash_is_never_zero_and_differs_by_input", hash_is_never_zero_and_differs_by_input },
-        { "map_returns_what_was_put", map_returns_what_was_put },
-        { "a_window_holds_the_requested_passes", a_window_holds_the_requested_passes },
-        { "a_window_that_makes_no_sense_is_an_error", a_window_that_makes_no_sense_is_an_error },
+        TEST(crc32_has_the_known_values),
+        TEST(crc32_goes_on_where_it_stopped),
+        TEST(hash_is_never_zero_and_differs_by_input),
+        TEST(map_returns_what_was_put),
+        TEST(a_window_holds_the_requested_passes),
+        TEST(a_window_that_makes_no_sense_is_an_error),
     };
     return RUN_CHECKS(checks);
 }

@@ -1,56 +1,16 @@
 /* Devices and the kernel's cache: a program that knows what it reads, and what the trace says of it. */
 #include "check.h"
 #include "folder.h"
+#include "model.h"
+#include "refuse.h"
 #include "tt.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-enum { N_PAGES = 4096, MOST = 4096, CACHESTAT = 451, TMPFS = 0x01021994 };
-
-struct model {
-    char        path[512];
-    int         fd;
-    size_t      size;
-    uint8_t *   map;
-    struct stat status;
-};
-
-static bool model_make(struct model * model, const char * folder) {
-    snprintf(model->path, sizeof model->path, "%.400s/tt-model-XXXXXX", folder);
-    model->size        = N_PAGES * (size_t) sysconf(_SC_PAGESIZE);
-    model->fd          = mkstemp(model->path);
-    uint8_t * contents = malloc(model->size);
-    if (model->fd < 0 || !contents) {
-        free(contents);
-        return false;
-    }
-    memset(contents, 7, model->size);
-    const bool written = write(model->fd, contents, model->size) == (ssize_t) model->size && fsync(model->fd) == 0
-        && fstat(model->fd, &model->status) == 0;
-    free(contents);
-    model->map = mmap(NULL, model->size, PROT_READ, MAP_SHARED, model->fd, 0);
-    return written && model->map != MAP_FAILED
-        && madvise(model->map, model->size, MADV_RANDOM) == 0; /* no read-ahead */
-}
-
-static void model_remove(struct model * model) {
-    munmap(model->map, model->size);
-    close(model->fd);
-    unlink(model->path);
-}
-
-static const char * folder_of_tests(void) {
-    const char * base = getenv("TMPDIR");
-    return base && *base ? base : "/tmp";
-}
+enum { MOST = 4096, CACHESTAT = 451, TMPFS = 0x01021994 };
 
 static bool has_device(const struct model * model) { return major(model->status.st_dev) != 0; }
 
@@ -64,22 +24,6 @@ static bool map_part(struct tt_trace * trace, const struct model * model, size_t
         .cache   = true,
     };
     return tt_storage_map(trace, &file);
-}
-
-static size_t pages_in_memory(const struct model * model) {
-    static uint8_t resident[N_PAGES];
-    size_t         n = 0;
-    mincore(model->map, model->size, resident);
-    for (size_t i = 0; i < N_PAGES; i++) {
-        n += resident[i] & 1;
-    }
-    return n;
-}
-
-static bool evict(const struct model * model) {
-    madvise(model->map, model->size, MADV_DONTNEED);
-    posix_fadvise(model->fd, 0, 0, POSIX_FADV_DONTNEED);
-    return pages_in_memory(model) == 0;
 }
 
 __attribute__((no_sanitize_thread)) static void read_pages(const struct model * model, size_t n) {
@@ -336,24 +280,11 @@ static void a_file_on_no_device_is_refused_with_the_reason(void) {
     free(begin.of);
 }
 
-/* cachestat answers `answer` in this process from now on. */
-static bool refuse_cachestat(int answer) {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CACHESTAT, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned) answer & SECCOMP_RET_DATA)),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-        && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
-}
-
 static bool goes_on_without_the_cache(int answer) {
     struct model      model;
     struct tt_devices begin = { 0 };
     char              folder[512];
-    bool              good  = model_make(&model, folder_of_tests()) && refuse_cachestat(answer);
+    bool              good  = model_make(&model, folder_of_tests()) && refuse_call(CACHESTAT, answer);
     struct tt_trace * trace = open_trace(folder);
     const int         n     = n_open_files();
     good                    = good && map_part(trace, &model, 0, model.size);
@@ -446,15 +377,13 @@ static bool has_cachestat(void) {
 
 int main(void) {
     static const struct check checks[] = {
-        { "without_the_right_the_trace_says_so_and_goes_on", without_the_right_the_trace_says_so_and_goes_on },
-        { "a_file_on_no_device_is_refused_with_the_reason", a_file_on_no_device_is_refused_with_the_reason },
-        { "a_load_is_counted_from_before_its_file_is_mapped", a_load_is_counted_from_before_its_file_is_mapped },
-        { "what_is_read_cold_the_device_has_read_and_the_cache_holds",
-          what_is_read_cold_the_device_has_read_and_the_cache_holds },
-        { "a_file_is_asked_as_long_as_a_part_of_it_is_mapped", a_file_is_asked_as_long_as_a_part_of_it_is_mapped },
-        { "a_descriptor_that_is_another_file_by_now_is_neither_asked_nor_closed",
-          a_descriptor_that_is_another_file_by_now_is_neither_asked_nor_closed },
-        { "threads_map_and_unmap_beside_each_other", threads_map_and_unmap_beside_each_other },
+        TEST(without_the_right_the_trace_says_so_and_goes_on),
+        TEST(a_file_on_no_device_is_refused_with_the_reason),
+        TEST(a_load_is_counted_from_before_its_file_is_mapped),
+        TEST(what_is_read_cold_the_device_has_read_and_the_cache_holds),
+        TEST(a_file_is_asked_as_long_as_a_part_of_it_is_mapped),
+        TEST(a_descriptor_that_is_another_file_by_now_is_neither_asked_nor_closed),
+        TEST(threads_map_and_unmap_beside_each_other),
     };
     if (!has_cachestat()) {
         printf("this kernel has no cachestat (before Linux 6.5), or does not allow it\n");

@@ -359,13 +359,13 @@ static void a_writer_without_a_file_is_counted(void) {
 
 int main(void) {
     static const struct check checks[] = {
-        { "threads_write_side_by_side", threads_write_side_by_side },
-        { "a_released_writer_is_used_again", a_released_writer_is_used_again },
-        { "an_op_with_large_numbers_is_a_long_op", an_op_with_large_numbers_is_a_long_op },
-        { "closing_leaves_a_busy_writer_its_mapping", closing_leaves_a_busy_writer_its_mapping },
-        { "closing_waits_for_a_late_writer", closing_waits_for_a_late_writer },
-        { "a_sealed_trace_ignores_records", a_sealed_trace_ignores_records },
-        { "a_writer_without_a_file_is_counted", a_writer_without_a_file_is_counted },
+        TEST(threads_write_side_by_side),
+        TEST(a_released_writer_is_used_again),
+        TEST(an_op_with_large_numbers_is_a_long_op),
+        TEST(closing_leaves_a_busy_writer_its_mapping),
+        TEST(closing_waits_for_a_late_writer),
+        TEST(a_sealed_trace_ignores_records),
+        TEST(a_writer_without_a_file_is_counted),
     };
     return RUN_CHECKS(checks);
 }

@@ -484,22 +484,22 @@ static void pages_in_memory_are_written_if_they_changed(void) {
 
 int main(void) {
     static const struct check checks[] = {
-        { "segment_header_names_run_and_thread", segment_header_names_run_and_thread },
-        { "chunks_roll_over_and_are_sealed", chunks_roll_over_and_are_sealed },
-        { "a_record_larger_than_a_chunk_gets_its_own", a_record_larger_than_a_chunk_gets_its_own },
-        { "a_spent_budget_drops_and_counts", a_spent_budget_drops_and_counts },
-        { "a_full_disk_drops_and_counts", a_full_disk_drops_and_counts },
-        { "a_full_file_system_drops_and_counts", a_full_file_system_drops_and_counts },
-        { "a_missing_folder_is_an_error", a_missing_folder_is_an_error },
-        { "a_budget_too_small_for_a_header_is_an_error", a_budget_too_small_for_a_header_is_an_error },
-        { "a_string_is_written_once", a_string_is_written_once },
-        { "a_trace_holds_no_secret_of_the_environment", a_trace_holds_no_secret_of_the_environment },
-        { "a_graph_and_a_placement_are_written_once", a_graph_and_a_placement_are_written_once },
-        { "pages_in_memory_are_written_if_they_changed", pages_in_memory_are_written_if_they_changed },
-        { "a_full_main_segment_stays_consistent", a_full_main_segment_stays_consistent },
-        { "a_killed_process_leaves_a_prefix", a_killed_process_leaves_a_prefix },
-        { "the_clock_is_the_requested_one", the_clock_is_the_requested_one },
-        { "the_cost_is_measured_and_leaves_nothing_behind", the_cost_is_measured_and_leaves_nothing_behind },
+        TEST(segment_header_names_run_and_thread),
+        TEST(chunks_roll_over_and_are_sealed),
+        TEST(a_record_larger_than_a_chunk_gets_its_own),
+        TEST(a_spent_budget_drops_and_counts),
+        TEST(a_full_disk_drops_and_counts),
+        TEST(a_full_file_system_drops_and_counts),
+        TEST(a_missing_folder_is_an_error),
+        TEST(a_budget_too_small_for_a_header_is_an_error),
+        TEST(a_string_is_written_once),
+        TEST(a_trace_holds_no_secret_of_the_environment),
+        TEST(a_graph_and_a_placement_are_written_once),
+        TEST(pages_in_memory_are_written_if_they_changed),
+        TEST(a_full_main_segment_stays_consistent),
+        TEST(a_killed_process_leaves_a_prefix),
+        TEST(the_clock_is_the_requested_one),
+        TEST(the_cost_is_measured_and_leaves_nothing_behind),
     };
     return RUN_CHECKS(checks);
 }

@@ -1,5 +1,5 @@
 /* Reads files, takes bytes, reports errors, prints text and numbers. */
-#include "tt_dump.h"
+#include "dump.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -81,4 +81,11 @@ void print_text(const uint8_t * text, size_t size) {
 
 void print_number(const char * label, uint32_t number) {
     printf(number == TT_NONE ? " %s=-" : " %s=%" PRIu32, label, number);
+}
+
+const char * name_of(const char * const * names, size_t n, uint32_t number, const char * what, size_t at) {
+    if (number >= n || !names[number]) {
+        stop(at, "%s %" PRIu32 " is unknown", what, number);
+    }
+    return names[number];
 }

@@ -1,16 +1,20 @@
 /* Prints the events of a thread segment. */
-#include "tt_dump.h"
+#include "dump.h"
 
 struct op { /* a TT_OP or a TT_LONG_OP, in ticks */
-    uint64_t begin, end, barrier;
-    uint32_t node;
-    uint16_t n_fused;
+    const char * name;
+    uint64_t     begin, end, barrier;
+    uint32_t     node;
+    uint16_t     n_fused;
 };
 
-static void print_index(const struct tt_index * index, const uint8_t * data, uint64_t n) {
-    static const char * const meanings[] = { "?", "rows", "experts", "cells", "columns", "weights" };
-    printf(" what=%s ne=%" PRIu32 ",%" PRIu32 " values=", meanings[index->what <= TT_INDEX_WEIGHTS ? index->what : 0],
-           index->ne0, index->ne1);
+static const char * const meanings[] = {
+    [TT_INDEX_ROWS] = "rows",       [TT_INDEX_EXPERTS] = "experts", [TT_INDEX_CELLS] = "cells",
+    [TT_INDEX_COLUMNS] = "columns", [TT_INDEX_WEIGHTS] = "weights", [TT_INDEX_MASK] = "mask",
+};
+
+static void print_index(const struct tt_index * index, const char * what, const uint8_t * data, uint64_t n) {
+    printf(" what=%s ne=%" PRIu32 ",%" PRIu32 " values=", what, index->ne0, index->ne1);
     for (uint64_t i = 0; i < n; i++) {
         int64_t wide = 0;
         int32_t narrow;
@@ -33,7 +37,7 @@ static void dump_op(const struct op * op, uint64_t compute, bool show_events, st
     count->work += op->end - op->begin - op->barrier;
     count->barrier += op->barrier;
     if (show_events) {
-        printf("  op compute=%" PRIu64, compute);
+        printf("  %s compute=%" PRIu64, op->name, compute);
         print_node(compute, op->node);
         printf(" begin=%" PRIu64 " end=%" PRIu64 " barrier=%" PRIu64 " n_fused=%" PRIu16 "\n", op->begin, op->end,
                op->barrier, op->n_fused);
@@ -46,11 +50,12 @@ static void dump_index(const struct tt_index * index, struct bytes * chunk, uint
         stop(chunk->at, "index of %" PRIu32 " x %" PRIu32 " numbers of %u bytes, %" PRIu64 " bytes are left",
              index->ne0, index->ne1, index->bytes, left);
     }
+    const char *    what = NAME_OF(meanings, index->what, "kind of index", chunk->at - sizeof *index);
     const uint8_t * data = take(chunk, ((size_t) n * index->bytes + TT_UNIT - 1) / TT_UNIT * TT_UNIT);
     if (show_events) {
         printf("  index time=%" PRIu64 " compute=%" PRIu64, index->time, compute);
         print_node(compute, index->node);
-        print_index(index, data, n);
+        print_index(index, what, data, n);
         putchar('\n');
     }
 }
@@ -64,7 +69,7 @@ void dump_events(struct bytes chunk, bool show_events, struct thread_count * cou
         switch (op.type) {
             case TT_OP: {
                 const uint64_t  begin    = last + op.gap;
-                const struct op short_op = { begin, begin + op.took, op.barrier, op.node, op.n_fused };
+                const struct op short_op = { "op", begin, begin + op.took, op.barrier, op.node, op.n_fused };
 
                 last     = short_op.end;
                 chunk.at = after.at;
@@ -74,7 +79,8 @@ void dump_events(struct bytes chunk, bool show_events, struct thread_count * cou
             case TT_LONG_OP: {
                 TAKE(&chunk, struct tt_long_op, units);
                 const uint64_t  barrier = units.barrier | (uint64_t) units.barrier_high << 32;
-                const struct op long_op = { units.begin, units.begin + units.took, barrier, units.node, units.n_fused };
+                const struct op long_op = { "long_op", units.begin, units.begin + units.took,
+                                            barrier,   units.node,  units.n_fused };
 
                 last = long_op.end;
                 dump_op(&long_op, compute, show_events, count);

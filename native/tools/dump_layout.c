@@ -1,5 +1,5 @@
 /* Prints the size of each struct in a trace, and the offset and size of each of its fields. */
-#include "tt_dump.h"
+#include "dump.h"
 
 #define STRUCT(type) printf("%s 0 %zu\n", #type, sizeof(struct type))
 #define FIELD(type, field) \
@@ -105,5 +105,23 @@ void print_layout(void) {
     FIELD(tt_index, time); FIELD(tt_index, node); FIELD(tt_index, what); FIELD(tt_index, bytes);
     FIELD(tt_index, reserved); FIELD(tt_index, type); FIELD(tt_index, ne0); FIELD(tt_index, ne1);
     FIELD(tt_index, reserved2); FIELD(tt_index, reserved3); FIELD(tt_index, reserved4); FIELD(tt_index, more);
+    STRUCT(tt_fault);
+    FIELD(tt_fault, begin_ns); FIELD(tt_fault, took_ns); FIELD(tt_fault, address);
+    FIELD(tt_fault, os_thread); FIELD(tt_fault, kind);
+    STRUCT(tt_faults_elsewhere);
+    FIELD(tt_faults_elsewhere, begin_ns); FIELD(tt_faults_elsewhere, took_ns); FIELD(tt_faults_elsewhere, n_faults);
+    FIELD(tt_faults_elsewhere, os_thread); FIELD(tt_faults_elsewhere, kind);
+    STRUCT(tt_faults_lost);
+    FIELD(tt_faults_lost, before_ns); FIELD(tt_faults_lost, reserved); FIELD(tt_faults_lost, n_events);
+    FIELD(tt_faults_lost, os_thread); FIELD(tt_faults_lost, kind);
+    STRUCT(tt_faults_unseen);
+    FIELD(tt_faults_unseen, since_ns); FIELD(tt_faults_unseen, reserved); FIELD(tt_faults_unseen, error);
+    FIELD(tt_faults_unseen, os_thread); FIELD(tt_faults_unseen, kind);
+    STRUCT(tt_fault_part);
+    FIELD(tt_fault_part, time_ns); FIELD(tt_fault_part, thread); FIELD(tt_fault_part, compute);
+    FIELD(tt_fault_part, os_thread); FIELD(tt_fault_part, kind);
+    STRUCT(tt_barrier_wait);
+    FIELD(tt_barrier_wait, begin); FIELD(tt_barrier_wait, took); FIELD(tt_barrier_wait, node);
+    FIELD(tt_barrier_wait, os_thread); FIELD(tt_barrier_wait, kind);
 }
 /* clang-format on */

@@ -1,5 +1,5 @@
 /* Prints the records of a main segment. */
-#include "tt_dump.h"
+#include "dump.h"
 
 static struct {
     const uint8_t * text;
@@ -213,8 +213,19 @@ static void dump_pair(struct bytes * in, size_t at) {
     printf(" value=%" PRId32, value);
 }
 
+static void print_flags(uint32_t flags, size_t at) {
+    static const char * const names[] = { "warmup", "encoder", "outside" }; /* bit by bit */
+    const char *              comma   = "";
+    printf(" flags=");
+    for (uint32_t bit = 0; flags >> bit; bit++) {
+        if (flags >> bit & 1) {
+            printf("%s%s", comma, NAME_OF(names, bit, "bit of the flags of a pass", at));
+            comma = ",";
+        }
+    }
+}
+
 static void dump_pass(struct bytes * in, size_t at) {
-    (void) at;
     TAKE(in, struct tt_pass, pass);
     const uint8_t * tokens = take(in, (size_t) pass.n_tokens * sizeof(struct tt_token));
 
@@ -224,9 +235,9 @@ static void dump_pass(struct bytes * in, size_t at) {
     print_number("context", pass.context);
     print_number("graph", pass.graph);
     print_number("placement", pass.placement);
-    printf(" flags=%s%s%s status=%" PRId32 " n_tokens=%" PRIu32 " n_sequences=%" PRIu32,
-           pass.flags & TT_PASS_WARMUP ? "w" : "", pass.flags & TT_PASS_ENCODER ? "e" : "",
-           pass.flags & TT_PASS_OUTSIDE ? "o" : "", pass.status, pass.n_tokens, pass.n_sequences);
+    print_flags(pass.flags, at);
+    printf(" status=%" PRId32 " n_tokens=%" PRIu32 " n_sequences=%" PRIu32, pass.status, pass.n_tokens,
+           pass.n_sequences);
     print_usage(&pass.usage);
     for (uint32_t i = 0; i < pass.n_tokens; i++) {
         struct tt_token token;
@@ -358,7 +369,8 @@ static void dump_cache(struct bytes * in, size_t at) {
 static void dump_end(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_end, end);
-    printf(" wall_ns=%" PRIu64 " n_passes=%" PRIu64 " n_segments=%" PRIu64, end.wall_ns, end.n_passes, end.n_segments);
+    printf(" wall_ns=%" PRIu64 " n_passes=%" PRIu64 " n_segments=%" PRIu64 " n_skipped=%" PRIu64, end.wall_ns,
+           end.n_passes, end.n_segments, end.n_skipped);
 }
 
 static void dump_clock(struct bytes * in, size_t at) {

@@ -10,21 +10,32 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* scandir, asprintf */
 #endif
-#include "tt_dump.h"
+#include "dump.h"
 
 #include <dirent.h>
+
+static const char * const segment_kinds[] = { [TT_SEGMENT_MAIN]   = "main",
+                                              [TT_SEGMENT_THREAD] = "thread",
+                                              [TT_SEGMENT_FAULTS] = "faults" };
+static const char * const clocks[]        = { [TT_CLOCK_MONOTONIC] = "monotonic", [TT_CLOCK_TSC] = "tsc" };
+static const char * const why_dropped[]   = { [TT_DROPPED_UNKNOWN]  = "unknown",
+                                              [TT_DROPPED_LIMIT]    = "limit",
+                                              [TT_DROPPED_NO_SPACE] = "no_space",
+                                              [TT_DROPPED_ERROR]    = "error" };
 
 static void dump_header(const struct tt_file_header * header, const uint8_t * data) {
     const bool valid = header->crc == crc32_of(data, offsetof(struct tt_file_header, crc));
     printf("segment version=%" PRIu32 " kind=%s number=%" PRIu32 " run_id=", header->version,
-           header->kind == TT_SEGMENT_MAIN ? "main" : "thread", header->number);
+           NAME_OF(segment_kinds, header->kind, "segment kind", offsetof(struct tt_file_header, kind)), header->number);
     for (int i = 0; i < 16; i++) {
         printf("%02x", header->run_id[i]);
     }
     printf(" os_thread=%" PRIu32 " open_ns=%" PRIu64 " clock=%s crc=%s dropped_records=%" PRIu64
-           " dropped_bytes=%" PRIu64 " dropped_why=%" PRIu32 "\n",
-           header->os_thread, header->open_ns, header->clock == TT_CLOCK_TSC ? "tsc" : "monotonic",
-           valid ? "right" : "wrong", header->dropped_records, header->dropped_bytes, header->dropped_why);
+           " dropped_bytes=%" PRIu64 " dropped_why=%s\n",
+           header->os_thread, header->open_ns,
+           NAME_OF(clocks, header->clock, "clock", offsetof(struct tt_file_header, clock)), valid ? "right" : "wrong",
+           header->dropped_records, header->dropped_bytes,
+           NAME_OF(why_dropped, header->dropped_why, "reason", offsetof(struct tt_file_header, dropped_why)));
     if (!valid) {
         stop(offsetof(struct tt_file_header, crc), "the header has a wrong checksum");
     }
@@ -44,12 +55,6 @@ static struct tt_file_header header_of(const struct bytes * file) {
         stop(offsetof(struct tt_file_header, version), "version %" PRIu32 ", this tt_dump reads version %u",
              header.version, TT_VERSION);
     }
-    if (header.clock > TT_CLOCK_TSC) {
-        stop(offsetof(struct tt_file_header, clock), "clock %" PRIu32 " is unknown", header.clock);
-    }
-    if (header.kind > TT_SEGMENT_THREAD) {
-        stop(offsetof(struct tt_file_header, kind), "segment kind %" PRIu32 " is unknown", header.kind);
-    }
     return header;
 }
 
@@ -61,7 +66,8 @@ static void dump_segment(const char * path, bool show_events) {
     print_text((const uint8_t *) path, strlen(path));
     putchar('\n');
     dump_header(&header, file.data);
-    struct thread_count count = { 0 };
+    struct thread_count count  = { 0 };
+    struct fault_count  faults = { 0 };
 
     file.at = TT_PAGE;
     for (uint32_t sequence = 0; file.at < file.end; sequence++) {
@@ -87,10 +93,10 @@ static void dump_segment(const char * path, bool show_events) {
         if (!valid || chunk.sealed > 1) {
             stop(at, "chunk %" PRIu32 " has a wrong checksum", sequence);
         }
-        if (header.kind == TT_SEGMENT_MAIN) {
-            dump_records(payload);
-        } else {
-            dump_events(payload, show_events, &count);
+        switch (header.kind) {
+            case TT_SEGMENT_MAIN: dump_records(payload); break;
+            case TT_SEGMENT_THREAD: dump_events(payload, show_events, &count); break;
+            case TT_SEGMENT_FAULTS: dump_faults(payload, show_events, &faults); break;
         }
         file.at = at + (size_t) chunk.size_bytes;
     }
@@ -98,6 +104,10 @@ static void dump_segment(const char * path, bool show_events) {
         printf("summary computes=%" PRIu64 " open=%" PRIu64 " ops=%" PRIu64 " fused=%" PRIu64 " indexes=%" PRIu64
                " work=%" PRIu64 " barrier=%" PRIu64 "\n",
                count.computes, count.open, count.ops, count.fused, count.indexes, count.work, count.barrier);
+    } else if (header.kind == TT_SEGMENT_FAULTS) {
+        printf("summary faults=%" PRIu64 " elsewhere=%" PRIu64 " lost=%" PRIu64 " unseen=%" PRIu64 " waits=%" PRIu64
+               "\n",
+               faults.faults, faults.elsewhere, faults.lost, faults.unseen, faults.waits);
     }
 }
 
@@ -106,10 +116,16 @@ static int is_segment(const struct dirent * entry) {
     return n > 3 && strcmp(entry->d_name + n - 3, ".tt") == 0;
 }
 
-/* Dumps a file, or the segments of a folder: RUNID.main.tt sorts before RUNID.t000.tt. */
+static bool is_main(const struct dirent * entry) { return strstr(entry->d_name, ".main.tt") != NULL; }
+
+static int main_first(const struct dirent ** a, const struct dirent ** b) {
+    return is_main(*a) == is_main(*b) ? alphasort(a, b) : is_main(*b) - is_main(*a);
+}
+
+/* Dumps a file, or the segments of a folder: the main segment first, because the others refer to it. */
 static void dump_path(const char * path, bool show_events) {
     struct dirent ** entries;
-    const int        n = scandir(path, &entries, is_segment, alphasort);
+    const int        n = scandir(path, &entries, is_segment, main_first);
     if (n < 0) {
         dump_segment(path, show_events);
         return;

@@ -133,11 +133,11 @@ def test_without_the_right_nothing_is_recorded_and_the_reason_is_known() -> None
         ([part(), fault(MINOR, took=1 << 60)], "record 1 holds a number that cannot be"),
         ([part(), fault(MINOR, begin=1 << 63)], "record 1 holds a number that cannot be"),
         ([part(), fault(LOST, address=1 << 60)], "record 1 holds a number that cannot be"),
-        ([part(5), fault(BARRIER, address=0)], "compute 5, which the main segment does not know"),
+        ([part(5), fault(BARRIER, address=0)], "node 0 of compute 5, which the main segment does not know"),
         ([fault(BARRIER, address=0)], "a wait belongs to no compute"),
         ([part(NO_COMPUTE), fault(BARRIER, address=0)], "a wait belongs to no compute"),
-        ([part(), fault(BARRIER, address=1)], "a wait belongs to node 1 of compute 0, which has 1 nodes"),
-        ([part(), fault(BARRIER, address=1 << 63)], "which has 1 nodes"),
+        ([part(), fault(BARRIER, address=1)], "a wait of node 1 of compute 0, which the main segment does not know"),
+        ([part(), fault(BARRIER, address=1 << 63)], "record 1 holds a number that cannot be"),
     ],
 )
 def test_records_that_cannot_be_are_refused(records: list[bytes], says: str) -> None:

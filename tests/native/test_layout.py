@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracegen.readers.native import recorded, records, segments, units
+from tracegen.readers.native import fault_records, recorded, records, segments, units
 
 pytestmark = pytest.mark.native
 
@@ -46,6 +46,12 @@ ARRAYS: dict[str, np.dtype[np.void]] = {
     "tt_thread_begin": units.BEGIN_UNITS,
     "tt_thread_end": units.END_UNIT,
     "tt_index": units.INDEX_UNITS,
+    "tt_fault": fault_records.FAULT,
+    "tt_faults_elsewhere": fault_records.FAULTS_ELSEWHERE,
+    "tt_faults_lost": fault_records.FAULTS_LOST,
+    "tt_faults_unseen": fault_records.FAULTS_UNSEEN,
+    "tt_fault_part": fault_records.FAULT_PART,
+    "tt_barrier_wait": fault_records.BARRIER_WAIT,
 }
 INSIDE = {"usage": "tt_usage", "begin": "tt_device_counts", "end": "tt_device_counts"}  # fields that are structs
 Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]
@@ -115,6 +121,10 @@ def test_the_header_and_the_reader_have_the_same_numbers() -> None:
         assert getattr(units, name) == named[f"TT_{name}"]
     for name in ("ROWS", "EXPERTS", "CELLS", "COLUMNS", "WEIGHTS", "MASK"):
         assert getattr(units, name) == named[f"TT_INDEX_{name}"]
+    kinds = dict(re.findall(r"TT_FAULT_(\w+) *= \d+, /\* struct (\w+)", text))
+    assert {named[f"TT_FAULT_{name}"]: ARRAYS[struct] for name, struct in kinds.items()} == fault_records.STRUCTS
+    for name in kinds:
+        assert getattr(fault_records, name) == named[f"TT_FAULT_{name}"]
     for name in ("WARMUP", "ENCODER", "OUTSIDE"):
         assert getattr(recorded, name) == named[f"TT_PASS_{name}"]
 

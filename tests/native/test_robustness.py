@@ -17,6 +17,7 @@ from tracegen.measure.capture.plan import timings_in
 from tracegen.measure.checks.evidence import Evidence
 from tracegen.measure.checks.verdict import checks_of
 from tracegen.readers.native.clock import clock_of
+from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import read_events
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import read_segment, read_segments
@@ -116,7 +117,7 @@ def _read_events(files: Files) -> None:
     main, *threads = read_segments({name: np.frombuffer(data, np.uint8) for name, data in files.items()})
     records = read_records(main.name, main.payload)
     pass_ids = {number: pass_id for pass_id, number in enumerate(records.passes)}
-    read_events(threads, records.computes, pass_ids, clock_of(main.clock, records.moments))
+    read_events(threads, Computes(records.computes, pass_ids), clock_of(main.clock, records.moments))
 
 
 def test_every_byte_of_an_unsealed_trace() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.clock import Clock, scaled
-from tracegen.readers.native.recorded import Compute
+from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.segments import Segment
 from tracegen.readers.native.units import Openings, Ops, read_units, windows
 
@@ -73,22 +73,17 @@ class Events:
     zero_records: int
 
 
-def read_events(
-    segments: Iterable[Segment], computes: Mapping[int, Compute], pass_ids: Mapping[int, int], clock: Clock
-) -> Events:
-    """Read all thread segments; `pass_ids` maps the tracer's pass numbers to pass_ids.
-
-    Raises TraceFormatError naming file and unit.
-    """
+def read_events(segments: Iterable[Segment], computes: Computes, clock: Clock) -> Events:
+    """Read all thread segments. Raises TraceFormatError naming file and unit."""
     spans: list[dict[str, np.ndarray]] = []
     indexes: list[tuple[np.ndarray, ...]] = []
     counts = np.zeros(4, np.int64)
-    lookup = _Lookup(computes, pass_ids)
     for segment in segments:
         units = read_units(segment)
         copies, openings, moments = units.copies, units.openings, units.moments
-        spans.append(_spans_of(segment, units.ops, openings, lookup, clock))
-        where, index_node, _ = lookup.place(segment, openings.compute, copies.opening, copies.node)
+        spans.append(_spans_of(segment, units.ops, openings, computes, clock))
+        what = f"{segment.name}: numbers are told"
+        where, index_node, _ = computes.place(what, openings.compute, copies.opening, copies.node)
         indexes.append((where, index_node, copies.what, copies.ne0, copies.n, copies.took, copies.values))
         back = int((moments[1:] < moments[:-1]).sum())
         counts += [len(moments), units.n_open, back, int((moments == 0).sum())]
@@ -97,7 +92,9 @@ def read_events(
     return Events(_joined_spans(spans), _joined_indexes(indexes), n_events, n_open, not_monotone, zero_records)
 
 
-def _spans_of(segment: Segment, ops: Ops, openings: Openings, lookup: _Lookup, clock: Clock) -> dict[str, np.ndarray]:
+def _spans_of(
+    segment: Segment, ops: Ops, openings: Openings, computes: Computes, clock: Clock
+) -> dict[str, np.ndarray]:
     """The columns of Spans for one thread, in the order in which its ops ran."""
     columns = {name: np.empty(len(ops.node), dtype) for name, dtype in _SPAN_DTYPES.items()}
     for part in windows(len(ops.node)):
@@ -105,7 +102,8 @@ def _spans_of(segment: Segment, ops: Ops, openings: Openings, lookup: _Lookup, c
         begin, end, following = (clock.ns_of(ticks) for ticks in (begin_ticks, end_ticks, ops.following[part]))
         took = end_ticks - begin_ticks
         barrier = scaled(ops.barrier[part], end - begin, np.maximum(took, 1))
-        pass_id, node, split = lookup.place(segment, openings.compute, opening, ops.node[part], ops.n_fused[part])
+        what = f"{segment.name}: an op is told"
+        pass_id, node, split = computes.place(what, openings.compute, opening, ops.node[part], ops.n_fused[part])
         piece = {
             "pass_id": pass_id, "node": node, "thread": openings.thread[opening], "pool": openings.n_threads[opening],
             "split": split, "n_fused": ops.n_fused[part], "begin_ns": begin, "work_ns": end - begin - barrier,
@@ -116,47 +114,6 @@ def _spans_of(segment: Segment, ops: Ops, openings: Openings, lookup: _Lookup, c
         for name, values in piece.items():
             columns[name][part] = values
     return columns
-
-
-class _Lookup:
-    """Maps a compute and a node of it to the pass_id, the node of the pass's graph, and the scheduler's split."""
-
-    def __init__(self, computes: Mapping[int, Compute], pass_ids: Mapping[int, int]) -> None:
-        rows = sorted(computes.values(), key=lambda compute: compute.number)
-        self._number = np.array([compute.number for compute in rows], np.uint64)
-        self._pass_id = np.array([pass_ids[compute.pass_number] for compute in rows], np.int64)
-        self._split = np.array([compute.split for compute in rows], np.int64)
-        self._n = np.array([len(compute.nodes) for compute in rows], np.int64)
-        self._first = np.cumsum(self._n) - self._n
-        self._nodes = np.concatenate([compute.nodes for compute in rows]) if rows else np.zeros(0, np.int32)
-
-    def place(
-        self,
-        segment: Segment,
-        computes: np.ndarray,
-        opening: np.ndarray,
-        node: np.ndarray,
-        n_fused: np.ndarray | int = 0,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """pass_id, node and split of each event. `computes` holds the compute of each opening.
-
-        Raises TraceFormatError when the main segment does not list the compute, or the compute lacks the node.
-        """
-        compute_at = np.searchsorted(self._number, computes)
-        announced = compute_at < len(self._number)
-        announced[announced] = self._number[compute_at[announced]] == computes[announced]
-        at, known = compute_at[opening], announced[opening]
-        node = node.astype(np.int64)
-        last = node + n_fused
-        known[known] = last[known] < self._n[at[known]]
-        if known.all():
-            first = self._first[at]
-            placed = self._nodes[first + node]
-            if ((placed >= 0) & (self._nodes[first + last] == placed + n_fused)).all():
-                return self._pass_id[at], placed, self._split[at]
-        raise TraceFormatError(
-            f"{segment.name}: an op belongs to a compute or node that the main segment does not know; record it again"
-        )
 
 
 def _joined_spans(parts: list[dict[str, np.ndarray]]) -> Spans:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.readers.native.columns import nullable
 from tracegen.readers.native.recorded import NONE, Records
 
 _ADDRESSES = 1 << 64
+_NULLABLE: Mapping[str, type[np.generic]] = {
+    "tensor": np.int32, "file": np.int32, "origin_offset": np.int64, "buffer_id": np.int32, "buffer_offset": np.int64,
+}  # fmt: skip
 
 
 def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
@@ -38,11 +41,8 @@ def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame
         parts.append(_placement(number, graph, places, sizes, np.array(live, np.int64), live_at[live], known))
     if not parts:
         return contract.frame("placements")
-    return contract.frame("placements", {name: _joined([part[name] for part in parts]) for name in parts[0]})
-
-
-def _joined(parts: list[Any]) -> Any:
-    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pd.concat(parts, ignore_index=True)
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return contract.frame("placements", columns | {name: nullable(columns[name], of) for name, of in _NULLABLE.items()})
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def _extents(tensors: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def _placement(
     number: int, graph: int, places: np.ndarray, sizes: np.ndarray, live: np.ndarray, mapped: _Ranges, known: _Known
-) -> dict[str, Any]:
-    """The columns of one placement. `mapped` holds the ranges of the mappings whose numbers are in `live`."""
+) -> dict[str, np.ndarray]:
+    """The columns of one placement, -1 for null. `mapped`: the ranges of the mappings whose numbers are in `live`."""
     n = len(places)
     address = places["address"].astype(np.uint64)
     memory = np.full(n, None, object)
@@ -133,12 +133,12 @@ def _placement(
         "placement": np.full(n, number),
         "graph": np.full(n, graph),
         "node": np.arange(n),
-        "tensor": _null_below_zero(_tensor_of(file, offset, known), "Int32"),
+        "tensor": _tensor_of(file, offset, known),
         "memory": memory,
-        "file": _null_below_zero(file, "Int32"),
-        "origin_offset": _null_below_zero(np.where(file >= 0, offset, -1), "Int64"),
-        "buffer_id": _null_below_zero(np.where(in_buffer, buffer, -1), "Int32"),
-        "buffer_offset": _null_below_zero(np.where(known_base, (address - base).astype(np.int64), -1), "Int64"),
+        "file": file,
+        "origin_offset": np.where(file >= 0, offset, -1),
+        "buffer_id": np.where(in_buffer, buffer, -1),
+        "buffer_offset": np.where(known_base, (address - base).astype(np.int64), -1),
         "address": address,
         "size_bytes": sizes.astype(np.int64),
     }
@@ -177,9 +177,3 @@ def _tensor_of(file: np.ndarray, offset: np.ndarray, known: _Known) -> np.ndarra
         ok = (at >= 0) & (offset[mine] < end[np.maximum(at, 0)])
         tensors[mine[ok]] = tensor[at[ok]]
     return tensors
-
-
-def _null_below_zero(values: np.ndarray, dtype: str) -> pd.Series:
-    column = pd.Series(pd.array(np.maximum(values, 0), dtype=dtype))
-    column[values < 0] = pd.NA
-    return column

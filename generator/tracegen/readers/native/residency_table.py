@@ -11,6 +11,7 @@ from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.placement_table import file_numbers
 from tracegen.readers.native.recorded import Mapping, Pass, Records
+from tracegen.readers.native.storage_tables import pass_ids_of
 
 
 def residency_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) -> pd.DataFrame:
@@ -20,14 +21,12 @@ def residency_table(records: Records, ordered: Sequence[Pass], files: pd.DataFra
     Raises TraceFormatError when no file was mapped at the address of the pages.
     """
     numbers = file_numbers(records, files)
-    pass_ids = {(p.is_load, p.number): pass_id for pass_id, p in enumerate(ordered)}
+    pass_ids = pass_ids_of(ordered)
     runs_of: dict[tuple[int, int], list[np.ndarray]] = {}
     for noted in records.residency:
         mapping = _mapping_at(records.mappings, noted.address, noted.time_ns)
         file = numbers[mapping.path]
-        number = noted.load if noted.pass_number is None else noted.pass_number
-        assert number is not None
-        key = (pass_ids[noted.pass_number is None, number], file)
+        key = (pass_ids[noted.pass_number, noted.load], file)
         offset = mapping.file_offset + noted.address - mapping.address
         if file >= 0:
             runs_of.setdefault(key, []).append(np.add(noted.runs, (offset // noted.page_bytes, 0)))

@@ -16,7 +16,7 @@ _MS = 1_000_000  # ns
 
 def device_table(records: Records, ordered: Sequence[Pass]) -> pd.DataFrame:
     """One row per load or pass and device. `ordered`: loads and passes by pass_id."""
-    pass_ids = _pass_ids(ordered)
+    pass_ids = pass_ids_of(ordered)
     rows = []
     for (number, load, name), device in records.devices.items():
         begin, end = device.begin, device.end
@@ -39,7 +39,7 @@ def cache_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) 
 
     Copies of a model file that are mapped at the same time are summed up.
     """
-    pass_ids, numbers = _pass_ids(ordered), file_numbers(records, files)
+    pass_ids, numbers = pass_ids_of(ordered), file_numbers(records, files)
     counts: dict[tuple[int, int], list[int]] = {}
     for cache in records.caches:
         key = (pass_ids[cache.pass_number, cache.load], numbers[cache.path])
@@ -57,6 +57,6 @@ def cache_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) 
     return contract.frame("cache", rows)
 
 
-def _pass_ids(ordered: Sequence[Pass]) -> dict[tuple[int | None, int | None], int]:
+def pass_ids_of(ordered: Sequence[Pass]) -> dict[tuple[int | None, int | None], int]:
     """(number of a pass, None) or (None, number of a load) -> pass_id."""
     return {(None, p.number) if p.is_load else (p.number, None): pass_id for pass_id, p in enumerate(ordered)}

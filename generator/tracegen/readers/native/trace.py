@@ -19,7 +19,10 @@ from tracegen.contract.held_tokens import held_tokens
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
-from tracegen.readers.native.fault_table import Faults, read_faults
+from tracegen.readers.native.columns import nullable
+from tracegen.readers.native.computes import Computes
+from tracegen.readers.native.fault_records import read_fault_records
+from tracegen.readers.native.fault_table import Faults, place_faults
 from tracegen.readers.native.graph_tables import graph_tables
 from tracegen.readers.native.named_weights import named_weights
 from tracegen.readers.native.op_tables import op_table, span_table
@@ -67,7 +70,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
     clock = clock_of(segments[0].clock, records.moments)
     threads = [segment for segment in segments if segment.kind == THREAD]
-    events = ev.read_events(threads, records.computes, pass_ids, clock)
+    computes = Computes(records.computes, pass_ids)
+    events = ev.read_events(threads, computes, clock)
     tables = contract.empty()
     if model is not None:
         tables["files"], tables["tensors"] = model.files, model.tensors
@@ -76,8 +80,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
             records.weights += named_weights(records, model.files, model.tensors)
     tables["contexts"] = _contexts(records)
     watched = "faults.ring_bytes" in records.info
-    of_faults = [segment for segment in segments if segment.kind == FAULTS]
-    faults = read_faults(of_faults, records, ordered, pass_ids, events.spans, tables["files"])
+    told = read_fault_records([segment for segment in segments if segment.kind == FAULTS])
+    faults = place_faults(told, records, ordered, computes, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     if watched:
         tables["passes"] = tables["passes"].assign(**_other_faults(faults))
@@ -89,7 +93,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables |= touch_tables(events.indexes, tables)
     tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
-    tables["barriers"] = barrier_table(of_faults, records.computes, pass_ids, clock)
+    tables["barriers"] = barrier_table(told.waits, computes, clock)
     tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
     tables["residency"] = residency_table(records, ordered, tables["files"])
     tables["device"] = device_table(records, ordered)
@@ -206,9 +210,9 @@ def _tokens(ordered: list[Pass], passes: pd.DataFrame) -> pd.DataFrame:
         {
             "pass_id": np.repeat([i for i, _ in with_tokens], sizes),
             "row": np.concatenate([np.arange(size) for size in sizes]),
-            "token_id": _known(rows["token"]),
-            "position": _known(rows["position"]),
-            "sequence": _known(rows["sequence"]),
+            "token_id": nullable(rows["token"]),
+            "position": nullable(rows["position"]),
+            "sequence": nullable(rows["sequence"]),
             "output": pd.arrays.BooleanArray(rows["output"] == 1, rows["output"] == NONE),
         },
     )
@@ -234,11 +238,6 @@ def _usage(buffer: Buffer, records: Records) -> str | None:
     if any(m.address <= buffer.address < m.address + m.size_bytes for m in records.mappings if buffer.address):
         return "mapped"
     return BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None
-
-
-def _known(values: np.ndarray) -> pd.arrays.IntegerArray:
-    """`values` as int32; negative values mean “not recorded” and become null."""
-    return pd.arrays.IntegerArray(np.where(values >= 0, values, 0).astype(np.int32), values < 0)
 
 
 def _nanoseconds(info: Mapping[str, str], key: str) -> float:

@@ -1,6 +1,6 @@
-/* Shared by the files of tt_dump. */
-#ifndef TT_DUMP_H
-#define TT_DUMP_H
+/* Shared by the files of tt_dump. Each may call those that stand before it here. */
+#ifndef DUMP_H
+#define DUMP_H
 
 #include "tensor_trace_format.h"
 
@@ -32,6 +32,9 @@ const void * take(struct bytes * from, size_t size);
 uint32_t crc32_of(const uint8_t * data, size_t size);
 void     print_text(const uint8_t * text, size_t size);
 void     print_number(const char * label, uint32_t number);
+/* The name that `names` has for a number; calls stop if it has none. `what`: what the number is, for the error. */
+#define NAME_OF(names, number, what, at) name_of(names, sizeof names / sizeof *names, number, what, at)
+const char * name_of(const char * const * names, size_t n, uint32_t number, const char * what, size_t at);
 
 /* dump_layout.c */
 void print_layout(void);
@@ -46,5 +49,11 @@ struct thread_count {
     uint64_t computes, open, ops, fused, indexes, work, barrier;
 };
 void dump_events(struct bytes chunk, bool show_events, struct thread_count * count);
+
+/* dump_faults.c: counts the records of a chunk of a segment of page faults, and prints them if show_events is set */
+struct fault_count {
+    uint64_t faults, elsewhere, lost, unseen, waits;
+};
+void dump_faults(struct bytes chunk, bool show_events, struct fault_count * count);
 
 #endif
