@@ -58,7 +58,7 @@ def test_every_width_is_used_and_none_exceeded(tab: Any, project: Project, path:
         (3840, 0.8),
     ):  # a layout for 690 px ends before its type is too large
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
         for lines in page.evaluate(LINES) if width > 360 else ():
             assert sum(lines) / len(lines) <= 75, lines
         room = page.evaluate(

@@ -114,7 +114,7 @@ def test_an_address_leads_to_one_operation_and_keys_to_that_of_other_passes(tab:
     first = page.locator("tr.tg-chosen").inner_text()
     page.keyboard.press("n")
     page.wait_for_selector("[id='pass=4&node=6'].tg-chosen")
-    assert page.locator("tr.tg-chosen").inner_text() != first and page.url.endswith("#pass=4&node=6")
+    assert page.locator("tr.tg-chosen").inner_text() != first and "#pass=4&node=6" in page.url
     page.keyboard.press("p")
     page.keyboard.press("p")
     page.wait_for_selector("[id='pass=2&node=6'].tg-chosen")
