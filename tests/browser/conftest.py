@@ -102,6 +102,11 @@ def web(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield f"{address}a/b/"
 
 
+def drawn(page: Any) -> None:
+    """Wait until scripts have drawn what was asked for: they do it in the next frame, however busy the machine is."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def pages_of_each_kind(project: Project) -> list[str]:
     """Lists, journal, the overview of each version and draft, all pages of the hostile one, one without figures."""
     whole = ("experiments/hostile/v1/", "experiments/broken/v1/memory/")

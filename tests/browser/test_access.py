@@ -21,7 +21,9 @@ FEWER = """
 () => document.querySelectorAll("tbody tr:nth-child(n+8), svg > * > * > :nth-child(n+4)").forEach(e => e.remove())
 """
 RUN = """
-rules => axe.run(document, { runOnly: rules, resultTypes: ["violations"], iframes: false }).then(found =>
+rules => axe.run(document, {
+  runOnly: rules, resultTypes: ["violations"], iframes: false, preload: false,
+}).then(found =>
   found.violations.filter(one => ["serious", "critical"].includes(one.impact)).flatMap(one => one.nodes.map(node =>
     one.id + ": " + node.target.join(" ") + " " + node.html.slice(0, 120))))
 """

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import MOE_RUN, MOE_TABLES
+from tests.browser.conftest import MOE_RUN, MOE_TABLES, drawn
 from tests.report_files import write_report
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.passes import labels
@@ -127,7 +127,7 @@ def test_a_wide_table_says_that_it_scrolls_and_a_figure_never_does(page: Any, ro
     page.set_viewport_size({"width": viewport, "height": 900})
     page.goto((root / "index.html").as_uri())
     unfold(page)
-    page.wait_for_timeout(300)
+    drawn(page)
     wide = "[...document.querySelectorAll('.tg-title + {}')].map(e => [e.scrollWidth > e.clientWidth + 1, {}])"
     word = "getComputedStyle(e.previousElementSibling, '::after').content.includes('scroll sideways')"
     tables = page.evaluate(wide.format(".tg-scroll", word))

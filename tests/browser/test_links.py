@@ -1,4 +1,4 @@
-"""An operation is followed from page to page: operations, graph and timeline lead to it in each other."""
+"""An operation is followed from its table to the timeline and to memory; the ways back: test_graph, test_timeline."""
 
 from __future__ import annotations
 
@@ -17,14 +17,6 @@ PASS, NODE = 4, 6
 def operation(page: Any, moe_report: Path, node: int = NODE) -> None:
     page.goto((moe_report / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
     page.wait_for_selector("tr.tg-chosen")
-
-
-def test_an_operation_leads_to_its_node_in_the_graph(page: Any, moe_report: Path) -> None:
-    operation(page, moe_report)
-    page.get_by_role("link", name=f"Node {NODE} in the graph").click()
-    page.wait_for_url(re.compile(rf"graph/index\.html#g1-n{NODE}(&.*)?$"))
-    page.wait_for_selector(f".tg-chosen[data-node='{NODE}']")
-    assert "Qcur-0" in page.locator("[data-tg=facts]").inner_text()
 
 
 def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, moe_report: Path) -> None:
@@ -66,19 +58,3 @@ def test_a_fused_operation_leads_to_the_one_that_did_its_work(page: Any, moe_rep
     page.get_by_role("link", name=f"node {into}, which computed it, in the timeline").click()
     page.wait_for_url(re.compile(rf"timeline/index\.html#pass={PASS}&node={into}$"))
     page.wait_for_selector("[data-tg=about] a")
-
-
-def test_a_moment_of_the_timeline_leads_to_its_operation(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "timeline/index.html").as_uri() + f"#pass={PASS}&node={NODE}")
-    page.locator("[data-tg=about] a").click()
-    page.wait_for_selector(f"tr.tg-chosen[id='pass={PASS}&node={NODE}']")
-
-
-def test_a_node_of_the_graph_leads_to_its_operation(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "graph/index.html").as_uri() + f"#g1-n{NODE}")
-    link = page.locator("[data-tg=facts] a[href*='operations/index.html']").first
-    expected = link.get_attribute("href").partition("#")[2]
-    assert re.fullmatch(rf"pass=\d+&node={NODE}", expected)
-    link.click()
-    page.wait_for_selector(f"tr.tg-chosen[id='{expected}']")
-    assert "Qcur-0" in page.locator("tr.tg-chosen").inner_text()

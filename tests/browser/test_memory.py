@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import MOE_TABLES
+from tests.browser.conftest import MOE_TABLES, drawn
 from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import undrawn
 from tests.report_files import write_report
@@ -270,14 +270,14 @@ def test_the_border_to_the_log_moves_by_keys_and_pointer(page: Any, root: Path) 
     before = picture.bounding_box()["height"]
     border.focus()
     page.keyboard.press("ArrowDown")
-    page.wait_for_timeout(50)
+    drawn(page)
     assert picture.bounding_box()["height"] == pytest.approx(before + 20, abs=1.5)
     box = border.bounding_box()
     page.mouse.move(box["x"] + 50, box["y"] + 5)
     page.mouse.down()
     page.mouse.move(box["x"] + 50, box["y"] - 95)
     page.mouse.up()
-    page.wait_for_timeout(50)
+    drawn(page)
     assert picture.bounding_box()["height"] == pytest.approx(before - 80, abs=2)
 
 
@@ -294,7 +294,7 @@ def test_the_picture_shows_what_is_used(page: Any, root: Path) -> None:
     name = "blk.0.ffn_down_exps.weight"
     open_(page, root, name)
     page.click("[data-tg=whole]")
-    page.wait_for_timeout(100)
+    drawn(page)
     measured = page.evaluate(
         """() => { const c = document.querySelector('[data-tg=picture]'), r = window.devicePixelRatio;
         return { width: c.width / r, height: c.height / r }; }"""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import drawn
 from tests.builders import a_moe_run, scaled_case, with_faults
 from tests.pages.rendered import undrawn
 from tests.report_files import write_report
@@ -39,10 +40,10 @@ def told(page: Any) -> dict[str, str]:
 
 
 def shown(page: Any) -> tuple[int, int]:
-    """What the lanes show once the input has been heard and the next frame drawn, however busy the machine is."""
+    """What the lanes show once the input has been heard and drawn."""
     canvas = page.locator("canvas[data-tg=lanes]")
     page.wait_for_timeout(60)
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    drawn(page)
     return int(canvas.get_attribute("data-from")), int(canvas.get_attribute("data-to"))
 
 
@@ -132,12 +133,12 @@ def test_waiting_for_the_disk_is_drawn_where_the_work_of_an_operation_begins(pag
     page.click("[data-tg=fit]")
     shown(page)
     begin = span(LAST, int(longest["node"]))["begin"]
-    drawn = [
+    inks = [
         page.evaluate(COLOUR_AT, [begin + time, LEFT, RIGHT])
         for time in (longest["fault_ns"] / 2, (longest["fault_ns"] + longest["work_ns"]) / 2)
     ]
     ink = [int(theme.INK["ink"][1][i : i + 2], 16) for i in (1, 3, 5)]
-    assert drawn[0] == ink and drawn[1] != ink
+    assert inks[0] == ink and inks[1] != ink
     assert ns(told(page)["of it waiting for the disk"]) == pytest.approx(int(longest["fault_ns"]), rel=0.01)
 
 
@@ -286,7 +287,6 @@ def test_the_legend_adds_up_what_is_visible(page: Any, root: Path) -> None:
     agrees(sums(page), counted(LAST, *shown(page)))
     for _ in range(2):
         page.click("[data-tg=closer]")
-    page.wait_for_timeout(100)
     begin, end = shown(page)
     assert end - begin < 1e12
     agrees(sums(page), counted(LAST, begin, end))
@@ -308,15 +308,15 @@ def test_a_marked_area_is_added_up_stays_and_stands_in_the_address(page: Any, ro
     assert area
     begin, end = map(int, area.groups())
     assert begin == pytest.approx(whole * 0.25, rel=0.02) and end == pytest.approx(whole * 0.5, rel=0.02)
-    page.wait_for_timeout(100)
+    drawn(page)
     agrees(sums(page), counted(LAST, begin, end))
     page.click("[data-tg=closer]")
-    page.wait_for_timeout(100)
+    drawn(page)
     agrees(sums(page), counted(LAST, begin, end))
     opened(page, root, f"#pass={LAST}&area={begin},{end}")
     agrees(sums(page), counted(LAST, begin, end))
     page.click("[data-tg=no-area]")
-    page.wait_for_timeout(100)
+    drawn(page)
     assert "area" not in page.url
     agrees(sums(page), counted(LAST, *shown(page)))
 
