@@ -35,7 +35,6 @@ from tests.test_bundle import files_of
 from tracegen.cli import main as cli
 from tracegen.cli.commands.build import build_site
 from tracegen.cli.commands.publish import publish_run
-from tracegen.contract.errors import StoreError
 from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
 from tracegen.storing import resources
 
@@ -164,12 +163,15 @@ def test_every_link_and_anchor_leads_somewhere(project: Project) -> None:
 
 
 def test_a_broken_link_is_found(project: Project, tmp_path: Path) -> None:
-    site = Path(shutil.copytree(project.site, tmp_path / "site"))
+    site = tmp_path / "site"
+    shutil.copytree(project.site / "experiments" / "demo", site / "experiments" / "demo")
     path = site / "experiments" / "demo" / "v2" / "graph" / "index.html"
     text = path.read_text()
     text = re.sub(r"#pass=2&amp;node=\d+", "#pass=2&amp;node=77777", text, count=1)
     path.write_text(text + '<a href="../nowhere.html">x</a><a href="../memory/index.html#fig-nothing">x</a>')
-    assert sum(line.startswith("experiments/demo/v2/graph") for line in broken_links(site)) == 3
+    found = [line for line in broken_links(site) if line.startswith("experiments/demo/v2/graph")]
+    for sign in ("node=77777", "nowhere.html", "#fig-nothing"):
+        assert any(sign in line for line in found), sign
 
 
 def test_nothing_is_loaded_from_outside(project: Project) -> None:
@@ -394,8 +396,6 @@ def test_a_damaged_version_stops_the_build_and_the_old_site_stays(
     else:
         path = bundle
         shutil.rmtree(bundle)
-    with pytest.raises(StoreError, match=re.escape(str(path))):
-        build_site(copy.config)
     assert cli.main(["build", "-f", str(copy.config)]) == 2
     said = capsys.readouterr().err
     assert str(path) in said and "Traceback" not in said

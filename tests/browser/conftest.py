@@ -1,8 +1,9 @@
-"""A Chromium, a web server with the site below a sub-path, and every page of the site opened once in both ways."""
+"""A Chromium with windows that tests share, a web server with the site below a sub-path, and its pages opened once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,28 @@ from typing import Any
 import pytest
 
 from tests import chromium
+from tests.builders import a_moe_run, scaled_case, with_faults
+from tests.report_files import written_report
+from tests.shared import shared_folder
 from tests.site_project import Project
 from tests.web import served
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 # What a script that should not run leaves behind.
 TRIP = "window.tripped = false; window.alert = window.confirm = window.prompt = () => { window.tripped = true; };"
+# Each shift of the layout that no one asked for, from the first moment on.
+WATCH_SHIFTS = """
+window.shifts = [];
+new PerformanceObserver(list => list.getEntries().forEach(e => {
+  if (!e.hadRecentInput) shifts.push(e.value);
+})).observe({ type: "layout-shift", buffered: true });
+"""
+# How wide a page is once it is drawn, and how far things on it have jumped.
+SETTLED = """new Promise(done => requestAnimationFrame(() => setTimeout(() =>
+  done([document.documentElement.scrollWidth, shifts.reduce((a, b) => a + b, 0)]), 80)))"""
+# The tables of `moe_report`: a load, a warm-up, a prompt and four tokens, experts in all three layers, page faults.
+MOE_TABLES = with_faults(scaled_case(4, 3, moe=True))
+MOE_RUN = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
 
 
 @dataclass
@@ -28,7 +45,7 @@ class Watched:
 
     def __post_init__(self) -> None:
         self.page.add_init_script(TRIP)
-        self.page.on("console", lambda m: self._note(f"console {m.type}: {m.text}"))
+        self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self._note(f"error: {error}"))
         self.page.on("dialog", lambda dialog: (self._note(f"dialog: {dialog.message}"), dialog.dismiss()))
         self.page.on("requestfailed", self._failed)
@@ -37,6 +54,10 @@ class Watched:
 
     def _note(self, text: str) -> None:
         self.problems.append(text)
+
+    def _console(self, message: Any) -> None:
+        if "willReadFrequently" not in message.text:  # that a canvas is read often, as tests do, is no message of ours
+            self._note(f"console {message.type}: {message.text}")
 
     def _failed(self, request: Any) -> None:
         if request.failure != "net::ERR_ABORTED":  # that is what opening the next page does to one still loading
@@ -53,8 +74,9 @@ class Visit:
 
     problems: tuple[str, ...]
     tripped: bool
-    width: int
     title: str
+    width: int
+    shift: float
 
 
 @pytest.fixture(scope="session")
@@ -80,60 +102,62 @@ def web(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield f"{address}a/b/"
 
 
-def visit_all(chrome: Any, start: str, pages: list[str], **options: Any) -> dict[str, Visit]:
+def drawn(page: Any) -> None:
+    """Wait until scripts have drawn what was asked for: they do it in the next frame, however busy the machine is."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def pages_of_each_kind(project: Project) -> list[str]:
+    """Lists, journal, the overview of each version and draft, all pages of the hostile one, one without figures."""
+    whole = ("experiments/hostile/v1/", "experiments/broken/v1/memory/")
+    return [path for path in project.pages() if path.count("/") < 4 or path.startswith(whole)]
+
+
+def visit_all(window: Any, start: str, pages: list[str]) -> dict[str, Visit]:
     """Open every page once; `start` is the address of the site, with which every request must begin."""
-    context = chrome.new_context(**options)
-    page = context.new_page()
+    page = window.new_page()
     watched = Watched(page, start)
+    page.add_init_script(WATCH_SHIFTS)
     seen = {}
     for path in pages:
         watched.problems.clear()
         page.goto(start + path, wait_until="load")
-        width = page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(() =>"
-                              " done(document.documentElement.scrollWidth), 20)))")  # fmt: skip
-        seen[path] = Visit(tuple(watched.problems), page.evaluate("window.tripped"), width, page.title())
-    context.close()
+        width, shift = page.evaluate(SETTLED)
+        seen[path] = Visit(tuple(watched.problems), page.evaluate("window.tripped"), page.title(), width, shift)
+    page.close()
     return seen
 
 
 @pytest.fixture(scope="session")
-def over_file(chrome: Any, project: Project) -> dict[str, Visit]:
-    """Every page opened from its folder on a narrow screen."""
-    return visit_all(
-        chrome,
-        f"{project.site.as_uri()}/",
-        project.pages(),
-        viewport={"width": 360, "height": 800},
-        color_scheme="dark",
-    )
+def window(chrome: Any) -> Iterator[Callable[..., Any]]:
+    """`window(**options)` is a browser window with these options that remembers what it loaded; tests share it."""
+    opened: dict[str, Any] = {}
 
+    def open_(**options: Any) -> Any:
+        key = json.dumps(options, sort_keys=True)
+        if key not in opened:
+            opened[key] = chrome.new_context(**options)
+        return opened[key]
 
-@pytest.fixture(scope="session")
-def over_http(chrome: Any, project: Project, web: str) -> dict[str, Visit]:
-    """Every page opened from a server below a sub-path on a wide screen."""
-    return visit_all(chrome, web, project.pages(), viewport={"width": 1280, "height": 800})
-
-
-@pytest.fixture(scope="session")
-def window(chrome: Any) -> Iterator[Any]:
-    """A browser window that remembers what it loaded."""
-    context = chrome.new_context()
-    yield context
-    context.close()
+    yield open_
+    for context in opened.values():
+        context.close()
 
 
 @pytest.fixture
-def tab(window: Any, web: str) -> Iterator[Any]:
-    """Open a page by `tab(address)`; every problem in any of them fails the test at its end."""
+def tab(window: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """`tab(address, **options)` is a page in a window with these options.
+
+    Any message, error, or request that leaves the site of its first address fails the test at its end.
+    """
     opened: list[Watched] = []
 
-    def open_(address: str | Path, context: Any = window, **emulated: str) -> Any:
+    def open_(address: str | Path = "about:blank", **options: Any) -> Any:
         if isinstance(address, Path):
             address = address.as_uri()
-        watched = Watched(context.new_page(), web if address.startswith("http") else "file:")
+        site = "/".join(address.split("/")[:5]) if address.startswith("http") else "file:"  # http://HOST/a/b
+        watched = Watched(window(**options).new_page(), site)
         opened.append(watched)
-        if emulated:
-            watched.page.emulate_media(**emulated)
         watched.page.goto(address, wait_until="load")
         return watched.page
 
@@ -145,16 +169,19 @@ def tab(window: Any, web: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(chrome: Any) -> Iterator[Any]:
-    """A page for files alone; any message, error or request of the web fails the test at its end.
+def page(tab: Callable[..., Any]) -> Any:
+    """A page for files alone."""
+    return tab(viewport={"width": 1280, "height": 1000})
 
-    That a canvas is read often, as tests do, is no message of ours.
-    """
-    page = chrome.new_page(viewport={"width": 1280, "height": 1000}, accept_downloads=True)
-    problems: list[str] = []
-    page.on("console", lambda message: "willReadFrequently" in message.text or problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda request: request.url.startswith(("file:", "blob:")) or problems.append(request.url))
-    yield page
-    page.close()
-    assert not problems
+
+@pytest.fixture(scope="session")
+def moe_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of MOE_RUN with the tables MOE_TABLES; nobody changes them."""
+    return shared_folder(tmp_path_factory, "moe-report", lambda at: written_report(at, MOE_TABLES, MOE_RUN))
+
+
+@pytest.fixture(scope="session")
+def long_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of a run of 90 tokens and 24 layers."""
+    tables = scaled_case(90, 24, moe=True)
+    return shared_folder(tmp_path_factory, "long-report", lambda at: written_report(at, tables, a_moe_run()))

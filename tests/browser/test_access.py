@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.browser.conftest import pages_of_each_kind
 from tests.site_project import Project
 
 axe = pytest.importorskip("axe_playwright_python")
@@ -20,20 +21,13 @@ FEWER = """
 () => document.querySelectorAll("tbody tr:nth-child(n+8), svg > * > * > :nth-child(n+4)").forEach(e => e.remove())
 """
 RUN = """
-rules => axe.run(document, { runOnly: rules, resultTypes: ["violations"], iframes: false }).then(found =>
+rules => axe.run(document, {
+  runOnly: rules, resultTypes: ["violations"], iframes: false, preload: false,
+}).then(found =>
   found.violations.filter(one => ["serious", "critical"].includes(one.impact)).flatMap(one => one.nodes.map(node =>
     one.id + ": " + node.target.join(" ") + " " + node.html.slice(0, 120))))
 """
 REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
-
-
-@pytest.fixture(scope="module")
-def still(chrome: Any) -> Iterator[Any]:
-    """A page in which nothing moves: colours are measured when they have settled."""
-    context = chrome.new_context(reduced_motion="reduce")
-    page = context.new_page()
-    yield page
-    context.close()
 
 
 def found_by_axe(page: Any) -> list[str]:
@@ -48,36 +42,22 @@ def found_by_axe(page: Any) -> list[str]:
     return found
 
 
-# Pages of the older versions differ from those of v3 by their banner.
-ALIKE = tuple(f"experiments/demo/{version}/{page}/" for version in ("v1", "v2") for page in (
-    "access", "caches", "disk", "experts", "graph", "operations", "provenance", "timeline"
-))  # fmt: skip
+@pytest.fixture
+def still(tab: Callable[..., Any]) -> Any:
+    """A page in which nothing moves: colours are measured when they have settled."""
+    return tab(reduced_motion="reduce")
 
 
-@pytest.mark.parametrize("part", ["demo/v1", "demo/v2", "demo/v3", "demo/run", "hostile", "private", "broken", ""])
-def test_axe_finds_nothing_serious_on_any_page(still: Any, project: Project, part: str) -> None:
-    named = ("demo/", "hostile/v", "private/", "broken/")
-    pages = [
-        path
-        for path in project.pages()
-        if (
-            path.startswith(f"experiments/{part}")
-            if part
-            else not path.startswith(tuple(f"experiments/{n}" for n in named))
-        )
-        and not path.startswith(ALIKE)
-    ]
-    assert pages
+def test_axe_finds_nothing_serious_on_pages_of_each_kind(still: Any, project: Project) -> None:
     problems = {}
-    for path in pages:
+    for path in pages_of_each_kind(project):
         still.goto((project.site / path).as_uri())
-        found = found_by_axe(still)
-        if found:
+        if found := found_by_axe(still):
             problems[path] = found
     assert not problems
 
 
-@pytest.mark.parametrize("path", REPORT)
+@pytest.mark.parametrize("path", ["index.html", "operations/index.html", "provenance/index.html"])
 def test_axe_finds_nothing_serious_in_a_bundle_by_itself(still: Any, project: Project, path: str) -> None:
     still.goto((project.bundle("demo", 2) / path).as_uri())
     assert found_by_axe(still) == []
@@ -95,6 +75,14 @@ def test_axe_sees_what_it_should(still: Any, tmp_path: Path) -> None:
     found = "\n".join(found_by_axe(still))
     for rule in ("color-contrast", "image-alt", "button-name", "html-has-lang", "scrollable-region-focusable"):
         assert rule in found
+
+
+@pytest.mark.parametrize("where", ["site", "bundle"])
+def test_dark_has_another_ground_and_ink(tab: Any, project: Project, where: str) -> None:
+    root = project.bundle("demo", 2) if where == "bundle" else project.site / "experiments/demo/v2"
+    colours = "(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"
+    light, dark = (tab(root / "index.html", color_scheme=scheme).evaluate(colours) for scheme in ("light", "dark"))
+    assert light[0] != dark[0] and light[1] != dark[1]
 
 
 # The keyboard alone
@@ -136,8 +124,7 @@ def walk(page: Any) -> tuple[int, list[dict[str, Any]]]:
     return marked, stops
 
 
-@pytest.mark.parametrize("path", REPORT)
-@pytest.mark.parametrize("where", ["site", "bundle"])
+@pytest.mark.parametrize(("where", "path"), [*(("site", path) for path in REPORT), ("bundle", "index.html")])
 def test_every_control_is_reached_by_tab(tab: Any, project: Project, where: str, path: str) -> None:
     root = project.bundle("demo", 2) if where == "bundle" else project.site / "experiments/demo/v2"
     page = tab(root / path)

@@ -25,11 +25,8 @@ def box(page: Any, selector: str) -> dict[str, float]:
 
 
 @pytest.fixture
-def wide(chrome: Any, project: Project) -> Any:
-    page = chrome.new_page(viewport={"width": 1280, "height": 900})
-    page.goto((project.site / OVERVIEW).as_uri())
-    yield page
-    page.close()
+def wide(tab: Any, project: Project) -> Any:
+    return tab(project.site / OVERVIEW, viewport={"width": 1280, "height": 900})
 
 
 @pytest.mark.parametrize(("left", "right"), [("#fig-heatmap", "#key-figures"), ("#findings", "#verdict")])
@@ -83,9 +80,8 @@ def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1024])
-def test_below_that_they_are_folded_above(chrome: Any, project: Project, width: int) -> None:
-    context = chrome.new_context(viewport={"width": width, "height": 800}, java_script_enabled=False)
-    page = context.new_page()
+def test_below_that_they_are_folded_above(tab: Any, project: Project, width: int) -> None:
+    page = tab(viewport={"width": width, "height": 800}, java_script_enabled=False)
     for path in ("demo/v2/", "demo/v2/provenance/", "hostile/v1/experts/"):
         page.goto((project.site / f"experiments/{path}index.html").as_uri())
         assert page.locator(".tg-contents").is_hidden()
@@ -94,20 +90,17 @@ def test_below_that_they_are_folded_above(chrome: Any, project: Project, width: 
         assert folded.bounding_box()["y"] < box(page, "h2, figure")["y"]
         folded.locator("summary").click()
         assert folded.locator("li").first.is_visible()
-    context.close()
 
 
 @pytest.mark.parametrize("path", [OVERVIEW, "experiments/hostile/v1/experts/index.html"])
-def test_every_entry_leads_to_what_it_names_also_where_it_is_folded(chrome: Any, project: Project, path: str) -> None:
-    page = chrome.new_page(viewport={"width": 1280, "height": 900})
-    page.goto((project.site / path).as_uri())
-    anchors = [a.get_attribute("href") for a in page.locator(".tg-contents a").all()]
+def test_every_entry_leads_to_what_it_names_also_where_it_is_folded(wide: Any, project: Project, path: str) -> None:
+    wide.goto((project.site / path).as_uri())
+    anchors = [a.get_attribute("href") for a in wide.locator(".tg-contents a").all()]
     assert len(anchors) >= 6
     for anchor in anchors:
-        page.goto((project.site / path).as_uri() + anchor)
-        assert page.locator(anchor).is_visible(), anchor
-        assert -2 <= box(page, anchor)["y"] < 900, anchor
-    page.close()
+        wide.goto((project.site / path).as_uri() + anchor)
+        assert wide.locator(anchor).is_visible(), anchor
+        assert -2 <= box(wide, anchor)["y"] < 900, anchor
 
 
 def test_what_is_folded_is_on_paper(wide: Any) -> None:
@@ -118,13 +111,10 @@ def test_what_is_folded_is_on_paper(wide: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_one_face_and_one_scale_of_headings(chrome: Any, project: Project, width: int) -> None:
-    page = chrome.new_page(viewport={"width": width, "height": 900})
+def test_one_face_and_one_scale_of_headings(tab: Any, project: Project, width: int) -> None:
     pages = (OVERVIEW, "experiments/index.html", "reference/index.html", "index.html", "notes/entry.html")
+    opened = [tab(project.site / path, viewport={"width": width, "height": 900}) for path in pages]
     for heading in ("h1", "h2", "h3"):
-        faces = set()
-        for path in pages:
-            page.goto((project.site / path).as_uri())
-            faces |= set(page.evaluate(FACE, f":is(.tracegen, article.md-typeset) {heading}"))
+        face = f":is(.tracegen, article.md-typeset) {heading}"
+        faces = {one for page in opened for one in page.evaluate(FACE, face)}
         assert len(faces) == 1, (heading, faces)
-    page.close()

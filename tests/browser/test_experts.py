@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.builders import N_EXPERTS, a_moe_run, scaled_case
-from tests.report_files import write_report
-from tracegen.report.pages.render import render_report
+from tests.browser.conftest import MOE_TABLES
+from tests.builders import N_EXPERTS
 
 pytestmark = pytest.mark.browser
 
-CASE = scaled_case(6, 3, moe=True)
 LEFT, TOP, LINE = 96, 8, 16  # of the grid: where the first expert and token lie, height of a token's line
-GENERATED = CASE["passes"].loc[CASE["passes"]["kind"] == "generate", "pass_id"].tolist()
+GENERATED = MOE_TABLES["passes"].loc[MOE_TABLES["passes"]["kind"] == "generate", "pass_id"].tolist()
 MARKS = """([left, top, line, n, tokens]) => {
   const canvas = document.querySelector('canvas[data-tg=grid]'), ratio = devicePixelRatio;
   const pen = canvas.getContext('2d'), wide = (canvas.width / ratio - left - 2) / n, found = [];
@@ -29,15 +27,9 @@ MARKS = """([left, top, line, n, tokens]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    report = render_report(a_moe_run(), CASE, address="demo/run-003", citable=None)
-    return write_report(tmp_path_factory.mktemp("experts"), report)
-
-
 def chosen(layer: int) -> list[list[int]]:
     """The experts of each generated token in a layer, the strongest first."""
-    rows = CASE["routing"][CASE["routing"]["layer"] == layer].sort_values(["pass_id", "row", "rank"])
+    rows = MOE_TABLES["routing"][MOE_TABLES["routing"]["layer"] == layer].sort_values(["pass_id", "row", "rank"])
     return [list(rows[rows["pass_id"] == p]["expert"]) for p in GENERATED]
 
 
@@ -45,8 +37,8 @@ def marks(page: Any) -> list[list[int]]:
     return list(page.evaluate(MARKS, [LEFT, TOP, LINE, N_EXPERTS, len(GENERATED)]))
 
 
-def test_every_layer_can_be_chosen_and_shows_what_its_tokens_chose(page: Any, root: Path) -> None:
-    page.goto((root / "experts/index.html").as_uri())
+def test_every_layer_can_be_chosen_and_shows_what_its_tokens_chose(page: Any, moe_report: Path) -> None:
+    page.goto((moe_report / "experts/index.html").as_uri())
     for layer in range(3):
         page.wait_for_selector(f"canvas[data-layer='{layer}']")
         assert marks(page) == [sorted(one) for one in chosen(layer)]
@@ -57,8 +49,8 @@ def test_every_layer_can_be_chosen_and_shows_what_its_tokens_chose(page: Any, ro
     assert marks(page) == [sorted(one) for one in chosen(1)]
 
 
-def test_a_token_is_told_with_its_experts(page: Any, root: Path) -> None:
-    page.goto((root / "experts/index.html").as_uri() + "#layer=1")
+def test_a_token_is_told_with_its_experts(page: Any, moe_report: Path) -> None:
+    page.goto((moe_report / "experts/index.html").as_uri() + "#layer=1")
     page.wait_for_selector("canvas[data-layer='1']")
     page.focus("canvas[data-tg=grid]")
     page.keyboard.press("ArrowDown")
@@ -76,26 +68,16 @@ def test_a_token_is_told_with_its_experts(page: Any, root: Path) -> None:
     assert page.locator("[data-tg=about]").inner_text().startswith(f"token 3 → 4 (pass {GENERATED[3]}) chose ")
 
 
-def test_an_unknown_layer_says_so(page: Any, root: Path) -> None:
-    page.goto((root / "experts/index.html").as_uri() + "#layer=77")
+def test_an_unknown_layer_says_so(page: Any, moe_report: Path) -> None:
+    page.goto((moe_report / "experts/index.html").as_uri() + "#layer=77")
     page.wait_for_selector("canvas[data-layer='0']")
     assert "No token chose experts in layer 77" in page.locator("[data-tg=status]").inner_text()
 
 
-def test_without_scripts_figures_and_tables_remain(chrome: Any, root: Path) -> None:
-    context = chrome.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((root / "experts/index.html").as_uri())
+def test_without_scripts_figures_and_tables_remain(tab: Any, moe_report: Path) -> None:
+    page = tab(moe_report / "experts/index.html", java_script_enabled=False)
     for fold in page.locator("details.tg-unfold > summary").all():
         fold.click()
-    for key in (
-        "experts",
-        "experts-tokens",
-        "experts-load",
-        "experts-cover",
-        "experts-sticky",
-        "experts-weights",
-    ):
-        assert page.locator(f"#fig-{key} svg:visible").count() == 1, key
+    for key in ("", "-tokens", "-load", "-cover", "-sticky", "-weights"):
+        assert page.locator(f"#fig-experts{key} svg:visible").count() == 1, key
     assert not page.locator("canvas").is_visible()
-    context.close()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
+from tests.browser.conftest import MOE_RUN, MOE_TABLES, drawn
 from tests.report_files import write_report
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.passes import labels
@@ -21,7 +21,6 @@ from tracegen.site import vega
 
 pytestmark = pytest.mark.browser
 
-TABLES = scaled_case(3, 2, moe=True)
 TOLD = ".tg-told:not([hidden])"
 MARKS = "[...document.querySelectorAll('[data-key={}] .tg-targets *')].filter(e => e.__data__ && e.__data__.tooltip)"
 ON_TOP = """e => {
@@ -55,7 +54,7 @@ OVERLAPPING = """() => [...document.querySelectorAll('.tg-drawing > svg:not(.tg-
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render_report(a_moe_run(), TABLES, address="demo/run-003", citable=None)
+    return render_report(MOE_RUN, MOE_TABLES, address="demo/run-003", citable=None)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +127,7 @@ def test_a_wide_table_says_that_it_scrolls_and_a_figure_never_does(page: Any, ro
     page.set_viewport_size({"width": viewport, "height": 900})
     page.goto((root / "index.html").as_uri())
     unfold(page)
-    page.wait_for_timeout(300)
+    drawn(page)
     wide = "[...document.querySelectorAll('.tg-title + {}')].map(e => [e.scrollWidth > e.clientWidth + 1, {}])"
     word = "getComputedStyle(e.previousElementSibling, '::after').content.includes('scroll sideways')"
     tables = page.evaluate(wide.format(".tg-scroll", word))
@@ -179,9 +178,9 @@ def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Pat
     """Against a count of the single bytes between the two ends that the tooltip names."""
     page.goto((root / "memory/index.html").as_uri())
     shown(page, "heatmap")
-    files = TABLES["files"].set_index("file")["axis_begin"]
-    names = labels(TABLES)
-    used = ranges(TABLES)
+    files = MOE_TABLES["files"].set_index("file")["axis_begin"]
+    names = labels(MOE_TABLES)
+    used = ranges(MOE_TABLES)
     cells = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.stretch).filter({ON_TOP})"
     cells += ".filter(e => e.getBoundingClientRect().width > 3)"
     for i in (0, 7, 20):
@@ -195,7 +194,7 @@ def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Pat
             painted[max(low, 0) : max(high, 0)] = True
         count, share = int(painted.sum()), painted.mean()
         assert words["bytes used"] == f"{count:,} of {end - begin:,} bytes ({share:.1%})"
-        tensors = TABLES["tensors"].set_index("name")
+        tensors = MOE_TABLES["tensors"].set_index("name")
         tensor = tensors.loc[words["tensor"].split(",")[0].split(" to ")[0]]
         assert tensor["offset"] + files[tensor["file"]] < end
         assert words["memory"] in ("mapped", "copied") and words["type"].split(",")[0] == str(tensor["dtype"])
@@ -242,31 +241,28 @@ def test_keys_go_from_mark_to_mark_and_escape_ends_it(page: Any, root: Path) -> 
 
 
 def test_without_a_site_nothing_is_asked_for_and_the_drawing_is_the_same(
-    page: Any, root: Path, tmp_path: Path, report: Report
+    page: Any, root: Path, moe_report: Path
 ) -> None:
     page.goto((root / "index.html").as_uri())
     drawing = shown(page, "tokens")
     inside = "drawing => drawing.querySelector('svg').outerHTML"
     lively = drawing.evaluate(inside)
     assert drawing.evaluate("d => getComputedStyle(d.querySelector('.tg-targets')).opacity") == "0"
-    alone = write_report(tmp_path, report)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto((alone / "index.html").as_uri())
+    page.goto((moe_report / "index.html").as_uri())
     page.locator("[data-key=tokens]").scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     assert page.locator("[data-key=tokens]").evaluate(inside) == lively
     assert not [url for url in asked if "figures/" in url or "vega" in url]
 
 
-@pytest.mark.parametrize(("tokens", "layers"), [(3, 2), (90, 24)])
-def test_no_word_of_a_figure_lies_on_another(page: Any, tmp_path: Path, tokens: int, layers: int) -> None:
-    tables = scaled_case(tokens, layers, moe=True)
-    made = render_report(a_moe_run(), tables, address="demo/run-003", citable=None)
-    root = write_report(tmp_path, made)
+@pytest.mark.parametrize("of", ["moe_report", "long_report"])
+def test_no_word_of_a_figure_lies_on_another(page: Any, request: pytest.FixtureRequest, of: str) -> None:
+    root: Path = request.getfixturevalue(of)
     seen = 0
-    for one in made.pages:
-        page.goto((root / one.path).as_uri())
+    for path in sorted(root.rglob("index.html")):
+        page.goto(path.as_uri())
         seen += page.locator(".tg-drawing > svg:not(.tg-graph) text").count()
         assert page.evaluate(OVERLAPPING) == []
     assert seen > 100

@@ -1,10 +1,10 @@
-"""The index of 500 experiments in Chromium: filter, sort, search, the state in the address, and how long it takes."""
+"""The index of many experiments in Chromium: filter, sort, search, and the state in the address."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +18,16 @@ from tracegen.cli.commands.build import build_site
 
 pytestmark = pytest.mark.browser
 
-N = 500
-MOST_MS, MOST_BYTES = 100, 300_000
+N = 200
+MOST_BYTES = 600 * N
 SHOWN = """() => Array.from(document.querySelectorAll(".tracegen-index li")).filter(li => li.checkVisibility())
     .map(li => li.textContent.replace(/\\s+/g, " "))"""
-# The milliseconds from a choice to the frame that shows it.
-TIMED = """async ([name, value]) => {
-  const field = document.querySelector(`.tracegen-filters [name=${name}]`), before = performance.now();
-  field.value = value;
-  field.dispatchEvent(new Event("input", { bubbles: true }));
-  await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
-  return performance.now() - before;
-}"""
 FASTEST = re.compile(r"([\d.e+]+) tokens/s, 1 run")
 
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The index of a site of 500 experiments."""
+    """The index of a site of N experiments."""
 
     def make(folder: Path) -> None:
         build_site(many(folder, N), strict=True)
@@ -44,16 +36,15 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def plain_texts(chrome: Any, crowd: Path) -> list[str]:
+def plain_texts(window: Any, crowd: Path) -> list[str]:
     """The text of every experiment in the order of the page, read without scripts: what the script is held against."""
-    context = chrome.new_context(java_script_enabled=False)
-    page = context.new_page()
+    page = window(java_script_enabled=False).new_page()
     page.goto(crowd.as_uri())
     assert not page.locator(".tracegen-filters").is_visible()
     items = page.locator(".tracegen-index li")
     texts = [re.sub(r"[ \n]+", " ", text) for text in items.all_text_contents()]
     assert items.first.is_visible() and items.nth(N - 1).is_visible()
-    context.close()
+    page.close()
     assert len(texts) == N
     return texts
 
@@ -66,13 +57,6 @@ def opened(page: Any, crowd: Path) -> Callable[[str], Any]:
         return page
 
     return open_
-
-
-@pytest.fixture(scope="module")
-def schemes(chrome: Any) -> Iterator[Any]:
-    context = chrome.new_context()
-    yield context
-    context.close()
 
 
 def names(texts: list[str]) -> list[str]:
@@ -147,7 +131,7 @@ def test_sorts(opened: Any, plain_texts: list[str]) -> None:
         page.select_option("[name=sort]", sort)
         rates = [FASTEST.search(text) for text in page.evaluate(SHOWN)]
         known = [float(rate[1]) * sign for rate in rates if rate]
-        assert known == sorted(known) and len(known) > 400
+        assert known == sorted(known) and len(known) > 0.8 * N
         assert not any(rates[len(known) :]) and all(rates[: len(known)])
     page.select_option("[name=sort]", "name")
     assert names(page.evaluate(SHOWN)) == sorted(names(plain_texts))
@@ -185,14 +169,12 @@ def test_the_state_is_in_the_address_and_back_undoes_it(opened: Any, crowd: Path
     assert values == {"tag": "moe", "q": "cold a", "sort": "most", "model": ""}
 
 
-@pytest.mark.parametrize(
-    "state",
-    ["#", "#tag=", "#tag=nothing", "#sort=up", "#model", "#%E0%A4%A", "#q=%E0%A4%A", "#constructor=x&tag[]=moe"],
-)
-def test_an_address_that_leads_nowhere_is_harmless(opened: Any, state: str) -> None:
-    page = opened(state)
-    assert len(page.evaluate(SHOWN)) == N
-    assert page.locator("output").inner_text() == f"{N} experiments"
+def test_an_address_that_leads_nowhere_is_harmless(opened: Any) -> None:
+    junk = ("#", "#tag=", "#tag=nothing", "#sort=up", "#model", "#%E0%A4%A", "#q=%E0%A4%A", "#constructor=x&tag[]=moe")
+    for state in junk:
+        page = opened(state)
+        assert len(page.evaluate(SHOWN)) == N, state
+        assert page.locator("output").inner_text() == f"{N} experiments", state
 
 
 def test_a_link_to_a_place_of_the_page_keeps_the_filter(opened: Any) -> None:
@@ -201,17 +183,6 @@ def test_a_link_to_a_place_of_the_page_keeps_the_filter(opened: Any) -> None:
     page.locator(".tracegen-skip").focus()
     page.keyboard.press("Enter")
     assert page.url.endswith("#tracegen-content") and page.evaluate(SHOWN) == before
-
-
-def test_each_action_is_quick(opened: Any) -> None:
-    page = opened()
-    actions = (
-        ("q", "c"), ("q", "cold"), ("q", ""), ("model", "gpt-oss 20B"), ("model", ""), ("tag", "disk"), ("tag", ""),
-        ("sort", "fastest"), ("sort", "name"), ("sort", ""), ("recorded", "experts"), ("recorded", ""),
-    )  # fmt: skip
-    times = [[page.evaluate(TIMED, list(action)) for action in actions] for _ in range(3)]
-    best = dict(zip(actions, map(min, zip(*times, strict=True)), strict=True))  # other programs run beside it
-    assert max(best.values()) <= MOST_MS, best
 
 
 def test_it_reads_on_a_narrow_screen(opened: Any) -> None:
@@ -227,18 +198,15 @@ def test_it_reads_on_a_narrow_screen(opened: Any) -> None:
     assert size >= 14
 
 
-def test_axe_finds_nothing_serious_while_it_is_filtered(schemes: Any, crowd: Path) -> None:
-    page = schemes.new_page()
-    page.goto(f"{crowd.as_uri()}#tag=moe&q=cold+1")
-    assert 0 < len(page.evaluate(SHOWN)) < 40
+def test_axe_finds_nothing_serious_while_it_is_filtered(tab: Any, crowd: Path) -> None:
+    page = tab(f"{crowd.as_uri()}#tag=moe&q=cold+1", reduced_motion="reduce")
+    assert 0 < len(page.evaluate(SHOWN)) < N / 5
     assert found_by_axe(page) == []
-    page.close()
 
 
 @pytest.mark.parametrize(("scheme", "half"), [("light", "50% 0%"), ("dark", "50% 100%")])
-def test_the_picture_is_that_of_the_ground(tab: Any, web: str, schemes: Any, scheme: str, half: str) -> None:
-    page = tab(f"{web}experiments/index.html", schemes, color_scheme=scheme)
-    page.wait_for_timeout(300)
+def test_the_picture_is_that_of_the_ground(tab: Any, web: str, scheme: str, half: str) -> None:
+    page = tab(f"{web}experiments/index.html", color_scheme=scheme)
     picture = page.locator(".tracegen-index img").first
     assert picture.evaluate("e => getComputedStyle(e).objectPosition") == half
     page.emulate_media(media="print", color_scheme=scheme)

@@ -1,4 +1,4 @@
-"""An operation is followed from page to page: operations, graph and timeline lead to it in each other."""
+"""An operation is followed from its table to the timeline and to memory; the ways back: test_graph, test_timeline."""
 
 from __future__ import annotations
 
@@ -8,34 +8,19 @@ from typing import Any
 
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
-from tests.report_files import written_report
+from tests.browser.conftest import MOE_TABLES
 
 pytestmark = pytest.mark.browser
 PASS, NODE = 4, 6
-TABLES = scaled_case(4, 2, moe=True)
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_report(tmp_path_factory.mktemp("links"), TABLES, a_moe_run())
-
-
-def operation(page: Any, root: Path, node: int = NODE) -> None:
-    page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
+def operation(page: Any, moe_report: Path, node: int = NODE) -> None:
+    page.goto((moe_report / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
     page.wait_for_selector("tr.tg-chosen")
 
 
-def test_an_operation_leads_to_its_node_in_the_graph(page: Any, root: Path) -> None:
-    operation(page, root)
-    page.get_by_role("link", name=f"Node {NODE} in the graph").click()
-    page.wait_for_url(re.compile(rf"graph/index\.html#g1-n{NODE}(&.*)?$"))
-    page.wait_for_selector(f".tg-chosen[data-node='{NODE}']")
-    assert "Qcur-0" in page.locator("[data-tg=facts]").inner_text()
-
-
-def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, root: Path) -> None:
-    operation(page, root)
+def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, moe_report: Path) -> None:
+    operation(page, moe_report)
     page.get_by_role("link", name="in the timeline").click()
     page.wait_for_url(re.compile(rf"timeline/index\.html#pass={PASS}&node={NODE}$"))
     page.wait_for_selector("[data-tg=about] a")
@@ -43,14 +28,14 @@ def test_an_operation_leads_to_its_moment_in_the_timeline(page: Any, root: Path)
     assert page.locator("[data-tg=label]").inner_text() == "token 2 (pass 4)"
 
 
-def test_an_operand_leads_to_its_tensor_in_memory(page: Any, root: Path) -> None:
-    ops = TABLES["ops"].merge(TABLES["graph_nodes"][TABLES["graph_nodes"]["graph"] == 1], on="node")
+def test_an_operand_leads_to_its_tensor_in_memory(page: Any, moe_report: Path) -> None:
+    ops = MOE_TABLES["ops"].merge(MOE_TABLES["graph_nodes"][MOE_TABLES["graph_nodes"]["graph"] == 1], on="node")
     name, of_pass = "blk.0.attn_q.weight", ops[ops["pass_id"] == PASS]
-    operation(page, root, int(of_pass.loc[of_pass["name"] == "Qcur-0", "node"].min()))
+    operation(page, moe_report, int(of_pass.loc[of_pass["name"] == "Qcur-0", "node"].min()))
     before, steps = page.url, page.evaluate("history.length")
     page.get_by_role("link", name=name).first.click()
     page.wait_for_url(re.compile(r"memory/index\.html#pass=\d+&tensor=\d+$"))
-    number = int(TABLES["tensors"].set_index("name")["tensor"][name])
+    number = int(MOE_TABLES["tensors"].set_index("name")["tensor"][name])
     assert page.url.endswith(f"#pass={PASS}&tensor={number}"), "the pass stays, and no expert is chosen"
     page.wait_for_selector("[data-tg=log] table")
     assert name in page.locator("#tg-memory-about").inner_text()
@@ -58,34 +43,18 @@ def test_an_operand_leads_to_its_tensor_in_memory(page: Any, root: Path) -> None
     assert page.evaluate("history.length") == steps + 1
     page.go_back()
     assert page.url == before
-    page.goto((root / "memory/index.html").as_uri() + "#file=0&offset=99999999999")
+    page.goto((moe_report / "memory/index.html").as_uri() + "#file=0&offset=99999999999")
     page.wait_for_function(
         "document.querySelector('#explorer [data-tg=status]').textContent === 'There is no tensor at this place.'"
     )
 
 
-def test_a_fused_operation_leads_to_the_one_that_did_its_work(page: Any, root: Path) -> None:
-    ops = TABLES["ops"]
+def test_a_fused_operation_leads_to_the_one_that_did_its_work(page: Any, moe_report: Path) -> None:
+    ops = MOE_TABLES["ops"]
     fused = ops[(ops["pass_id"] == PASS) & (ops["state"] == "fused")].iloc[0]
     node, into = int(fused["node"]), int(fused["fused_into"])
-    page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
+    page.goto((moe_report / "operations/index.html").as_uri() + f"#pass={PASS}&node={node}")
     page.wait_for_selector("tr.tg-chosen")
     page.get_by_role("link", name=f"node {into}, which computed it, in the timeline").click()
     page.wait_for_url(re.compile(rf"timeline/index\.html#pass={PASS}&node={into}$"))
     page.wait_for_selector("[data-tg=about] a")
-
-
-def test_a_moment_of_the_timeline_leads_to_its_operation(page: Any, root: Path) -> None:
-    page.goto((root / "timeline/index.html").as_uri() + f"#pass={PASS}&node={NODE}")
-    page.locator("[data-tg=about] a").click()
-    page.wait_for_selector(f"tr.tg-chosen[id='pass={PASS}&node={NODE}']")
-
-
-def test_a_node_of_the_graph_leads_to_its_operation(page: Any, root: Path) -> None:
-    page.goto((root / "graph/index.html").as_uri() + f"#g1-n{NODE}")
-    link = page.locator("[data-tg=facts] a[href*='operations/index.html']").first
-    expected = link.get_attribute("href").partition("#")[2]
-    assert re.fullmatch(rf"pass=\d+&node={NODE}", expected)
-    link.click()
-    page.wait_for_selector(f"tr.tg-chosen[id='{expected}']")
-    assert "Qcur-0" in page.locator("tr.tg-chosen").inner_text()

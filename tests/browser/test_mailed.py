@@ -25,12 +25,12 @@ def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return written
 
 
-@pytest.mark.parametrize("width", [1190, 360])
-@pytest.mark.parametrize(("scheme", "ground"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(22, 24, 27)")])
-def test_it_stands_alone(chrome: Any, file: Path, width: int, scheme: str, ground: str) -> None:
-    context = chrome.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    watched = Watched(context.new_page(), file.as_uri())
-    page = watched.page
+@pytest.mark.parametrize(
+    ("width", "scheme", "ground"), [(1190, "light", "rgb(255, 255, 255)"), (360, "dark", "rgb(22, 24, 27)")]
+)
+def test_it_stands_alone(window: Any, file: Path, width: int, scheme: str, ground: str) -> None:
+    page = window(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
+    watched = Watched(page, file.as_uri())
     page.goto(file.as_uri(), wait_until="load")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
@@ -41,4 +41,4 @@ def test_it_stands_alone(chrome: Any, file: Path, width: int, scheme: str, groun
         "[...document.querySelectorAll('a[href^=\"#\"]')].filter(a => !document.getElementById(a.hash.slice(1))).length"
     )
     assert (hidden, watched.problems) == (0, [])
-    context.close()
+    page.close()

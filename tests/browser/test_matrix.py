@@ -25,22 +25,18 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "index.html").as_uri()
 
 
-@pytest.mark.parametrize("width", [360, 690, 1280])
-def test_nothing_is_wider_than_the_window(chrome: Any, page_of: str, width: int) -> None:
-    context = chrome.new_context(viewport={"width": width, "height": 900})
-    page = context.new_page()
+def test_nothing_is_wider_than_the_window(page: Any, page_of: str) -> None:
     page.goto(page_of)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    lines = page.locator("#tab-specialists tbody tr").evaluate_all("of => of.map(row => row.offsetHeight)")
-    assert lines and max(lines) < 60, "a row of two lines"
-    context.close()
+    for width in (1280, 690, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        lines = page.locator("#tab-specialists tbody tr").evaluate_all("of => of.map(row => row.offsetHeight)")
+        assert lines and max(lines) < 60, "a row of two lines"
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_the_finding_leads_to_the_table(chrome: Any, page_of: str, scripts: bool) -> None:
-    context = chrome.new_context(java_script_enabled=scripts)
-    page = context.new_page()
-    page.goto(page_of)
+def test_the_finding_leads_to_the_table(tab: Any, page_of: str, scripts: bool) -> None:
+    page = tab(page_of, java_script_enabled=scripts)
     assert page.get_by_role("note").inner_text().startswith("Random weights.")
     page.get_by_role("link", name="Experts of fields").click()
     assert page.url.endswith("#tab-specialists")
@@ -50,4 +46,3 @@ def test_the_finding_leads_to_the_table(chrome: Any, page_of: str, scripts: bool
     assert rows.first.locator("td").nth(1).get_attribute("title") == "n = 4 prompts, 60 tokens"
     href = page.locator("#tab-specialists").get_by_role("link", name="data (CSV)").get_attribute("href")
     assert href == "data/specialists.csv"
-    context.close()

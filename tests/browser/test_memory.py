@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case, with_faults
-from tests.report_files import written_report
+from tests.browser.conftest import MOE_TABLES, drawn
+from tests.builders import a_moe_run, scaled_case
+from tests.pages.rendered import undrawn
+from tests.report_files import write_report
 from tracegen.analysis import passes
 from tracegen.analysis.accesses import accesses, ranges
 from tracegen.analysis.heatmap import MOST_ROWS, display_rows
@@ -27,7 +29,8 @@ ROWS = display_rows(TABLES, MOST_ROWS)
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_report(tmp_path_factory.mktemp("report"), TABLES, a_moe_run())
+    """Its explorer is looked at, not its figures."""
+    return write_report(tmp_path_factory.mktemp("report"), undrawn(TABLES, a_moe_run()))
 
 
 def number(name: str) -> int:
@@ -89,9 +92,8 @@ def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> 
     assert told == f"{100 * used / whole:#.3g} % ({used} of {whole} bytes)" and 0 < used < whole
 
 
-def test_a_block_chooses_the_pass_of_its_row(page: Any, tmp_path: Path) -> None:
-    short = written_report(tmp_path, scaled_case(4, 2, moe=True), a_moe_run())
-    page.goto((short / "memory/index.html").as_uri() + f"#tensor={number('blk.1.ffn_gate_exps.weight')}")
+def test_a_block_chooses_the_pass_of_its_row(page: Any, moe_report: Path) -> None:
+    page.goto((moe_report / "memory/index.html").as_uri() + f"#tensor={number('blk.1.ffn_gate_exps.weight')}")
     page.wait_for_selector("[data-tg=log] table")
     assert "pass=" not in page.url, "an address without a pass chooses none"
     page.locator("[data-tg=picture]").focus()
@@ -239,8 +241,8 @@ def test_the_passes_of_a_long_run_can_be_seen_one_by_one(page: Any, root: Path) 
     assert any("mean of" in name for name in facts(page))
 
 
-def test_a_short_run_has_no_choice_of_rows(page: Any, tmp_path: Path) -> None:
-    page.goto((written_report(tmp_path, scaled_case(4, 2)) / "memory/index.html").as_uri() + "#explorer")
+def test_a_short_run_has_no_choice_of_rows(page: Any, moe_report: Path) -> None:
+    page.goto((moe_report / "memory/index.html").as_uri() + "#explorer")
     page.wait_for_selector("#explorer:not([hidden]) [data-tg=names] option", state="attached")
     assert page.locator("[data-tg=rows]").is_hidden()
 
@@ -268,14 +270,14 @@ def test_the_border_to_the_log_moves_by_keys_and_pointer(page: Any, root: Path) 
     before = picture.bounding_box()["height"]
     border.focus()
     page.keyboard.press("ArrowDown")
-    page.wait_for_timeout(50)
+    drawn(page)
     assert picture.bounding_box()["height"] == pytest.approx(before + 20, abs=1.5)
     box = border.bounding_box()
     page.mouse.move(box["x"] + 50, box["y"] + 5)
     page.mouse.down()
     page.mouse.move(box["x"] + 50, box["y"] - 95)
     page.mouse.up()
-    page.wait_for_timeout(50)
+    drawn(page)
     assert picture.bounding_box()["height"] == pytest.approx(before - 80, abs=2)
 
 
@@ -292,7 +294,7 @@ def test_the_picture_shows_what_is_used(page: Any, root: Path) -> None:
     name = "blk.0.ffn_down_exps.weight"
     open_(page, root, name)
     page.click("[data-tg=whole]")
-    page.wait_for_timeout(100)
+    drawn(page)
     measured = page.evaluate(
         """() => { const c = document.querySelector('[data-tg=picture]'), r = window.devicePixelRatio;
         return { width: c.width / r, height: c.height / r }; }"""
@@ -363,23 +365,22 @@ def test_the_lens_has_the_colour_of_the_picture(page: Any, root: Path) -> None:
     assert colour_at(page, "lens", middle, 8) == last_step(page)
 
 
-def test_waiting_for_the_disk_is_a_colour_where_it_was_recorded(page: Any, root: Path, tmp_path: Path) -> None:
+def test_waiting_for_the_disk_is_a_colour_where_it_was_recorded(page: Any, root: Path, moe_report: Path) -> None:
     open_(page, root, "output.weight")
     assert "waited_ns" not in page.eval_on_selector_all("[data-tg=quantity] option", "all => all.map(o => o.value)")
     assert "Waiting for the disk" not in facts(page)
-    faulty = with_faults(scaled_case(20, 2, moe=True))
-    tensor = int(faulty["tensors"].set_index("name")["tensor"]["output.weight"])
-    page.goto((written_report(tmp_path, faulty, a_moe_run()) / "memory/index.html").as_uri() + f"#tensor={tensor}")
+    tensor = int(MOE_TABLES["tensors"].set_index("name")["tensor"]["blk.0.ffn_gate_inp.weight"])
+    page.goto((moe_report / "memory/index.html").as_uri() + f"#tensor={tensor}")
     page.wait_for_selector("[data-tg=log] table")
     page.select_option("[data-tg=quantity]", "waited_ns")
     assert "waiting for the disk per pass" in page.locator("[data-tg=legend]").inner_text()
-    (place,) = faulty["tensors"][faulty["tensors"]["tensor"] == tensor].to_dict("records")
-    of_file, offset = faulty["faults"]["file"] == place["file"], faulty["faults"]["offset"]
-    inside = faulty["faults"][of_file & offset.between(place["offset"], place["offset"] + place["size_bytes"] - 1)]
+    (place,) = MOE_TABLES["tensors"][MOE_TABLES["tensors"]["tensor"] == tensor].to_dict("records")
+    of_file, offset = MOE_TABLES["faults"]["file"] == place["file"], MOE_TABLES["faults"]["offset"]
+    inside = MOE_TABLES["faults"][of_file & offset.between(place["offset"], place["offset"] + place["size_bytes"] - 1)]
     waited = inside.groupby("pass_id")["duration_ns"].sum()
     page.locator("[data-tg=picture]").focus()
     colours, told = set(), []
-    for one in display_rows(faulty, MOST_ROWS).to_dict("records"):
+    for one in display_rows(MOE_TABLES, MOST_ROWS).to_dict("records"):
         said = facts(page)
         assert one["label"] in said
         told.append(said["Waiting for the disk"] == q.duration(int(waited.get(one["pass_id"], 0))))

@@ -10,29 +10,23 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import scaled_case
-from tests.report_files import written_report
+from tests.browser.conftest import MOE_TABLES
 from tracegen.analysis.operations import op_rows
+from tracegen.charts import theme
 
 pytestmark = pytest.mark.browser
 
-TABLES = scaled_case(4, 2, moe=True)
 PASS = 4
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_report(tmp_path_factory.mktemp("report"), TABLES)
-
-
-@pytest.fixture(scope="module")
 def ops() -> pd.DataFrame:
-    return op_rows(TABLES, [PASS]).reset_index(drop=True)
+    return op_rows(MOE_TABLES, [PASS]).reset_index(drop=True)
 
 
-def open_(page: Any, root: Path, words: str = f"pass={PASS}") -> None:
+def open_(page: Any, moe_report: Path, words: str = f"pass={PASS}") -> None:
     page.goto("about:blank")
-    page.goto((root / "operations/index.html").as_uri() + "#" + words)
+    page.goto((moe_report / "operations/index.html").as_uri() + "#" + words)
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 2 (pass 4)'")
 
 
@@ -48,11 +42,37 @@ def number(text: str) -> float:
     return float(text.replace("\u202f", ""))
 
 
+def test_rows_made_by_the_script_equal_those_in_the_page(tab: Any, page: Any, moe_report: Path) -> None:
+    plain = tab(moe_report / "operations/index.html", java_script_enabled=False)
+    static = plain.locator("tr.tg-op").all_inner_texts()
+    operands = plain.locator("tr.tg-detail").all_inner_texts()
+    page.goto((moe_report / "operations/index.html").as_uri())
+    assert everything(page) == (static, operands)
+    page.click("[data-tg=next]")
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 1 (')")
+    assert everything(page)[0] != static
+    page.click("[data-tg=previous]")
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('prompt → token 0 (')")
+    assert everything(page) == (static, operands)
+
+
+def everything(page: Any) -> tuple[list[str], list[str]]:
+    """All rows and all operands of the table: on paper every row is there."""
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.evaluate("""() => {
+      const closed = () => document.querySelector("tbody[data-tg=rows] tr.tg-op button[aria-expanded=false]");
+      for (let button = closed(); button; button = closed()) button.click();
+    }""")
+    found = page.locator("tr.tg-op").all_inner_texts(), page.locator("tr.tg-detail").all_inner_texts()
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    return found
+
+
 @pytest.mark.parametrize(
     ("head", "column"), [("Work", "work_ns"), ("Buffers", "buffer_bytes"), ("Result", "name"), ("Layer", "layer")]
 )
-def test_sorting(page: Any, root: Path, ops: pd.DataFrame, head: str, column: str) -> None:
-    open_(page, root)
+def test_sorting(page: Any, moe_report: Path, ops: pd.DataFrame, head: str, column: str) -> None:
+    open_(page, moe_report)
     button = page.locator(".tg-sort", has_text=head).first
     down = column.endswith(("ns", "bytes"))
     for ascending in (not down, down):
@@ -65,9 +85,9 @@ def test_sorting(page: Any, root: Path, ops: pd.DataFrame, head: str, column: st
     assert nodes(page) == ops["node"].tolist() and page.locator("th[aria-sort]").count() == 0
 
 
-def test_filters_and_sums(page: Any, root: Path, ops: pd.DataFrame) -> None:
-    open_(page, root)
-    page.fill("[data-tg=filter]", "layer 1 ffn")
+def test_filters_and_sums(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    open_(page, moe_report)
+    page.fill("[data-tg=filter]", "layer1 ffn")
     page.select_option("[data-tg=component]", "expert_gate")
     wanted = ops[(ops["layer"] == 1).fillna(False) & (ops["component"] == "expert_gate")]
     assert 0 < len(wanted) < len(ops)
@@ -80,18 +100,83 @@ def test_filters_and_sums(page: Any, root: Path, ops: pd.DataFrame) -> None:
     assert nodes(page) == ops["node"].tolist()
 
 
-def test_an_operand_is_found_by_the_filter(page: Any, root: Path) -> None:
-    open_(page, root)
+def attention(ops: pd.DataFrame, layer: int) -> pd.DataFrame:
+    of_group = ops["component"].map(theme.group) == "attention"
+    return ops[(ops["layer"] == layer).fillna(False) & of_group]
+
+
+def test_layer_and_group_find_every_operation_of_a_layers_attention(
+    page: Any, moe_report: Path, ops: pd.DataFrame
+) -> None:
+    open_(page, moe_report)
+    page.select_option("[data-tg=layer]", "1")
+    page.select_option("[data-tg=component]", "group:attention")
+    wanted = attention(ops, 1)
+    assert len(wanted) > 2
+    assert nodes(page) == wanted["node"].tolist()
+    foot = page.locator("tfoot tr > *").all_inner_texts()
+    assert foot[:2] == ["Σ", f"{len(wanted)} of {len(ops)} rows"]
+    words = page.url.partition("#")[2]
+    assert "layer=1" in words and "group=attention" in words
+    open_(page, moe_report, words)
+    assert nodes(page) == wanted["node"].tolist()
+
+
+def test_the_hint_of_the_text_field_finds_what_the_layer_filter_finds(
+    page: Any, moe_report: Path, ops: pd.DataFrame
+) -> None:
+    open_(page, moe_report)
+    hint = page.locator("[data-tg=filter]").get_attribute("placeholder").split()
+    assert hint[0] == "blk.2"
+    page.fill("[data-tg=filter]", "blk.1")
+    found = set(nodes(page))
+    assert found >= set(ops.loc[(ops["layer"] == 1).fillna(False), "node"])
+    page.fill("[data-tg=filter]", "layer1")
+    assert set(nodes(page)) == set(ops.loc[(ops["layer"] == 1).fillna(False), "node"])
+
+
+def test_layers_without_a_number_can_be_chosen(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    open_(page, moe_report)
+    page.select_option("[data-tg=layer]", "none")
+    assert nodes(page) == ops.loc[ops["layer"].isna(), "node"].tolist()
+
+
+def test_a_sum_says_of_how_many_rows(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    known = int(ops["duration_ns"].notna().sum())
+    open_(page, moe_report)
+    wall = page.locator("tfoot tr > *").nth(6).inner_text().split("\n")
+    assert number(wall[0]) == pytest.approx(ops["duration_ns"].sum() / 1e3, abs=0.006)
+    assert wall[1:] == ([] if known == len(ops) else [f"{known} of {len(ops)} rows"])
+
+
+def test_the_caption_and_the_csv_follow_the_pass(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    open_(page, moe_report)
+    first = page.evaluate("JSON.parse(document.getElementById('tg-operations').textContent).shown")
+    assert first != PASS
+    noops = MOE_TABLES["ops"]
+    n = int(((noops["pass_id"] == PASS) & (noops["state"] == "noop").fillna(False)).sum())
+    assert page.locator("[data-tg=left-out]").inner_text() == f"{n} node{'' if n == 1 else 's'} of token 2 (pass 4)"
+    assert page.locator("[data-tg=csv]").inner_text() == "token 2 (CSV)"
+    with page.expect_download() as download:
+        page.click("[data-tg=csv]")
+    assert download.value.suggested_filename == "operations-token-2-pass-4.csv"
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+    assert [int(row["node"]) for row in rows] == ops["node"].tolist()
+    assert [row["wall_ns"] for row in rows] == ["" if pd.isna(v) else str(v) for v in ops["duration_ns"]]
+
+
+def test_an_operand_is_found_by_the_filter(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report)
     page.fill("[data-tg=filter]", "blk.1.ffn_gate_exps.weight")
-    edges, names = TABLES["graph_edges"], TABLES["graph_nodes"]
-    graph = int(TABLES["passes"].set_index("pass_id").loc[PASS, "graph"])
+    edges, names = MOE_TABLES["graph_edges"], MOE_TABLES["graph_nodes"]
+    graph = int(MOE_TABLES["passes"].set_index("pass_id").loc[PASS, "graph"])
     leaf = names[(names["graph"] == graph) & (names["name"] == "blk.1.ffn_gate_exps.weight")]["node"].iloc[0]
     readers = edges[(edges["graph"] == graph) & (edges["source"] == leaf)]["target"].tolist()
     assert readers and nodes(page) == readers
 
 
-def test_the_address_restores_the_view(page: Any, root: Path) -> None:
-    open_(page, root)
+def test_the_address_restores_the_view(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report)
     page.fill("[data-tg=filter]", "ffn")
     page.locator(".tg-sort", has_text="Work").click()
     page.click("summary:has-text('Columns')")
@@ -101,18 +186,18 @@ def test_the_address_restores_the_view(page: Any, root: Path) -> None:
     before = nodes(page), page.locator("[data-tg=table] thead").inner_text()
     words = page.url.partition("#")[2]
     assert "columns=" in words and "sort=-work" in words and "q=ffn" in words
-    open_(page, root, words)
+    open_(page, moe_report, words)
     assert (nodes(page), page.locator("[data-tg=table] thead").inner_text()) == before
     assert "Layer" not in before[1] and before[1].index("Threads") < before[1].index("Buffers")
 
 
-def test_junk_in_the_address_is_as_if_it_were_not_there(page: Any, root: Path, ops: pd.DataFrame) -> None:
-    open_(page, root, f"pass={PASS}&sort=nothing&columns=,,what,&component=<b>&op=%E0%A4%A&memory=tape&zoom=9")
+def test_junk_in_the_address_is_as_if_it_were_not_there(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    open_(page, moe_report, f"pass={PASS}&sort=nothing&columns=,,what,&component=<b>&op=%E0%A4%A&memory=tape&zoom=9")
     assert nodes(page) == ops["node"].tolist()
 
 
-def test_what_is_shown_is_what_is_kept(page: Any, root: Path, ops: pd.DataFrame) -> None:
-    open_(page, root, f"pass={PASS}&q=ffn&sort=-work")
+def test_what_is_shown_is_what_is_kept(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    open_(page, moe_report, f"pass={PASS}&q=ffn&sort=-work")
     with page.expect_download() as download:
         page.click("[data-tg=keep]")
     text = Path(download.value.path()).read_text(encoding="utf-8")
@@ -125,15 +210,15 @@ def test_what_is_shown_is_what_is_kept(page: Any, root: Path, ops: pd.DataFrame)
         assert row["buffer_bytes"] == str(one["buffer_bytes"])
 
 
-def test_a_name_is_found_anywhere_in_the_run(page: Any, root: Path) -> None:
-    open_(page, root)
+def test_a_name_is_found_anywhere_in_the_run(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report)
     page.click("summary:has-text('Find')")
     page.fill("[data-tg=find]", "blk.1.attn_q.weight")
     page.wait_for_selector(".tg-found li")
     assert page.locator(".tg-found > li").count() == 1
     page.locator(".tg-found button").click()
     links = page.locator(".tg-found ul a")
-    assert links.count() == TABLES["passes"]["graph"].notna().sum()
+    assert links.count() == MOE_TABLES["passes"]["graph"].notna().sum()
     links.last.click()
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 4 (')")
     assert "blk.1.attn_q.weight" in page.locator("tr.tg-open").inner_text()
@@ -141,16 +226,12 @@ def test_a_name_is_found_anywhere_in_the_run(page: Any, root: Path) -> None:
     assert page.locator("[data-tg=find-status]").inner_text() == "Nothing in this run has this name."
 
 
-def test_of_a_long_table_only_the_rows_in_sight_are_there(chrome: Any, tmp_path: Path) -> None:
-    tables = scaled_case(0, 24, moe=True)
-    page = chrome.new_page(viewport={"width": 1280, "height": 900})
-    page.goto((written_report(tmp_path, tables) / "operations/index.html").as_uri())
+def test_of_a_long_table_only_the_rows_in_sight_are_there(page: Any, long_report: Path) -> None:
+    page.goto((long_report / "operations/index.html").as_uri())
     n = int(page.locator("[data-tg=count]").inner_text().split()[0].replace("\u202f", ""))
-    assert n > 400 and page.locator("tr.tg-op").count() < 80
+    assert n > 400 and page.locator("tr.tg-op").count() < 90
     heights = "e => [e.scrollHeight, e.clientHeight]"
     whole, seen = page.eval_on_selector("[data-tg=table]", heights)
-    assert whole == pytest.approx(28 * n, rel=0.05) and seen < 900
+    assert whole == pytest.approx(28 * n, rel=0.05) and seen < 1000
     page.eval_on_selector("[data-tg=table]", "e => { e.scrollTop = e.scrollHeight; }")
-    last = int(op_rows(tables)["node"].max())
-    page.wait_for_selector(f"tr.tg-op[data-node='{last}']")
-    page.close()
+    page.wait_for_selector("tr.tg-op:has-text('result_output')")

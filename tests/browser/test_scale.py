@@ -1,4 +1,4 @@
-"""Scripts at the scale of real runs: numbers as the pages write them, and the strip of a run of many passes."""
+"""The strip of the timeline at the scale of a real run, which has many passes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import drawn
 from tracegen.contract import quantities as q
 from tracegen.storing.resources import folder
 
@@ -15,25 +16,11 @@ N_PASSES = 200_000  # an argument list holds some 125,000
 LONGEST = 90 * 60 * 10**9
 
 
-def with_scripts(page: Any, *names: str) -> Any:
+def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
     page.set_content("<div style='width: 800px'><canvas></canvas></div><p></p>")
     scripts = folder("templates") / "assets" / "scripts"
+    names = ("base", "canvas", "timeline_strip")
     page.add_script_tag(content="\n".join((scripts / f"{name}.js").read_text(encoding="utf-8") for name in names))
-    return page
-
-
-def test_scripts_write_numbers_as_the_pages_do(page: Any) -> None:
-    with_scripts(page, "base", "canvas")
-    powers = [10**k + more for k in range(17) for more in (0, 1, 7 * 10 ** max(k - 1, 0))]
-    times = [*powers, 119_999_999_999, 120 * 10**9, 7_199 * 10**9, 7_200 * 10**9, 86_400 * 10**9]
-    assert page.evaluate("values => values.map(took)", times) == [q.duration(value) for value in times]
-    sizes = [0, *powers, *(2**k + more for k in range(51) for more in (-1, 0))]
-    assert page.evaluate("values => values.map(bytesOf)", sizes) == [q.size(value) for value in sizes]
-    assert page.evaluate("took(null)") == q.duration(None)
-
-
-def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
-    with_scripts(page, "base", "canvas", "timeline_strip")
     page.evaluate(
         """([n, longest]) => {
           const list = [];
@@ -51,10 +38,10 @@ def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
     told = page.locator("p").text_content()
     assert told.startswith(f"Pass {N_PASSES - 1}, token {N_PASSES - 1} (generate): {q.duration(1000 + 199_999 % 997)}.")
     assert f"one bar per pass, {N_PASSES} passes in all; full height is {q.duration(LONGEST)}" in told
-    page.wait_for_timeout(300)
+    drawn(page)
     box = page.locator("canvas").bounding_box()
     page.mouse.click(box["x"] + box["width"] - 0.5, box["y"] + 20)
     (chosen,) = page.evaluate("window.chosen")
     assert N_PASSES * 0.998 < chosen < N_PASSES
-    drawn = "canvas.getContext('2d').getImageData(400, 94, 1, 1).data[3]"
-    assert page.evaluate(f"(() => {{ const canvas = document.querySelector('canvas'); return {drawn}; }})()") > 0
+    alpha = "canvas => canvas.getContext('2d').getImageData(400, 94, 1, 1).data[3]"
+    assert page.locator("canvas").evaluate(alpha) > 0

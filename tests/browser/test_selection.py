@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.test_op_rows import PASS, TABLES, nodes, open_
-from tests.builders import a_moe_run
-from tests.report_files import written_report
+from tests.browser.conftest import MOE_TABLES
+from tests.browser.test_op_rows import PASS, nodes, open_
 from tracegen.analysis.operations import op_rows
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
@@ -19,13 +18,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_report(tmp_path_factory.mktemp("report"), TABLES, a_moe_run())
-
-
-@pytest.fixture(scope="module")
 def ops() -> pd.DataFrame:
-    rows = op_rows(TABLES, [PASS]).reset_index(drop=True)
+    rows = op_rows(MOE_TABLES, [PASS]).reset_index(drop=True)
     return rows.assign(group=rows["component"].astype("object").map(theme.GROUP_OF))
 
 
@@ -38,9 +32,9 @@ def cell(page: Any, layer: str, group: str) -> Any:
 
 
 def test_a_cell_of_the_layers_chooses_its_operations_and_back_undoes_it(
-    page: Any, root: Path, ops: pd.DataFrame
+    page: Any, moe_report: Path, ops: pd.DataFrame
 ) -> None:
-    open_(page, root)
+    open_(page, moe_report)
     cell(page, "layer 1", "attention").click()
     assert nodes(page) == ops.loc[(ops["layer"] == 1).fillna(False) & (ops["group"] == "attention"), "node"].tolist()
     assert chosen(page) == ["token 2 (pass 4)", "layer 1", "attention"]
@@ -56,10 +50,10 @@ def test_a_cell_of_the_layers_chooses_its_operations_and_back_undoes_it(
     assert page.locator("[data-tg=clear-all]").is_hidden() and "layer" not in page.url
 
 
-def test_the_layers_add_up_to_the_operations_and_say_the_mean(page: Any, root: Path, ops: pd.DataFrame) -> None:
-    open_(page, root)
-    generate = TABLES["passes"].loc[TABLES["passes"]["kind"] == "generate", "pass_id"].tolist()
-    every = op_rows(TABLES, generate)
+def test_the_layers_add_up_to_the_operations_and_say_the_mean(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    open_(page, moe_report)
+    generate = MOE_TABLES["passes"].loc[MOE_TABLES["passes"]["kind"] == "generate", "pass_id"].tolist()
+    every = op_rows(MOE_TABLES, generate)
     for quantity, column, scale in (("0", "duration_ns", 1e3), ("3", "disk_bytes", 1024), ("5", "buffer_bytes", 1024)):
         page.select_option("[data-tg=quantity]", quantity)
         for layer, group in ((0, "attention"), (1, "experts")):
@@ -72,8 +66,8 @@ def test_the_layers_add_up_to_the_operations_and_say_the_mean(page: Any, root: P
             assert got == [pytest.approx(value, abs=0.051) for value in wanted], (quantity, layer, group)
 
 
-def test_the_answer_is_a_sentence(page: Any, root: Path, ops: pd.DataFrame) -> None:
-    open_(page, root, f"pass={PASS}&layer=1&group=attention")
+def test_the_answer_is_a_sentence(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
+    open_(page, moe_report, f"pass={PASS}&layer=1&group=attention")
     text = page.locator("[data-tg=answer]").inner_text()
     assert text.startswith("layer 1, attention: wall time ") and " in token 2 (pass 4); " in text
     assert text.endswith(" in the mean of 4 generate passes.")
@@ -81,8 +75,8 @@ def test_the_answer_is_a_sentence(page: Any, root: Path, ops: pd.DataFrame) -> N
     assert f"wall time {q.duration(int(mine['duration_ns'].sum()))} in" in text
 
 
-def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, root: Path) -> None:
-    open_(page, root)
+def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report)
     assert page.locator("[data-tg=word]").inner_text() == ("Takes in “·was” (id 42); gives “·a” (id 7).")
     words = page.locator("[data-tg=words]")
     assert words.locator("[aria-current]").inner_text() == "·a"
@@ -94,9 +88,9 @@ def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, root
     page.wait_for_function("document.querySelector('[data-tg=label]').textContent === 'token 2 (pass 4)'")
 
 
-def test_experts_of_the_token_are_those_of_the_routing_table(page: Any, root: Path) -> None:
-    open_(page, root)
-    routing = TABLES["routing"]
+def test_experts_of_the_token_are_those_of_the_routing_table(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report)
+    routing = MOE_TABLES["routing"]
     mine = routing[routing["pass_id"] == PASS].sort_values(["layer", "rank"])
     wanted = {str(layer): [str(e) for e in part["expert"]] for layer, part in mine.groupby("layer")}
     rows = page.locator("[data-tg=expert-rows] tr").all()
@@ -111,8 +105,8 @@ def test_experts_of_the_token_are_those_of_the_routing_table(page: Any, root: Pa
     assert chosen(page)[1:] == ["layer 1", f"expert {wanted['1'][0]}"]
 
 
-def test_what_is_chosen_goes_along_to_another_page_and_back(page: Any, root: Path) -> None:
-    open_(page, root, f"pass={PASS}&layer=1")
+def test_what_is_chosen_goes_along_to_another_page_and_back(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report, f"pass={PASS}&layer=1")
     page.locator(".tg-verdict a.tg-id").click()
     page.wait_for_url("**/index.html#pass=4&layer=1&at=top")
     assert chosen(page) == ["token 2 (pass 4)", "layer 1"]
@@ -131,10 +125,10 @@ def to_page(page: Any, key: str) -> None:
     page.locator("a", has_text="to the page").click()
 
 
-def test_a_chosen_operation_is_chosen_in_the_graph_too_and_back(page: Any, root: Path, ops: pd.DataFrame) -> None:
+def test_a_chosen_operation_is_chosen_in_the_graph_too_and_back(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
     node = int(ops.loc[(ops["layer"] == 1).fillna(False) & (ops["op"] == "MUL_MAT"), "node"].iloc[0])
     name = str(ops.loc[ops["node"] == node, "name"].iloc[0])
-    open_(page, root, f"pass={PASS}&node={node}")
+    open_(page, moe_report, f"pass={PASS}&node={node}")
     to_page(page, "graph")
     facts = page.locator("[data-tg=facts]")
     page.wait_for_function("!document.querySelector('[data-tg=facts]').hidden")
@@ -150,54 +144,54 @@ def test_a_chosen_operation_is_chosen_in_the_graph_too_and_back(page: Any, root:
     assert chosen(page) == ["token 2 (pass 4)", f"node {other}"]
 
 
-def test_a_link_to_a_place_of_another_page_keeps_the_place(page: Any, root: Path) -> None:
-    open_(page, root, f"pass={PASS}")
+def test_a_link_to_a_place_of_another_page_keeps_the_place(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report, f"pass={PASS}")
     page.locator(".tg-verdict a").first.click()
     page.wait_for_url("**/index.html#pass=4&at=verdict")
     page.wait_for_function("document.getElementById('verdict').getBoundingClientRect().top < innerHeight")
 
 
-def test_the_citation_says_what_is_chosen(page: Any, root: Path) -> None:
+def test_the_citation_says_what_is_chosen(page: Any, moe_report: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    open_(page, root, f"pass={PASS}&layer=1&group=attention")
+    open_(page, moe_report, f"pass={PASS}&layer=1&group=attention")
     page.click("[data-tg=copy-citation]")
     page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
     text = page.evaluate("navigator.clipboard.readText()")
     assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {page.url}"
 
 
-def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, root: Path) -> None:
+def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, moe_report: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto((root / "index.html").as_uri())
+    page.goto((moe_report / "index.html").as_uri())
     page.click("[data-tg=copy-citation]")
     page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
     assert page.evaluate("navigator.clipboard.readText()") == f"demo/run-003. {page.url}"
 
 
-def test_the_main_figures_are_copied_as_markdown(page: Any, root: Path) -> None:
+def test_the_main_figures_are_copied_as_markdown(page: Any, moe_report: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto((root / "index.html").as_uri())
+    page.goto((moe_report / "index.html").as_uri())
     assert page.locator("[data-tg=markdown]").is_hidden()
     page.click("[data-tg=copy-markdown]")
     page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
-    text = (root / "data" / "issue-hot.md").read_text(encoding="utf-8")
+    text = (moe_report / "data" / "issue-hot.md").read_text(encoding="utf-8")
     assert page.evaluate("navigator.clipboard.readText()") == text and text.startswith("`model.gguf`, llama, ")
     assert page.locator("[data-tg=markdown]").is_hidden()
 
 
-def test_where_copying_is_not_allowed_the_lines_can_be_copied_by_hand(page: Any, root: Path) -> None:
+def test_where_copying_is_not_allowed_the_lines_can_be_copied_by_hand(page: Any, moe_report: Path) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    page.goto((root / "index.html").as_uri())
+    page.goto((moe_report / "index.html").as_uri())
     page.click("[data-tg=copy-markdown]")
     assert page.inner_text("[data-tg=said]") == "The browser did not allow copying: copy the text below."
-    text = (root / "data" / "issue-hot.md").read_text(encoding="utf-8")
+    text = (moe_report / "data" / "issue-hot.md").read_text(encoding="utf-8")
     assert page.locator("[data-tg=markdown]").is_visible()
     assert page.evaluate("document.activeElement.value.slice(0, document.activeElement.selectionEnd)") == text
     page.click("[data-tg=copy-link]")
     assert page.inner_text("[data-tg=said]") == f"The browser did not allow copying: {page.url}"
 
 
-def test_junk_in_the_address_is_shown_as_text(page: Any, root: Path) -> None:
-    open_(page, root, f"pass={PASS}&layer=%3Cimg%20src%3Dx%20onerror%3Dtripped()%3E&group=constructor")
+def test_junk_in_the_address_is_shown_as_text(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report, f"pass={PASS}&layer=%3Cimg%20src%3Dx%20onerror%3Dtripped()%3E&group=constructor")
     assert chosen(page)[1:] == ["layer <img src=x onerror=tripped()>", "constructor"]
     assert page.locator("[data-tg=chosen] img").count() == 0

@@ -70,9 +70,9 @@ def test_the_state_is_in_the_address_and_back_undoes_it(opened: Any) -> None:
     assert steps(page) == CHOICES["better"]
 
 
-@pytest.mark.parametrize("state", ["#", "#steps=", "#steps=nothing", "#steps=constructor", "#trend", "#steps=%E0%A4%A"])
-def test_an_address_that_leads_nowhere_shows_all(opened: Any, state: str) -> None:
-    assert steps(opened(state)) == EVERY
+def test_an_address_that_leads_nowhere_shows_all(opened: Any) -> None:
+    for state in ("#", "#steps=", "#steps=nothing", "#steps=constructor", "#trend", "#steps=%E0%A4%A"):
+        assert steps(opened(state)) == EVERY, state
 
 
 def test_an_empty_result_says_so(page: Any, address: Path, tmp_path: Path) -> None:
@@ -91,24 +91,19 @@ def test_an_empty_result_says_so(page: Any, address: Path, tmp_path: Path) -> No
     assert steps(page) == EVERY[:-1] and page.locator("summary", has_text="1 earlier").is_visible()
 
 
-def test_without_scripts_all_steps_are_there_and_no_control(chrome: Any, address: Path) -> None:
-    context = chrome.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address.as_uri()}#steps=worse")
+def test_without_scripts_all_steps_are_there_and_no_control(tab: Any, address: Path) -> None:
+    page = tab(f"{address.as_uri()}#steps=worse", java_script_enabled=False)
     assert steps(page) == EVERY
     assert not page.locator(".tracegen-steps-shown").is_visible()
-    context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_it_reads_and_axe_finds_nothing(chrome: Any, address: Path, width: int, scheme: str) -> None:
-    context = chrome.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.goto(f"{address.as_uri()}#steps=worse")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    bars = page.locator(".tracegen-bars").first
-    colours = bars.evaluate("e => [getComputedStyle(e).stroke, getComputedStyle(e.parentElement).stroke]")
-    assert colours[0] != colours[1] and len(bars.get_attribute("d").split("M")) == 8
+def test_it_reads_and_axe_finds_nothing(tab: Any, address: Path) -> None:
+    page = tab(f"{address.as_uri()}#steps=worse", reduced_motion="reduce")
+    for width, scheme in ((1280, "light"), (360, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        bars = page.locator(".tracegen-bars").first
+        colours = bars.evaluate("e => [getComputedStyle(e).stroke, getComputedStyle(e.parentElement).stroke]")
+        assert colours[0] != colours[1] and len(bars.get_attribute("d").split("M")) == 8
     assert found_by_axe(page) == []
-    context.close()

@@ -1,4 +1,4 @@
-"""The interactive timeline: what it tells equals the spans table; pointer, keys, touch, address and chunks."""
+"""The interactive timeline: what it tells equals the spans table; pointer, keys, touch, address, chunks and sums."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import drawn
 from tests.builders import a_moe_run, scaled_case, with_faults
+from tests.pages.rendered import undrawn
 from tests.report_files import write_report
 from tracegen.charts import theme
-from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.browser
 
@@ -22,8 +23,8 @@ LAST = int(CASE["passes"]["pass_id"].max())
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    report = render_report(a_moe_run(), CASE, address="demo/run-003", citable=None)
-    return write_report(tmp_path_factory.mktemp("timeline"), report)
+    """The picture of its script is looked at, not its figures."""
+    return write_report(tmp_path_factory.mktemp("timeline"), undrawn(CASE, a_moe_run()))
 
 
 def opened(page: Any, root: Path, address: str = "") -> Any:
@@ -39,10 +40,10 @@ def told(page: Any) -> dict[str, str]:
 
 
 def shown(page: Any) -> tuple[int, int]:
-    """What the lanes show once the input has been heard and the next frame drawn, however busy the machine is."""
+    """What the lanes show once the input has been heard and drawn."""
     canvas = page.locator("canvas[data-tg=lanes]")
     page.wait_for_timeout(60)
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    drawn(page)
     return int(canvas.get_attribute("data-from")), int(canvas.get_attribute("data-to"))
 
 
@@ -100,14 +101,12 @@ def test_pointing_tells_the_span_below_and_a_click_leads_to_its_operation(page: 
     assert page.wait_for_selector("tr.tg-chosen").get_attribute("data-node") == "15"
 
 
-def test_colours_are_those_of_the_components_and_of_waiting_in_both_schemes(chrome: Any, root: Path) -> None:
+def test_colours_are_those_of_the_components_and_of_waiting_in_both_schemes(tab: Any, root: Path) -> None:
     nodes = CASE["graph_nodes"]
     node = int(nodes.loc[(nodes["graph"] == 1) & (nodes["op"] == "MUL"), "node"].iloc[0])  # short: its wait is seen
     for scheme, at in (("light", 1), ("dark", 2)):
-        context = chrome.new_context(
-            color_scheme=scheme, viewport={"width": 1280, "height": 1000}, device_scale_factor=2
-        )
-        page = opened(context.new_page(), root, f"#pass={LAST}&node={node}")
+        page = tab(color_scheme=scheme, viewport={"width": 1280, "height": 1000}, device_scale_factor=2)
+        opened(page, root, f"#pass={LAST}&node={node}")
         page.add_style_tag(content=".tracegen{color-scheme:light dark}")
         page.evaluate("document.body.setAttribute('data-changed', '1')")
         page.click("[data-tg=fit]")
@@ -121,13 +120,12 @@ def test_colours_are_those_of_the_components_and_of_waiting_in_both_schemes(chro
         assert page.evaluate("document.querySelector('canvas[data-tg=lanes]').width") == pytest.approx(
             2 * page.locator("canvas[data-tg=lanes]").bounding_box()["width"], abs=2
         )
-        context.close()
 
 
 def test_waiting_for_the_disk_is_drawn_where_the_work_of_an_operation_begins(page: Any, tmp_path: Path) -> None:
     tables = with_faults(CASE)
     run = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
-    root = write_report(tmp_path, render_report(run, tables, address="demo/run-003", citable=None))
+    root = write_report(tmp_path, undrawn(tables, run))
     spans = tables["spans"][(tables["spans"]["pass_id"] == LAST) & (tables["spans"]["thread"] == 0)]
     longest = spans.loc[(spans["fault_ns"] / spans["work_ns"]).where(spans["fault_ns"] < spans["work_ns"]).idxmax()]
     opened(page, root, f"#pass={LAST}&node={longest['node']}")
@@ -135,12 +133,12 @@ def test_waiting_for_the_disk_is_drawn_where_the_work_of_an_operation_begins(pag
     page.click("[data-tg=fit]")
     shown(page)
     begin = span(LAST, int(longest["node"]))["begin"]
-    drawn = [
+    inks = [
         page.evaluate(COLOUR_AT, [begin + time, LEFT, RIGHT])
         for time in (longest["fault_ns"] / 2, (longest["fault_ns"] + longest["work_ns"]) / 2)
     ]
     ink = [int(theme.INK["ink"][1][i : i + 2], 16) for i in (1, 3, 5)]
-    assert drawn[0] == ink and drawn[1] != ink
+    assert inks[0] == ink and inks[1] != ink
     assert ns(told(page)["of it waiting for the disk"]) == pytest.approx(int(longest["fault_ns"]), rel=0.01)
 
 
@@ -234,21 +232,107 @@ def test_an_unknown_address_says_so(page: Any, root: Path) -> None:
     page.wait_for_function("document.querySelector('[data-tg=status]').textContent.includes('Node 9999 has no time')")
 
 
-def test_a_finger_chooses_and_does_not_leave(chrome: Any, root: Path) -> None:
-    context = chrome.new_context(has_touch=True, viewport={"width": 360, "height": 800})
-    page = opened(context.new_page(), root, f"#pass={LAST}")
+def test_a_finger_chooses_and_does_not_leave(tab: Any, root: Path) -> None:
+    page = opened(tab(has_touch=True, viewport={"width": 360, "height": 800}), root, f"#pass={LAST}")
     one = span(LAST, 15)
     page.touchscreen.tap(*point(page, one["begin"] + one["work"] / 2, 0))
     page.wait_for_selector("[data-tg=about] a")
     assert told(page)["node"] == "15" and "timeline/index.html" in page.url
-    context.close()
 
 
-def test_without_scripts_the_figure_and_the_tables_remain(chrome: Any, root: Path) -> None:
-    context = chrome.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((root / "timeline/index.html").as_uri())
+def test_without_scripts_the_figure_and_the_tables_remain(tab: Any, moe_report: Path) -> None:
+    page = tab(moe_report / "timeline/index.html", java_script_enabled=False)
     assert page.locator("#fig-timeline svg:visible").count() == 1
     assert page.locator("#tab-waiting-nodes table").is_visible()
     assert not page.locator("canvas[data-tg=lanes]").is_visible()
-    context.close()
+
+
+# Sums: what is visible or marked, against the stored spans counted one by one
+
+
+def sums(page: Any) -> dict[str, float]:
+    """What the legend says, ns."""
+    rows = page.eval_on_selector_all(
+        "[data-tg=legend] li",
+        "items => items.map(item => [item.childNodes[1].textContent, item.lastChild.textContent])",
+    )
+    return {label: ns(text.strip().rsplit(", ", 1)[0]) for label, text in rows}
+
+
+def counted(pass_id: int, begin: float, end: float) -> dict[str, float]:
+    """The same from the tables, span by span."""
+    passes, nodes = CASE["passes"].set_index("pass_id"), CASE["graph_nodes"]
+    mine = nodes[nodes["graph"] == passes.loc[pass_id, "graph"]].set_index("node")["component"]
+    total: dict[str, float] = {}
+    for row in CASE["spans"][CASE["spans"]["pass_id"] == pass_id].to_dict("records"):
+        at = row["begin_ns"] - passes.loc[pass_id, "begin_ns"]
+        group = theme.group(mine[row["node"]])
+        for kind, length in (
+            (group, row["work_ns"]),
+            ("waiting inside", row["barrier_ns"]),
+            ("waiting after", row["wait_ns"]),
+        ):
+            total[kind] = total.get(kind, 0) + max(0, min(at + length, end) - max(at, begin))
+            at += length
+    return total
+
+
+def agrees(said: dict[str, float], true: dict[str, float]) -> None:
+    for kind, value in true.items():
+        assert said.get(kind, 0.0) == pytest.approx(value, rel=0.006, abs=1), kind
+
+
+def test_the_legend_adds_up_what_is_visible(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}")
+    agrees(sums(page), counted(LAST, *shown(page)))
+    for _ in range(2):
+        page.click("[data-tg=closer]")
+    begin, end = shown(page)
+    assert end - begin < 1e12
+    agrees(sums(page), counted(LAST, begin, end))
+    assert "of what is visible" in page.locator("[data-tg=sums]").inner_text()
+
+
+def test_a_marked_area_is_added_up_stays_and_stands_in_the_address(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}")
+    _, whole = shown(page)
+    x, y = point(page, whole * 0.25, 0)
+    page.keyboard.down("Shift")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    to = point(page, whole * 0.5, 0)[0]
+    page.mouse.move(to, y, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    area = re.search(r"area=(\d+),(\d+)", page.url)
+    assert area
+    begin, end = map(int, area.groups())
+    assert begin == pytest.approx(whole * 0.25, rel=0.02) and end == pytest.approx(whole * 0.5, rel=0.02)
+    drawn(page)
+    agrees(sums(page), counted(LAST, begin, end))
+    page.click("[data-tg=closer]")
+    drawn(page)
+    agrees(sums(page), counted(LAST, begin, end))
+    opened(page, root, f"#pass={LAST}&area={begin},{end}")
+    agrees(sums(page), counted(LAST, begin, end))
+    page.click("[data-tg=no-area]")
+    drawn(page)
+    assert "area" not in page.url
+    agrees(sums(page), counted(LAST, *shown(page)))
+
+
+def test_an_area_that_cannot_be_is_none(page: Any, root: Path) -> None:
+    for junk in ("area=5", "area=9,3", "area=0,99999999999999", "area=a,b", "area=-1,5"):
+        page.goto("about:blank")
+        opened(page, root, f"#pass={LAST}&{junk}")
+        assert page.locator("[data-tg=no-area]").is_hidden(), junk
+
+
+def test_the_strip_says_what_a_pass_did(page: Any, root: Path) -> None:
+    opened(page, root, f"#pass={LAST}")
+    passes, spans = CASE["passes"].set_index("pass_id"), CASE["spans"]
+    mine = spans[spans["pass_id"] == LAST]
+    time = (passes.loc[LAST, "end_ns"] - passes.loc[LAST, "begin_ns"]) * mine["thread"].nunique()
+    said = re.search(r"waiting after (\d+)\u202f%", page.locator("[data-tg=pass]").inner_text())
+    share = 100 * mine["wait_ns"].sum() / time
+    assert (int(said[1]) if said else 0) == pytest.approx(share, abs=1.01 if said else 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,8 +20,7 @@ element => {
 """
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_a_withdrawn_version_says_so_first_and_strongest(tab: Any, web: str, scheme: str, width: int) -> None:
     page = tab(f"{web}experiments/demo/v3/graph/index.html", color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
@@ -41,35 +41,30 @@ def test_a_withdrawn_version_says_so_first_and_strongest(tab: Any, web: str, sch
     page.wait_for_url(f"{web}experiments/demo/v2/index.html")
 
 
-def test_the_switch_leads_to_the_same_page_of_every_version_without_scripts(chrome: Any, project: Project) -> None:
-    context = chrome.new_context(java_script_enabled=False)
-    page = context.new_page()
-    for at in ("v1", "v2", "v3", "run-002"):
-        page.goto((project.site / f"experiments/demo/{at}/memory/index.html").as_uri())
+def test_the_switch_leads_to_the_same_page_of_every_version_without_scripts(tab: Any, project: Project) -> None:
+    page = tab(project.site / "experiments/demo/run-002/memory/index.html", java_script_enabled=False)
+    for at, following in (("run-002", "v1"), ("v1", "v2"), ("v2", "v3"), ("v3", "run-002")):
         page.click(".tracegen-switch summary")
         rows = [" ".join(row.split()) for row in page.locator(".tracegen-switch li").all_inner_texts()]
         assert [row.split()[:2] for row in rows] == [
             ["v3", "withdrawn"], ["v2", "current"], ["v1", "superseded"], ["run-002", "draft"],
         ]  # fmt: skip
         assert page.locator(".tracegen-switch [aria-current]").inner_text() == at
-        for name in ("v3", "v2", "v1", "run-002"):
-            page.goto((project.site / f"experiments/demo/{at}/memory/index.html").as_uri())
-            page.click(".tracegen-switch summary")
-            page.click(f".tracegen-switch li >> text='{name}'")
-            assert page.url.endswith(f"/experiments/demo/{name}/memory/index.html")
-    context.close()
+        page.click(f".tracegen-switch li >> text='{following}'")
+        assert page.url.endswith(f"/experiments/demo/{following}/memory/index.html")
 
 
-@pytest.mark.parametrize("path", ["demo/v2/index.html", "demo/run-002/operations/index.html", "hostile/v1/index.html"])
+@pytest.mark.parametrize("path", ["demo/run-002/operations/index.html", "hostile/v1/index.html"])
 def test_the_way_to_a_page(tab: Any, web: str, path: str) -> None:
     name = path.split("/")[0]
-    for words, target in (("Experiments", "experiments/index.html"), (name, f"experiments/{name}/index.html")):
+    for place, words, target in (
+        (".tracegen-crumbs li", "Experiments", "experiments/index.html"),
+        (".tracegen-crumbs li", name, f"experiments/{name}/index.html"),
+        (".tracegen-ways", "Journal", "index.html"),
+    ):
         page = tab(f"{web}experiments/{path}")
-        page.click(f".tracegen-crumbs li > a:text-is('{words}')")
+        page.click(f"{place} > a:text-is('{words}')")
         page.wait_for_url(f"{web}{target}")
-    page = tab(f"{web}experiments/{path}")
-    page.click(".tracegen-ways > a:text-is('Journal')")
-    page.wait_for_url(f"{web}index.html")
 
 
 def test_the_navigation_names_experiments_once(tab: Any, web: str) -> None:
@@ -79,23 +74,26 @@ def test_the_navigation_names_experiments_once(tab: Any, web: str) -> None:
     assert page.locator(".md-nav--primary .md-nav__item--section, .md-nav--primary .md-nav__item--nested").count() == 1
 
 
+def shown_whole(page: Any, pictures: Any) -> Iterator[Any]:
+    """Pictures that can be seen, each once it is loaded: most are only when they come into sight."""
+    seen = [picture for picture in pictures.all() if picture.is_visible()]
+    assert len(seen) >= 3
+    for picture in seen:
+        picture.scroll_into_view_if_needed()
+        page.wait_for_function("e => e.complete && e.naturalWidth > 0", arg=picture.element_handle())
+        yield picture
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_figures_of_the_journal_have_the_ground_of_the_page(chrome: Any, web: str, scheme: str) -> None:
-    page = chrome.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
-    for path in ("notes/entry.html",):
-        page.goto(web + path, wait_until="networkidle")
-        shown = [img for img in page.locator("figure.tracegen-quote img").all() if img.is_visible()]
-        assert shown, path
-        for img in shown:
-            img.scroll_into_view_if_needed()
-            page.wait_for_function("e => e.complete && e.naturalWidth > 0", arg=img.element_handle())
-            darkness = img.evaluate(
-                """e => { const c = document.createElement("canvas"), pen = c.getContext("2d");
-                c.width = e.naturalWidth; c.height = e.naturalHeight; pen.drawImage(e, 0, 0);
-                return pen.getImageData(2, 2, 1, 1).data[0]; }"""
-            )
-            assert (darkness < 60) == (scheme == "dark"), (path, img.get_attribute("alt"))
-    page.close()
+def test_figures_of_the_journal_have_the_ground_of_the_page(tab: Any, web: str, scheme: str) -> None:
+    page = tab(f"{web}notes/entry.html", color_scheme=scheme)
+    for picture in shown_whole(page, page.locator("figure.tracegen-quote img")):
+        darkness = picture.evaluate(
+            """e => { const c = document.createElement("canvas"), pen = c.getContext("2d");
+            c.width = e.naturalWidth; c.height = e.naturalHeight; pen.drawImage(e, 0, 0);
+            return pen.getImageData(2, 2, 1, 1).data[0]; }"""
+        )
+        assert (darkness < 60) == (scheme == "dark"), picture.get_attribute("alt")
 
 
 # Every colour of the half of a picture that the page shows, but for what is transparent.
@@ -115,17 +113,11 @@ e => {
 @pytest.mark.parametrize(("scheme", "colours"), [("light", theme.SEQUENTIAL_LIGHT), ("dark", theme.SEQUENTIAL_DARK)])
 @pytest.mark.parametrize("path", ["index.html", "experiments/index.html"])
 def test_small_heatmaps_have_the_colours_of_the_ground(
-    chrome: Any, web: str, path: str, scheme: str, colours: tuple[str, ...]
+    tab: Any, web: str, path: str, scheme: str, colours: tuple[str, ...]
 ) -> None:
-    page = chrome.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
-    page.goto(web + path, wait_until="networkidle")
-    pictures = page.locator(".tracegen-card img, .tracegen-index img").all()
-    assert len(pictures) >= 3
-    for picture in pictures:
-        picture.scroll_into_view_if_needed()
-        page.wait_for_function("e => e.complete && e.naturalWidth > 0", arg=picture.element_handle())
+    page = tab(web + path, color_scheme=scheme)
+    for picture in shown_whole(page, page.locator(".tracegen-card img, .tracegen-index img")):
         found = set(picture.evaluate(OPAQUE))
         assert found and found <= set(colours)
         box = picture.bounding_box()
         assert abs(box["width"] / box["height"] - 160 / 64) < 0.05  # neither rows nor columns are cut off
-    page.close()
