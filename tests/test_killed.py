@@ -9,24 +9,25 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
+import distributed
 import pytest
 
 from tests.stand_in import NOW, a_report, a_run, a_version
 from tracegen.contract.errors import StoreError
 from tracegen.contract.matrix import Cell, matrix_from
 from tracegen.contract.model import Experiment, Run, Slot
-from tracegen.measure.runs import places, remote
-from tracegen.measure.runs.cluster import Cluster, ClusterPlace
-from tracegen.measure.runs.matrix_runs import Places, carry_out, todo
+from tracegen.measure.runs import matrix_runs, remote
+from tracegen.measure.runs.cluster import Cluster
+from tracegen.measure.runs.matrix_runs import Here, Machines, carry_out, todo
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle, verify_bundle
-from tracegen.storing import store
+from tracegen.storing import resources, store
 from tracegen.storing.hashes import HashCache
 from tracegen.storing.progress import Progress
 
@@ -76,23 +77,25 @@ def test_storing_a_run(tmp_path: Path) -> None:
     assert {number for _, number in outcomes} == {0, 1}
 
 
-def a_place(kind: str, folder: Path) -> places.Place:
+def a_place(kind: str, folder: Path) -> Machines:
     """This machine, or a worker of a cluster: what that would do over there is done in this process."""
     if kind == "here":
-        return places.Here(folder, Progress())
+        return Here(folder, Progress())
 
-    class Worker(ClusterPlace):
-        def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
-            job: Future[Any] = Future()
-            job.set_result(remote.make(remote.Request(cell.experiment, slot, ())))
-            self._jobs[job] = "worker"
+    class Worker(Cluster):
+        def __init__(self) -> None:
+            self._folder, self._progress = folder, Progress()
+
+        def room(self) -> int:
+            return 1
+
+        def submit(self, cell: Cell, slot: Slot) -> Future[remote.Made]:
+            job: Future[remote.Made] = Future()
+            needs = remote.Needs(resources.program_hash(), cell.experiment.model)
+            job.set_result(remote.make("node7", cell.experiment, slot, needs))
             return job
 
-        def _call(self, worker: str, fn: Any, *arguments: object) -> Any:
-            return fn(*arguments)
-
-    about = remote.About("node7", "1", "1", "0", "")
-    return Worker(cast(Cluster, SimpleNamespace(folder=folder, progress=Progress())), about)
+    return Worker()
 
 
 @pytest.mark.parametrize("kind", ["here", "cluster"])
@@ -108,8 +111,9 @@ def test_a_matrix(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             )
         return store.read_run(made)
 
-    monkeypatch.setattr(places, "measure", measure)
+    monkeypatch.setattr(matrix_runs, "measure", measure)
     monkeypatch.setattr(remote, "measure", measure)
+    monkeypatch.setattr(distributed, "Lock", nullcontext)  # needs a worker
     folder = tmp_path / "experiments" / "a"
     folder.mkdir(parents=True)
     settings = {
@@ -123,8 +127,7 @@ def test_a_matrix(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def work() -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        place = a_place(kind, folder)
-        list(carry_out(todo(matrix, folder), cast(Places, SimpleNamespace(present=lambda: [place])), Progress()))
+        list(carry_out(todo(matrix, folder), a_place(kind, folder), Progress()))
 
     def slots() -> list[int]:
         runs = store.run_folders(folder)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,11 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.contract.matrix import Cell, Matrix, matrix_from
+from tracegen.contract.matrix import Matrix, matrix_from
 from tracegen.contract.model import Check, Experiment, Run, Slot
-from tracegen.measure.runs import matrix_runs, places
+from tracegen.measure.runs import matrix_runs
 from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
-from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
-from tracegen.measure.runs.places import Here
+from tracegen.measure.runs.matrix_runs import Here, Outcome, carry_out, todo
 from tracegen.publishing import privacy
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
@@ -62,7 +60,7 @@ def stored(folder: Path, slot: Slot, checks: tuple[Check, ...] = ()) -> Run:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     made = Machine()
-    monkeypatch.setattr(places, "measure", made.measure)
+    monkeypatch.setattr(matrix_runs, "measure", made.measure)
     yield made
 
 
@@ -72,8 +70,8 @@ def a_matrix(tmp_path: Path, **matrix: object) -> tuple[Matrix, Path]:
     return matrix_from("a", {**LEAST, "matrix": {"threads": [1, 2], "repeat": 3} | matrix}, folder), folder
 
 
-def all_of(matrix: Matrix, folder: Path, **more: Any) -> list[Outcome]:
-    return list(carry_out(todo(matrix, folder), Here(folder, Progress(), **more), Progress()))
+def all_of(matrix: Matrix, folder: Path) -> list[Outcome]:
+    return list(carry_out(todo(matrix, folder), Here(folder, Progress()), Progress()))
 
 
 def test_every_run_is_made_once_in_the_order_of_the_plan(tmp_path: Path, machine: Machine) -> None:
@@ -163,110 +161,10 @@ def test_anew_begins_again_and_is_gone_on_with(tmp_path: Path, machine: Machine)
     assert left.name == anew.name and len(left.missing) == 5 and len(left.stored) == 1
 
 
-def test_any_executor_makes_them_one_after_the_other(tmp_path: Path, machine: Machine) -> None:
-    matrix, folder = a_matrix(tmp_path)
-    machine.fails[1] = [EnvironmentFailure("gone")]
-    with ThreadPoolExecutor(4) as executor:
-        outcomes = all_of(matrix, folder, executor=executor)
-    assert [o.slot.number for o in outcomes] == [1, 2, 3, 4, 5, 6] and all(o.usable for o in outcomes)
-
-
 def test_the_plan_of_many_cells_is_short(tmp_path: Path) -> None:
     matrix, folder = a_matrix(tmp_path, threads=list(range(1, 101)))
     text = plan_text(matrix, todo(matrix, folder))
     assert "100 cells, 3 runs each: 300 runs" in text and "… and 60 more" in text and len(text.splitlines()) == 44
-
-
-class Node:
-    """Stands for a machine of a cluster; a job ends when its turn comes, and is lost with the machine."""
-
-    def __init__(self, machine: str, folder: Path, calls: list[tuple[str, int, int]]) -> None:
-        self.machine, self.words, self.folder, self.calls = machine, f" on {machine}", folder, calls
-        self.dies_at = self.jobs = 0
-        self.gone = False
-
-    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
-        self.calls.append((self.machine, slot.round, slot.number))
-        self.jobs += 1
-        job: Future[Any] = Future()
-        if self.jobs == self.dies_at:
-            self.gone = True
-        else:
-            job.set_result(stored(self.folder, slot))
-        return job
-
-    def take(self, job: Future[Any]) -> Run:
-        if job.cancelled():
-            raise EnvironmentFailure(f"{self.machine} vanished")
-        run = job.result()
-        assert isinstance(run, Run)
-        return run
-
-    def lost(self, job: Future[Any]) -> bool:
-        return self.gone
-
-
-class Nodes:
-    def __init__(self, *nodes: Node) -> None:
-        self.nodes = nodes
-
-    def present(self) -> list[Node]:
-        return [node for node in self.nodes if not node.gone]
-
-
-def test_a_round_is_made_on_one_machine(tmp_path: Path) -> None:
-    matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=4)
-    calls: list[tuple[str, int, int]] = []
-    nodes = Nodes(Node("a", folder, calls), Node("b", folder, calls))
-    outcomes = list(carry_out(todo(matrix, folder), nodes, Progress()))
-    assert len(outcomes) == len(calls) == 12 and all(outcome.usable for outcome in outcomes)
-    machines = {turn: {machine for machine, of, _ in calls if of == turn} for turn in (1, 2, 3, 4)}
-    assert all(len(of) == 1 for of in machines.values())
-    assert {machine for of in machines.values() for machine in of} == {"a", "b"}
-    assert todo(matrix, folder).missing == []
-
-
-def test_a_machine_that_vanishes_loses_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(matrix_runs, "POLL_S", 0.01)
-    matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=4)
-    calls: list[tuple[str, int, int]] = []
-    nodes = Nodes(Node("a", folder, calls), Node("b", folder, calls))
-    nodes.nodes[0].dies_at = 2
-    outcomes = list(carry_out(todo(matrix, folder), nodes, Progress()))
-    assert all(outcome.usable for outcome in outcomes) and todo(matrix, folder).missing == []
-    assert [outcome.problems for outcome in outcomes if outcome.problems] == [["a vanished"]]
-    assert [machine for machine, _, _ in calls].count("a") == 2 and len(calls) == 13
-    assert " on b: threads=" in capsys.readouterr().err
-
-
-def test_without_a_machine_it_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_runs, "POLL_S", 0.01)
-    monkeypatch.setattr(matrix_runs, "PATIENCE_S", 0.05)
-    matrix, folder = a_matrix(tmp_path)
-    only = Node("a", folder, [])
-    only.dies_at = 3
-    with pytest.raises(EnvironmentFailure, match="no machine is there"):
-        list(carry_out(todo(matrix, folder), Nodes(only), Progress()))
-    assert len(todo(matrix, folder).stored) == 2
-    only.gone = False
-    list(carry_out(todo(matrix, folder), Nodes(only), Progress()))
-    assert todo(matrix, folder).missing == []
-
-
-def test_a_round_that_was_begun_goes_on_on_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=2)
-    plan = todo(matrix, folder)
-    first = plan.missing[0][1]
-    run = replace(a_run(slot=asdict(first), host={**a_run().facts["host"], "id": "b"}), experiment="a", number=1)
-    with store.whole_folder(folder / "runs" / "001") as beside:
-        store.write_tables(beside / "tables", scaled_case(), "stand-in 1")
-        store.write_run_file(beside, run)
-    calls: list[tuple[str, int, int]] = []
-    nodes = Nodes(Node("a", folder, calls), Node("b", folder, calls))
-    list(carry_out(todo(matrix, folder), nodes, Progress()))
-    assert {machine for machine, turn, _ in calls if turn == first.round} == {"b"} and len(calls) == 5
 
 
 def made(folder: Path) -> list[tuple[int, str]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.attack.tried import TRACEGEN
@@ -75,6 +76,7 @@ def test_killed_again_and_again(networks: list[Network], prototype: Path, tmp_pa
         return workers.worker("--host", network.there, before=("ip", "netns", "exec", network.name))
 
     stored_before: dict[str, bytes] = {}
+    left: list[psutil.Process] = []
     try:
         running = [begin(network) for network in networks]
         for kill in range(N_KILLS):
@@ -84,6 +86,7 @@ def test_killed_again_and_again(networks: list[Network], prototype: Path, tmp_pa
             time.sleep(draw.uniform(0.2, 1.2))
             if kill % 3 == 2:  # a worker, and the command a moment later
                 victim = draw.randrange(2)
+                left += psutil.Process(running[victim].pid).children(recursive=True)
                 running[victim].kill()
                 running[victim].wait()
                 running[victim] = begin(networks[victim])
@@ -95,6 +98,10 @@ def test_killed_again_and_again(networks: list[Network], prototype: Path, tmp_pa
             assert stored_before.items() <= stored.items(), "a run that was stored is gone, or was made again"
             stored_before = stored
         last = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+        assert left and not any(process.is_running() for process in left), "llama.cpp outlived its worker"
+        assert not list((tmp_path / "cluster" / "cache").glob("*/tracegen/cluster/*/*/runs/*")), (
+            "a run stays on a worker"
+        )
     finally:
         workers.close()
     assert last.returncode == 0, last.stderr
@@ -115,7 +122,7 @@ def _stored(experiment: Path) -> dict[str, bytes]:
 
 
 def _wait_for(experiment: Path, n_stored: int) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120  # the lock of a worker that was killed is free after half a minute
     while len(store.run_folders(experiment)) < n_stored:
         assert time.monotonic() < until, "no run was stored"
         time.sleep(0.05)

@@ -1,238 +1,283 @@
-"""`tracegen run NAME --executor dask://…` with a real scheduler, two worker processes and the real llama.cpp."""
+"""The runs of a matrix on a Dask cluster: a scheduler and workers in this process, where a stand-in makes the runs.
+
+`tests/attack/test_cluster.py` has llama.cpp, and kills workers.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
-import signal
-import subprocess
-import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
+from distributed import Scheduler, SpecCluster, Worker, get_worker
 
-from tests.dask_workers import Workers
+from tests.test_matrix_runs import LEAST, a_matrix, stored
 from tracegen.cli.main import main
-from tracegen.contract.errors import SettingsError, StoreError
-from tracegen.contract.matrix import Cell, matrix_from
-from tracegen.contract.model import Slot
-from tracegen.measure.capture.llama_cpp import Build
-from tracegen.measure.capture.machine import machine_id
-from tracegen.measure.runs import remote
-from tracegen.measure.runs.cluster import Cluster, ClusterPlace
-from tracegen.measure.runs.parcel import Item, listed
-from tracegen.storing import store
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError
+from tracegen.contract.matrix import Matrix
+from tracegen.contract.model import Experiment, Run, Slot
+from tracegen.measure.runs import cluster, matrix_runs, remote
+from tracegen.measure.runs.cluster import Cluster, write
+from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
+from tracegen.storing import resources, store
 from tracegen.storing.progress import Progress
-from tracegen.storing.store import sha256_of
 
-pytestmark = pytest.mark.llama
+
+class Machines:
+    """Stands for `measure` on the workers: what each call made, and where; `fails` are errors of the next ones."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int, int]] = []
+        self.fails: list[Exception | None] = []
+        self.busy = threading.Lock()
+
+    def measure(
+        self, experiment: Experiment, folder: Path, progress: Progress, program: Any = None, *, slot: Slot
+    ) -> Run:
+        assert self.busy.acquire(blocking=False), "two runs shared a machine"
+        try:
+            self.calls.append((get_worker().address, slot.round, slot.number))
+            time.sleep(0.05)  # so that the other worker can begin
+            failure = self.fails.pop(0) if self.fails else None
+            if failure:
+                (folder / "failed" / "1").mkdir(parents=True)
+                (folder / "failed" / "1" / "stderr.txt").write_text("why")
+                raise failure
+            return stored(folder, slot)
+        finally:
+            self.busy.release()
 
 
 @pytest.fixture
-def workers(tmp_path: Path) -> Iterator[Workers]:
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    made = Workers(folder)
-    yield made
-    made.close()
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
+    made = Machines()
+    monkeypatch.setattr(remote, "measure", made.measure)
+    monkeypatch.setattr(matrix_runs, "POLL_S", 0.1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(remote.MODELS, raising=False)
+    return made
 
 
 @pytest.fixture
-def experiment(tmp_path: Path, demo: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    folder = Path("experiments/case")
-    folder.mkdir(parents=True)
-    (folder / "experiment.toml").write_text(
-        f'question = "Why?"\nprompt = "The page"\ntokens = 300\nmodel = {json.dumps(str(demo))}\n'
-        "[matrix]\nrepack = [true, false]\nrepeat = 2\n"
-    )
-    return folder
+def dask(tmp_path: Path) -> Iterator[Callable[..., SpecCluster]]:
+    """Starts a scheduler and a worker for each number of `resources`, each at another address of this machine."""
+    begun: list[SpecCluster] = []
+
+    def start(*resources: int) -> SpecCluster:
+        def worker(number: int, tracegen: int) -> dict[str, Any]:
+            given = {"tracegen": tracegen} if tracegen else None
+            options = {"nthreads": 1, "host": f"127.0.0.{number}", "resources": given, "dashboard": False}
+            return {"cls": Worker, "options": {**options, "local_directory": str(tmp_path / f"w{number}")}}
+
+        workers = {number: worker(number, given) for number, given in enumerate(resources, 1)}
+        options = {"protocol": "tcp://", "host": "127.0.0.1", "port": 0, "dashboard": False}
+        begun.append(SpecCluster(workers, {"cls": Scheduler, "options": options}, silence_logs=logging.CRITICAL))
+        return begun[-1]
+
+    yield start
+    for of in begun:
+        of.close()
 
 
-def llamas_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
-    return [child for child in children if child.name().startswith("llama")]
+def address(of: SpecCluster) -> str:
+    return str(of.scheduler_address).replace("tcp://", cluster.SCHEME)
 
 
-def test_a_worker_that_is_killed_in_the_middle(experiment: Path, hooked: Build, workers: Workers) -> None:
-    two = [workers.worker(), workers.worker()]
-    command = [sys.executable, "-m", "tracegen", "run", "case", "--executor", f"dask://{workers.address}"]
-    client = subprocess.Popen(
-        [*command, "--llama-cpp", str(hooked.programs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    killed: list[psutil.Process] = []
-    until = time.monotonic() + 120
-    while not killed and client.poll() is None and time.monotonic() < until:
-        for worker in two:
-            if store.run_folders(experiment) and (running := llamas_of(worker)):  # during the second run or a later one
-                worker.send_signal(signal.SIGKILL)
-                killed = running
-        time.sleep(0.02)
-    out, err = client.communicate(timeout=300)
-    assert killed, err
-    assert client.returncode == 0, err
-    assert not any(process.is_running() for process in killed), "llama.cpp outlived its worker"
-    assert "4 of 4 runs stored and usable" in out and f"run 1 of 4 on {os.uname().nodename}: repack=" in err
-    runs = [store.read_run(folder) for folder in store.run_folders(experiment)]
-    assert [run.number for run in runs] == [1, 2, 3, 4] and {run.experiment for run in runs} == {"case"}
-    assert [run.facts["slot"]["number"] for run in runs] == [1, 2, 3, 4]
-    for run in runs:
-        assert run.folder is not None and run.facts["host"]["id"] == machine_id()
+def all_of(matrix: Matrix, folder: Path, of: SpecCluster) -> list[Outcome]:
+    plan = todo(matrix, folder)
+    with cluster.cluster(address(of), folder, Progress(), plan) as there:
+        return list(carry_out(plan, there, Progress()))
+
+
+def test_each_run_is_made_once_and_a_round_on_one_machine(
+    machines: Machines, dask: Callable[..., SpecCluster], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=4)
+    outcomes = all_of(matrix, folder, dask(1, 1))
+    assert len(outcomes) == len(machines.calls) == 12 and all(of.usable and not of.problems for of in outcomes)
+    at = {turn: {worker for worker, of, _ in machines.calls if of == turn} for turn in (1, 2, 3, 4)}
+    assert all(len(of) == 1 for of in at.values()) and len(set.union(*at.values())) == 2
+    assert sorted(number for *_, number in machines.calls) == list(range(1, 13))
+    for run in map(store.read_run, store.run_folders(folder)):
+        assert run.folder is not None and run.facts["slot"]["matrix"] == f"{matrix.identity}/1"
         store.verify_run(run.folder)
-        assert len(store.read_tables(run.folder / "tables")["ops"])
-    left = list((workers.folder / "cache").glob("*/tracegen/cluster/work/*/runs/*/run.json"))
-    assert left == [], "a run that was fetched stays on the worker"
+    assert todo(matrix, folder).missing == []
+    assert not list((tmp_path / "cache").glob("tracegen/cluster/*/*")), "a run stays on the worker"
+    assert f"run 12 of 12 was made on {os.uname().nodename}" in capsys.readouterr().err
 
 
-def test_workers_that_cannot_make_runs(
-    experiment: Path,
-    hooked: Build,
-    workers: Workers,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_run_that_fails_is_kept_and_tried_once_more(
+    machines: Machines, dask: Callable[..., SpecCluster], tmp_path: Path
 ) -> None:
-    from tracegen.measure.runs import matrix_runs
+    matrix, folder = a_matrix(tmp_path, threads=[1], repeat=2)
+    machines.fails = [EnvironmentFailure(f"no room\n{cluster.KEPT} elsewhere"), None, SettingsError("no such flag")]
+    first, second = all_of(matrix, folder, dask(1))
+    assert first.usable and len(first.problems) == 1 and not second.usable
+    for problem, what in ((first.problems[0], "no room"), (second.problems[0], "no such flag")):
+        said, _, where = problem.partition(f"\n{cluster.KEPT} ")
+        assert said == f"on {os.uname().nodename}: {what}" and (Path(where) / "stderr.txt").read_text() == "why"
+    assert len(machines.calls) == 3
 
-    workers.worker(resource=False)
-    monkeypatch.setattr(matrix_runs, "PATIENCE_S", 15.0)
-    assert main(["run", "case", "--executor", f"dask://{workers.address}", "--llama-cpp", str(hooked.programs)]) == 3
-    err = capsys.readouterr().err
-    assert "has no resource tracegen=1; start it with `dask worker" in err and "no machine is there" in err
-    assert not (experiment / "runs").exists()
 
-
-def test_a_worker_with_another_tracegen_is_left_out(
-    experiment: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_round_that_was_begun_goes_on_on_its_machine(
+    machines: Machines, dask: Callable[..., SpecCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tracegen.measure.runs import matrix_runs
-    from tracegen.storing import resources
+    def about(needs: object, dask_worker: Worker) -> tuple[str, str]:
+        return dask_worker.address.rpartition(":")[0], ""
 
-    workers.worker()
-    monkeypatch.setattr(matrix_runs, "PATIENCE_S", 15.0)
-    monkeypatch.setattr(resources, "program_hash", lambda: "another")
-    assert main(["run", "case", "--executor", f"dask://{workers.address}"]) == 3
-    assert "has another tracegen (" in capsys.readouterr().err and not (experiment / "runs").exists()
+    monkeypatch.setattr(remote, "about", about)
+    matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=1)
+    for _ in range(2):
+        plan = todo(matrix, folder)
+        run = stored(folder, plan.missing[0][1])
+        facts = {**run.facts, "host": {**run.facts["host"], "id": "tcp://127.0.0.2"}}
+        store.write_run_file(store.run_folders(folder)[-1], replace(run, facts=facts))
+    all_of(matrix, folder, dask(1, 1))
+    assert len(machines.calls) == 1 and "127.0.0.2" in machines.calls[0][0]
+
+
+def test_workers_that_cannot_make_the_runs_are_refused(
+    machines: Machines, dask: Callable[..., SpecCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix, folder = a_matrix(tmp_path)
+    of = dask(1, 0)
+    for about, why in (
+        (_raises(ModuleNotFoundError("No module named 'tracegen'")), r"another tracegen .*No module named"),
+        (_says("on node7: has another tracegen"), "on node7: has another tracegen; or stop this worker"),
+    ):
+        monkeypatch.setattr(remote, "about", about)
+        with pytest.raises(EnvironmentFailure, match=rf"the worker tcp://127.0.0.1:\d+: .*{why}"):
+            all_of(matrix, folder, of)
+    assert machines.calls == [] and not (folder / "runs").exists()
+
+
+def _raises(error: Exception) -> Callable[..., Any]:
+    def about(needs: object) -> None:
+        raise error
+
+    return about
+
+
+def _says(lacks: str) -> Callable[..., Any]:
+    return lambda needs: ("1", lacks)
+
+
+def test_without_a_worker_or_a_scheduler_it_ends(
+    machines: Machines, dask: Callable[..., SpecCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(cluster, "TIMEOUT_S", 2.0)
+    matrix, folder = a_matrix(tmp_path)
+    of = dask(0)
+    with pytest.raises(EnvironmentFailure, match=r"no worker has the resource tracegen=1; start one with `dask worker"):
+        all_of(matrix, folder, of)
+    plan = todo(matrix, folder)
+    with cluster.cluster(address(of), folder, Progress(), plan) as there:
+        of.close()
+        with pytest.raises(EnvironmentFailure, match="the scheduler has vanished"):
+            there.room()
 
 
 def test_an_address_without_a_scheduler(
-    experiment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tracegen.measure.runs import cluster
-
-    monkeypatch.setattr(cluster, "TIMEOUT_S", 2.0)
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "experiments" / "case"
+    folder.mkdir(parents=True)
+    settings = "".join(f"{key} = {json.dumps(value)}\n" for key, value in LEAST.items())
+    (folder / "experiment.toml").write_text(f"{settings}[matrix]\nthreads = [1, 2]\n")
+    monkeypatch.setattr(cluster, "TIMEOUT_S", 0.5)
     assert main(["run", "case", "--executor", "dask://127.0.0.1:9"]) == 3
     assert "no Dask scheduler answers" in capsys.readouterr().err
-    for address in ("tcp://127.0.0.1:9", "dask://", "elsewhere", "dask://localhost", "dask://a b:1", "dask://a/b:1"):
-        assert main(["run", "case", "--executor", address]) == 2
+    for wrong in ("tcp://127.0.0.1:9", "dask://", "elsewhere", "dask://localhost", "dask://a b:1", "dask://a/b:1"):
+        assert main(["run", "case", "--executor", wrong]) == 2
         assert "write dask://HOST:PORT" in capsys.readouterr().err
 
 
-class Direct(ClusterPlace):
-    """A machine whose worker is this process."""
-
-    def _call(self, worker: str, fn: Any, *arguments: object) -> Any:
-        return fn(*arguments)
+def needs_of(*files: Path, model: Path) -> remote.Needs:
+    return remote.Needs(resources.program_hash(), str(model), remote.files_of(files, Progress()))
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Direct:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(remote.MODELS, raising=False)
-    of = Cluster(None, "dask://nowhere", tmp_path / "experiments" / "case", Progress(), None)
-    return Direct(of, remote.about())
+def test_a_model_is_found_by_its_hash(tmp_path: Path, machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, other = (tmp_path / name for name in ("one", "two", "other"))
+    for folder in (one, two, other):
+        folder.mkdir()
+    (one / "m-00001-of-00002.gguf").write_bytes(b"same")  # the second part is missing
+    (two / "m-00001-of-00002.gguf").write_bytes(b"same")
+    (two / "m-00002-of-00002.gguf").write_bytes(b"too")
+    (other / "renamed.gguf").write_bytes(b"only")
+    (other / "false.gguf").write_bytes(b"onLy")
+    split = needs_of(*sorted(two.iterdir()), model=tmp_path / "nowhere" / "m-00001-of-00002.gguf")
+    single = needs_of(other / "renamed.gguf", model=tmp_path / "nowhere" / "model.gguf")
+    for needs in (split, single):
+        with pytest.raises(SettingsError, match=r"nowhere.*copy the model to this path, or .* TRACEGEN_MODELS names"):
+            remote.model_here(needs)
+    monkeypatch.setenv(remote.MODELS, os.pathsep.join(map(str, ("/missing", one, two, other))))
+    assert remote.model_here(split) == str(two / "m-00001-of-00002.gguf")
+    assert remote.model_here(single) == str(other / "renamed.gguf")
+    assert remote.model_here(replace(single, model=str(other / "x.gguf"))) == str(other / "renamed.gguf")
+    with pytest.raises(SettingsError, match="has another tracegen"):
+        remote.model_here(replace(single, program="another"))
+    assert remote.model_here(remote.Needs(resources.program_hash(), "demo")) == "demo"
 
 
-def a_cell(tmp_path: Path, demo: Path) -> tuple[Cell, Slot]:
-    settings = {"question": "?", "prompt": "The page", "tokens": 2, "model": str(demo), "matrix": {"repack": [True]}}
-    return matrix_from("case", settings, tmp_path).plan[0]
+def test_another_build_of_llama_cpp_is_refused(tmp_path: Path, machines: Machines) -> None:
+    (tmp_path / "llama-completion").write_bytes(b"program")
+    (tmp_path / "libggml.so.1").write_bytes(b"library")
+    (tmp_path / "libggml.so").symlink_to("libggml.so.1")
+    (tmp_path / "notes.txt").write_bytes(b"other")
+    build = remote.build_files(tmp_path)
+    assert [name for name, *_ in build] == ["libggml.so.1", "llama-completion"]
+    needs = remote.Needs(resources.program_hash(), "demo", folder=str(tmp_path), build=build)
+    assert remote.model_here(needs) == "demo"
+    (tmp_path / "libggml.so.1").write_bytes(b"Library")
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(SettingsError, match="is not the build of llama"):
+            remote.model_here(replace(needs, folder=str(folder)))
 
 
-def elsewhere(demo: Path) -> tuple[str, tuple[Item, ...]]:
-    """The model as another machine names it."""
-    return f"/nowhere/{demo.name}", (Item(demo.name, demo.stat().st_size, sha256_of(demo)),)
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "a//b", "./a", "a\0b", ""])
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreError, match="leads out of the folder"):
+        write({name: b"x"}, tmp_path / "b")
+    assert list(tmp_path.rglob("x")) == []
 
 
-def test_a_model_that_the_machine_lacks_is_sent_once(
-    place: Direct, demo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, items = elsewhere(demo)
-    assert remote.find_model(path, items) is None
-    place._send("", [demo], items)
-    received = remote.find_model(path, items)
-    assert received is not None and sha256_of(Path(received)) == items[0].sha256 and Path(received).name == demo.name
-    monkeypatch.setattr(place, "_send", lambda *_: pytest.fail("sent twice"))
-    assert place._model("", str(demo)) == items
+def test_a_run_that_came_back_otherwise_is_not_stored(tmp_path: Path) -> None:
+    matrix, folder = a_matrix(tmp_path)
+    cell, slot = todo(matrix, folder).missing[0]
+    made = stored(tmp_path / "worker", slot)
+    assert made.folder is not None
+    files = remote._content(made.folder)
+    place = Cluster.__new__(Cluster)
+    place._folder, place._progress = folder, Progress()
 
+    def take(files: dict[str, bytes], number: int = slot.number) -> Run:
+        job: Future[remote.Made] = Future()
+        job.set_result(remote.Made("node7", files))
+        return place.take(job, Outcome(cell, replace(slot, number=number)))
 
-def test_a_model_is_found_in_the_folders_of_the_worker(
-    place: Direct, demo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, items = elsewhere(demo)
-    monkeypatch.setenv(remote.MODELS, f"/missing{os.pathsep}{demo.parent}")
-    assert remote.find_model(path, items) == str(demo)
-
-
-def test_a_model_that_changes_on_its_way_is_refused(place: Direct, demo: Path) -> None:
-    path, items = elsewhere(demo)
-    part = remote.begin_model(items)
-    remote.write_piece(part, demo.name, 0, b"x" * demo.stat().st_size)
-    with pytest.raises(StoreError, match="changed on its way"):
-        remote.end_model(part, items)
-    assert remote.find_model(path, items) is None
-    for folder, name in ((part, "../x"), (str(Path(part).parents[2]), "x"), ("/tmp", "x")):
-        with pytest.raises(StoreError, match="no file to receive"):
-            remote.write_piece(folder, name, 0, b"x")
-
-
-def test_a_run_that_fails_brings_what_it_captured(
-    place: Direct, tmp_path: Path, demo: Path, hooked: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cell, slot = a_cell(tmp_path, demo)
-    bad = replace(cell.experiment, flags=("--no-such-flag",))
-    _, items = elsewhere(demo)
-    folder, build = str(hooked.programs), remote.build_files(hooked.programs)
-    made = remote.make(remote.Request(bad, slot, items, folder, build))
-    assert isinstance(made.error, SettingsError) and "no-such-flag" in str(made.error)
-    job: Any = _Done(made)
-    place._jobs[job] = ""
-    with pytest.raises(SettingsError, match=r"(?s)^on .*no-such-flag.*what was captured is kept in"):
-        place.take(job)
-    (failed,) = (tmp_path / "experiments" / "case" / "failed").iterdir()
-    assert "no-such-flag" in (failed / "raw" / "stderr.txt").read_text()
-    other = (*build[:-1], replace(build[-1], sha256="0"))
-    made = remote.make(remote.Request(cell.experiment, slot, items, folder, other))
-    assert isinstance(made.error, SettingsError) and "another build" in str(made.error)
-
-
-def test_a_run_that_changes_on_its_way_is_not_stored(
-    place: Direct, tmp_path: Path, demo: Path, hooked: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cell, slot = a_cell(tmp_path, demo)
-    _, items = elsewhere(demo)
-    made = remote.make(
-        remote.Request(cell.experiment, slot, items, str(hooked.programs), remote.build_files(hooked.programs))
-    )
-    assert made.error is None and made.items == listed(Path(made.folder))
-    raw = next(Path(made.folder).glob("tables/*.parquet"))
-    content = raw.read_bytes()
-    raw.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    job: Any = _Done(made)
-    place._jobs[job] = ""
-    with pytest.raises(StoreError, match="bytes arrived, or others"):
-        place.take(job)
-    runs = tmp_path / "experiments" / "case" / "runs"
-    assert not runs.exists() or list(runs.iterdir()) == []
-    raw.write_bytes(content)
-    place._jobs[job] = ""
-    run = place.take(job)
-    assert run.name == "run-001" and not Path(made.folder).exists()
-
-
-class _Done:
-    def __init__(self, made: remote.Made) -> None:
-        self.result = lambda: made
+    table = next(name for name in files if name.endswith(".parquet"))
+    flipped = files[table][:-1] + bytes([files[table][-1] ^ 1])
+    less = {name: content for name, content in files.items() if name != table}
+    for other in ({**files, table: flipped}, less, {**files, "more": b""}, {**files, "run.json": b"{}"}, {}):
+        with pytest.raises(StoreError):
+            take(other)
+    with pytest.raises(StoreError, match="another run came back"):
+        take(files, slot.number + 1)
+    with pytest.raises(EnvironmentFailure, match="could not be written"):
+        take({**files, "a": b"", "a/b": b""})
+    assert store.run_folders(folder) == [] and not list(folder.rglob("*.part"))
+    assert take(files).name == "run-001"
+    digest = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != "run.json"}
+    (whole,) = store.run_folders(folder)
+    assert {name: hashlib.sha256((whole / name).read_bytes()).hexdigest() for name in digest} == digest

@@ -18,7 +18,7 @@ from tracegen.contract.text import visible
 if TYPE_CHECKING:
     from tracegen.contract.matrix import Matrix
     from tracegen.contract.model import Experiment, Run
-    from tracegen.measure.runs.matrix_runs import Places
+    from tracegen.measure.runs.matrix_runs import Machines, Todo
     from tracegen.storing.progress import Progress
 
 EXAMPLES = (
@@ -151,9 +151,9 @@ def _make(
         _ask(len(needed.missing))
     progress = Progress()
     runs, failed = list(needed.stored), []
-    with _places(executor, folder, progress, llama_cpp) as places:
+    with _machines(executor, folder, progress, needed, llama_cpp) as machines:
         try:
-            for outcome in carry_out(needed, places, progress):
+            for outcome in carry_out(needed, machines, progress):
                 print(outcome_text(outcome), flush=True)
                 runs += [outcome.run] if outcome.run and outcome.usable else []
                 failed += [] if outcome.usable else [outcome]
@@ -166,16 +166,18 @@ def _make(
 
 
 @contextmanager
-def _places(executor: str | None, folder: Path, progress: Progress, llama_cpp: str | None) -> Iterator[Places]:
+def _machines(
+    executor: str | None, folder: Path, progress: Progress, needed: Todo, llama_cpp: str | None
+) -> Iterator[Machines]:
     """Where runs are made: the machines behind a scheduler, or this one."""
     if executor is None:
-        from tracegen.measure.runs.places import Here
+        from tracegen.measure.runs.matrix_runs import Here
 
         yield Here(folder, progress, llama_cpp)
         return
     from tracegen.measure.runs.cluster import cluster
 
-    with cluster(executor, folder, progress, llama_cpp) as machines:
+    with cluster(executor, folder, progress, needed, llama_cpp) as machines:
         yield machines
 
 

@@ -1,8 +1,9 @@
-"""The machines behind a Dask scheduler as places for the runs of a matrix (`tracegen run NAME --executor dask://…`).
+"""The runs of a matrix on the workers of a Dask scheduler (`tracegen run NAME --executor dask://…`).
 
-Each worker must have the same tracegen and the resource `tracegen=1`. Workers that share a kernel are one machine,
-which makes one run at a time. A worker finds the model by its hash, or receives it. A run comes back as a folder,
-is verified against its manifest and stored like one that was made here.
+A run is a task that takes the resource `tracegen=1` of a worker. Dask decides which worker makes it, and makes it
+again when that worker is lost. It comes back as the content of a folder, is verified against its manifest and stored
+like one that was made here. The runs of a round depend on one small task, its home: Dask takes a task to the worker
+that holds what it depends on, so they are made on one machine.
 """
 
 from __future__ import annotations
@@ -10,38 +11,41 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import socket
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError
 from tracegen.contract.matrix import Cell
 from tracegen.contract.model import Run, Slot
 from tracegen.contract.text import printable
-from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.demo.models import KINDS
 from tracegen.measure.runs import remote
+from tracegen.measure.runs.matrix_runs import Outcome, Todo
 from tracegen.measure.runs.measure import model_path
-from tracegen.measure.runs.parcel import PIECE, Item, read_piece, receive
-from tracegen.measure.runs.places import Place
-from tracegen.measure.runs.recording import FAILED, RUNS
+from tracegen.measure.runs.recording import FAILED, KEPT, RUNS, keep_failed
 from tracegen.readers.gguf.file import read_model
 from tracegen.storing import resources, store
-from tracegen.storing.progress import BYTES, Progress
+from tracegen.storing.progress import Progress
 
 SCHEME = "dask://"
 RESOURCE = {"tracegen": 1}
+RETRIES = 1  # by Dask, of a task that fails for another reason than the run
 _ADDRESS = re.compile(r"dask://(?:[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 TIMEOUT_S = 15.0  # for the scheduler to answer
+PATIENCE_S = 60.0  # for a worker to come when there is none
 _START = "dask worker HOST:PORT --nthreads 1 --memory-limit 0 --resources tracegen=1"
 
 
 @contextlib.contextmanager
-def cluster(address: str, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Cluster]:
-    """The machines behind the scheduler at `dask://HOST:PORT`, for runs that are stored below `folder`.
+def cluster(
+    address: str, folder: Path, progress: Progress, plan: Todo, program: str | None = None
+) -> Iterator[Cluster]:
+    """The machines behind the scheduler at `dask://HOST:PORT`, for runs of a plan that are stored below `folder`.
 
     Raises SettingsError for another address or without Dask, EnvironmentFailure when no scheduler answers.
     """
@@ -52,217 +56,127 @@ def cluster(address: str, folder: Path, progress: Progress, program: str | None 
     except ImportError as error:
         raise SettingsError("--executor: needs Dask; install it here and on each worker: docs/cluster.md") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said below
-    target = f"tcp://{address.removeprefix(SCHEME)}"
     try:
-        client = Client(target, timeout=TIMEOUT_S, set_as_default=False)
+        client = Client(f"tcp://{address.removeprefix(SCHEME)}", timeout=TIMEOUT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise EnvironmentFailure(
             f"{address}: no Dask scheduler answers ({printable(str(error) or type(error).__name__)}); start one with "
             f"`dask scheduler`, and on each machine `{_START}`"
         ) from error
     try:
-        yield Cluster(client, address, folder, progress, program)
+        yield Cluster(client, address, folder, progress, plan, program)
     finally:
         client.close(timeout=TIMEOUT_S)
 
 
 class Cluster:
-    """The machines whose workers can make runs; the others, and why they cannot, are told once."""
+    """The machines of a scheduler, as `matrix_runs.carry_out` has runs made on them."""
 
-    def __init__(self, client: Any, address: str, folder: Path, progress: Progress, program: str | None) -> None:
-        """Contact no worker yet."""
-        self.client, self.folder, self.progress, self.program = client, folder, progress, program
-        self._address = address
-        self._known: dict[str, remote.About | str] = {}  # by the address of a worker: what it is, or why it is left out
-        self._places: dict[str, ClusterPlace] = {}  # by the kernel
+    def __init__(
+        self, client: Any, address: str, folder: Path, progress: Progress, plan: Todo, program: str | None
+    ) -> None:
+        """Contact no worker yet. `program`: llama.cpp, where a cell names none. Raises TracegenError as for a run."""
+        self._client, self._address, self._folder, self._progress = client, address, folder, progress
+        self._executor = client.get_executor(resources=RESOURCE, retries=RETRIES, pure=False)
+        self._begun = {run.facts["slot"]["round"]: run.facts.get("host", {}).get("id") for run in plan.stored}
+        self._homes: dict[int, Any] = {}  # by the round
+        self._machines: dict[str, str] = {}  # of each worker that was looked at
+        self._seen = time.monotonic()  # when there was a worker
+        self._program = program
+        asked = dict.fromkeys((cell.experiment.model, cell.program or program) for cell, _ in plan.missing)
+        self._needs = {of: self._needs_of(*of) for of in asked}
 
-    def addresses(self) -> set[str]:
-        """The addresses of the workers that are there now. Raises EnvironmentFailure without a scheduler."""
+    def _needs_of(self, model: str, program: str | None) -> remote.Needs:
+        """What a run needs of a machine. Raises TracegenError when it is not here either."""
+        needs = remote.Needs(resources.program_hash(), model)
+        if model not in KINDS:
+            self._progress.step("hash model")
+            paths = read_model(model_path(model, self._progress), self._progress.update).paths
+            needs = replace(needs, model=str(Path(model).absolute()), files=remote.files_of(paths, self._progress))
+            self._progress.done()
+        if program is None:
+            return needs
+        return replace(needs, folder=str(Path(program).absolute()), build=remote.build_files(Path(program)))
+
+    def room(self) -> int:
+        """How many machines there are; each makes one run at a time.
+
+        Raises EnvironmentFailure for a worker that lacks something, after a minute without any, or without a scheduler.
+        """
         try:
-            return set(self.client.nthreads())
+            known = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
         except Exception as error:  # Dask raises several kinds
             raise EnvironmentFailure(f"{self._address}: the scheduler has vanished; start it, run again") from error
+        there = {at: worker["host"] for at, worker in known.items() if worker["resources"].get("tracegen", 0) >= 1}
+        if new := sorted(there.keys() - self._machines.keys()):
+            self._look_at(new)
+        if there:
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > PATIENCE_S:
+            raise EnvironmentFailure(
+                f"no machine is there to make runs: no worker has the resource tracegen=1; start one with `{_START}`, "
+                "then the same command goes on"
+            )
+        return len(set(there.values()))
 
-    def present(self) -> Sequence[Place]:
-        """The machines that there are now."""
-        there = self.addresses()
-        for address in sorted(there - self._known.keys()):
-            self._known[address] = found = self._about(address)
-            if isinstance(found, str):
-                self.progress.say(f"left out: the worker {address}: {found}")
-            else:
-                self._places.setdefault(found.kernel, ClusterPlace(self, found))
-        kernels: dict[str, set[str]] = {}
-        for address in there:
-            known = self._known[address]
-            if isinstance(known, remote.About):
-                kernels.setdefault(known.kernel, set()).add(address)
-        for kernel, addresses in kernels.items():
-            self._places[kernel].workers = addresses
-        return [self._places[kernel] for kernel in sorted(kernels)]
+    def _look_at(self, workers: list[str]) -> None:
+        """Refuse workers that cannot make the runs: Dask may give a run to any."""
+        answers = self._client.run(remote.about, list(self._needs.values()), workers=workers, on_error="return")
+        for address, found in answers.items():
+            machine, lacks = found if isinstance(found, tuple) else ("", f"has another tracegen or lacks it ({found})")
+            if lacks and not isinstance(found, OSError):  # which says that it has vanished meanwhile
+                raise EnvironmentFailure(f"the worker {address}: {printable(lacks)}; or stop this worker")
+            if machine:
+                self._machines[address] = machine
 
-    def _about(self, address: str) -> remote.About | str:
-        """What a worker is, or why it cannot make runs."""
-        try:
-            resources_of = self.client.run(_resources, workers=[address], on_error="return").get(address)
-            found = self.client.run(remote.about, workers=[address], on_error="return").get(address)
-        except Exception as error:  # it has vanished meanwhile, or cannot read what was sent
-            return f"does not answer ({type(error).__name__})"
-        if isinstance(found, ModuleNotFoundError):
-            return f"lacks the module {found.name}; install it there as in docs/cluster.md"
-        if not isinstance(found, remote.About):
-            return f"has another tracegen than this one ({type(found).__name__}); install the same there"
-        if found.program != resources.program_hash():
-            return f"has another tracegen ({found.version}, this is {resources.package_version()}); install the same"
-        if not isinstance(resources_of, dict) or resources_of.get("tracegen", 0) < 1:
-            return f"has no resource tracegen=1; start it with `{_START}`"
-        return found
-
-
-def _resources(dask_worker: Any) -> dict[str, float]:
-    return dict(dask_worker.state.total_resources)
-
-
-class ClusterPlace:
-    """A machine with one or several workers. One of them makes a run; the others are there if it vanishes."""
-
-    def __init__(self, of: Cluster, about: remote.About) -> None:
-        """The machine that a worker is on."""
-        self._of, self._about = of, about
-        self.workers: set[str] = set()
-        self._jobs: dict[Future[Any], str] = {}  # the worker of each
-        self._models: dict[tuple[str, str], tuple[Item, ...]] = {}  # by worker and model
-
-    @property
-    def machine(self) -> str:
-        """The id of the machine."""
-        return self._about.machine
-
-    @property
-    def words(self) -> str:
-        """` on node7`."""
-        return f" on {printable(self._about.host)}"
-
-    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
-        """Begin a run; a model that the machine lacks is sent before."""
-        worker = min(self.workers)
-        experiment = replace(cell.experiment, model=_absolute(cell.experiment.model))
-        folder = cell.program or self._of.program
-        build = remote.build_files(Path(folder)) if folder is not None else ()
-        request = remote.Request(
-            experiment, slot, self._model(worker, experiment.model), folder and _absolute(folder), build
-        )
-        job = self._executor(worker, resources=RESOURCE).submit(remote.make, request)
-        self._jobs[job] = worker
+    def submit(self, cell: Cell, slot: Slot) -> Future[remote.Made]:
+        """Begin a run: on the machine of its round, if that is there."""
+        if slot.round not in self._homes:
+            begun = self._begun.get(slot.round)
+            at = [address for address, machine in self._machines.items() if machine == begun]
+            where = {"workers": at, "allow_other_workers": True} if at else {"resources": RESOURCE}
+            self._homes[slot.round] = self._client.submit(socket.gethostname, pure=False, **where)
+        home, needs = self._homes[slot.round], self._needs[cell.experiment.model, cell.program or self._program]
+        job: Future[remote.Made] = self._executor.submit(remote.make, home, cell.experiment, slot, needs)
         return job
 
-    def lost(self, job: Future[Any]) -> bool:
-        """Whether the worker that has this job is gone."""
-        return self._jobs[job] not in self._of.addresses()
-
-    def take(self, job: Future[Any]) -> Run:
-        """Fetch the folder of a run, verify it and store it. Raises TracegenError with what failed on the machine."""
-        worker = self._jobs.pop(job)
+    def take(self, job: Future[remote.Made], outcome: Outcome) -> Run:
+        """Verify the run that came back, and store it. Raises TracegenError with what failed on the machine."""
         try:
-            result = job.result()
-        except (CancelledError, _killed_worker()) as error:
-            raise EnvironmentFailure(f"{self.words.strip()}: the worker vanished during the run") from error
-        assert isinstance(result, remote.Made)
-        folder = self._of.folder / (RUNS if result.error is None else FAILED)
+            made = job.result()
+        except Exception as error:  # of Dask, or of a worker
+            raise EnvironmentFailure(f"no worker made the run: {type(error).__name__}: {printable(error)}") from error
+        on = f"on {printable(made.host)}"
+        folder = self._folder / (RUNS if made.error is None else FAILED)
         with store.part_folder(folder) as part:
-            if result.items:
-                self._fetch(worker, result, part)
-            self._call(worker, remote.discard, result.folder)
-            if result.error is not None:
-                kept = self._keep(part, folder) if result.items else ""
-                raise type(result.error)(f"{self.words.strip()}: {result.error}{kept}")
+            write(made.files, part)
+            if made.error is not None:
+                kept = keep_failed(part, folder)
+                raise type(made.error)(f"{on}: {made.error}" if kept is None else f"{on}: {made.error}\n{KEPT} {kept}")
             store.verify_run(part)
-            made = store.read_run(part)
+            run, slot = store.read_run(part), outcome.slot
+            of = run.facts.get("slot", {})
+            if (run.experiment, of.get("number")) != (outcome.cell.experiment.name, slot.number):
+                raise StoreError(f"{on}: another run came back than was asked for; nothing was stored")
             target = store.place_numbered(
-                part, folder, lambda number: store.write_run_file(part, replace(made, number=number)),
-                after=store.last_published_run(self._of.folder),
+                part, folder, lambda number: store.write_run_file(part, replace(run, number=number)),
+                after=store.last_published_run(self._folder),
             )  # fmt: skip
+        self._progress.say(f"run {slot.number} of {slot.of} was made {on}")
         return store.read_run(target)
 
-    def _fetch(self, worker: str, result: remote.Made, part: Path) -> None:
-        total = sum(item.size_bytes for item in result.items)
 
-        def piece(name: str, offset: int) -> bytes:
-            content = self._call(worker, read_piece, f"{result.folder}/{name}", offset)
-            assert isinstance(content, bytes)
-            return content
+def write(files: Mapping[str, bytes], target: Path) -> None:
+    """Write files that came from a worker below `target`.
 
-        self._of.progress.step(f"fetch the run{self.words.replace(' on ', ' from ')}")
-        receive(result.items, part, piece, lambda done: self._of.progress.update(done, total, BYTES))
-        self._of.progress.done()
-
-    def _keep(self, part: Path, folder: Path) -> str:
-        """Give what a failed attempt captured its place; returns where, for the message."""
-        target = folder / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
+    Raises StoreError for a name that leads out of it, EnvironmentFailure when they cannot be written.
+    """
+    for name, content in files.items():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or str(path) != name or "\0" in name:
+            raise StoreError(f"{name!r}: leads out of the folder that was sent; nothing was stored")
         try:
-            part.rename(target)
-        except OSError:
-            return ""
-        return f"\nwhat was captured is kept in {target}"
-
-    def _model(self, worker: str, model: str) -> tuple[Item, ...]:
-        """The files of a model, which the worker has now; none of a demo model, which it writes itself."""
-        if model in KINDS:
-            return ()
-        if (worker, model) not in self._models:
-            path = model_path(model, self._of.progress)
-            self._of.progress.step("hash model")
-            paths = read_model(path, self._of.progress.update).paths
-            hashes = hash_files(paths, self._of.progress)
-            self._of.progress.done()
-            items = tuple(Item(p.name, p.stat().st_size, sha) for p, sha in zip(paths, hashes, strict=True))
-            if self._call(worker, remote.find_model, model, items) is None:
-                self._send(worker, paths, items)
-            self._models[worker, model] = items
-        return self._models[worker, model]
-
-    def _send(self, worker: str, paths: Sequence[Path], items: Sequence[Item]) -> None:
-        part = self._call(worker, remote.begin_model, items)
-        self._of.progress.step(f"send the model{self.words.replace(' on ', ' to ')}")
-        total, sent = sum(item.size_bytes for item in items), 0
-        for path, item in zip(paths, items, strict=True):
-            for offset in range(0, item.size_bytes, PIECE):
-                piece = read_piece(str(path), offset)
-                self._call(worker, remote.write_piece, part, item.name, offset, piece)
-                sent += len(piece)
-                self._of.progress.update(sent, total, BYTES)
-        self._call(worker, remote.end_model, part, items)
-        self._of.progress.done()
-
-    def _executor(self, worker: str, **more: Any) -> Executor:
-        """Dask's own executor for a worker."""
-        executor: Executor = self._of.client.get_executor(
-            workers=[worker], allow_other_workers=False, pure=False, retries=0, **more
-        )
-        return executor
-
-    def _call(self, worker: str, fn: Any, *arguments: object) -> Any:
-        """Call a function on a worker and wait. Raises EnvironmentFailure when the worker vanishes meanwhile."""
-        job = self._executor(worker).submit(fn, *arguments)
-        while True:
-            try:
-                return job.result(timeout=2.0)
-            except TimeoutError:
-                if worker not in self._of.addresses():
-                    job.cancel()
-                    raise EnvironmentFailure(f"{self.words.strip()}: the worker vanished; run again") from None
-            except (OSError, CancelledError, _killed_worker()) as error:
-                raise EnvironmentFailure(
-                    f"{self.words.strip()}: {str(error) or type(error).__name__}; run again"
-                ) from error
-
-
-def _killed_worker() -> type[Exception]:
-    from distributed import KilledWorker
-
-    killed: type[Exception] = KilledWorker
-    return killed
-
-
-def _absolute(path: str) -> str:
-    return path if path in KINDS else str(Path(path).absolute())
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            (target / path).write_bytes(content)
+        except OSError as error:
+            raise EnvironmentFailure(f"{target / path}: could not be written: {error.strerror or error}") from error

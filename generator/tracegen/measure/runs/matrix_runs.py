@@ -1,37 +1,68 @@
 """Makes the runs of a matrix: in the order of its plan, each once, and goes on where it stopped.
 
-Runs go through the interface of `concurrent.futures.Executor` (`places.py`); two measured runs never share a machine.
+Two measured runs never share a machine. `Here` makes them on this one, `cluster.Cluster` on the workers of a cluster.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.matrix import Cell, Matrix
 from tracegen.contract.model import Run, Slot
 from tracegen.measure.runs.matrix_stored import cell_name, held
-from tracegen.measure.runs.places import Place
+from tracegen.measure.runs.measure import measure
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
 
 TRIES = 2  # of a cell whose run fails
 POLL_S = 1.0  # between looks for machines that came or vanished
-PATIENCE_S = 60.0  # for a machine to come when there is none
 
 
-class Places(Protocol):
-    """The machines that make the runs; they may come and go."""
+class Machines(Protocol):
+    """Where runs are made; machines may come and go."""
 
-    def present(self) -> Sequence[Place]:
-        """Those that there are now."""
+    def room(self) -> int:
+        """How many runs can be made at once now, one on each machine."""
+
+    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+        """Begin a run."""
+
+    def take(self, job: Future[Any], outcome: Outcome) -> Run:
+        """The stored run of a job that has ended. Raises TracegenError when it could not be made."""
+
+
+class Here:
+    """This machine: runs are stored below an experiment's folder. `program`: llama.cpp, where a cell names none."""
+
+    def __init__(self, folder: Path, progress: Progress, program: str | None = None) -> None:
+        """Make nothing yet."""
+        self._folder, self._progress, self._program = folder, progress, program
+
+    def room(self) -> int:
+        """One."""
+        return 1
+
+    def submit(self, cell: Cell, slot: Slot) -> Future[Run]:
+        """Make a run in this thread, so that signals reach it; its TracegenError is kept for `take`."""
+        job: Future[Run] = Future()
+        program = cell.program or self._program
+        try:
+            job.set_result(measure(cell.experiment, self._folder, self._progress, program, slot=slot))
+        except TracegenError as error:
+            job.set_exception(error)
+        return job
+
+    def take(self, job: Future[Run], outcome: Outcome) -> Run:
+        """The stored run. Raises TracegenError when it could not be made."""
+        return job.result()
 
 
 @dataclass(frozen=True)
@@ -101,43 +132,31 @@ def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
     )
 
 
-def carry_out(plan: Todo, places: Places, progress: Progress) -> Iterator[Outcome]:
+def carry_out(plan: Todo, machines: Machines, progress: Progress) -> Iterator[Outcome]:
     """Make the missing runs, and yield each as soon as it is stored or has failed for good.
 
-    Each place makes one run at a time, and a round is made in one place: neighbouring runs of different cells then
-    differ by their settings alone. A run that fails, is not usable or vanishes with its machine is tried once more. A
-    cell that failed so is not tried in later rounds: its outcomes then say so. Raises EnvironmentFailure when no
-    machine is left.
+    Of a round one run is made at a time, so that a machine keeps to it. A run that fails or is not usable is tried
+    once more. A cell that failed so is not tried in later rounds: its outcomes then say so. Raises EnvironmentFailure
+    when no machine is left.
     """
     waiting = deque((Outcome(cell, slot), TRIES) for cell, slot in plan.missing)
-    running: dict[Future[Any], tuple[Place, Outcome, int]] = {}
+    running: dict[Future[Any], tuple[Outcome, int]] = {}
     hopeless: set[str] = set()
-    rounds = {run.facts["slot"]["round"]: str(run.facts.get("host", {}).get("id")) for run in plan.stored}
     while waiting or running:
-        present = _awaited(places) if not running else places.present()
-        busy = [place for place, _, _ in running.values()]
-        for place in present:
-            while place not in busy and (found := _next(waiting, rounds, place, present)) is not None:
-                outcome, tries = found
-                if outcome.cell.name in hopeless:
-                    outcome.problems.append("not tried again: this cell failed before")
-                    yield outcome
-                    continue
-                rounds[outcome.slot.round] = place.machine
-                progress.say(f"run {outcome.slot.number} of {outcome.slot.of}{place.words}: {outcome.cell.name}")
-                try:
-                    running[place.submit(outcome.cell, outcome.slot)] = place, outcome, tries - 1
-                except TracegenError as error:
-                    outcome.problems.append(str(error))
-                    hopeless.add(outcome.cell.name)
-                    yield outcome
-                    continue
-                break
-        ended = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done
-        for job in ended or {job for job, (place, _, _) in running.items() if place.lost(job)}:
-            place, outcome, tries = running.pop(job)
-            job.cancel()
-            final = _ended(place, job, outcome)
+        room = machines.room()
+        while len(running) < room and (found := _next(waiting, {of.slot.round for of, _ in running.values()})):
+            outcome, tries = found
+            if outcome.cell.name in hopeless:
+                outcome.problems.append("not tried again: this cell failed before")
+                yield outcome
+                continue
+            progress.say(f"run {outcome.slot.number} of {outcome.slot.of}: {outcome.cell.name}")
+            running[machines.submit(outcome.cell, outcome.slot)] = outcome, tries - 1
+        if not running:
+            time.sleep(POLL_S if waiting else 0)
+        for job in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
+            outcome, tries = running.pop(job)
+            final = _ended(machines, job, outcome)
             if not outcome.usable and tries and not final:
                 waiting.appendleft((outcome, tries))
                 continue
@@ -146,34 +165,19 @@ def carry_out(plan: Todo, places: Places, progress: Progress) -> Iterator[Outcom
             yield outcome
 
 
-def _awaited(places: Places) -> Sequence[Place]:
-    """The places that there are, at least one. Raises EnvironmentFailure when none comes."""
-    until = time.monotonic() + PATIENCE_S
-    while not (present := places.present()):
-        if time.monotonic() > until:
-            raise EnvironmentFailure("no machine is there to make runs; start a worker, then the same command goes on")
-        time.sleep(POLL_S)
-    return present
-
-
-def _next(
-    waiting: deque[tuple[Outcome, int]], rounds: Mapping[int, str], place: Place, present: Sequence[Place]
-) -> tuple[Outcome, int] | None:
-    """The next run for a place, taken out of `waiting`: of a round that it has begun, else of one that is nobody's."""
-    there = {other.machine for other in present}
-    own = [i for i, (of, _) in enumerate(waiting) if rounds.get(of.slot.round) == place.machine]
-    free = [i for i, (of, _) in enumerate(waiting) if rounds.get(of.slot.round) not in there]
-    for i in [*own, *free][:1]:
-        found = waiting[i]
-        del waiting[i]
-        return found
+def _next(waiting: deque[tuple[Outcome, int]], begun: Collection[int]) -> tuple[Outcome, int] | None:
+    """The first run of a round that has none in the making, taken out of `waiting`."""
+    for i, found in enumerate(waiting):
+        if found[0].slot.round not in begun:
+            del waiting[i]
+            return found
     return None
 
 
-def _ended(place: Place, job: Future[Any], outcome: Outcome) -> bool:
+def _ended(machines: Machines, job: Future[Any], outcome: Outcome) -> bool:
     """Take over the result of a job. Returns whether another try cannot help: the settings are wrong."""
     try:
-        outcome.run = place.take(job)
+        outcome.run = machines.take(job, outcome)
     except TracegenError as error:
         outcome.problems.append(str(error))
         return isinstance(error, SettingsError)

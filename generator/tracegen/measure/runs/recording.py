@@ -33,6 +33,7 @@ from tracegen.storing.execute import last_lines
 from tracegen.storing.progress import Progress
 
 RUNS, FAILED = "runs", "failed"
+KEPT = "what was captured is kept in"
 _LEAST_ROOM = 64 << 10  # bytes that the tracer's first files need; with less, the program's output is lost too
 _MODELS: Mapping[str, Any] = {
     shapes.NEEDED: ("files", "tensors"), "models": [{"metadata": {}}], "loads": {shapes.ANY: int},
@@ -103,11 +104,11 @@ def record(
                 part, runs, lambda number: store.write_run_file(part, _with_number(run, number)), after=published
             )
         except BaseException as error:
-            failed_folder = _keep_failed(part, folder / FAILED)
+            failed_folder = keep_failed(part, folder / FAILED)
             reported = _disk_failure(error, runs) if isinstance(error, OSError) else error
             if isinstance(reported, TracegenError | KeyboardInterrupt) and failed_folder:
                 lead = f"{reported}\n" if str(reported) else ""
-                raise type(reported)(f"{lead}what was captured is kept in {failed_folder}") from error
+                raise type(reported)(f"{lead}{KEPT} {failed_folder}") from error
             if reported is not error:
                 raise reported from error
             raise
@@ -206,7 +207,7 @@ def _refuse_residency(captured: Captured, trace: NativeTrace) -> None:
         )
 
 
-def _keep_failed(part: Path, failed: Path) -> Path | None:
+def keep_failed(part: Path, failed: Path) -> Path | None:
     """Move the folder of a failed run into `failed`, so that its log can be read; None when nothing was moved."""
     if not any(part.rglob("*.txt")):
         return None
