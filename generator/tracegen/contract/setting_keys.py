@@ -174,7 +174,7 @@ KEYS: Mapping[str, Setting] = {
     ),
     "disk": _switch(
         "Whether to record each read of the device that holds the model, and to measure before the run, for 5 s, what "
-        "that device can do. Recording needs root and tracefs, and a file system whose files have places on a device "
+        "that device can do. Recording needs root, and a file system whose files have places on a device "
         "(ext4, XFS); else the run goes on without, and says so.",
         "disk = true",
     ),
@@ -196,7 +196,7 @@ KEYS: Mapping[str, Setting] = {
         "mlock_gb = 20",
     ),
     "memory_limit_gb": _gib(
-        "The most memory that the run may use, in GiB. The kernel enforces the limit (cgroup v2). For a mapped model "
+        "The most memory that the run may use, in GiB. The kernel enforces the limit (a cgroup). For a mapped model "
         'it needs page_cache = "cold".',
         "memory_limit_gb = 4.5",
     ),

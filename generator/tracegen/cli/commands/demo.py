@@ -17,7 +17,7 @@ from tracegen.readers.native.trace import VERSION
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
 
-DEMOS = ("demo-dense", "demo-moe")
+DEMOS = ("demo", "demo-moe")
 MESSAGE = "The demo of this checkout."
 
 
