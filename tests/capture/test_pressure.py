@@ -238,7 +238,8 @@ def test_version_1_limits_where_it_has_the_memory_controller(fake: Fake) -> None
         limit = pressure.limit
         assert limit is not None and limit.folder.parent == fake.own
         (limit.folder / "memory.max_usage_in_bytes").write_text("260000000\n")
-        (limit.folder / "memory.failcnt").write_text("17\n")
+        (limit.folder / "memory.failcnt").write_text("2\n")
+        (limit.folder / "memory.memsw.failcnt").write_text("15\n")
         (limit.folder / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
         assert limit.read() == Limited(1 << 28, 1 << 28, 0, 260_000_000, 17, None, 1)
         assert pressure.cause(-9).startswith("needed more memory than memory_limit_gb allows (268435456 bytes)")
