@@ -26,6 +26,12 @@ def test_the_command_never_talks_and_keeps_the_prompt_as_it_is() -> None:
     assert "--no-warmup" not in command and "--no-repack" not in command
 
 
+def test_a_conversation_is_one_answer_that_may_end() -> None:
+    command = command_for(replace(EXPERIMENT, chat=True), Path("llama-completion"), Path("m.gguf"))
+    assert {"-cnv", "-st", "--jinja", "--no-escape"} <= set(command)
+    assert not {"-no-cnv", "--ignore-eos"} & set(command)
+
+
 def test_switches() -> None:
     off = Experiment(**{**vars(EXPERIMENT), "warmup": False, "repack": False, "mmap": False, "flash_attention": "off"})
     command = command_for(off, Path("p"), Path("m"))
@@ -56,7 +62,7 @@ def test_llama_cpps_own_counters() -> None:
 
 
 def test_every_setting_is_stored() -> None:
-    stored = set(settings_of(replace(EXPERIMENT, tags=("thesis",)))) | {"name", "prompt"}
+    stored = set(settings_of(replace(EXPERIMENT, tags=("thesis",), chat=True))) | {"name", "prompt"}
     assert {field.name for field in fields(Experiment)} <= stored
 
 

@@ -226,6 +226,28 @@ def test_it_is_removed_whatever_happens(fake: Fake, stop: type[BaseException]) -
     assert fake.folders() == [] and fake.written[-1] == ("run.scope/cgroup.procs", str(os.getpid()))
 
 
+def test_version_1_limits_where_it_has_the_memory_controller(fake: Fake) -> None:
+    """Of a system with both versions: memory and swap count together, and nobody moves."""
+    (fake.proc / "self" / "cgroup").write_text("4:cpu,memory:/pod/user/run.scope\n0::/\n")
+    (fake.proc / "self" / "mountinfo").write_text(
+        f"30 25 0:25 / {fake.own} rw - cgroup2 cgroup2 rw\n31 25 0:26 /pod {fake.own.parents[1]} rw - cgroup cgroup "
+        "rw,cpu,memory\n"
+    )
+    fake.files = {"memory.limit_in_bytes": "", "memory.memsw.limit_in_bytes": "", "cgroup.procs": ""}
+    with under_pressure(None, 0.25) as pressure:
+        limit = pressure.limit
+        assert limit is not None and limit.folder.parent == fake.own
+        (limit.folder / "memory.max_usage_in_bytes").write_text("260000000\n")
+        (limit.folder / "memory.failcnt").write_text("2\n")
+        (limit.folder / "memory.memsw.failcnt").write_text("15\n")
+        (limit.folder / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
+        assert limit.read() == Limited(1 << 28, 1 << 28, 0, 260_000_000, 17, None, 1)
+        assert pressure.cause(-9).startswith("needed more memory than memory_limit_gb allows (268435456 bytes)")
+    assert fake.folders() == [] and [path for path, _ in fake.written] == [
+        "tracegen-run-/memory.limit_in_bytes", "tracegen-run-/memory.memsw.limit_in_bytes",
+    ]  # fmt: skip
+
+
 def test_where_children_may_be_limited_already_nobody_moves(fake: Fake) -> None:
     fake.say("cgroup.subtree_control", "memory\n")
     fake.say("cgroup.procs", f"1\n2\n{os.getpid()}\n")  # the topmost cgroup
@@ -265,10 +287,12 @@ def test_what_this_machine_does_not_allow_is_said_before(fake: Fake, monkeypatch
     assert "run.scope/cgroup.subtree_control: cannot be written; run tracegen in its own scope" in refused()
     fake.say("cgroup.controllers", "cpu pids\n")
     assert "run.scope: has no memory controller; run tracegen in its own scope" in refused()
-    (fake.proc / "self" / "cgroup").write_text("4:memory:/x\n0::/pod/user/run.scope\n")
-    assert "has no memory controller; cgroup v1 uses it" in refused()
     (fake.proc / "self" / "cgroup").write_text("4:memory:/x\n")
-    assert "needs cgroups of version 2, and this process is in none" in refused()
+    assert "needs cgroups, and this process is in none" in refused()
+    (fake.proc / "self" / "cgroup").write_text("4:memory:/\n")
+    (fake.proc / "self" / "mountinfo").write_text(f"31 25 0:26 / {fake.own} rw - cgroup cgroup rw,memory\n")
+    monkeypatch.setattr(os, "access", lambda path, _: False)
+    assert "run.scope: cannot be written; run tracegen as root" in refused()
     assert fake.written == [] and fake.folders() == []
 
 

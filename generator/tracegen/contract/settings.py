@@ -19,7 +19,7 @@ from tracegen.contract import documents
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.llama_flags import name_of, refusal
-from tracegen.contract.model import DEMO_MODELS, Experiment
+from tracegen.contract.model import NAMED_MODELS, Experiment
 from tracegen.contract.setting_keys import KEYS, LIMITS, REQUIRED, Setting
 from tracegen.contract.withheld import words
 
@@ -100,7 +100,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
     values = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits", "matrix")}
     model = str(mapping["model"])
     values |= {
-        "model": model if model in DEMO_MODELS else str(folder / model),
+        "model": model if model in NAMED_MODELS else str(folder / model),
         "prompt": prompt,
         "flags": tuple(mapping.get("flags", ())),  # type: ignore[arg-type]
         "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ CHECK: Mapping[str, Any] = {ANY: str}
 _MODEL: Mapping[str, Any] = {
     "file": TEXT, "sha256": TEXT, "architecture": TEXT, "name": TEXT, "size_bytes": COUNT, "n_files": COUNT,
     "n_tensors": COUNT, "n_layers": COUNT, "n_experts": COUNT, "n_experts_used": COUNT, "random_weights": FLAG,
-    "metadata": ({},),
+    "origin": TEXT, "licence": TEXT, "metadata": ({},),
 }  # fmt: skip
 # What `runs.facts` and `runs.imported_facts` write; what a page reads of it, it takes as these kinds.
 FACTS: Mapping[str, Any] = {

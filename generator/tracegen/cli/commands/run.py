@@ -40,7 +40,7 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
     shell_complete=experiment_names,
     help="An experiment, or the path of its experiment.toml.",
 )
-@click.option("--model", metavar="FILE", help="Without an experiment: a GGUF file, or demo, moe or tinyllama.")
+@click.option("--model", metavar="FILE", help="Without an experiment: a GGUF file, or smollm2, demo, moe or tinyllama.")
 @click.option("--prompt", metavar="TEXT", help="Without an experiment: the prompt.")
 @click.option(
     "-n", "--tokens", type=WHOLE, metavar="N", help=f"Without an experiment: tokens to generate (default {TOKENS})."

@@ -1,4 +1,4 @@
-"""The cgroup (version 2) of this process: its folder, its files, and how much memory it leaves."""
+"""The cgroups of this process: their folders, their files, and how much memory they leave."""
 
 from __future__ import annotations
 
@@ -9,23 +9,36 @@ PROC = Path("/proc")
 
 def own_cgroup() -> Path | None:
     """The folder of the cgroup (version 2) that holds this process; None when there is none or it is not mounted."""
-    lines = (text_of(PROC / "self/cgroup") or "").splitlines()
-    name = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
+    return _own("")
+
+
+def own_memory_cgroup_1() -> Path | None:
+    """The folder of the cgroup of version 1 that limits the memory of this process; None where version 2 does.
+
+    Systems that mount both versions leave the memory controller to the first.
+    """
+    return _own("memory")
+
+
+def _own(controller: str) -> Path | None:
+    """The folder of this process in the hierarchy of a controller of version 1, or, without one, in that of version 2.
+
+    Where the hierarchy has a mount of which this process sees a part only, that part is its top.
+    """
+    lines = [line.split(":", 2) for line in (text_of(PROC / "self/cgroup") or "").splitlines()]
+    name = next((line[2] for line in lines if len(line) == 3 and controller in line[1].split(",")), None)
     for line in (text_of(PROC / "self/mountinfo") or "").splitlines():
-        fields, _, kind = line.partition(" - ")
-        if name is None or not kind.startswith("cgroup2 "):
+        fields, _, rest = line.partition(" - ")
+        kind, *_, options = rest.split() or [""]
+        if name is None or kind != ("cgroup" if controller else "cgroup2"):
+            continue
+        if controller and controller not in options.split(","):
             continue
         top, mounted = fields.split()[3:5]
         folder = Path(mounted) / name.removeprefix(top).lstrip("/")
         if (folder / "cgroup.procs").exists() and ".." not in name:
             return folder
     return None
-
-
-def version_1() -> list[str]:
-    """The controllers that cgroups of version 1 use."""
-    lines = (text_of(PROC / "self/cgroup") or "").splitlines()
-    return [controller for line in lines for controller in line.split(":")[1].split(",")]
 
 
 def headroom_bytes() -> int | None:

@@ -1,23 +1,27 @@
-"""Limits the memory of the traced program by a cgroup (version 2) that is made for the run and removed after it.
+"""Limits the memory of the traced program by a cgroup that is made for the run and removed after it.
 
-The kernel enables controllers for the children of a cgroup only while the cgroup itself holds no process (except the
-root). tracegen therefore first moves itself from its cgroup into a child of it, and back when the run is over.
+In version 2 the kernel enables controllers for the children of a cgroup only while the cgroup itself holds no process
+(except the root). tracegen therefore first moves itself from its cgroup into a child of it, and back when the run is
+over. In version 1, which systems that mount both use for memory, a child is enough; it counts mapped files as well.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.measure.capture.cgroup import PROC, field_of, number_of, own_cgroup, version_1, words_of
+from tracegen.measure.capture.cgroup import PROC, field_of, number_of, own_cgroup, own_memory_cgroup_1, words_of
 from tracegen.measure.capture.locked import GIB, bytes_of, kib_of, plain
 
+# by version: the file of the limit of memory, and that of swap (version 1: of memory and swap together)
+_FILES = {1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), 2: ("memory.max", "memory.swap.max")}
 _PATIENCE_S = 5.0  # how long the kernel may take to remove the processes from a cgroup
 
 
@@ -44,6 +48,7 @@ class Limit:
 
     folder: Path
     asked_bytes: int
+    version: int = 2
 
     def enter(self) -> None:
         """Move the calling process into the cgroup. Raises OSError."""
@@ -51,6 +56,8 @@ class Limit:
 
     def read(self) -> Limited:
         """What the kernel reports now."""
+        if self.version == 1:
+            return self._read_1()
         events = self.folder / "memory.events"
         return Limited(
             asked_bytes=self.asked_bytes,
@@ -62,26 +69,50 @@ class Limit:
             processes_killed=field_of(events, "oom_kill"),
         )
 
+    def _read_1(self) -> Limited:
+        """Version 1 counts memory and swap together, and does not say how often no memory could be freed."""
+        limit = number_of(self.folder / "memory.limit_in_bytes")
+        with_swap = number_of(self.folder / "memory.memsw.limit_in_bytes")
+        # the kernel asks the limit with swap first, and where that refuses does not ask the other
+        reached = [number_of(self.folder / f"memory.{part}failcnt") for part in ("", "memsw.")]
+        return Limited(
+            asked_bytes=self.asked_bytes,
+            limit_bytes=limit,
+            swap_limit_bytes=None if limit is None or with_swap is None else with_swap - limit,
+            peak_bytes=number_of(self.folder / "memory.max_usage_in_bytes"),
+            times_reached=None if reached[0] is None else reached[0] + (reached[1] or 0),
+            times_out_of_memory=None,
+            processes_killed=field_of(self.folder / "memory.oom_control", "oom_kill"),
+        )
 
-def refuse_limit(gib: float) -> None:
-    """Raise SettingsError, with what to do, when a program cannot be limited to `gib` GiB on this machine."""
+
+def refuse_limit(gib: float) -> tuple[Path, int]:
+    """The cgroup whose child can limit a program to `gib` GiB, and its version.
+
+    Raises SettingsError, with what to do, when this machine does not allow it.
+    """
     size, all_there_is = bytes_of(gib), kib_of(PROC / "meminfo", "MemTotal") * 1024
     if size >= all_there_is:
         raise SettingsError(
             f"memory_limit_gb: {plain(gib)} GiB would limit nothing, as this machine has "
             f"{plain(all_there_is / GIB)} GiB; set less"
         )
+    first = own_memory_cgroup_1()
+    if first is not None:
+        if not os.access(first, os.W_OK):
+            raise SettingsError(
+                f"memory_limit_gb: {first}: cannot be written; run tracegen as root, or boot with "
+                "systemd.unified_cgroup_hierarchy=1 and run it in a scope of its own"
+            )
+        return first, 1
     cgroup = own_cgroup()
     if cgroup is None:
         raise SettingsError(
-            "memory_limit_gb: needs cgroups of version 2, and this process is in none; boot with "
-            "systemd.unified_cgroup_hierarchy=1, or in a container, ask its administrator for cgroup v2"
+            "memory_limit_gb: needs cgroups, and this process is in none; in a container, ask its administrator"
         )
     user = "" if os.geteuid() == 0 else "--user "
     scope = f"run tracegen in its own scope: systemd-run {user}--scope -p Delegate=yes tracegen run …"
     if "memory" not in words_of(cgroup / "cgroup.controllers"):
-        if "memory" in version_1():
-            scope = "cgroup v1 uses it; boot with systemd.unified_cgroup_hierarchy=1"
         raise SettingsError(f"memory_limit_gb: {cgroup}: has no memory controller; {scope}")
     for path in (cgroup, cgroup / "cgroup.procs", cgroup / "cgroup.subtree_control"):
         if not os.access(path, os.W_OK):
@@ -89,6 +120,7 @@ def refuse_limit(gib: float) -> None:
     other_processes = set(words_of(cgroup / "cgroup.procs")) - {str(os.getpid())}
     if "memory" not in words_of(cgroup / "cgroup.subtree_control") and other_processes:
         raise SettingsError(f"memory_limit_gb: {cgroup}: holds {len(other_processes)} other processes; {scope}")
+    return cgroup, 2
 
 
 @contextmanager
@@ -100,16 +132,15 @@ def memory_limit(gib: float | None) -> Iterator[Limit | None]:
     if gib is None:
         yield None
         return
-    refuse_limit(gib)
-    cgroup = own_cgroup()
-    assert cgroup is not None  # refuse_limit has checked it
-    with _memory_for_children(cgroup):
+    cgroup, version = refuse_limit(gib)
+    with _memory_for_children(cgroup) if version == 2 else nullcontext():
         folder = _new(cgroup, "tracegen-run-")
         try:
-            limit = Limit(folder, bytes_of(gib))
-            _write(folder / "memory.max", str(limit.asked_bytes))
-            if (folder / "memory.swap.max").exists():
-                _write(folder / "memory.swap.max", "0")
+            limit = Limit(folder, bytes_of(gib), version)
+            _write(folder / _FILES[version][0], str(limit.asked_bytes))
+            swap = folder / _FILES[version][1]
+            if swap.exists():
+                _write(swap, "0" if version == 2 else str(limit.asked_bytes))
             elif kib_of(PROC / "meminfo", "SwapTotal"):
                 raise EnvironmentFailure(
                     f"memory_limit_gb: {folder}: cannot limit swap; turn swap off (swapoff -a), or boot with "
@@ -149,11 +180,12 @@ def _new(parent: Path, prefix: str) -> Path:
 
 def _remove(folder: Path) -> None:
     """Kill the processes left in a cgroup, and remove it. Raises EnvironmentFailure when it cannot be removed."""
-    with suppress(OSError):  # Linux before 5.14 has no cgroup.kill; or the cgroup is gone
-        if words_of(folder / "cgroup.procs"):
-            (folder / "cgroup.kill").write_text("1")
     patience = time.monotonic() + _PATIENCE_S
     while True:
+        for process in map(int, words_of(folder / "cgroup.procs")):
+            if process not in (0, os.getpid()):  # 0: one that this process cannot see
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
         try:
             folder.rmdir()
             return

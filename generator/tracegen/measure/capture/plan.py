@@ -12,8 +12,8 @@ from tracegen.contract.model import Experiment
 def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_mode: bool = True) -> tuple[str, ...]:
     """The command line of llama-completion.
 
-    Always without conversation mode, without llama.cpp's own fitting of settings (which loads the model a second
-    time), and without the prompt in the output. Older releases have `--mmap` instead of `--load-mode`.
+    Always without llama.cpp's own fitting of settings (which loads the model a second time), and without the prompt
+    in the output. A conversation ends after one answer. Older releases have `--mmap` instead of `--load-mode`.
     """
     mapping = ["--load-mode", "mmap" if experiment.mmap else "none"]
     if not has_load_mode:
@@ -31,8 +31,7 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
         *mapping,
         *("--fit", "off"),
         *("--log-colors", "off"),
-        "-no-cnv",
-        "--ignore-eos",
+        *(("-cnv", "-st", "--jinja") if experiment.chat else ("-no-cnv", "--ignore-eos")),
         "--no-escape",
         "--no-display-prompt",
     ]
@@ -92,5 +91,6 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "faults": experiment.records_faults,
         "disk": experiment.disk,
         **({"tags": list(experiment.tags)} if experiment.tags else {}),
+        **({"chat": True} if experiment.chat else {}),
         "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
     }

@@ -5,6 +5,7 @@ Instances of runs that were killed are removed by the next run; their names say 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ _PREFIX = "tracegen"
 _OURS = re.compile(rf"{_PREFIX}-(\d+)-(\d+)")  # number of the process, and when it began
 _BUFFER_BYTES = 64 << 20  # of all processors together
 _LEAST_KB = 1024  # of one processor
+_FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432  # system calls, the same on all processors
+_CLOEXEC, _CONFIG_CREATE = 1, 6  # FSOPEN_CLOEXEC and FSMOUNT_CLOEXEC, FSCONFIG_CMD_CREATE
 
 
 def tracefs_folder() -> Path | None:
@@ -29,6 +32,47 @@ def tracefs_folder() -> Path | None:
                 if root == b"/":
                     return Path(os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), folder)))
     return None
+
+
+@contextmanager
+def _tracefs() -> Iterator[Path]:
+    """A folder of tracefs: where it is mounted, or else a mount that only this process has, until the block ends.
+
+    Raises EnvironmentFailure where the kernel refuses it.
+    """
+    mounted = tracefs_folder()
+    if mounted is not None:
+        yield mounted
+        return
+    try:
+        mount = _detached_mount(b"tracefs")
+    except OSError as error:
+        raise EnvironmentFailure(
+            f"tracefs is not mounted, and cannot be: {error.strerror}; as root: "
+            "`mount -t tracefs nodev /sys/kernel/tracing`"
+        ) from error
+    try:
+        yield Path(f"/proc/self/fd/{mount}")
+    finally:
+        os.close(mount)
+
+
+def _detached_mount(kind: bytes) -> int:
+    """A descriptor of a mount at no place, which goes when it is closed (Linux 5.2). Raises OSError."""
+    configured = _system_call(_FSOPEN, kind, _CLOEXEC)
+    try:
+        _system_call(_FSCONFIG, configured, _CONFIG_CREATE, None, None, 0)
+        return _system_call(_FSMOUNT, configured, _CLOEXEC, 0)
+    finally:
+        os.close(configured)
+
+
+def _system_call(number: int, *arguments: bytes | int | None) -> int:
+    kernel = ctypes.CDLL(None, use_errno=True)
+    result: int = kernel.syscall(number, *arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
 
 
 class Instance:
@@ -97,23 +141,23 @@ class Instance:
 @contextmanager
 def instance() -> Iterator[Instance]:
     """An instance that is removed at the end of the block. Raises EnvironmentFailure when it cannot be made."""
-    mounted = tracefs_folder()
-    if mounted is None:
-        raise EnvironmentFailure("tracefs is not mounted: `mount -t tracefs nodev /sys/kernel/tracing` as root")
-    instances = mounted / "instances"
-    _remove_orphans(instances)
-    folder = instances / f"{_PREFIX}-{os.getpid()}-{_began(os.getpid())}"
-    try:
-        folder.mkdir()
-    except OSError as error:
-        raise EnvironmentFailure(f"{instances}: {error.strerror}: only root may record the kernel's events") from error
-    recording = Instance(folder)
-    try:
-        yield recording
-    finally:
-        recording.close()
-        with suppress(OSError):
-            folder.rmdir()  # the next run removes it
+    with _tracefs() as mounted:
+        instances = mounted / "instances"
+        _remove_orphans(instances)
+        folder = instances / f"{_PREFIX}-{os.getpid()}-{_began(os.getpid())}"
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise EnvironmentFailure(
+                f"{instances}: {error.strerror}: only root may record the kernel's events"
+            ) from error
+        recording = Instance(folder)
+        try:
+            yield recording
+        finally:
+            recording.close()
+            with suppress(OSError):
+                folder.rmdir()  # the next run removes it
 
 
 def _remove_orphans(instances: Path) -> None:

@@ -17,6 +17,7 @@ from tracegen.measure.capture.last_level_cache import last_level_cache_bytes
 from tracegen.measure.capture.machine import machine_id
 from tracegen.measure.capture.memory_rate import memory_rate
 from tracegen.measure.runs.restored_text import Restored, restored
+from tracegen.measure.trained import origin_of
 from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
 from tracegen.readers.native.trace import NativeTrace
@@ -185,14 +186,18 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
 
 _MODEL_FACTS = (
     "file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
-    "n_experts_used", "random_weights", "metadata",
+    "n_experts_used", "random_weights", "origin", "licence", "metadata",
 )  # fmt: skip
 
 
 def _model_facts(model: Model) -> dict[str, Any]:
+    """The facts of a model; `origin` and `licence` are those of a trained model of tracegen, or as its file says."""
+    sha256 = _text_or_none(model.files["sha256"].iloc[0])
+    known = model.metadata.get("general.organization"), model.metadata.get("general.license")
+    origin, licence = origin_of(sha256) or (text if isinstance(text, str) else None for text in known)
     return {
         "file": str(model.paths[0]),
-        "sha256": _text_or_none(model.files["sha256"].iloc[0]),
+        "sha256": sha256,
         "architecture": model.architecture,
         "name": model.name,
         "size_bytes": int(model.files["size_bytes"].sum()),
@@ -202,6 +207,8 @@ def _model_facts(model: Model) -> dict[str, Any]:
         "n_experts": model.n_experts,
         "n_experts_used": model.n_experts_used,
         "random_weights": model.random_weights,
+        "origin": origin,
+        "licence": licence,
         "metadata": model.metadata,
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tracegen.contract import withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
-from tracegen.contract.model import Experiment, Repetition, Run, Slot
+from tracegen.contract.model import NAMED_MODELS, Experiment, Repetition, Run, Slot
 from tracegen.measure.capture.conditions import (
     before_start,
     cached_bytes,
@@ -28,6 +28,7 @@ from tracegen.measure.capture.requests import Requests, recorded_requests
 from tracegen.measure.demo.models import KINDS, recipe_hash, write_demo_model
 from tracegen.measure.runs.facts import Captured
 from tracegen.measure.runs.recording import Stages, record, refuse_nothing
+from tracegen.measure.trained import TRAINED, trained_model
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.storing.execute import Completed, last_lines, run_program
 from tracegen.storing.progress import BYTES, Progress
@@ -103,25 +104,30 @@ def measure(
             loads={0: 0},
             version=version,
             conditions=conditions,
-            prompt=experiment.prompt,
+            # of a conversation the tokens tell what the model read and wrote, the chat template included
+            prompt=None if experiment.chat else experiment.prompt,
             repetition=repetition,
             slot=slot,
             device=device,
-            generated=(raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
+            generated=None
+            if experiment.chat
+            else (raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
         )
 
     return record(experiment.name, folder, stages, capture, withheld.secret_values(command, os.environ))
 
 
 def model_path(model: str, progress: Progress) -> Path:
-    """The path of a model: `model` as a path, or of a demo model by its name, which is written to the cache if needed.
+    """The path of a model: `model` as a path, or by its name of one that the cache has; fetched or written if needed.
 
-    Raises SettingsError when the file does not exist.
+    Raises SettingsError when the file does not exist, EnvironmentFailure when a trained model cannot be fetched.
     """
+    if model in TRAINED:
+        return trained_model(model, progress)
     if model not in KINDS:
         path = Path(model)
         if not path.exists():
-            raise SettingsError(f"{path}: no such model file; name one, or a demo model: {', '.join(KINDS)}")
+            raise SettingsError(f"{path}: no such model file; name one, or one of {', '.join(NAMED_MODELS)}")
         return path.absolute()  # links are not resolved: the files of a split model are found by the names of links
     target = cache_folder() / "models" / recipe_hash() / f"{model}.gguf"
     if not target.exists():
