@@ -12,9 +12,10 @@ from tests.builders import a_run, scaled_case
 from tests.comparing.made import slot
 from tests.stand_in import NOW, a_report, a_version
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Check, Run
+from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
 from tracegen.site import comparisons, gather
 from tracegen.storing import store
@@ -34,9 +35,11 @@ def stored(experiments: Path, name: str, number: int, checks: tuple[Check, ...] 
 def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> None:
     public = privacy.public_run(stored(experiments, name, number, checks, **facts))
     when = NOW + timedelta(days=number)
-    planned = publish.plan_version(experiments / name, public, "why", when)
-    report = render_report(public, TABLES, address=f"{name}/{planned.name}", citable=planned)
-    publish.publish(experiments / name, public, report, "why", when)
+
+    def draw(planned: Version) -> Report:
+        return render_report(public, TABLES, address=f"{name}/{planned.name}", citable=planned)
+
+    publish.publish(experiments / name, public, draw, "why", when)
 
 
 @pytest.fixture(scope="module")

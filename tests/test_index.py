@@ -196,7 +196,7 @@ def test_the_newest_stand_first_and_withdrawn_versions_are_passed_over(tmp_path:
 def test_a_version_that_is_not_usable_is_marked(tmp_path: Path) -> None:
     run = replace(a_run(), checks=(Check("drops", "Dropped events", "failed", "3", "0"),))
     (tmp_path / "experiments" / "sample").mkdir(parents=True)
-    publish.publish(tmp_path / "experiments" / "sample", run, a_report(), "why", NOW)
+    publish.publish(tmp_path / "experiments" / "sample", run, lambda planned: a_report(), "why", NOW)
     assert "2026-11-20, ✕ not usable" in text_of(index_of(tmp_path))
 
 
@@ -226,7 +226,8 @@ def test_runs_of_one_series_give_a_range(
         report = a_full_report(facts() | groups, values=values)
         folder = experiments / "sample"
         folder.mkdir(parents=True, exist_ok=True)
-        publish.publish(folder, a_run(number=number), report, "why", NOW + timedelta(days=number))
+        when = NOW + timedelta(days=number)
+        publish.publish(folder, a_run(number=number), lambda planned, report=report: report, "why", when)
     (entry,) = gathered(tmp_path).entries
     assert card(entry).speed == "12 tokens/s (10.0 to 14.0 in the 3 runs that the site shows)"
 
