@@ -50,7 +50,7 @@ SHAPE: Mapping[str, Any] = {
     shapes.NEEDED: ("pages", "figures", "values", "assets", "manifest"),
     "citation": shapes.TEXT, "experiment": shapes.TEXT, "version": shapes.COUNT, "created": shapes.TEXT,
     "message": shapes.TEXT, "runs": [int], "verdict": shapes.TEXT, "question": shapes.TEXT, "title": str,
-    "generator": shapes.TEXT,
+    "generator": shapes.TEXT, "finding": shapes.TEXT,
     "pages": [_PAGE],
     "figures": [_FIGURE],
     "values": {shapes.ANY: {"unit": shapes.TEXT, "text": shapes.TEXT}},
@@ -77,6 +77,13 @@ class Bundle:
         cell = self.document.get("cell")
         return cell if isinstance(cell, Mapping) and isinstance(cell.get("factors"), Mapping) else {}
 
+    def file(self, path: str) -> Path:
+        """A file that the manifest lists. Raises StoreError when it is missing or has changed."""
+        file = self.folder / path
+        if not file.is_file() or store.sha256_of(file) != self.document["manifest"][path]["sha256"]:
+            raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
+        return file
+
     def body(self, path: str) -> bytes:
         """The body of the page at `path`, byte for byte as published."""
         content = (self.folder / path).read_bytes()
@@ -101,6 +108,7 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
         "generator": f"tracegen {resources.package_version()}",
         "pages": [page.described for page in report.pages],
         "figures": [asdict(figure) for figure in report.figures],
+        **({"finding": report.finding} if report.finding else {}),
         "values": {name: dict(value) for name, value in sorted(report.values.items())},
         "assets": _asset_paths(report),
         "manifest": {

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracegen.contract.text import three
-from tracegen.site.about import RATE, SHARE, UNKNOWN, About, cut
+from tracegen.contract.text import UNKNOWN, three
+from tracegen.site.about import RATE, SHARE, About, cut
 
 if TYPE_CHECKING:
     from tracegen.site.gather import Entry

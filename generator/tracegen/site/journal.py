@@ -31,6 +31,7 @@ from markdown.util import AtomicString
 
 from tracegen.contract import address
 from tracegen.publishing import anchors
+from tracegen.publishing.held import addresses_of
 from tracegen.publishing.versions import Published
 from tracegen.site.dark import DarkPictures
 
@@ -40,7 +41,6 @@ SCHEME = "tracegen:/"
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
 _VALUE = r"\{\{\s*(?P<citation>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
 _KEYLESS = r"\{\{\s*(?P<citation>[\w.-]+@v\d+)\s*\}\}"
-_QUOTABLE = re.compile(r'\bid="((?:fig|tab)-[^"]*)"')
 _NEAREST = 3  # names that a warning proposes
 _FEW = 8  # names that a warning lists
 _FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
@@ -143,11 +143,11 @@ def _no_anchor(published: Published, anchor: str) -> str:
 
 
 def _quotable(published: Published) -> list[str]:
-    """The anchors of figures and tables: of those in the list of figures, and all that its pages have."""
-    bundle = published.bundle
-    bodies = (bundle.body(page["path"]).decode("utf-8", "replace") for page in bundle.pages)
-    on_pages = [unescape(name) for body in bodies for name in _QUOTABLE.findall(body)]
-    return list(dict.fromkeys([*(_anchor(f) for f in bundle.document["figures"]), *on_pages]))
+    """The anchors of figures and tables: of those in the list of figures, and all that its pages are known to have."""
+    listed = (addresses_of(published.bundle) or {"ids": {}})["ids"]
+    on_pages = [name for page in published.bundle.pages for name in listed.get(page["key"], ())]
+    names = [*(_anchor(f) for f in published.bundle.document["figures"]), *on_pages]
+    return list(dict.fromkeys(name for name in names if name.startswith(("fig-", "tab-"))))
 
 
 def _nearest(name: str, names: Sequence[str], noun: str) -> str:
