@@ -17,7 +17,7 @@ from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
-from tracegen.site import comparisons, gather
+from tracegen.site import comparisons, gather, output
 from tracegen.storing import store
 
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
@@ -81,7 +81,7 @@ def test_versions_and_matrices_are_compared_and_listed(experiments: Path, tmp_pa
         assert f'<a href="../../v2-from-v1/index.html">compare with {other}</a>' in own
     assert "compare with" not in page, "a comparison is compared with nothing"
     target = tmp_path / "built"
-    gather.write_files(site, target)
+    output.write_files(site, target)
     assert (target / "experiments/a/v2-from-v1/data/timed.csv").is_file()
 
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tracegen.contract.text import UNKNOWN, three
 from tracegen.site.about import RATE, SHARE, About, cut
-
-if TYPE_CHECKING:
-    from tracegen.site.gather import Entry
+from tracegen.site.entry import Entry
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 LONG = 240  # characters of a question or a finding

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracegen.charts.theme import on_dark
-from tracegen.site.files import ASSETS
+from tracegen.site.assets import ASSETS
 
 
 @dataclass(frozen=True)

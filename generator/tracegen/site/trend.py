@@ -6,18 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from tracegen.contract.text import text_of, three
 from tracegen.publishing.cells import cell_name, same_cell, version_before
 from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, one_line
+from tracegen.site.entry import Entry
 from tracegen.site.outcomes import Outcome, outcome
 from tracegen.site.ranges import Range
-
-if TYPE_CHECKING:
-    from tracegen.site.gather import Entry
 
 FIGURES = (  # key of the value, head of its column
     (RATE, "Generation"),
