@@ -89,8 +89,8 @@ def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(kn
     assert f'srcset="{at}/memory-360.svg" width="360"' in html and 'media="(max-width: 600px)"' in html
     assert f'src="{at}/memory-690.svg" width="690"' in html and 'height="200"' in html
     dark = re.findall(r'(?:src|srcset)="\.\./(assets/tracegen/\w+\.svg)"', html.partition("tracegen-dark")[2])
-    assert sorted(dark) == sorted(known.dark.files) and len(dark) == 2
-    for content in known.dark.files.values():
+    assert sorted(dark) == sorted(known.dark) and len(dark) == 2
+    for content in known.dark.values():
         assert INK[2] in content.decode() and INK[1] not in content.decode()
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from markupsafe import escape
 
@@ -39,14 +40,14 @@ def compose(site: Site, page: SitePage, output: str) -> str:
     return before + content + after
 
 
-def write_files(site: Site, target: Path) -> None:
-    """Write the files of all bundles into the built site, and make search work on `file://`.
+def write_files(site: Site, target: Path, more: Mapping[str, bytes] = MappingProxyType({})) -> None:
+    """Write the files of all bundles into the built site, and `more` by address; make search work on `file://`.
 
     The pages of drafts that could not be drawn are removed from the search index.
     """
     files.write_files(target, site.base, site.bundles)
     pictures = {f"{site.base}/{name}": content for name, content in site.pictures.files.items()}
-    for name, content in [*site.assets.values(), *pictures.items()]:
+    for name, content in [*site.assets.values(), *pictures.items(), *more.items()]:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -36,7 +36,6 @@ from tracegen.site import files as site_files
 from tracegen.site import gather as site
 from tracegen.site import home, journal, output
 from tracegen.site import search as site_search
-from tracegen.site.dark import DarkPictures
 from tracegen.site.output import compose
 from tracegen.site.serving import guard
 from tracegen.storing import resources
@@ -62,7 +61,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     """Shows the experiments beside the journal; the bodies of their pages are never changed."""
 
     site: site.Site
-    dark: DarkPictures
+    references: journal.References
     entries: dict[str, home.JournalEntry]
 
     def on_config(self, config: MkDocsConfig) -> None:
@@ -95,10 +94,9 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         ]
         if "tracegen" not in config.markdown_extensions:
             config.markdown_extensions.append("tracegen")
-        self.dark = DarkPictures()
         published = [p for entry in self.site.entries for p in entry.published]
-        known = journal.references(published, self.site.base, self.dark)
-        config.mdx_configs["tracegen"] = {"references": known}
+        self.references = journal.references(published, self.site.base)
+        config.mdx_configs["tracegen"] = {"references": self.references}
 
     def on_pre_build(self, config: MkDocsConfig) -> None:
         """Keep the files of bundles, because MkDocs empties the site folder; with `verify` they are copied again."""
@@ -165,8 +163,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         if self.config.home and front.is_file():
             html = front.read_text(encoding="utf-8")
             front.write_text(html.replace(home.MARK, home.home(self.site, self.entries.values()), 1), encoding="utf-8")
-        output.write_files(self.site, Path(config.site_dir))
-        self.dark.write(Path(config.site_dir))
+        output.write_files(self.site, Path(config.site_dir), self.references.dark)
         self.site.drawing.close()
 
     def on_build_error(self, error: Exception) -> None:
