@@ -58,12 +58,13 @@ def searched(bundle: Bundle) -> set[tuple[str, str]]:
     for key, body in bodies.items():
         found |= {(key, unescape(name)) for name in re.findall(r'id="([^"]*)"', body.decode())}
     nodes: list[int] = []
-    listed = b'id="tg-operations"' in bodies["operations"]
-    for script in sorted(bundle.folder.glob("data/ops/[0-9]*.js")) if listed else ():
+    state = re.search(rb'<script type="application/json" id="tg-operations">(.*?)</script>', bodies["operations"])
+    listed = {of["id"] for of in json.loads(state[1])["passes"]} if state else set()
+    for script in sorted(bundle.folder.glob("data/ops/[0-9]*.js")):
         for entry in data_of(script.read_bytes()):
             nodes = entry.get("node", nodes)  # if absent, those of the pass before
             rows = [f"pass={entry['id']}", *(f"pass={entry['id']}&node={node}" for node in nodes)]
-            found |= {(key, row) for key in ("operations", "timeline") for row in rows}
+            found |= {(key, row) for key in ("operations", "timeline") for row in rows if entry["id"] in listed}
     memory = bundle.folder / "data" / "memory.js"
     tensors = data_of(memory.read_bytes()).get("tensors", ()) if memory.is_file() else ()
     found |= {("memory", f"tensor={tensor}") for tensor in tensors}

@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -57,6 +58,7 @@ SHAPE: Mapping[str, Any] = {
     "assets": {shapes.ANY: str},
     "manifest": shapes.MANIFEST,
 }  # fmt: skip
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,17 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return document
+
+
+def write_comparison(folder: Path, report: Report, message: str = "", said: Mapping[str, Any] = _NOTHING) -> None:
+    """Write the report of a comparison, which is of no experiment and cannot be cited, as a new folder.
+
+    `said`: entries of its `version.json` besides.
+    """
+    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": message, "runs": [],
+                "verdict": "", "question": report.title, **said}  # fmt: skip
+    with store.whole_folder(folder) as beside:
+        write_bundle(beside, report, identity)
 
 
 def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:

@@ -18,7 +18,7 @@ from tracegen.charts.engine import refuse_few_addresses
 from tracegen.contract import address
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.text import printable
-from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
+from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_comparison
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
 from tracegen.reading import folders
@@ -165,10 +165,7 @@ def draw(
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
         said = {"findings": findings(comparison), "timed": timed_state(comparison)}
-    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": brief, "runs": [],
-                "verdict": "", "question": report.title, **said}  # fmt: skip
-    with store.whole_folder(place) as beside:
-        write_bundle(beside, report, identity)
+    write_comparison(place, report, brief, said)
 
 
 def _compared(asked: Asked, problem: str) -> Compared:
