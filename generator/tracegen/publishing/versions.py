@@ -214,14 +214,10 @@ def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
     path = experiment_folder / LEDGER_FILE
     if not path.exists():
         return {}
-    document = store.read_json(path, SCHEMA, _LEDGER)
-    try:
-        entries = {int(entry["version"]): dict(entry) for entry in document["versions"]}
-        if any(not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in entries.values()):
-            raise ValueError("sha256")
-        return dict(sorted(entries.items()))
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path}: lacks or garbles {error}; restore it from a copy") from error
+    entries = {entry["version"]: dict(entry) for entry in store.read_json(path, SCHEMA, _LEDGER)["versions"]}
+    if any(not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in entries.values()):
+        raise StoreError(f"{path}: lacks or garbles sha256; restore it from a copy")
+    return dict(sorted(entries.items()))
 
 
 def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
@@ -229,16 +225,10 @@ def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
     path = experiment_folder / STATUS_FILE
     if not path.exists():
         return {}
-    document = store.read_json(path, SCHEMA, _STATUS)
-    try:
-        entries = {int(n): dict(entry) for n, entry in document["withdrawn"].items()}
-        if any(not isinstance(entry["reason"], str) for entry in entries.values()):
-            raise ValueError("reason")
-        if any(not isinstance(entry.get("successor"), int | None) for entry in entries.values()):
-            raise ValueError("successor")
-        return entries
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(f"{path}: lacks or garbles {error}; correct it or restore it from a copy") from error
+    withdrawn = store.read_json(path, SCHEMA, _STATUS)["withdrawn"]
+    if any(not store.is_number(number) for number in withdrawn):
+        raise StoreError(f"{path}: names a version that is no number; correct it or restore it from a copy")
+    return {int(number): dict(entry) for number, entry in withdrawn.items()}
 
 
 def question_of(run: Run) -> str:
