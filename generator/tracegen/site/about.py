@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 from tracegen.contract.text import UNKNOWN, printable, sized, text_of
@@ -134,6 +135,9 @@ class About:
         slot = self.fact("slot", "matrix"), self.fact("slot", "factors")
         first = self.fact("repetition", "first_run")
         return ("slot", *slot) if all(slot) else ("repetition", first) if first else ()
+
+
+NOTHING = About(Bundle(Path(), {"pages": (), "figures": (), "values": {}, "manifest": {}}))  # of no version or draft
 
 
 def plain(html: str) -> str:

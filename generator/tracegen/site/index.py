@@ -40,7 +40,7 @@ STYLE, SCRIPT = "index.css", "index.js"
 def index(cards: Sequence[Card], pictures: Pictures) -> str:
     """The HTML of the index; `pictures` collects the pictures that it shows."""
     shown = newest_first(cards)
-    addresses = [pictures.of(card.about) if card.about else "" for card in shown]
+    addresses = [pictures.of(card.about) for card in shown]
     template = shells().get_template("experiments.html")
     cards_and_pictures, filters = list(zip(shown, addresses, strict=True)), _filters(shown)
     data = Markup(_script_data(shown, filters))
@@ -51,11 +51,11 @@ def _words_of(card: Card) -> dict[str, Sequence[str]]:
     """The words that a card has for each filter; empty where one is not known."""
     about = card.about
     return {
-        "model": [card.model if about and about.model else ""],
-        "architecture": [card.architecture if about and about.fact("model", "architecture") else ""],
+        "model": [card.model if about.model else ""],
+        "architecture": [card.architecture if about.fact("model", "architecture") else ""],
         "tag": card.tags,
         "verdict": [card.verdict],
-        "recorded": about.recorded if about else (),
+        "recorded": about.recorded,
     }
 
 
@@ -81,9 +81,9 @@ def _script_data(cards: Sequence[Card], filters: Sequence[Filter]) -> str:
     for card in cards:
         about, of = card.about, _words_of(card)
         rows.append([
-            about.size_bytes if about else None,
-            _short(about.typical(RATE) if about else None),
-            _short(about.number(SHARE) if about else None),
+            about.size_bytes,
+            _short(about.typical(RATE)),
+            _short(about.number(SHARE)),
             *(places[key].get(of[key][0], -1) for key in ("model", "architecture", "verdict")),
             *([places[key][word] for word in of[key]] for key in ("tag", "recorded")),
         ])  # fmt: skip
