@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +24,9 @@ from tracegen.publishing.exposed import HISTORY, exposed
 from tracegen.publishing.freeze import freeze
 from tracegen.reading.folders import refuse_same_name
 from tracegen.storing import store
+
+if TYPE_CHECKING:
+    from tracegen.comparing.side import Side
 
 EXAMPLES = (
     'tracegen publish first-look -m "A first look"',
@@ -104,11 +108,9 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
     if isinstance(of, int) and n < of:
         print(f"warning: {n} of the {of} runs of the matrix are usable; `tracegen run {folder.name}` makes the others")
     for cell in cells:
-        number = address.run_number(cell.typical.name.rpartition("/")[2])
-        assert number is not None
+        chosen = _typical(folder, cell)
         runs = ", ".join(sorted(run.name.rpartition("/")[2] for run in cell.runs))
-        print(_CONTROL.sub("�", f"{cell.name}: {runs}; run-{number:03d} has the median speed"))
-        chosen = store.read_run(folder / "runs" / f"{number:03d}")
+        print(_CONTROL.sub("�", f"{cell.name}: {runs}; {chosen.name} has the median speed"))
         citation = publish.published_as(folder, chosen, publish.read_ledger(folder))
         if citation and not again:
             print(f"it is published already, as {citation}; --again publishes it once more")
@@ -190,19 +192,22 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
             raise SettingsError(f"{folder.name}: has no run {numbers[0]!r}; its runs are {there}")
         wanted = number
     chosen = store.read_run(runs[wanted])
-    return chosen if numbers or chosen.verdict == "not usable" else _typical(chosen, runs)
+    repeated = chosen.facts.get("slot") or chosen.facts.get("repetition")
+    return chosen if numbers or chosen.verdict == "not usable" or not repeated else _of_median_speed(folder, wanted)
 
 
-def _typical(newest: Run, runs: Mapping[int, Path]) -> Run:
-    """The run of median speed among the repeats of the newest one; the newest, if it has none."""
+def _of_median_speed(folder: Path, newest: int) -> Run:
+    """The run of median speed among the repeats of the newest one."""
     from tracegen.comparing.sides import repeats_of
 
-    if not (newest.facts.get("slot") or newest.facts.get("repetition")):
-        return newest
-    repeats = repeats_of(runs[newest.number])
-    number = address.run_number(repeats.typical.name.rpartition("/")[2])
-    assert number is not None
+    repeats = repeats_of(folder / "runs" / f"{newest:03d}")
+    typical = _typical(folder, repeats)
     names = f"{repeats.runs[0].name} to {repeats.runs[-1].name}"
-    print(f"Of {len(repeats.runs)} runs with the same settings ({names}), run-{number:03d} has the median speed: its")
+    print(f"Of {len(repeats.runs)} runs with the same settings ({names}), {typical.name} has the median speed: its")
     print("pages are drawn, and the version holds the measures of all of them. Name a run to publish another one.")
-    return store.read_run(runs[number])
+    return typical
+
+
+def _typical(folder: Path, repeats: Side) -> Run:
+    """The stored run of median speed among runs that repeat each other."""
+    return store.read_run(folder / "runs" / repeats.typical.name.rpartition("/run-")[2])
