@@ -18,6 +18,7 @@ from tracegen.cli.main import main
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy, versions
+from tracegen.report.pages import run_file
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.pasted import PARTS, pasted, path_of
@@ -48,12 +49,16 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return captured.err
 
 
-def published(run: Run, *, kept: bool = True) -> Report:
-    """Publish the run as `demo@v1`; not `kept`: without the lines for an issue, as versions had none."""
+def published(run: Run, *, kept: bool = True, without: tuple[str, ...] = ()) -> Report:
+    """Publish the run as `demo@v1`; not `kept`: without the lines for an issue, as versions had none.
+
+    `without`: files that it does not have either.
+    """
     public = privacy.public_run(run, privacy.this_machine())
     version = Version("demo", 1, run.created, "why", (run.number,), run.verdict, "title")
     report = rendered(privacy.public_tables(run, TABLES), public, version, drawn=False)
     files = {name: content for name, content in report.files.items() if kept or not name.startswith("data/issue-")}
+    files = {name: content for name, content in files.items() if name not in without}
     Path("experiments/demo").mkdir(parents=True)
     versions.publish(Path("experiments/demo"), public, lambda planned: replace(report, files=files), "why", NOW)
     return report
@@ -168,6 +173,16 @@ def test_a_version_without_lines_says_the_same(capsys: pytest.CaptureFixture[str
     report = published(DEMO, kept=False)
     for part in PARTS:
         assert printed(capsys, "demo@v1", "--issue", part) == report.files[path_of(part)].decode()
+
+
+def test_a_version_without_facts_says_what_its_tables_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    """As those that an older tracegen published elsewhere: model, machine and settings are on its pages only."""
+    report = published(DEMO, kept=False, without=(run_file.PATH,))
+    for part in PARTS:
+        text = printed(capsys, "demo@v1", "--issue", part)
+        assert "`demo@v1`" in text and "AMD EPYC" not in text and len(text.splitlines()) <= 40
+    speed = str(report.values["tokens_per_second_generate"]["text"]).removesuffix(" tokens/s")
+    assert f"| {speed} |" in printed(capsys, "demo@v1", "--issue")
 
 
 def test_a_withdrawn_version_says_so(capsys: pytest.CaptureFixture[str]) -> None:
