@@ -122,9 +122,9 @@ def _itself(bundle: Bundle) -> Bundle:
     return bundle
 
 
-def _errata(shown: _Shown, bundle: Bundle, page: str) -> tuple[Erratum, ...]:
+def errata_on(status: str, bundle: Bundle, page: str) -> tuple[Erratum, ...]:
     """The faults that a page may show; drafts and comparisons are drawn by this tracegen, and have none."""
-    if shown.status in ("draft", "comparison"):
+    if status in ("draft", "comparison"):
         return ()
     document = bundle.document
     return errata_of(str(document.get("generator", "")), page, created=str(document.get("created", "")))
@@ -164,7 +164,7 @@ def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
             journal=journal,
             verdict=bundle.document["verdict"],
             generator=printable(bundle.document.get("generator") or "An unknown tracegen"),
-            errata=_errata(shown, bundle, page["key"]),
+            errata=errata_on(shown.status, bundle, page["key"]),
         )
         kind = "tracegen tracegen-withdrawn" if shown.status == "withdrawn" else "tracegen"
         return f'<div class="{kind}" id="{CONTENT}">\n{header}{bundle.body(page["path"]).decode()}\n</div>'
