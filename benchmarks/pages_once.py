@@ -48,9 +48,9 @@ def _draft(run: Path, target: Path) -> tuple[Path, bool]:
 
 
 def _version(run: Path) -> tuple[Path, bool]:
-    from tracegen.cli.commands.publish import publish_run
+    from tracegen.publishing.freeze import freeze
 
-    version = publish_run(run.parent.parent, store.read_run(run), "A benchmark.", datetime.now(UTC))
+    version = freeze(run.parent.parent, store.read_run(run), "A benchmark.", datetime.now(UTC))
     assert version.folder is not None
     return version.folder, True
 

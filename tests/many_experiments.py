@@ -10,14 +10,14 @@ import random
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 
-from tests.stand_in import a_project, a_report
+from tests.stand_in import a_project, a_report, a_run
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.model import Verdict, Version
 from tracegen.publishing.bundle import VERSION_FILE, write_bundle
 from tracegen.publishing.versions import LEDGER_FILE, identity_of
+from tracegen.report.pages import run_file
 from tracegen.report.pages.page import Page, Report
 from tracegen.storing import store
 
@@ -33,21 +33,6 @@ HEATMAP = "data/heatmap.csv"
 FINDING = "The 24 measured passes left {share} % of the file untouched."
 
 
-def facts_html(groups: Mapping[str, Mapping[str, object]]) -> str:
-    """Facts as the provenance page prints them."""
-    parts = []
-    for key, facts in groups.items():
-        rows = "\n".join(f"<div><dt>{escape(k)}</dt><dd>{escape(str(v))}</dd></div>" for k, v in facts.items())
-        parts.append(f'<section id="{key}" class="tg-group">\n<h2>{key}</h2>\n<dl class="tg-facts">\n{rows}\n</dl>\n')
-    return "".join(f"{part}</section>\n" for part in parts)
-
-
-def sized(size: int) -> str:
-    """A size as the provenance page prints it."""
-    exact = f"{size:,}".replace(",", "\u202f")
-    return f"{size / 2**30:.3g} GiB ({exact} bytes)"
-
-
 def a_full_report(
     groups: Mapping[str, Mapping[str, object]],
     *,
@@ -60,18 +45,17 @@ def a_full_report(
 ) -> Report:
     """A small report that holds what the index reads; each part is left out where it is empty."""
     report = a_report(title)
-    said = f'<ol class="tg-answers">\n<li>{escape(finding)}</li>\n</ol>\n' if finding else ""
-    bodies = {"overview": said, "provenance": facts_html(groups)}
-    pages = [replace(page, body=page.body + bodies.get(page.key, "")) for page in report.pages]
-    pages += [Page("experts", "Experts", "Experts.", "<h1>Experts</h1>\n")] if experts else []
+    pages = [*report.pages, *([Page("experts", "Experts", "Experts.", "<h1>Experts</h1>\n")] if experts else [])]
     files = dict(report.files)
+    if groups:
+        files[run_file.PATH] = run_file.run_file(replace(a_run(), facts=groups)).encode()
     if dtypes:
         rows = [f"{i},t{i},{dtype},{size}" for i, (dtype, size) in enumerate(dtypes.items())]
         files["data/tensors-use.csv"] = "\n".join(["tensor,name,dtype,size_bytes", *rows, ""]).encode()
     if heatmap:
         files[HEATMAP] = heatmap.encode()
     known = {key: {"value": value, "unit": "1", "text": text} for key, (value, text) in (values or {}).items()}
-    return replace(report, pages=tuple(pages), files=files, values=known)
+    return replace(report, pages=tuple(pages), files=files, values=known, finding=finding)
 
 
 def an_experiment(experiments: Path, number: int) -> str:
@@ -84,9 +68,9 @@ def an_experiment(experiments: Path, number: int) -> str:
     rate, share = round(10 ** dice.uniform(0, 3), 3), round(dice.uniform(0.05, 1), 4)
     tags = dice.sample(TAGS, number % 3)
     groups = {
-        "settings": {"threads": 2} | ({"tags": ", ".join(tags)} if tags else {}),
-        "model": {"name": model, "architecture": architecture, "size_bytes": sized(size)},
-        "trace": {"faults_recorded": "yes" if number % 2 else "no", "requests_recorded": "not recorded"},
+        "settings": {"threads": 2} | ({"tags": tags} if tags else {}),
+        "model": {"name": model, "architecture": architecture, "size_bytes": size},
+        "trace": {"faults_recorded": number % 2 == 1, "requests_recorded": None},
     }  # fmt: skip
     step = size // 64
     cells = [

@@ -16,9 +16,9 @@ import pandas as pd
 
 from tests.builders import N_VOCAB, a_run, scaled_case
 from tracegen.cli.commands.build import build_site
-from tracegen.cli.commands.publish import publish_run
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import versions as publish
+from tracegen.publishing.freeze import freeze
 from tracegen.storing import store
 
 NOW = datetime(2026, 12, 20, 12, 0, tzinfo=UTC)  # after the last fault that this release itself mended
@@ -197,17 +197,17 @@ def make_project(root: Path) -> Project:
 
     demo = stored(at, plain_run(), scaled_case(4, 2, moe=True))
     for why in ("first", "with figures for the thesis", "by mistake"):
-        publish_run(at / "demo", demo, why, NOW, again=True)
+        freeze(at / "demo", demo, why, NOW, again=True)
     publish.withdraw(at / "demo", 3, f"Measured on battery {SCRIPT}", 2, NOW)
     stored(at, plain_run(number=2), scaled_case(1, 1))
     hostile = stored(at, hostile_run(), hostile_tables())
-    publish_run(at / "hostile", hostile, f"why {SCRIPT}", NOW)
+    freeze(at / "hostile", hostile, f"why {SCRIPT}", NOW)
     private = stored(at, private_run(), private_tables())
-    publish_run(at / "private", private, "numbers only", NOW)
+    freeze(at / "private", private, "numbers only", NOW)
     stored(at, private_run(2), private_tables())
     failed = Check("one_run_id", "All files carry one run id", "failed", "2", "1", "Segments of two runs.")
     broken = stored(at, replace(plain_run("broken"), checks=(failed,)), scaled_case(1, 1))
-    publish_run(at / "broken", broken, "as evidence", NOW)
+    freeze(at / "broken", broken, "as evidence", NOW)
     (at / "waiting").mkdir()
     (at / "waiting" / "experiment.toml").write_text('question = "Is <b>anything</b> read?"\nmodel = "demo"\n')
     write_journal(root / "journal")

@@ -12,11 +12,12 @@ from tests.builders import a_run, scaled_case
 from tests.comparing.made import slot
 from tests.stand_in import NOW, a_report, a_version
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Check, Run
+from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
-from tracegen.site import comparisons, gather
+from tracegen.site import comparisons, gather, output
 from tracegen.storing import store
 
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
@@ -34,9 +35,11 @@ def stored(experiments: Path, name: str, number: int, checks: tuple[Check, ...] 
 def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> None:
     public = privacy.public_run(stored(experiments, name, number, checks, **facts))
     when = NOW + timedelta(days=number)
-    planned = publish.plan_version(experiments / name, public, "why", when)
-    report = render_report(public, TABLES, address=f"{name}/{planned.name}", citable=planned)
-    publish.publish(experiments / name, public, report, "why", when)
+
+    def draw(planned: Version) -> Report:
+        return render_report(public, TABLES, address=f"{name}/{planned.name}", citable=planned)
+
+    publish.publish(experiments / name, public, draw, "why", when)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +81,7 @@ def test_versions_and_matrices_are_compared_and_listed(experiments: Path, tmp_pa
         assert f'<a href="../../v2-from-v1/index.html">compare with {other}</a>' in own
     assert "compare with" not in page, "a comparison is compared with nothing"
     target = tmp_path / "built"
-    gather.write_files(site, target)
+    output.write_files(site, target)
     assert (target / "experiments/a/v2-from-v1/data/timed.csv").is_file()
 
 

@@ -19,7 +19,7 @@ from tracegen.contract.errors import TracegenError
 from tracegen.contract.model import Run
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
-from tracegen.site import drafts
+from tracegen.site import jobs
 from tracegen.site.drafts import Draft, Drawing
 from tracegen.storing import store
 
@@ -83,7 +83,7 @@ def test_what_is_in_the_cache_is_not_drawn(tmp_path: Path, monkeypatch: pytest.M
     with Drawing(runs, tmp_path / "cache", ()) as drawing:
         first = drawing.drawn
     assert any((tmp_path / "drawings").iterdir()), "its charts are kept for drafts that share them"
-    monkeypatch.setattr(drafts, "_START", "raise SystemExit(1)")
+    monkeypatch.setattr(jobs, "START", "raise SystemExit(1)")
     with Drawing(runs, tmp_path / "cache", ()) as drawing:
         assert drawing.drawn == first
 
@@ -99,7 +99,7 @@ def test_what_is_in_the_cache_is_not_drawn(tmp_path: Path, monkeypatch: pytest.M
 def test_a_process_that_ends_badly_is_a_problem_of_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, said: str
 ) -> None:
-    monkeypatch.setattr(drafts, "_START", code)
+    monkeypatch.setattr(jobs, "START", code)
     (path,) = runs_in(tmp_path / "experiments", 1)
     with Drawing([path], tmp_path / "cache", ()) as drawing:
         found = drawing.drawn[path]
@@ -109,8 +109,8 @@ def test_a_process_that_ends_badly_is_a_problem_of_its_runs(
 def test_ctrl_c_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = tmp_path / "pid"
     monkeypatch.setattr(
-        drafts,
-        "_START",
+        jobs,
+        "START",
         f"import os, time; f = open({str(pid)!r}, 'w'); f.write(str(os.getpid())); f.close(); time.sleep(60)",
     )
     runs = runs_in(tmp_path / "experiments", 1)

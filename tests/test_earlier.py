@@ -10,9 +10,9 @@ import pytest
 
 from tests.earlier import ADDED_AFTER, NUMBERS, put_together
 from tests.site_project import NOW
-from tracegen.cli.commands.publish import publish_run
 from tracegen.contract import tables
 from tracegen.publishing.bundle import read_bundle, verify_bundle
+from tracegen.publishing.freeze import freeze
 from tracegen.reading.notebook.loaded import load_run
 from tracegen.site.drafts import Draft, Drawing
 from tracegen.storing import store
@@ -76,7 +76,7 @@ def test_it_loads_and_what_was_added_since_is_not_recorded(experiment: Path, num
 @pytest.mark.parametrize("number", NUMBERS)
 def test_it_is_published(experiment: Path, number: int) -> None:
     """Its key figures are those of sample@v1; only the holes of views are counted no more (see errata.py)."""
-    version = publish_run(experiment, store.read_run(experiment / "runs" / f"{number:03d}"), "as it was", NOW)
+    version = freeze(experiment, store.read_run(experiment / "runs" / f"{number:03d}"), "as it was", NOW)
     assert version.folder is not None
     bundle = read_bundle(version.folder)
     verify_bundle(bundle, HashCache(experiment / "none"))

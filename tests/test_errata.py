@@ -15,6 +15,7 @@ from tests.stand_in import a_run, a_run_folder, a_version, render
 from tracegen.publishing.errata import ERRATA, errata_of
 from tracegen.report.pages.page import OUTLINE
 from tracegen.site import gather as site
+from tracegen.site import pages as site_pages
 from tracegen.site import reference
 from tracegen.storing import resources
 from tracegen.storing.resources import package_version
@@ -80,8 +81,8 @@ def test_a_comparison_is_drawn_anew_and_has_no_fault_of_before() -> None:
     """It is no version, and has no moment of its own: it stood under each fault that its release mended."""
     drawn: Any = SimpleNamespace(document={"generator": "tracegen 0.2.0", "created": ""})
     page = ERRATA[-1].pages[0]
-    assert site._errata("current", drawn, page)
-    assert not site._errata("comparison", drawn, page) and not site._errata("draft", drawn, page)
+    assert site_pages.errata_on("current", drawn, page)
+    assert not site_pages.errata_on("comparison", drawn, page) and not site_pages.errata_on("draft", drawn, page)
 
 
 def test_the_reference_says_since_when() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.comparing.made import slot
 from tests.many_experiments import a_full_report, many
 from tests.stand_in import HOSTILE, NOW, a_report, a_run, a_run_folder, a_version, render
 from tests.test_site import gathered
@@ -32,17 +33,17 @@ from tracegen.site.trend import change, differences, trend
 
 ROOT = Path(__file__).parents[1]
 FACTS: dict[str, dict[str, object]] = {
-    "settings": {"question": "Why?", "threads": 2, "repack": "yes"},
+    "settings": {"question": "Why?", "threads": 2, "repack": True},
     "model": {
         "file": "m.gguf", "sha256": "ab" * 32, "architecture": "llama", "name": "A model",
-        "size_bytes": "1.00 KiB (1\u202f024 bytes)",
+        "size_bytes": 1024,
     },
-    "host": {"cpu": "A CPU", "memory_bytes": "23.5 GiB (25\u202f276\u202f514\u202f304 bytes)"},
-    "llama-cpp": {
+    "host": {"cpu": "A CPU", "memory_bytes": 25_276_514_304},
+    "llama_cpp": {
         "version": "1",
-        "build": "build.compiler = 12, build.hooked = hooks = ef7b4fcefd0c, commit = x, ggml.commit = y",
+        "build": {"build.compiler": "12", "build.hooked": "hooks = ef7b4fcefd0c, commit = x", "ggml.commit": "y"},
     },
-    "trace": {"faults_recorded": "yes", "requests_recorded": "not recorded"},
+    "trace": {"faults_recorded": True, "requests_recorded": None},
     "versions": {"tracegen": "0.3.0"},
 }  # fmt: skip
 VALUES: dict[str, tuple[float | None, str]] = {
@@ -55,7 +56,7 @@ VALUES: dict[str, tuple[float | None, str]] = {
 
 
 def facts(**changes: dict[str, object]) -> dict[str, dict[str, object]]:
-    return {group: {**FACTS[group], **changes.get(group.replace("-", "_"), {})} for group in FACTS}
+    return {group: {**FACTS[group], **changes.get(group, {})} for group in FACTS}
 
 
 def index_of(root: Path) -> str:
@@ -110,7 +111,7 @@ def test_the_facts_of_published_versions(
     assert (about.recorded, about.size_bytes, about.dtype) == (recorded, size, "F16")
     assert about.fact("model", "architecture") == "llama" and about.model.endswith("(random weights)")
     assert re.fullmatch(r"\d[\d.]* % of the file .*|The \d measured passes left .* untouched\.", about.finding)
-    assert about.fact("llama-cpp", "version") == "0.3.36" and about.command.startswith("llama-completion -m ")
+    assert about.fact("llama_cpp", "version") == "0.3.36" and about.facts["command"][0] == "llama-completion"
 
 
 def test_what_a_bundle_lacks_is_not_recorded(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_what_a_bundle_holds_stands_in_the_index(tmp_path: Path) -> None:
 
 def test_tags_are_those_of_the_settings_else_of_the_newest_bundle(tmp_path: Path) -> None:
     experiments = tmp_path / "experiments"
-    a_version(experiments, report=a_full_report(facts(settings={"tags": "old, moe"})))
+    a_version(experiments, report=a_full_report(facts(settings={"tags": ["old", "moe"]})))
     for settings, expected in (
         (None, "old, moe"),
         ('tags = ["new"]', "new"),
@@ -196,7 +197,7 @@ def test_the_newest_stand_first_and_withdrawn_versions_are_passed_over(tmp_path:
 def test_a_version_that_is_not_usable_is_marked(tmp_path: Path) -> None:
     run = replace(a_run(), checks=(Check("drops", "Dropped events", "failed", "3", "0"),))
     (tmp_path / "experiments" / "sample").mkdir(parents=True)
-    publish.publish(tmp_path / "experiments" / "sample", run, a_report(), "why", NOW)
+    publish.publish(tmp_path / "experiments" / "sample", run, lambda planned: a_report(), "why", NOW)
     assert "2026-11-20, ✕ not usable" in text_of(index_of(tmp_path))
 
 
@@ -212,8 +213,8 @@ def test_a_draft_says_that_it_is_one(tmp_path: Path) -> None:
     [
         ({"repetition": {"number": 1, "of": 3, "first_run": "run-001"}}, {}),
         (
-            {"slot": {"matrix": "ab12", "factors": "repack = true", "round": 1}},
-            {"slot": {"matrix": "ab12", "factors": "repack = false", "round": 1}},
+            {"slot": slot(1, repack="true")},
+            {"slot": slot(1, repack="false")},
         ),
     ],
 )
@@ -226,7 +227,8 @@ def test_runs_of_one_series_give_a_range(
         report = a_full_report(facts() | groups, values=values)
         folder = experiments / "sample"
         folder.mkdir(parents=True, exist_ok=True)
-        publish.publish(folder, a_run(number=number), report, "why", NOW + timedelta(days=number))
+        when = NOW + timedelta(days=number)
+        publish.publish(folder, a_run(number=number), lambda planned, report=report: report, "why", when)
     (entry,) = gathered(tmp_path).entries
     assert card(entry).speed == "12 tokens/s (10.0 to 14.0 in the 3 runs that the site shows)"
 
@@ -244,7 +246,7 @@ def test_a_value_that_a_check_refused_is_not_called_a_number(tmp_path: Path) -> 
 def test_hostile_facts_are_text(tmp_path: Path) -> None:
     hostile: dict[str, object] = {"name": HOSTILE, "architecture": HOSTILE, "file": HOSTILE}
     report = a_full_report(
-        facts(model=hostile, settings={"tags": HOSTILE, HOSTILE: HOSTILE}), title=HOSTILE, finding=HOSTILE * 50,
+        facts(model=hostile, settings={"tags": [HOSTILE], HOSTILE: HOSTILE}), title=HOSTILE, finding=HOSTILE * 50,
         values={"tokens_per_second_generate": (1.0, HOSTILE), "touched_share": (float(1), HOSTILE)},
         dtypes={HOSTILE.replace(",", ""): 4},
     )  # fmt: skip
@@ -391,17 +393,17 @@ def step_of(tmp_path: Path, old: dict[str, dict[str, object]], new: dict[str, di
 
 
 def test_the_same_facts_are_no_difference(tmp_path: Path) -> None:
-    same = step_of(tmp_path, facts(), facts(host={"memory_bytes": "23.5 GiB (25\u202f276\u202f510\u202f208 bytes)"}))
+    same = step_of(tmp_path, facts(), facts(host={"memory_bytes": 25_276_510_208}))
     assert same == "no difference in settings, model, llama.cpp, tracegen or host that both record"
 
 
 def test_what_was_different_at_a_step(tmp_path: Path) -> None:
     new = facts(
         settings={"question": "Another?", "threads": 4, "page_cache": "cold"},
-        model={"sha256": "cd" * 32, "name": "not recorded"},
+        model={"sha256": "cd" * 32, "name": None},
         llama_cpp={
             "version": "2",
-            "build": "build.compiler = 13, build.hooked = hooks = 578371122759, commit = x, ggml.commit = y",
+            "build": {"build.compiler": "13", "build.hooked": "hooks = 578371122759, commit = x", "ggml.commit": "y"},
         },
         versions={"tracegen": "0.4.0"},
     )  # fmt: skip

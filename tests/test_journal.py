@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import markdown
@@ -89,8 +88,8 @@ def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(kn
     assert f'srcset="{at}/memory-360.svg" width="360"' in html and 'media="(max-width: 600px)"' in html
     assert f'src="{at}/memory-690.svg" width="690"' in html and 'height="200"' in html
     dark = re.findall(r'(?:src|srcset)="\.\./(assets/tracegen/\w+\.svg)"', html.partition("tracegen-dark")[2])
-    assert sorted(dark) == sorted(known.dark.files) and len(dark) == 2
-    for content in known.dark.files.values():
+    assert sorted(dark) == sorted(known.dark) and len(dark) == 2
+    for content in known.dark.values():
         assert INK[2] in content.decode() and INK[1] not in content.decode()
 
 
@@ -225,15 +224,3 @@ def test_an_address_that_a_script_follows(whole: journal.References, reference: 
 )
 def test_an_address_that_no_script_can_follow(whole: journal.References, reference: str) -> None:
     assert len(shown(whole, f"[[sample@v1/{reference}]]")[1]) == 1
-
-
-def test_only_the_chunk_of_the_pass_is_read(tmp_path: Path) -> None:
-    state = '{"passes": [{"id": 1, "chunk": "000"}, {"id": 2, "chunk": "001"}, {"id": 3, "chunk": "../../x"}]}'
-    report = a_report(extra=f'<script type="application/json" id="tg-operations">{state}</script>')
-    chunks = {"data/ops/000.js": b'tracegenChunk([{"id":1,"node":[4]}]);\n', "data/ops/001.js": b"of another form"}
-    a_version(tmp_path, report=replace(report, files={**report.files, **chunks}))
-    known = journal.references(publish.read_published(tmp_path / "sample", HashCache(Path("no-cache"))))
-    for reference in ("pass=2&node=4", "pass=3&node=4", "pass=1&node=5"):
-        assert len(shown(known, f"[[sample@v1#{reference}]]")[1]) == 1
-    (tmp_path / "sample" / "versions" / "1" / "data" / "ops" / "001.js").unlink()
-    assert shown(known, "[[sample@v1#pass=1&node=4]]")[1] == []

@@ -18,7 +18,7 @@ from typing import Any
 import distributed
 import pytest
 
-from tests.stand_in import NOW, a_report, a_run, a_version
+from tests.stand_in import NOW, a_run, a_version, drawn
 from tracegen.contract.errors import StoreError
 from tracegen.contract.matrix import Cell, matrix_from
 from tracegen.contract.model import Experiment, Run, Slot
@@ -153,7 +153,7 @@ def test_publishing_a_version(tmp_path: Path) -> None:
     for event in range(1000):
         experiment = tmp_path / str(event) / "sample"
         experiment.mkdir(parents=True)
-        killed = killed_at(event, partial(publish.publish, experiment, a_run(), a_report(), "why", NOW))
+        killed = killed_at(event, partial(publish.publish, experiment, a_run(), drawn, "why", NOW))
         whole = sorted(path for path in experiment.glob("versions/*") if path.name.isdigit())
         for folder in whole:
             verify_bundle(read_bundle(folder), HashCache(tmp_path / "none"))
@@ -161,9 +161,9 @@ def test_publishing_a_version(tmp_path: Path) -> None:
         assert len(listed) <= len(whole) <= 1
         if len(listed) < len(whole):
             with pytest.raises(StoreError, match="if publishing was interrupted, delete this folder"):
-                publish.publish(experiment, a_run(), a_report(), "again", NOW)
+                publish.publish(experiment, a_run(), drawn, "again", NOW)
         else:
-            version = publish.publish(experiment, a_run(), a_report(), "again", NOW, again=True)
+            version = publish.publish(experiment, a_run(), drawn, "again", NOW, again=True)
             assert version.number == len(listed) + 1
             assert len(publish.read_published(experiment, HashCache(tmp_path / "none"))) == version.number
         outcomes.append((killed, len(whole), len(listed)))

@@ -17,9 +17,9 @@ from tests.pages.test_explain import PAGE, with_residency
 from tests.site_project import stored
 from tests.stand_in import NOW
 from tracegen.charts import pointing
-from tracegen.cli.commands.publish import publish_run
 from tracegen.contract.errors import FigureError, StoreError
 from tracegen.contract.model import Check, Run
+from tracegen.publishing.freeze import freeze
 from tracegen.reading.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
 from tracegen.report.figures.catalogue import CHARTS
 from tracegen.report.pages.page import Report
@@ -134,7 +134,7 @@ def test_a_version_gives_the_charts_and_checks_of_its_run(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     tables = with_residency()
     run = stored(Path("experiments"), RUN, tables)
-    publish_run(Path("experiments/demo"), run, "First.", NOW)
+    freeze(Path("experiments/demo"), run, "First.", NOW)
     version, loaded = tracegen.load("demo@v1"), tracegen.load("demo")
     assert isinstance(version, LoadedVersion)
     pd.testing.assert_frame_equal(version.checks, loaded.checks)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stand_in import NOW, a_report, a_run, a_version
+from tests.stand_in import NOW, a_report, a_run, a_version, drawn
 from tests.test_bundle import files_of
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing import versions as publish
@@ -36,18 +36,18 @@ def test_a_run_is_published_once_unless_told_otherwise(tmp_path: Path) -> None:
     a_version(tmp_path, number=2)
     folder, run = tmp_path / "sample", a_run(number=1)
     with pytest.raises(SettingsError, match=r"sample/run-001 is published already, as sample@v1; .*--again"):
-        publish.publish(folder, run, a_report(), "once more", NOW)
+        publish.publish(folder, run, drawn, "once more", NOW)
     assert len(published(folder)) == 2
-    assert publish.publish(folder, run, a_report(), "once more", NOW, again=True).citation == "sample@v3"
+    assert publish.publish(folder, run, drawn, "once more", NOW, again=True).citation == "sample@v3"
     with pytest.raises(SettingsError, match="as sample@v3"):
-        publish.plan_version(folder, run, "a fourth time", NOW)
+        publish.publish(folder, run, drawn, "a fourth time", NOW)
 
 
 def test_a_younger_run_of_the_same_number_is_another_run(tmp_path: Path) -> None:
     """On another machine, with the versions but without the runs, numbers begin at 1 again."""
     a_version(tmp_path, number=1)
     younger = replace(a_run(number=1), created="2026-12-24T08:00:00Z")
-    assert publish.plan_version(tmp_path / "sample", younger, "here too", NOW).number == 2
+    assert publish.publish(tmp_path / "sample", younger, drawn, "here too", NOW).number == 2
 
 
 def test_same_run_same_clock_same_bytes(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_refused_before_anything_is_written(tmp_path: Path, name: str, message: 
     folder = tmp_path / name
     folder.mkdir()
     with pytest.raises(SettingsError, match=re.escape("-m") if not message.strip() else "name"):
-        publish.publish(folder, a_run(name), a_report(), message, NOW)
+        publish.publish(folder, a_run(name), drawn, message, NOW)
     assert list(folder.iterdir()) == []
 
 

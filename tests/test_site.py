@@ -15,6 +15,7 @@ from tracegen.contract.errors import SettingsError, StoreError, TableError
 from tracegen.contract.model import Run, Version
 from tracegen.report.pages.page import Report
 from tracegen.site import gather as site
+from tracegen.site import output
 
 
 def gathered(root: Path, **options: object) -> site.Site:
@@ -150,7 +151,7 @@ def test_hostile_text_is_text_on_every_listing(tmp_path: Path) -> None:
     )
     made = gathered(tmp_path)
     for page in made.pages.values():
-        html = page.content() + site.placeholder(page)
+        html = page.content() + output.placeholder(page)
         assert "<script>alert" not in html and "<img src=x" not in html
     assert "&lt;script&gt;alert(3)" in made.pages["experiments/sample/v1/index.md"].content()
 
@@ -159,11 +160,11 @@ def test_compose_puts_body_and_head_in(tmp_path: Path) -> None:
     a_version(tmp_path / "experiments")
     made = gathered(tmp_path)
     page = made.pages["experiments/sample/v1/memory/index.md"]
-    shell = f'<html lang="en"><head><title>x</title></head><body>{site.placeholder(page)}</body></html>'
-    html = site.compose(made, page, shell)
+    shell = f'<html lang="en"><head><title>x</title></head><body>{output.placeholder(page)}</body></html>'
+    html = output.compose(made, page, shell)
     assert next(p.body for p in a_report().pages if p.key == "memory") in html
     assert html.startswith('<html data-tracegen-vega="../../../../assets/tracegen/vega.')
     assert 0 < html.index("<script defer") < html.index("</head>")
-    assert site.PAGE_BEGIN not in html
+    assert output.PAGE_BEGIN not in html
     with pytest.raises(StoreError, match="use a theme that has"):
-        site.compose(made, page, "<html></html>")
+        output.compose(made, page, "<html></html>")

@@ -34,8 +34,9 @@ from tests.stand_in import a_project
 from tests.test_bundle import files_of
 from tracegen.cli import main as cli
 from tracegen.cli.commands.build import build_site
-from tracegen.cli.commands.publish import publish_run
+from tracegen.contract.errors import StoreError
 from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
+from tracegen.publishing.freeze import freeze
 from tracegen.storing import resources
 
 pytestmark = pytest.mark.slow
@@ -336,11 +337,11 @@ def test_the_same_run_published_twice_gives_the_same_bytes(tmp_path: Path) -> No
     """In another process, with another hash seed, time zone and locale, from another folder."""
     run = stored(tmp_path / "one" / "experiments", plain_run(), scaled_case(1, 1, moe=True))
     first = tmp_path / "one" / "experiments" / "demo"
-    publish_run(first, run, "why", NOW)
+    freeze(first, run, "why", NOW)
     script = (
         "import sys; from pathlib import Path; from tests.site_project import NOW; from tracegen.storing import store\n"
-        "from tracegen.cli.commands.publish import publish_run\n"
-        "folder = Path(sys.argv[1]); publish_run(folder, store.read_run(folder / 'runs' / '001'), 'why', NOW)"
+        "from tracegen.publishing.freeze import freeze\n"
+        "folder = Path(sys.argv[1]); freeze(folder, store.read_run(folder / 'runs' / '001'), 'why', NOW)"
     )
     folder = tmp_path / "elsewhere" / "demo"
     shutil.copytree(first, folder, ignore=shutil.ignore_patterns("versions", "ledger.json"))

@@ -15,8 +15,8 @@ from tests.builders import scaled_case
 from tests.foreign_samples import copy_of
 from tests.site_project import NOW, plain_run, stored
 from tests.stand_in import a_project
-from tracegen.cli.commands.publish import publish_run
 from tracegen.measure.demo.models import write_demo_model
+from tracegen.publishing.freeze import freeze
 
 TRACEGEN = (str(Path(sys.executable).with_name("tracegen")),)
 
@@ -91,7 +91,7 @@ def make_prototype(root: Path) -> None:
     a_project(root)
     experiments = root / "experiments"
     run = stored(experiments, plain_run(), scaled_case(1, 1))
-    publish_run(experiments / "demo", run, "first", NOW)
+    freeze(experiments / "demo", run, "first", NOW)
     stored(experiments, plain_run(number=2), scaled_case(2, 1))
     write_demo_model("demo", root / "model.gguf")
     copy_of("v1-64", root / "older")

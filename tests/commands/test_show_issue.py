@@ -18,7 +18,7 @@ from tracegen.cli.main import main
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy, versions
-from tracegen.publishing.stated import stated_facts
+from tracegen.report.pages import run_file
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.pasted import PARTS, pasted, path_of
@@ -49,14 +49,18 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return captured.err
 
 
-def published(run: Run, *, kept: bool = True) -> Report:
-    """Publish the run as `demo@v1`; not `kept`: without the lines for an issue, as versions had none."""
+def published(run: Run, *, kept: bool = True, without: tuple[str, ...] = ()) -> Report:
+    """Publish the run as `demo@v1`; not `kept`: without the lines for an issue, as versions had none.
+
+    `without`: files that it does not have either.
+    """
     public = privacy.public_run(run, privacy.this_machine())
     version = Version("demo", 1, run.created, "why", (run.number,), run.verdict, "title")
     report = rendered(privacy.public_tables(run, TABLES), public, version, drawn=False)
     files = {name: content for name, content in report.files.items() if kept or not name.startswith("data/issue-")}
+    files = {name: content for name, content in files.items() if name not in without}
     Path("experiments/demo").mkdir(parents=True)
-    versions.publish(Path("experiments/demo"), public, replace(report, files=files), "why", NOW)
+    versions.publish(Path("experiments/demo"), public, lambda planned: replace(report, files=files), "why", NOW)
     return report
 
 
@@ -165,10 +169,20 @@ def test_a_version_prints_what_its_page_offers(capsys: pytest.CaptureFixture[str
 
 
 def test_a_version_without_lines_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    """From its tables, and from the facts that its provenance page states."""
+    """From its tables, and from the facts that it holds."""
     report = published(DEMO, kept=False)
     for part in PARTS:
         assert printed(capsys, "demo@v1", "--issue", part) == report.files[path_of(part)].decode()
+
+
+def test_a_version_without_facts_says_what_its_tables_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    """As those that an older tracegen published elsewhere: model, machine and settings are on its pages only."""
+    report = published(DEMO, kept=False, without=(run_file.PATH,))
+    for part in PARTS:
+        text = printed(capsys, "demo@v1", "--issue", part)
+        assert "`demo@v1`" in text and "AMD EPYC" not in text and len(text.splitlines()) <= 40
+    speed = str(report.values["tokens_per_second_generate"]["text"]).removesuffix(" tokens/s")
+    assert f"| {speed} |" in printed(capsys, "demo@v1", "--issue")
 
 
 def test_a_withdrawn_version_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +204,7 @@ def test_a_version_that_was_changed_is_refused(name: str, capsys: pytest.Capture
     assert str(path) in refused(capsys, str(path.parents[name.count("/")]), "--issue") or name == "version.json"
 
 
-@pytest.mark.parametrize("name", ["provenance/index.html", "data/tables/ops.parquet"])
+@pytest.mark.parametrize("name", ["data/run.json", "data/tables/ops.parquet"])
 def test_a_version_without_lines_that_was_changed_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     published(DEMO, kept=False)
     path = Path("experiments/demo/versions/1") / name
@@ -215,31 +229,6 @@ def test_versions_that_are_committed(
     hot = printed(capsys, named, "--issue")
     assert f"- {values['touched_share']['text']} of the file touched at least once (" in hot
     assert f"- {values['weight_bytes_per_token']['text']} of weights touched per token (" in hot
-
-
-def test_the_facts_of_a_page_are_those_of_its_run() -> None:
-    run = privacy.public_run(DEMO, privacy.this_machine())
-    facts = stated_facts(body(rendered(TABLES, run, drawn=False), "provenance"))
-    assert facts["settings"] == {k: v for k, v in run.facts["settings"].items() if k != "prompt"} | {
-        "prompt": run.facts["settings"]["prompt"]
-    }
-    for name in ("architecture", "size_bytes", "random_weights", "n_experts", "file", "metadata"):
-        assert facts["model"][name] == run.facts["model"][name], name
-    assert facts["host"]["memory_bytes"] == run.facts["host"]["memory_bytes"]
-    assert facts["llama_cpp"]["version"] == "0.3.36" and facts["llama_cpp"]["timings"]["load_ms"] == 1.9
-    assert facts["trace"]["overhead_share"] == pytest.approx(0.004)
-
-
-def test_words_that_a_page_wrote_for_values_are_values_again() -> None:
-    page = "<section id='host'><dl><dt>{}</dt><dd>{}</dd></dl></section><section id='x'><dt>a</dt><dd>b</dd></section>"
-    for text, value in (
-        ("yes", True), ("no", False), ("not recorded", None), ("4.00 KiB (4\u202f096 bytes)", 4096),
-        ("12\u202f345", 12345),
-        ("&lt; 0.1 %", 0.001), ("0.4 %", 0.004), ("AMD &amp; co", "AMD & co"), ("0.3.36", "0.3.36"), ("", ""),
-    ):  # fmt: skip
-        assert stated_facts(page.format("name", text))["host"]["name"] == value
-    assert stated_facts("") == {"llama_cpp": {"build": {}, "timings": {}}}
-    assert stated_facts("<dl><dt>x</dt><dd>1</dd></dl></section></dd>") == stated_facts("")
 
 
 def test_nothing_is_left_behind(capsys: pytest.CaptureFixture[str]) -> None:

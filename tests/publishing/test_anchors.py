@@ -1,10 +1,13 @@
-"""The list of places in a bundle says what its pages and scripts say, in which they were looked for before."""
+"""The list of places in a bundle says what its pages and scripts hold."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,12 +16,14 @@ from tests.builders import a_moe_run, scaled_case
 from tests.golden.hard_case import hard_case
 from tests.test_bundle import IDENTITY
 from tracegen.contract.model import Check, Run
-from tracegen.publishing import anchors, old_anchors
+from tracegen.publishing import anchors
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
+from tracegen.publishing.held import EARLIER, addresses_of, facts_of, finding_of
 from tracegen.report.pages.anchors import runs_of
 from tracegen.report.pages.page import ANCHORS
 from tracegen.report.pages.render import render_report
 
+ROOT = Path(__file__).parents[2]
 FAILED = Check("nodes_accounted", "All nodes", "failed", "1 missing", "0")
 CASES: Mapping[str, tuple[Run, Mapping[str, pd.DataFrame]]] = {
     "mixture": (a_moe_run(), scaled_case(3, 2, moe=True, splits=2)),
@@ -46,22 +51,77 @@ def asked(bundle: Bundle) -> set[str]:
     return made
 
 
-def test_both_ways_know_the_same_places(bundle: Bundle) -> None:
+def searched(bundle: Bundle) -> set[tuple[str, str]]:
+    """Page and anchor of all places, searched in the pages and in the data of their scripts."""
+    bodies = {page["key"]: bundle.body(page["path"]) for page in bundle.pages}
+    found = set()
+    for key, body in bodies.items():
+        found |= {(key, unescape(name)) for name in re.findall(r'id="([^"]*)"', body.decode())}
+    nodes: list[int] = []
+    state = re.search(rb'<script type="application/json" id="tg-operations">(.*?)</script>', bodies["operations"])
+    listed = {of["id"] for of in json.loads(state[1])["passes"]} if state else set()
+    for script in sorted(bundle.folder.glob("data/ops/[0-9]*.js")):
+        for entry in data_of(script.read_bytes()):
+            nodes = entry.get("node", nodes)  # if absent, those of the pass before
+            rows = [f"pass={entry['id']}", *(f"pass={entry['id']}&node={node}" for node in nodes)]
+            found |= {(key, row) for key in ("operations", "timeline") for row in rows if entry["id"] in listed}
+    memory = bundle.folder / "data" / "memory.js"
+    tensors = data_of(memory.read_bytes()).get("tensors", ()) if memory.is_file() else ()
+    found |= {("memory", f"tensor={tensor}") for tensor in tensors}
+    state = re.search(rb'<script type="application/json" id="tg-graph">(.*?)</script>', bodies["graph"], re.DOTALL)
+    for topology in json.loads(state[1])["topologies"] if state else ():
+        facts = topology.get("facts") or data_of((bundle.folder / "graph" / topology["path"]).read_bytes())
+        found |= {("graph", f"g{graph}-n{node}") for graph in topology["graphs"] for node in facts["node"]}
+    return found
+
+
+def data_of(script: bytes) -> Any:
+    call = re.fullmatch(rb"\w+\((.*)\);\n", script, re.DOTALL)
+    return json.loads(call[1]) if call else {}
+
+
+def test_the_list_knows_the_places_that_pages_and_scripts_hold(bundle: Bundle) -> None:
     assert ANCHORS in bundle.document["manifest"]
-    there = 0
+    there, known = 0, searched(bundle)
     for page in bundle.pages:
         for anchor in asked(bundle):
             found = anchors.shows(bundle, page, anchor)
-            assert found == old_anchors.shows(bundle, page, anchor), (page["key"], anchor)
+            assert found == ((page["key"], anchor) in known), (page["key"], anchor)
             there += found
     assert there > 30
 
 
-def test_a_bundle_without_the_list_is_searched(bundle: Bundle) -> None:
+def test_without_the_list_the_elements_of_pages_are_known(bundle: Bundle) -> None:
     manifest = {name: entry for name, entry in bundle.document["manifest"].items() if name != ANCHORS}
     old = Bundle(Path(bundle.folder), {**bundle.document, "manifest": manifest})
     (overview, *_) = old.pages
     assert anchors.shows(old, overview, "verdict") and not anchors.shows(old, overview, "nothing")
+
+
+@pytest.mark.parametrize(
+    ("page", "there", "missing"),
+    [
+        ("index.html", "verdict", "fig-none"),
+        ("memory/index.html", "fig-heatmap", "tensor=1"),
+        ("operations/index.html", "pass=3&node=12", "pass=3&node=4"),
+        ("operations/index.html", "pass=9", "pass=10"),
+        ("graph/index.html", "g0-n193", "g0-n194"),
+    ],
+)
+def test_the_addresses_of_the_first_version_are_known(page: str, there: str, missing: str) -> None:
+    sample = read_bundle(ROOT / "experiments" / "sample" / "versions" / "1")
+    (described,) = (of for of in sample.pages if of["path"] == page)
+    assert anchors.shows(sample, described, there) and not anchors.shows(sample, described, missing)
+
+
+def test_what_is_held_of_earlier_versions_is_of_versions_of_this_repository() -> None:
+    """Each of them, and for each all that its own bundle lacks."""
+    committed = {path: read_bundle(path.parent) for path in (ROOT / "experiments").glob("*/versions/*/version.json")}
+    held = json.loads(EARLIER.read_text())
+    shas = {bundle.document["manifest"]["provenance/index.html"]["sha256"] for bundle in committed.values()}
+    assert set(held) <= shas
+    for bundle in committed.values():
+        assert facts_of(bundle)["model"]["architecture"] and finding_of(bundle) and addresses_of(bundle)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.contract.text import ended, percent_of, printable, sized, three
+from tracegen.contract.text import UNKNOWN, ended, percent_of, printable, sized, three
 
 __all__ = [
+    "UNKNOWN",
     "count",
     "counted",
     "decimal",
@@ -24,7 +25,6 @@ __all__ = [
     "yes_no",
 ]
 
-UNKNOWN = "not recorded"
 NONE = "none"
 NOT_APPLICABLE = "not applicable"
 THIN = "\u202f"

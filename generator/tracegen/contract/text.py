@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+
+UNKNOWN = "not recorded"
 
 # Control characters (XML forbids most), lone surrogates, and characters that change the direction of writing.
 _UNFIT = re.compile(
@@ -62,3 +65,18 @@ def percent_of(share: float) -> str:
 def whole_percent(share: float) -> str:
     """`12 %`; a share above 0 is never shown as 0 %."""
     return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+
+
+def text_of(value: object, longest: int = 400) -> str:
+    """A fact as text, without a unit; lists are joined, long texts and lists are cut and state their length."""
+    if value is None or value == "":
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} = {text_of(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(text_of(v, 60) for v in value[:12])
+        return f"{shown}, … ({len(value)} in all)" if len(value) > 12 else shown or "none"
+    text = printable(value)
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"

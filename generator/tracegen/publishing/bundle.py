@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -50,13 +51,14 @@ SHAPE: Mapping[str, Any] = {
     shapes.NEEDED: ("pages", "figures", "values", "assets", "manifest"),
     "citation": shapes.TEXT, "experiment": shapes.TEXT, "version": shapes.COUNT, "created": shapes.TEXT,
     "message": shapes.TEXT, "runs": [int], "verdict": shapes.TEXT, "question": shapes.TEXT, "title": str,
-    "generator": shapes.TEXT,
+    "generator": shapes.TEXT, "finding": shapes.TEXT,
     "pages": [_PAGE],
     "figures": [_FIGURE],
     "values": {shapes.ANY: {"unit": shapes.TEXT, "text": shapes.TEXT}},
     "assets": {shapes.ANY: str},
     "manifest": shapes.MANIFEST,
 }  # fmt: skip
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,13 @@ class Bundle:
         """The matrix and the factors of its run; empty outside of a matrix, or where they are private."""
         cell = self.document.get("cell")
         return cell if isinstance(cell, Mapping) and isinstance(cell.get("factors"), Mapping) else {}
+
+    def file(self, path: str) -> Path:
+        """A file that the manifest lists. Raises StoreError when it is missing or has changed."""
+        file = self.folder / path
+        if not file.is_file() or store.sha256_of(file) != self.document["manifest"][path]["sha256"]:
+            raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
+        return file
 
     def body(self, path: str) -> bytes:
         """The body of the page at `path`, byte for byte as published."""
@@ -101,6 +110,7 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
         "generator": f"tracegen {resources.package_version()}",
         "pages": [page.described for page in report.pages],
         "figures": [asdict(figure) for figure in report.figures],
+        **({"finding": report.finding} if report.finding else {}),
         "values": {name: dict(value) for name, value in sorted(report.values.items())},
         "assets": _asset_paths(report),
         "manifest": {
@@ -114,6 +124,17 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return document
+
+
+def write_comparison(folder: Path, report: Report, message: str = "", said: Mapping[str, Any] = _NOTHING) -> None:
+    """Write the report of a comparison, which is of no experiment and cannot be cited, as a new folder.
+
+    `said`: entries of its `version.json` besides.
+    """
+    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": message, "runs": [],
+                "verdict": "", "question": report.title, **said}  # fmt: skip
+    with store.whole_folder(folder) as beside:
+        write_bundle(beside, report, identity)
 
 
 def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:

@@ -40,16 +40,12 @@ class PublicForm:
         privacy.refuse_leaks(self.stored, report, self.known)
 
 
-def as_asked(run: Run, folder: Path) -> Run:
-    """The run in `folder`, private if its experiment asks for that now; not public yet. Raises SettingsError."""
-    return privacy.made_private(run) if privacy.asked_for(folder.resolve().parents[1]) else run
-
-
 def public_form(run: Run, folder: Path, known: tuple[str, ...] | None = None) -> PublicForm:
     """The public form of the run in `folder`; `known` are the names to replace, by default those of this machine.
 
     Raises SettingsError when the settings of its experiment cannot be read: they may ask for privacy.
     """
-    run = as_asked(run, folder)
+    if privacy.asked_for(folder.resolve().parents[1]):
+        run = privacy.made_private(run)
     names = privacy.this_machine() if known is None else known
     return PublicForm(privacy.public_run(run, names), run, folder, names)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -56,19 +56,16 @@ class Published:
     successor: int | None = None
 
 
-def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime, *, again: bool = False) -> Version:
-    """The version that publishing this run now would create.
-
-    Raises SettingsError for an empty message, and, unless `again` is true, for a run that
-    is published already.
-    """
+def _planned(
+    experiment_folder: Path, run: Run, message: str, now: datetime, ledger: Mapping[int, object], *, again: bool
+) -> Version:
+    """The version that publishing this run now would create, beside those in the ledger. Raises SettingsError."""
     name = experiment_folder.name
     problem = name_problem(name)
     if problem:
         raise SettingsError(f"{experiment_folder}: the name of an experiment cannot be {problem}")
     if not message.strip():
         raise SettingsError('the message is empty; say why this version is published: -m "why"')
-    ledger = read_ledger(experiment_folder)
     if not again and (citation := published_as(experiment_folder, run, ledger)):
         raise SettingsError(
             f"{name}/{run.name} is published already, as {citation}; record a new run of {name}, or add --again to "
@@ -88,18 +85,26 @@ def plan_version(experiment_folder: Path, run: Run, message: str, now: datetime,
 
 
 def publish(
-    experiment_folder: Path, run: Run, report: Report, message: str, now: datetime, *, again: bool = False
+    experiment_folder: Path,
+    run: Run,
+    draw: Callable[[Version], Report],
+    message: str,
+    now: datetime,
+    *,
+    again: bool = False,
 ) -> Version:
-    """Freeze the report as the next version and enter it in the ledger.
+    """Freeze the report that `draw` makes of the planned version, and enter it in the ledger.
 
-    The run must be its public form (privacy.public_run). Raises SettingsError as
-    `plan_version` does, StoreError when an earlier publishing was cut short,
-    EnvironmentFailure when the disk is full.
+    The run must be its public form (privacy.public_run). Another process that publishes here waits meanwhile. Raises
+    SettingsError for an empty message, and, unless `again` is true, for a run that is published already; StoreError
+    when an earlier publishing was cut short, EnvironmentFailure when the disk is full.
     """
     with _alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
         _refuse_unlisted(experiment_folder, ledger)
-        version = replace(plan_version(experiment_folder, run, message, now, again=again), title=report.title)
+        planned = _planned(experiment_folder, run, message, now, ledger, again=again)
+        report = draw(planned)
+        version = replace(planned, title=report.title)
         assert version.folder is not None
         with store.whole_folder(version.folder, public=True) as beside:
             config = experiment_folder.parent.parent / "mkdocs.yml"
@@ -209,14 +214,10 @@ def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
     path = experiment_folder / LEDGER_FILE
     if not path.exists():
         return {}
-    document = store.read_json(path, SCHEMA, _LEDGER)
-    try:
-        entries = {int(entry["version"]): dict(entry) for entry in document["versions"]}
-        if any(not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in entries.values()):
-            raise ValueError("sha256")
-        return dict(sorted(entries.items()))
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path}: lacks or garbles {error}; restore it from a copy") from error
+    entries = {entry["version"]: dict(entry) for entry in store.read_json(path, SCHEMA, _LEDGER)["versions"]}
+    if any(not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in entries.values()):
+        raise StoreError(f"{path}: lacks or garbles sha256; restore it from a copy")
+    return dict(sorted(entries.items()))
 
 
 def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
@@ -224,16 +225,10 @@ def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
     path = experiment_folder / STATUS_FILE
     if not path.exists():
         return {}
-    document = store.read_json(path, SCHEMA, _STATUS)
-    try:
-        entries = {int(n): dict(entry) for n, entry in document["withdrawn"].items()}
-        if any(not isinstance(entry["reason"], str) for entry in entries.values()):
-            raise ValueError("reason")
-        if any(not isinstance(entry.get("successor"), int | None) for entry in entries.values()):
-            raise ValueError("successor")
-        return entries
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(f"{path}: lacks or garbles {error}; correct it or restore it from a copy") from error
+    withdrawn = store.read_json(path, SCHEMA, _STATUS)["withdrawn"]
+    if any(not store.is_number(number) for number in withdrawn):
+        raise StoreError(f"{path}: names a version that is no number; correct it or restore it from a copy")
+    return {int(number): dict(entry) for number, entry in withdrawn.items()}
 
 
 def question_of(run: Run) -> str:

@@ -1,7 +1,4 @@
-"""What a bundle says of its run in short: facts, key figures, a finding. Nothing is counted anew.
-
-The facts are those of the provenance page, which every bundle has had since the first: they are text, as printed there.
-"""
+"""What a bundle says of its run in short: facts, key figures, a finding. Nothing is counted anew."""
 
 from __future__ import annotations
 
@@ -13,20 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
+from pathlib import Path
+from typing import Any
 
-from tracegen.contract.text import printable
+from tracegen.contract.text import UNKNOWN, printable, sized, text_of
 from tracegen.publishing.bundle import Bundle
+from tracegen.publishing.held import facts_of, finding_of
 from tracegen.site.ranges import Measure, Range, figures_of_runs, range_of
 
-UNKNOWN = "not recorded"
 RATE, PROMPT_RATE, SHARE = "tokens_per_second_generate", "tokens_per_second_prompt", "touched_share"
 LONGEST = 80  # characters of a fact in a list
-_FINDING = re.compile(r'<[ou]l class="tg-(?:answers|findings)">\s*<li>(.*?)</li>', re.DOTALL)
-_LINK = re.compile(r'<a class="tg-figure-of".*?</a>', re.DOTALL)
-_GROUP = re.compile(r'<section id="([^"]+)" class="tg-group">(.*?)</section>', re.DOTALL)
-_FACT = re.compile(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", re.DOTALL)
-_COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTALL)
-_BYTES = re.compile(r" \(([\d\u202f]+) bytes\)$")  # an exact size behind a rounded one
 
 
 @dataclass(frozen=True)
@@ -74,29 +67,22 @@ class About:
         return value if isinstance(value, Mapping) else {}
 
     @cached_property
-    def _provenance(self) -> str:
-        """The provenance page up to the metadata of the model."""
-        path = next((page["path"] for page in self.bundle.pages if page["key"] == "provenance"), None)
-        return self.bundle.body(path).decode().partition('<section id="metadata"')[0] if path else ""
+    def facts(self) -> Mapping[str, Any]:
+        """The facts of its run, by group (settings, model, host, llama_cpp, …); empty where they are not known."""
+        return facts_of(self.bundle)
 
-    @cached_property
-    def facts(self) -> dict[str, dict[str, str]]:
-        """The facts of the provenance page by group (settings, model, host, llama-cpp, …): name -> text."""
-        return {
-            group: {plain(name): plain(text) for name, text in _FACT.findall(body)}
-            for group, body in _GROUP.findall(self._provenance)
-        }
-
-    @property
-    def command(self) -> str:
-        """The command line of the run, quoted for a shell; empty if it is not on the page."""
-        found = _COMMAND.search(self._provenance)
-        return unescape(found[1]) if found else ""
+    def value(self, group: str, name: str) -> Any:
+        """One fact; None if it was not recorded."""
+        of = self.facts.get(group)
+        return of.get(name) if isinstance(of, Mapping) else None
 
     def fact(self, group: str, name: str) -> str:
-        """One fact, without the exact size behind a rounded one; empty if it was not recorded."""
-        text = self.facts.get(group, {}).get(name, "")
-        return "" if text == UNKNOWN else rounded(text)
+        """One fact as text, a size rounded; empty if it was not recorded."""
+        value = self.value(group, name)
+        if value is None or value == "":
+            return ""
+        is_size = name.endswith("_bytes") and isinstance(value, int | float)
+        return sized(value) if is_size else one_line(text_of(value))
 
     @property
     def model(self) -> str:
@@ -106,8 +92,8 @@ class About:
     @property
     def size_bytes(self) -> int | None:
         """The size of the model's files."""
-        exact = _BYTES.search(self.facts.get("model", {}).get("size_bytes", ""))
-        return int(exact[1].replace("\u202f", "")) if exact else None
+        size = self.value("model", "size_bytes")
+        return size if isinstance(size, int) else None
 
     @cached_property
     def dtype(self) -> str:
@@ -126,23 +112,22 @@ class About:
     def recorded(self) -> tuple[str, ...]:
         """Which of page faults, disk requests and experts the run recorded."""
         known = {
-            "page faults": self.fact("trace", "faults_recorded") == "yes",
-            "disk requests": self.fact("trace", "requests_recorded") == "yes",
+            "page faults": self.value("trace", "faults_recorded") is True,
+            "disk requests": self.value("trace", "requests_recorded") is True,
             "experts": any(page["key"] == "experts" for page in self.bundle.pages)
-            or self.fact("model", "n_experts").isdigit(),
+            or isinstance(self.value("model", "n_experts"), int),
         }
         return tuple(name for name, holds in known.items() if holds)
 
     @property
     def tags(self) -> list[str]:
         """The tags that the experiment had when this was run."""
-        return self.fact("settings", "tags").split(", ") if self.fact("settings", "tags") else []
+        return [one_line(tag) for tag in self.value("settings", "tags") or ()]
 
-    @cached_property
+    @property
     def finding(self) -> str:
         """The first finding of the overview."""
-        found = _FINDING.search(self.bundle.body("index.html").decode())
-        return plain(_LINK.sub("", found[1])) if found else ""
+        return one_line(finding_of(self.bundle))
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -152,14 +137,17 @@ class About:
         return ("slot", *slot) if all(slot) else ("repetition", first) if first else ()
 
 
+NOTHING = About(Bundle(Path(), {"pages": (), "figures": (), "values": {}, "manifest": {}}))  # of no version or draft
+
+
 def plain(html: str) -> str:
     """The text of a piece of HTML on one line."""
-    return printable(re.sub(r"[ \t\r\n\f]+", " ", unescape(re.sub(r"<[^>]+>", "", html))).strip())
+    return one_line(unescape(re.sub(r"<[^>]+>", "", html)))
 
 
-def rounded(text: str) -> str:
-    """A fact without the exact size behind a rounded one: `26.3 MiB`."""
-    return _BYTES.sub("", text)
+def one_line(text: str) -> str:
+    """The text as a line that can be shown."""
+    return printable(re.sub(r"[ \t\r\n\f]+", " ", text).strip())
 
 
 def cut(text: str, longest: int = LONGEST) -> str:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from tracegen.contract.text import three
-from tracegen.site.about import RATE, SHARE, UNKNOWN, About, cut
-
-if TYPE_CHECKING:
-    from tracegen.site.gather import Entry
+from tracegen.contract.text import UNKNOWN, three
+from tracegen.site.about import NOTHING, RATE, SHARE, About, cut
+from tracegen.site.entry import Entry
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 LONG = 240  # characters of a question or a finding
@@ -22,9 +19,10 @@ LONG = 240  # characters of a question or a finding
 
 @dataclass(frozen=True)
 class Card:
-    """An experiment with its newest version, else its newest draft; `about` is None without either.
+    """An experiment with its newest version, else its newest draft; `about` knows nothing without either.
 
-    `folder` is that of the version or draft below the experiment (`v3`, `run-004`), `name` how it is called.
+    `folder` is that of the version or draft below the experiment (`v3`, `run-004`; empty without one), `name` how it is
+    called.
     """
 
     experiment: str
@@ -32,7 +30,7 @@ class Card:
     tags: tuple[str, ...]
     n_versions: int
     n_drafts: int
-    about: About | None = None
+    about: About = NOTHING
     folder: str = ""
     name: str = ""
     of_series: tuple[float, ...] = field(default=())
@@ -41,33 +39,31 @@ class Card:
     @property
     def created(self) -> str:
         """When it was published or recorded, in UTC; empty without a version or draft."""
-        return str(self.about.bundle.document.get("created", "")) if self.about else ""
+        return str(self.about.bundle.document.get("created", ""))
 
     @property
     def verdict(self) -> str:
         """The verdict on it; empty without a version or draft."""
-        return str(self.about.bundle.document.get("verdict", "")) if self.about else ""
+        return str(self.about.bundle.document.get("verdict", ""))
 
     @property
     def finding(self) -> str:
         """The first sentence of its first finding."""
-        return cut(_SENTENCE.split(self.about.finding, 1)[0], LONG) if self.about else ""
+        return cut(_SENTENCE.split(self.about.finding, 1)[0], LONG)
 
     @property
     def model(self) -> str:
         """The name of its model."""
-        return cut((self.about and self.about.model) or f"model {UNKNOWN}")
+        return cut(self.about.model or f"model {UNKNOWN}")
 
     @property
     def architecture(self) -> str:
         """The architecture of its model."""
-        return cut((self.about and self.about.fact("model", "architecture")) or f"architecture {UNKNOWN}")
+        return cut(self.about.fact("model", "architecture") or f"architecture {UNKNOWN}")
 
     @property
     def make(self) -> str:
         """Architecture, type of most bytes and size of the model: `llama, Q4_K, 4.37 GiB`."""
-        if self.about is None:
-            return self.architecture
         dtype = cut(self.about.dtype) or f"type {UNKNOWN}"
         return f"{self.architecture}, {dtype}, {self.about.fact('model', 'size_bytes') or f'size {UNKNOWN}'}"
 
@@ -77,8 +73,8 @@ class Card:
 
         A series without its runs in the bundle has the range of those that the site shows.
         """
-        text = self.about.text(RATE) if self.about else UNKNOWN
-        if self.about is None or self.about.number(RATE) is None:
+        text = self.about.text(RATE)
+        if self.about.number(RATE) is None:
             return f"tokens/s {text}"
         if over_runs := self.about.range(RATE):
             return f"median {over_runs.text} ({over_runs.words})"
@@ -91,8 +87,7 @@ class Card:
     @property
     def share(self) -> str:
         """How much of the model's files it touched."""
-        text = self.about.text(SHARE) if self.about else UNKNOWN
-        known = self.about is not None and self.about.number(SHARE) is not None
+        text, known = self.about.text(SHARE), self.about.number(SHARE) is not None
         return f"{text} of the file touched" if known else f"touched share {text}"
 
     @property
@@ -112,12 +107,12 @@ def card(entry: Entry) -> Card:
     elif entry.drafts:
         folder = entry.drafts[0].run.name
         name = f"{entry.name}/{folder}, a draft"
-    about = abouts.get(folder)
-    tags = entry.tags if entry.tags is not None else about.tags if about else []
+    about = abouts.get(folder, NOTHING)
+    tags = entry.tags if entry.tags is not None else about.tags
     counts = len(entry.published), len(entry.drafts) + entry.older
     return Card(
         entry.name, cut(entry.question, LONG), tuple(cut(tag) for tag in tags), *counts, about, folder, name,
-        _of_series(about, list(abouts.values())) if about else (),
+        _of_series(about, list(abouts.values())),
         tuple(p.version.citation for p in entry.published if p.version.status == "withdrawn"),
     )  # fmt: skip
 

@@ -1,17 +1,13 @@
 """The comparisons of a site: each version with the one before it, every matrix, and what mkdocs.yml names.
 
 A comparison is a bundle in the cache, named by the hash of everything that its pages depend on. Missing ones are drawn
-in another process, because that loads pandas, altair and a JavaScript engine.
+in another process.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-import shutil
-import sys
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -19,29 +15,22 @@ from itertools import islice
 from pathlib import Path
 
 from tracegen.charts.engine import refuse_few_addresses
-from tracegen.contract import address, documents
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError, out_of_memory
+from tracegen.contract import address
+from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.text import printable
-from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_bundle
+from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_comparison
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
 from tracegen.reading import folders
-from tracegen.site.drafts import answer
-from tracegen.site.drawings import FOLDER, drawing_process
-from tracegen.storing import resources, store, streams
-from tracegen.storing.execute import ending, started
+from tracegen.site import jobs
+from tracegen.site.drawings import FOLDER
+from tracegen.storing import resources, store
+from tracegen.storing.execute import started
 from tracegen.storing.progress import Progress
 
 STEPS = 5  # of an experiment: its newest versions, each with the one before it
 MATRICES = 3  # of an experiment: those of its newest versions
 TABLES = "data/tables/ops.parquet"  # a version without this file was published without its tables
-
-# The program of the process; it gets the module path of this process.
-_START = (
-    "import signal, sys; before = signal.signal(signal.SIGINT, signal.SIG_DFL); "  # no traceback while it imports
-    "sys.path[:] = sys.argv[1:]; from tracegen.site import comparisons; signal.signal(signal.SIGINT, before); "
-    "sys.exit(comparisons.main())"
-)
 
 
 @dataclass(frozen=True)
@@ -118,55 +107,30 @@ def _steps(versions: Sequence[Published]) -> Iterator[tuple[Published, Published
 def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None = None) -> list[Compared]:
     """Every comparison, or why it is missing; those that the cache lacks are drawn in another process."""
     progress = progress or Progress()
-    missing = [of for of in asked if not _held(of.place)]
+    missing = [of for of in asked if not jobs.is_held(of.place)]
     problems: dict[Path, str] = {}
     if missing:
         refuse_few_addresses()
-        jobs = [[str(experiments), list(of.sides), str(of.place), of.matrix] for of in missing]
-        asks = json.dumps([str(missing[0].place.parents[1] / FOLDER), jobs])
-        with started([sys.executable, "-c", _START, *sys.path], asks.encode()) as child:
-            what = "comparison" if len(missing) == 1 else "comparisons"
-            progress.step(f"draw {len(missing)} {what}")
-            answers = []
-            for line in islice(child.stdout or (), len(missing)):
-                answers.append(answer(line))
-                if len(answers) < len(missing):
-                    progress.update(len(answers), len(missing), "comparisons")
-            status = child.wait()
+        n, wanted = len(missing), [[str(experiments), of.sides, str(of.place), of.matrix] for of in missing]
+        asks = jobs.asked(missing[0].place.parents[1] / FOLDER, wanted)
+        with started(jobs.command("comparisons"), asks) as child:
+            progress.step(f"draw {n} comparison{'s' * (n > 1)}")
+            for done, (of, problem) in enumerate(zip(missing, jobs.answers(child, n), strict=True), 1):
+                problems[of.place] = problem
+                if done < n:
+                    progress.update(done, n, "comparisons")
             progress.done()
-        problems = {of.place: problem for of, problem in zip(missing, answers, strict=False)}
-        problems |= {of.place: f"could not be drawn: {ending(status)}" for of in missing[len(answers) :]}
     # without the part of a path that only this machine has
     return [_compared(of, problems.get(of.place, "").replace(f"{experiments}/", "")) for of in asked]
 
 
 def main() -> int:
-    """Draw the comparisons that standard input lists as JSON; print the error of each, or an empty text, as JSON."""
-    folder, jobs = documents.parse_json(sys.stdin.buffer.read(), "standard input")
-    try:
-        with drawing_process(Path(folder)) as executor:
-            for experiments, sides, place, matrix in jobs:
-                problem = _attempt(Path(experiments), sides, Path(place), matrix=matrix, executor=executor)
-                print(json.dumps(problem), flush=True)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # who asked was killed, and nobody is left to tell
-        streams.discard(sys.stdout)
-        return EnvironmentFailure.exit_code
-    return 0
+    """Draw the comparisons that standard input lists. Returns the exit code."""
 
+    def drawn_one(experiments: str, sides: list[str], place: str, matrix: bool, executor: Executor) -> None:
+        draw(Path(experiments), sides, Path(place), matrix=matrix, executor=executor)
 
-def _attempt(experiments: Path, sides: Sequence[str], place: Path, *, matrix: bool, executor: Executor) -> str:
-    try:
-        draw(experiments, sides, place, matrix=matrix, executor=executor)
-    except TracegenError as error:
-        return str(error)
-    except MemoryError as error:
-        return f"could not be drawn: {out_of_memory(error)}"
-    except Exception as error:
-        traceback.print_exc()
-        return f"could not be drawn, which is a fault of tracegen: {type(error).__name__}: {error}"
-    return ""
+    return jobs.carry_out(drawn_one)
 
 
 def draw(
@@ -201,10 +165,7 @@ def draw(
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
         said = {"findings": findings(comparison), "timed": timed_state(comparison)}
-    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": brief, "runs": [],
-                "verdict": "", "question": report.title, **said}  # fmt: skip
-    with store.whole_folder(place) as beside:
-        write_bundle(beside, report, identity)
+    write_comparison(place, report, brief, said)
 
 
 def _compared(asked: Asked, problem: str) -> Compared:
@@ -214,15 +175,6 @@ def _compared(asked: Asked, problem: str) -> Compared:
         return Compared(asked, read_bundle(asked.place))
     except TracegenError as error:
         return Compared(asked, None, printable(str(error)))
-
-
-def _held(place: Path) -> bool:
-    """Whether the cache has this comparison; a damaged one is removed."""
-    try:
-        return place.is_dir() and bool(read_bundle(place))
-    except TracegenError:
-        shutil.rmtree(place, ignore_errors=True)
-        return False
 
 
 def _has_a_matrix(experiment: Path) -> bool:

@@ -1,7 +1,6 @@
 """Drafts: unpublished runs, rendered as bundles into a cache while the build does other work.
 
-Rendering loads pandas, altair and a JavaScript engine, and takes longer than the rest of a build.
-So it runs in separate processes, at most one for each core. They start before the published files
+Rendering runs in separate processes, at most one for each core. They start before the published files
 are read and checked; the build waits for them when it writes a page of a draft. The cache names a
 draft by the hash of everything that its pages depend on.
 """
@@ -10,22 +9,18 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import json
 import os
 import shutil
-import sys
-import traceback
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from tracegen.charts.engine import refuse_few_addresses
-from tracegen.contract import documents
-from tracegen.contract.errors import EnvironmentFailure, StoreError, TracegenError, out_of_memory
+from tracegen.contract.errors import EnvironmentFailure, StoreError, TracegenError
 from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
@@ -33,19 +28,13 @@ from tracegen.publishing.cells import cell_of
 from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import question_of
 from tracegen.report.pages.page import Report
-from tracegen.site.drawings import FOLDER, drawing_process
-from tracegen.storing import resources, store, streams
-from tracegen.storing.execute import ending, started
+from tracegen.site import jobs
+from tracegen.site.drawings import FOLDER
+from tracegen.storing import resources, store
+from tracegen.storing.execute import started
 from tracegen.storing.progress import Progress
 
 Render = Callable[..., Report]
-
-# The program of a process; it gets the module path of this process.
-_START = (
-    "import signal, sys; before = signal.signal(signal.SIGINT, signal.SIG_DFL); "  # no traceback while it imports
-    "sys.path[:] = sys.argv[1:]; from tracegen.site import drafts; signal.signal(signal.SIGINT, before); "
-    "sys.exit(drafts.main())"
-)
 
 
 @dataclass(frozen=True)
@@ -99,10 +88,10 @@ class Drawing:
                 self._places[path] = _place(path, self.runs[path], cache, known)
             except TracegenError as error:
                 self._errors[path] = error
-        missing = [path for path, place in self._places.items() if not _usable(place)]
+        missing = [path for path, place in self._places.items() if not jobs.is_held(place)]
         if render is not None:
-            problems = {path: attempt(path, self._places[path], known, render) for path in missing}
-            self._errors |= {path: TracegenError(problem) for path, problem in problems.items() if problem}
+            problems = {path: jobs.attempt(draw, path, self._places[path], known, render) for path in missing}
+            self._errors |= {path: _error(path, problem) for path, problem in problems.items() if problem}
             missing = []
         if missing:
             refuse_few_addresses()
@@ -113,13 +102,10 @@ class Drawing:
             self._progress.say(f"draw the pages of {what}, in {n} process{'es' * (n > 1)}: the cache keeps them")
         self._stack = ExitStack()
         atexit.register(self.close)
-        command = [sys.executable, "-c", _START, *sys.path]
-        drawings = str(cache.parent / FOLDER)
-        jobs = [
-            json.dumps([drawings, [[str(path), str(self._places[path]), known] for path in share]])
-            for share in self._shares
-        ]
-        self._children = [self._stack.enter_context(started(command, job.encode())) for job in jobs]
+        self._children = []
+        for share in self._shares:
+            asked = jobs.asked(cache.parent / FOLDER, [[str(path), str(self._places[path]), known] for path in share])
+            self._children.append(self._stack.enter_context(started(jobs.command("drafts"), asked)))
 
     def __enter__(self) -> Drawing:
         """Close at the end of the block."""
@@ -138,20 +124,16 @@ class Drawing:
     def drawn(self) -> Mapping[Path, Draft | TracegenError]:
         """Every draft, or its error, by the folder of the run; waits until all are drawn."""
         errors = dict(self._errors)
-        n, total = 0, sum(map(len, self._shares))
+        total = sum(map(len, self._shares))
         if total:
             self._progress.step("wait for the drafts")
-        for child, share in zip(self._children, self._shares, strict=True):
-            answers = []
-            for line in islice(child.stdout or (), len(share)):
-                answers.append(answer(line))
-                n += 1
-                if n < total:
-                    self._progress.update(n, total, "drafts")
-            errors |= {path: TracegenError(problem) for path, problem in zip(share, answers, strict=False) if problem}
-            if child.wait() != 0 or len(answers) != len(share):
-                problem = f"could not be drawn: {ending(child.returncode)}"
-                errors |= {path: EnvironmentFailure(f"{path}: {problem}") for path in share[len(answers) :]}
+        pairs = zip(self._children, self._shares, strict=True)
+        said = chain.from_iterable(zip(share, jobs.answers(child, len(share)), strict=True) for child, share in pairs)
+        for n, (path, problem) in enumerate(said, 1):
+            if problem:
+                errors[path] = _error(path, problem)
+            if n < total:
+                self._progress.update(n, total, "drafts")
         self._progress.done()
         return errors | {path: self._draft(path) for path in self.runs if path not in errors}
 
@@ -162,41 +144,20 @@ class Drawing:
             return error
 
 
-def answer(line: bytes) -> Any:
-    """What a process that draws said on a line. Raises EnvironmentFailure."""
-    return documents.parse_json(line, "a process that draws", EnvironmentFailure, "build again")
+def _error(path: Path, problem: str) -> TracegenError:
+    """The error of a draft, which names its run."""
+    return TracegenError(f"{path}: {problem}" if problem.startswith(jobs.NOT_DRAWN) else problem)
 
 
 def main() -> int:
-    """Draw the runs that standard input lists as JSON; print the error of each, or null, as JSON on a line."""
-    folder, jobs = documents.parse_json(sys.stdin.buffer.read(), "standard input")
-    try:
-        with drawing_process(Path(folder)) as executor:
-            from tracegen.report.pages.render import render_report  # loads pandas and altair
+    """Draw the runs that standard input lists. Returns the exit code."""
 
-            render = partial(render_report, executor=executor)
-            for path, place, known in jobs:
-                print(json.dumps(attempt(Path(path), Path(place), tuple(known), render)), flush=True)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # who asked was killed, and nobody is left to tell
-        streams.discard(sys.stdout)
-        return EnvironmentFailure.exit_code
-    return 0
+    def drawn(path: str, place: str, known: list[str], executor: Executor) -> None:
+        from tracegen.report.pages.render import render_report  # loads pandas and altair
 
+        draw(Path(path), Path(place), tuple(known), partial(render_report, executor=executor))
 
-def attempt(path: Path, place: Path, known: tuple[str, ...], render: Render) -> str | None:
-    """Draw a run as `draw` does and return its error, or None; so one bad run does not stop the others."""
-    try:
-        draw(path, place, known, render)
-    except TracegenError as error:
-        return str(error)
-    except MemoryError as error:
-        return f"{path}: could not be drawn: {out_of_memory(error)}"
-    except Exception as error:
-        traceback.print_exc()
-        return f"{path}: could not be drawn, which is a fault of tracegen: {type(error).__name__}: {error}"
-    return None
+    return jobs.carry_out(drawn)
 
 
 def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> None:
@@ -234,12 +195,3 @@ def _place(path: Path, run: Run, cache: Path, known: tuple[str, ...]) -> Path:
     digest.update(repr((path.parent.parent.name, path.name, known, private)).encode())
     digest.update((path / store.RUN_FILE).read_bytes())
     return cache / path.parent.parent.name / run.name / digest.hexdigest()[:16]
-
-
-def _usable(place: Path) -> bool:
-    """Whether the cache has this draft; a damaged draft is removed."""
-    try:
-        return place.is_dir() and bool(read_bundle(place))
-    except StoreError:
-        shutil.rmtree(place, ignore_errors=True)
-        return False

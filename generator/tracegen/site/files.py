@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, files_below
+from tracegen.site.assets import ASSETS
 
-ASSETS = "assets/tracegen"  # below the site's root: each asset once, however many versions use it
 _KEPT = ".tracegen-kept"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -33,83 +33,62 @@ SORTS = (  # key in the address, words
     ("most", "most touched first"),
     ("least", "least touched first"),
 )
+Filter = tuple[str, str, list[tuple[str, int]]]  # key, name, words with the number of cards that have them
 STYLE, SCRIPT = "index.css", "index.js"
 
 
 def index(cards: Sequence[Card], pictures: Pictures) -> str:
     """The HTML of the index; `pictures` collects the pictures that it shows."""
     shown = newest_first(cards)
-    addresses = [pictures.of(card.about) if card.about else "" for card in shown]
+    addresses = [pictures.of(card.about) for card in shown]
     template = shells().get_template("experiments.html")
-    cards_and_pictures = list(zip(shown, addresses, strict=True))
-    data = Markup(_script_data(shown))
-    return template.render(cards=cards_and_pictures, filters=_filters(shown), sorts=SORTS, data=data)
+    cards_and_pictures, filters = list(zip(shown, addresses, strict=True)), _filters(shown)
+    data = Markup(_script_data(shown, filters))
+    return template.render(cards=cards_and_pictures, filters=filters, sorts=SORTS, data=data)
 
 
 def _words_of(card: Card) -> dict[str, Sequence[str]]:
-    """The words that a card has for each filter."""
+    """The words that a card has for each filter; empty where one is not known."""
+    about = card.about
     return {
-        "model": [_model(card)],
-        "architecture": [_architecture(card)],
+        "model": [card.model if about.model else ""],
+        "architecture": [card.architecture if about.fact("model", "architecture") else ""],
         "tag": card.tags,
         "verdict": [card.verdict],
-        "recorded": card.about.recorded if card.about else (),
+        "recorded": about.recorded,
     }
 
 
-def _filters(cards: Sequence[Card]) -> list[tuple[str, str, list[tuple[str, int]]]]:
-    """Each filter: its key, its name, and its words with the number of cards that have them."""
+def _filters(cards: Sequence[Card]) -> list[Filter]:
+    """The filters with the words of the cards, sorted."""
     of_cards = [_words_of(card) for card in cards]
     filters = []
     for key, name in FILTERS:
         counts = Counter(word for of in of_cards for word in of[key] if word)
-        words: Sequence[str] = RECORDED if key == "recorded" else _words(counts)
+        words = RECORDED if key == "recorded" else sorted(counts, key=lambda word: (word.casefold(), word))
         filters.append((key, name, [(word, counts[word]) for word in words]))
     return filters
 
 
-def _script_data(cards: Sequence[Card]) -> str:
+def _script_data(cards: Sequence[Card], filters: Sequence[Filter]) -> str:
     """What the script filters and sorts by, as JSON: a row of numbers for each card. The form has the words of filters.
 
     A row has size of the model, tokens/s, touched share (null if not known), then its places in the lists of models,
     architectures and verdicts (-1 if not known), and lists of places in those of tags and of what was recorded.
     """
-    models = _words(_model(card) for card in cards)
-    architectures = _words(_architecture(card) for card in cards)
-    verdicts = _words(card.verdict for card in cards)
-    tags = _words(tag for card in cards for tag in card.tags)
+    places = {key: {word: place for place, (word, _) in enumerate(words)} for key, _, words in filters}
     rows: list[list[Any]] = []
     for card in cards:
-        about = card.about
-        recorded = about.recorded if about else ()
+        about, of = card.about, _words_of(card)
         rows.append([
-            about.size_bytes if about else None,
-            _short(about.typical(RATE) if about else None),
-            _short(about.number(SHARE) if about else None),
-            _place(models, _model(card)),
-            _place(architectures, _architecture(card)),
-            _place(verdicts, card.verdict),
-            [tags.index(tag) for tag in card.tags],
-            [RECORDED.index(name) for name in recorded],
+            about.size_bytes,
+            _short(about.typical(RATE)),
+            _short(about.number(SHARE)),
+            *(places[key].get(of[key][0], -1) for key in ("model", "architecture", "verdict")),
+            *([places[key][word] for word in of[key]] for key in ("tag", "recorded")),
         ])  # fmt: skip
     text = json.dumps(rows, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _model(card: Card) -> str:
-    return card.model if card.about and card.about.model else ""
-
-
-def _architecture(card: Card) -> str:
-    return card.architecture if card.about and card.about.fact("model", "architecture") else ""
-
-
-def _words(texts: Iterable[str]) -> list[str]:
-    return sorted({text for text in texts if text}, key=lambda text: (text.casefold(), text))
-
-
-def _place(words: list[str], text: str) -> int:
-    return words.index(text) if text else -1
 
 
 def _short(value: float | None) -> float | None:

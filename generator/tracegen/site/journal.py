@@ -15,10 +15,12 @@ the marked references with their lines in the journal file.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
@@ -29,18 +31,19 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
+from tracegen.charts.theme import on_dark
 from tracegen.contract import address
 from tracegen.publishing import anchors
+from tracegen.publishing.held import addresses_of
 from tracegen.publishing.versions import Published
-from tracegen.site.dark import DarkPictures
+from tracegen.site.assets import ASSETS
 
 Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a pattern of Python-Markdown
 
 SCHEME = "tracegen:/"
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
-_VALUE = r"\{\{\s*(?P<citation>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
-_KEYLESS = r"\{\{\s*(?P<citation>[\w.-]+@v\d+)\s*\}\}"
-_QUOTABLE = re.compile(r'\bid="((?:fig|tab)-[^"]*)"')
+_VALUE = r"\{\{\s*(?P<reference>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
+_KEYLESS = r"\{\{\s*(?P<reference>[\w.-]+@v\d+)\s*\}\}"
 _NEAREST = 3  # names that a warning proposes
 _FEW = 8  # names that a warning lists
 _FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
@@ -58,11 +61,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class References:
-    """The versions that the journal can refer to, by citation, and the folder `base` of their pages."""
+    """The versions that the journal can refer to, by citation, and the folder `base` of their pages.
+
+    `dark` collects the dark pictures of quoted figures: address from the site's root -> content.
+    """
 
     published: Mapping[str, Published] = field(default_factory=dict)
     base: str = "experiments"
-    dark: DarkPictures = field(default_factory=DarkPictures)
+    dark: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,15 +97,16 @@ class Target:
         return words + withdrawn(self.published)
 
 
+Make = Callable[[References, re.Match[str]], Element]
+
+
 class UnknownReferenceError(Exception):
     """A reference is unknown; the message says why."""
 
 
-def references(
-    published: Iterable[Published], base: str = "experiments", dark: DarkPictures | None = None
-) -> References:
-    """The references to these versions; `dark` collects the dark pictures of quoted figures."""
-    return References({p.version.citation: p for p in published}, base, dark or DarkPictures())
+def references(published: Iterable[Published], base: str = "experiments") -> References:
+    """The references to these versions."""
+    return References({p.version.citation: p for p in published}, base)
 
 
 def resolve(known: References, reference: str) -> Target:
@@ -143,11 +150,11 @@ def _no_anchor(published: Published, anchor: str) -> str:
 
 
 def _quotable(published: Published) -> list[str]:
-    """The anchors of figures and tables: of those in the list of figures, and all that its pages have."""
-    bundle = published.bundle
-    bodies = (bundle.body(page["path"]).decode("utf-8", "replace") for page in bundle.pages)
-    on_pages = [unescape(name) for body in bodies for name in _QUOTABLE.findall(body)]
-    return list(dict.fromkeys([*(_anchor(f) for f in bundle.document["figures"]), *on_pages]))
+    """The anchors of figures and tables: of those in the list of figures, and all that its pages are known to have."""
+    listed = (addresses_of(published.bundle) or {"ids": {}})["ids"]
+    on_pages = [name for page in published.bundle.pages for name in listed.get(page["key"], ())]
+    names = [*(_anchor(f) for f in published.bundle.document["figures"]), *on_pages]
+    return list(dict.fromkeys(name for name in names if name.startswith(("fig-", "tab-"))))
 
 
 def _nearest(name: str, names: Sequence[str], noun: str) -> str:
@@ -211,7 +218,7 @@ def _drawing(known: References, link: Element, target: Target) -> None:
     layouts = figure.get("layouts") or {}
     folder, two = target.published.bundle.folder, {"360", "690"} <= set(layouts)
     drawn = [layouts["360"], layouts["690"]] if two else [figure["path_svg"]]
-    dark = [known.dark.of(folder / path) for path in drawn]
+    dark = [_on_dark(folder / path, known.dark) for path in drawn]
     grounds = {"light": [f"{target.root}/{path}" for path in drawn]}
     if all(dark):
         grounds["dark"] = [f"{SCHEME}{name}" for name in dark]
@@ -224,6 +231,20 @@ def _drawing(known: References, link: Element, target: Target) -> None:
         source = {"media": "(max-width: 600px)", "srcset": narrow[0]} | _size(target, drawn[0])
         SubElement(picture, "source", source)
         SubElement(picture, "img", {"src": wide} | words | _size(target, drawn[1]))
+
+
+def _on_dark(drawing: Path, pictures: dict[str, bytes]) -> str:
+    """The address of a drawing on dark ground, which is added to `pictures`.
+
+    A report draws its figures with the colours of the page; a picture has colours of its own, so the site holds each
+    twice. Empty if the drawing has other colours than the figures of today.
+    """
+    content = on_dark(drawing.read_text(encoding="utf-8")).encode()
+    if not content:
+        return ""
+    name = f"{ASSETS}/{hashlib.sha256(content).hexdigest()[:16]}.svg"
+    pictures[name] = content
+    return name
 
 
 def _size(target: Target, drawn: str) -> dict[str, str]:
@@ -251,55 +272,49 @@ def _unknown(literal: str, reason: object) -> Element:
     return mark
 
 
-class _LinkProcessor(InlineProcessor):
-    def __init__(self, md: Markdown, known: References) -> None:
-        super().__init__(_LINK, md)
-        self.known = known
+class _Reference(InlineProcessor):
+    """Puts what `make` makes of a reference in its place; one that is not ours stays, an unknown one is marked."""
+
+    def __init__(self, md: Markdown, pattern: str, known: References, make: Make) -> None:
+        super().__init__(pattern, md)
+        self.known, self.make = known, make
 
     def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
         if not is_ours(self.known, m["reference"]):
             return None, None, None
         try:
-            target = resolve(self.known, m["reference"])
+            return self.make(self.known, m), m.start(), m.end()
         except UnknownReferenceError as error:
             return _unknown(m.group(), error), m.start(), m.end()
-        link = Element("a", {"href": target.url})
-        link.text = AtomicString(m["text"] + withdrawn(target.published) if m["text"] else target.text)
-        return link, m.start(), m.end()
 
 
-class _StrayFigureProcessor(InlineProcessor):
+def _link(known: References, m: re.Match[str]) -> Element:
+    target = resolve(known, m["reference"])
+    link = Element("a", {"href": target.url})
+    link.text = AtomicString(m["text"] + withdrawn(target.published) if m["text"] else target.text)
+    return link
+
+
+def _stray_figure(known: References, m: re.Match[str]) -> Element:
     """A figure inside a paragraph, which is an error; `_FigureProcessor` handles figures that stand alone."""
-
-    def __init__(self, md: Markdown, known: References) -> None:
-        super().__init__(_FIGURE.pattern, md)
-        self.known = known
-
-    def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
-        if not is_ours(self.known, m["reference"]):
-            return None, None, None
-        return _unknown(m.group(), "a figure stands alone in its paragraph"), m.start(), m.end()
+    raise UnknownReferenceError("a figure stands alone in its paragraph")
 
 
-class _ValueProcessor(InlineProcessor):
-    def __init__(self, md: Markdown, known: References) -> None:
-        super().__init__(_VALUE, md)
-        self.known = known
+def _keyless_value(known: References, m: re.Match[str]) -> Element:
+    """A version in braces without the name of a value, which is an error."""
+    citation = m["reference"]
+    raise UnknownReferenceError(f"a value is {{{{ {citation}:KEY }}}}; name one, or link with [[{citation}]]")
 
-    def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
-        if not is_ours(self.known, m["citation"]):
-            return None, None, None
-        try:
-            target = resolve(self.known, m["citation"])
-            value = _value(target, m["value"].strip())
-        except UnknownReferenceError as error:
-            return _unknown(m.group(), error), m.start(), m.end()
-        exact = f"{value.get('value')} {value.get('unit') or ''}".strip()
-        title = f"{target.published.version.citation}: {m['value'].strip()} = {exact}"
-        link = Element("a", {"class": "tracegen-value", "href": target.url, "title": title})
-        data_element = SubElement(link, "data", {"value": str(value.get("value"))})
-        data_element.text = AtomicString(f"{value['text']}{withdrawn(target.published)}")
-        return link, m.start(), m.end()
+
+def _quoted_value(known: References, m: re.Match[str]) -> Element:
+    target, name = resolve(known, m["reference"]), m["value"].strip()
+    value = _value(target, name)
+    exact = f"{value.get('value')} {value.get('unit') or ''}".strip()
+    title = f"{target.published.version.citation}: {name} = {exact}"
+    link = Element("a", {"class": "tracegen-value", "href": target.url, "title": title})
+    data = SubElement(link, "data", {"value": str(value.get("value"))})
+    data.text = AtomicString(f"{value['text']}{withdrawn(target.published)}")
+    return link
 
 
 def _value(target: Target, name: str) -> Mapping[str, Any]:
@@ -311,16 +326,6 @@ def _value(target: Target, name: str) -> Mapping[str, Any]:
         )
     value: Mapping[str, Any] = values[name]
     return value
-
-
-class _KeylessProcessor(InlineProcessor):
-    """Marks a version in braces without the name of a value."""
-
-    def handleMatch(self, m: re.Match[str], data: str) -> Handled:  # type: ignore[override]  # noqa: N802
-        error = UnknownReferenceError(
-            f"a value is {{{{ {m['citation']}:KEY }}}}; name one, or link with [[{m['citation']}]]"
-        )
-        return _unknown(m.group(), error), m.start(), m.end()
 
 
 class _FigureProcessor(BlockProcessor):
@@ -352,6 +357,14 @@ class _FigureProcessor(BlockProcessor):
         origin.text = AtomicString(f"{target.published.version.citation}{withdrawn(target.published)}")
 
 
+_INLINE: tuple[tuple[int, str, str, Make], ...] = (  # priority, name, pattern, what it becomes
+    (177, "stray", _FIGURE.pattern, _stray_figure),
+    (176, "link", _LINK, _link),
+    (175, "value", _VALUE, _quoted_value),
+    (174, "keyless", _KEYLESS, _keyless_value),
+)
+
+
 class JournalExtension(Extension):
     """Python-Markdown extension; its option `references` has the published versions."""
 
@@ -363,10 +376,8 @@ class JournalExtension(Extension):
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
         """Register after code spans (190) and before Markdown's own links (170)."""
         known: References = self.getConfig("references")
-        md.inlinePatterns.register(_LinkProcessor(md, known), "tracegen-link", 176)
-        md.inlinePatterns.register(_StrayFigureProcessor(md, known), "tracegen-stray", 177)
-        md.inlinePatterns.register(_ValueProcessor(md, known), "tracegen-value", 175)
-        md.inlinePatterns.register(_KeylessProcessor(_KEYLESS, md), "tracegen-keyless", 174)
+        for priority, name, pattern, make in _INLINE:
+            md.inlinePatterns.register(_Reference(md, pattern, known, make), f"tracegen-{name}", priority)
         md.parser.blockprocessors.register(_FigureProcessor(md.parser, known), "tracegen-figure", 75)
 
 

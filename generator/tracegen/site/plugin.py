@@ -34,9 +34,9 @@ from tracegen.publishing.exposed import exposed
 from tracegen.publishing.versions import Published
 from tracegen.site import files as site_files
 from tracegen.site import gather as site
-from tracegen.site import home, journal
+from tracegen.site import home, journal, output
 from tracegen.site import search as site_search
-from tracegen.site.dark import DarkPictures
+from tracegen.site.output import compose
 from tracegen.site.serving import guard
 from tracegen.storing import resources
 from tracegen.storing.parts import is_part
@@ -61,7 +61,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     """Shows the experiments beside the journal; the bodies of their pages are never changed."""
 
     site: site.Site
-    dark: DarkPictures
+    references: journal.References
     entries: dict[str, home.JournalEntry]
 
     def on_config(self, config: MkDocsConfig) -> None:
@@ -94,10 +94,9 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         ]
         if "tracegen" not in config.markdown_extensions:
             config.markdown_extensions.append("tracegen")
-        self.dark = DarkPictures()
         published = [p for entry in self.site.entries for p in entry.published]
-        known = journal.references(published, self.site.base, self.dark)
-        config.mdx_configs["tracegen"] = {"references": known}
+        self.references = journal.references(published, self.site.base)
+        config.mdx_configs["tracegen"] = {"references": self.references}
 
     def on_pre_build(self, config: MkDocsConfig) -> None:
         """Keep the files of bundles, because MkDocs empties the site folder; with `verify` they are copied again."""
@@ -119,8 +118,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         ours = self.site.pages.get(page.file.src_uri)
         if ours:
             page.meta.update(
-                title=site.escaped(ours.title),
-                description=site.escaped(ours.summary),
+                title=output.escaped(ours.title),
+                description=output.escaped(ours.summary),
                 template="tracegen.html",
                 hide=["navigation", "toc"],  # Material: use the whole width
                 search={"exclude": not ours.searched},  # Material: search finds current versions only
@@ -130,7 +129,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         """Return title and summary of our pages for search; complete the references of journal pages."""
         ours = self.site.pages.get(page.file.src_uri)
         if ours:
-            return site.placeholder(ours)
+            return output.placeholder(ours)
         html, problems = journal.settle(html, path=page.file.dest_uri, source=page.file.content_string)
         for problem in problems:
             log.warning(f"{page.file.src_uri}:{problem.line}: unknown reference {problem.literal}: {problem.reason}")
@@ -153,7 +152,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     def on_post_page(self, output: str, page: Page, config: MkDocsConfig) -> str:
         """Replace the placeholder with the published body, and name the theme's search dialog."""
         ours = self.site.pages.get(page.file.src_uri)
-        return site_search.named(site.compose(self.site, ours, output) if ours else output)
+        return site_search.named(compose(self.site, ours, output) if ours else output)
 
     @event_priority(-100)  # after the search plugin has written its index
     def on_post_build(self, config: MkDocsConfig) -> None:
@@ -164,8 +163,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         if self.config.home and front.is_file():
             html = front.read_text(encoding="utf-8")
             front.write_text(html.replace(home.MARK, home.home(self.site, self.entries.values()), 1), encoding="utf-8")
-        site.write_files(self.site, Path(config.site_dir))
-        self.dark.write(Path(config.site_dir))
+        output.write_files(self.site, Path(config.site_dir), self.references.dark)
         self.site.drawing.close()
 
     def on_build_error(self, error: Exception) -> None:

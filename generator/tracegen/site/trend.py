@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from tracegen.contract.text import three
+from tracegen.contract.text import text_of, three
 from tracegen.publishing.cells import cell_name, same_cell, version_before
-from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, rounded
+from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, one_line
+from tracegen.site.entry import Entry
 from tracegen.site.outcomes import Outcome, outcome
 from tracegen.site.ranges import Range
-
-if TYPE_CHECKING:
-    from tracegen.site.gather import Entry
 
 FIGURES = (  # key of the value, head of its column
     (RATE, "Generation"),
@@ -29,8 +25,8 @@ FIGURES = (  # key of the value, head of its column
 )
 SCRIPT = "trend.js"
 WIDTH, HEIGHT, EDGE = 96, 40, 3  # px of a line
+_HOOKED = "build.hooked"
 _HOOKS = re.compile(r"hooks = ([0-9a-f]{6,})")
-_OWN_HOOKS = re.compile(r",? ?build\.hooked = hooks = .*?(?=, ggml|$)")
 _SHORT = 40  # characters of a value
 _FACTS = (  # group, fact, how a step names it
     ("model", "name", "model"),
@@ -38,7 +34,7 @@ _FACTS = (  # group, fact, how a step names it
     ("model", "sha256", "sha256 of the model"),
     ("model", "architecture", "architecture"),
     ("model", "size_bytes", "size of the model"),
-    ("llama-cpp", "version", "llama.cpp"),
+    ("llama_cpp", "version", "llama.cpp"),
     ("versions", "tracegen", "tracegen"),
     ("trace", "reader", "form of the trace"),
     ("trace", "attached", "attached"),
@@ -183,7 +179,7 @@ def differences(old: About, new: About) -> Iterator[str]:
 
 def _settings(about: About) -> dict[str, str]:
     known = about.facts.get("settings", {}).items()
-    return {name: rounded(text) for name, text in known if name not in _NO_CONDITIONS}
+    return {name: one_line(text_of(value)) for name, value in known if name not in _NO_CONDITIONS}
 
 
 def _both(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -201,22 +197,19 @@ def _step(before: str, after: str) -> str:
     return f"{cut(before, _SHORT)} → {cut(after, _SHORT)}"
 
 
-def _build(about: About) -> str:
+def _build(about: About) -> dict[str, object]:
     """How llama.cpp was built, without the hooks in it."""
-    return _OWN_HOOKS.sub("", about.fact("llama-cpp", "build"))
+    return {name: text for name, text in (about.value("llama_cpp", "build") or {}).items() if name != _HOOKED}
 
 
 def _hooks(about: About) -> str:
-    found = _HOOKS.search(about.fact("llama-cpp", "build"))
+    found = _HOOKS.search(str((about.value("llama_cpp", "build") or {}).get(_HOOKED)))
     return found[1] if found else ""
 
 
 def _prompt(about: About) -> str:
     """The prompt on the command line; empty if it is not there, or private."""
-    try:
-        words = shlex.split(about.command)
-    except ValueError:  # a command line that was cut
-        return ""
+    words = about.facts.get("command") or ()
     return next((word for option, word in pairwise(words) if option in ("-p", "--prompt")), "")
 
 

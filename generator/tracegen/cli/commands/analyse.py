@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracegen.cli.arguments import Command, run_names
+from tracegen.cli.columns import aligned
 from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible, without_controls
@@ -99,21 +100,14 @@ def _print_answer(answer: Answer) -> None:
         rows = [(visible(name), [visible(text) for text in texts[:LIMIT]]) for name, texts in answer.columns]
         n = len(answer.columns[0][1])
         print()
-        _print_rows(rows)
+        print("\n".join(aligned(rows, [_is_of_numbers(texts) for _, texts in rows])))
         print(f"{LIMIT:,} of {n:,} rows; --csv prints all\n" if n > LIMIT else "")
     print(visible(answer.counts))
 
 
-def _print_rows(columns: Sequence[tuple[str, list[str]]]) -> None:
-    """Aligned columns; those of numbers to the right."""
+def _is_of_numbers(texts: Sequence[str]) -> bool:
     number = re.compile(r"[<>−+-]?\s?[\d.,\s\u202f]*\s?%?")
-    of_columns = [texts for _, texts in columns]
-    lines = [[name for name, _ in columns], *zip(*of_columns, strict=True)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
-    right = [all(number.fullmatch(text) for text in texts) for texts in of_columns]
-    for line in lines:
-        padded = [t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)]
-        print("  ".join(padded).rstrip())
+    return all(number.fullmatch(text) for text in texts)
 
 
 def _described(answer: Answer) -> dict[str, Any]:

@@ -152,13 +152,9 @@ def _write_pages(comparisons: Sequence[Comparison]) -> None:
 
 def _written(report: Report) -> Path:
     """Write the report below FOLDER, under a name of its own, and return the path of its page."""
-    from tracegen.publishing.bundle import write_bundle
-    from tracegen.storing.store import whole_folder
+    from tracegen.publishing.bundle import write_comparison
 
     place = FOLDER / hashlib.sha256(report.title.encode()).hexdigest()[:12]
-    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": "", "runs": [],
-                "verdict": "", "question": report.title}  # fmt: skip
     shutil.rmtree(place, ignore_errors=True)
-    with whole_folder(place) as beside:
-        write_bundle(beside, report, identity)
+    write_comparison(place, report)
     return place / "index.html"

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tracegen.cli.commands.build import build_site
-from tracegen.cli.commands.publish import publish_run
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.model import Experiment, Run
 from tracegen.contract.settings import read_experiment
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.plan import settings_of
 from tracegen.measure.runs.measure import measure
+from tracegen.publishing.freeze import freeze
 from tracegen.readers.native.trace import VERSION
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
@@ -42,7 +42,7 @@ def demo(experiments: Path, config: Path) -> Path:
             print(f"{name}: {experiment.question}", flush=True)
             run = measure(experiment, folder, progress)
         if not _published(run, folder):
-            version = publish_run(folder, run, MESSAGE, datetime.now(UTC))
+            version = freeze(folder, run, MESSAGE, datetime.now(UTC))
             print(f"{version.citation}: {version.verdict}", flush=True)
     return build_site(config)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracegen.cli.arguments import NUMBER, PATH, Command
+from tracegen.cli.columns import aligned
 from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
@@ -128,13 +129,7 @@ def _columns(measurements: Sequence[Measurement]) -> dict[str, list[str]]:
 
 def _print_plain(columns: Mapping[str, Sequence[str]]) -> None:
     """The table between two empty lines."""
-    widths = {name: max(map(len, (name, *cells))) for name, cells in columns.items()}
-    print()
-    for row in (tuple(columns), *zip(*columns.values(), strict=True)):
-        cells = zip(row, widths.items(), strict=True)
-        texts = (cell.rjust(width) if name in NUMBERS else cell.ljust(width) for cell, (name, width) in cells)
-        print("  ".join(texts).rstrip())
-    print()
+    print("", *aligned(columns.items(), [name in NUMBERS for name in columns]), "", sep="\n")
 
 
 def _notes(device: Device) -> list[str]:

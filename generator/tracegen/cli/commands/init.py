@@ -17,13 +17,13 @@ from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.text import visible
 
-WHAT: Mapping[str, str] = {
-    "mkdocs.yml": "the settings of the site",
-    "journal/index.md": "the front page of the journal",
-    "journal/DATE-first-entry.md": "an entry, which explains how to refer to versions",
-    "experiments/first-look/experiment.toml": "an experiment",
-    ".gitignore": "what git ignores: runs and the built site",
-    ".github/workflows/site.yml": "builds the site for GitHub Pages, after each push",
+FILES: Mapping[str, tuple[str, str]] = {  # path -> its template, and what it is
+    "mkdocs.yml": ("", "the settings of the site"),
+    "journal/index.md": ("index.md", "the front page of the journal"),
+    "journal/DATE-first-entry.md": ("entry.md", "an entry, which explains how to refer to versions"),
+    "experiments/first-look/experiment.toml": ("experiment.toml", "an experiment"),
+    ".gitignore": ("gitignore", "what git ignores: runs and the built site"),
+    ".github/workflows/site.yml": ("site.yml", "builds the site for GitHub Pages, after each push"),
 }
 
 
@@ -40,7 +40,7 @@ def command(folder: Path) -> int:
     if taken:
         raise SettingsError(f"{folder}: has {', '.join(taken)} already, so nothing was written; choose another folder")
     _write(folder, texts)
-    for name, what in zip(texts, WHAT.values(), strict=True):
+    for name, (_, what) in zip(texts, FILES.values(), strict=True):
         print(f"wrote {visible(str(folder / name))}: {what}")
     go = "" if folder.absolute() == Path.cwd() else f"  cd {shlex.quote(visible(str(folder)))}\n"
     print(
@@ -63,11 +63,7 @@ def contents(name: str, today: date) -> dict[str, str]:
     title = json.dumps("".join(c if c.isprintable() else "\ufffd" for c in name) or "tracegen", ensure_ascii=False)
     config = default_config().read_text(encoding="utf-8")
     config = re.sub(r"(?m)^site_name: .*$", lambda _: f"site_name: {title}", config, count=1)
-    parts = (
-        config, template("index.md"), template("entry.md"), template("experiment.toml"),
-        template("gitignore"), template("site.yml"),
-    )  # fmt: skip
-    return dict(zip((path.replace("DATE", today.isoformat()) for path in WHAT), parts, strict=True))
+    return {path.replace("DATE", today.isoformat()): template(f) if f else config for path, (f, _) in FILES.items()}
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:

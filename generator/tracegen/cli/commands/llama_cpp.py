@@ -105,15 +105,14 @@ def _next(plan: Plan) -> str:
     metal = " -DGGML_METAL=OFF" if sys.platform == "darwin" else ""
     place = shlex.quote(str(plan.tree))
     if plan.plain:
-        return (
-            f"Next, in {place}:\n"
-            f"  cmake -B build -DGGML_TENSOR_TRACE=ON{metal} && cmake --build build\n"
-            f"or, into the cache:\n  tracegen llama-cpp build --source {place} --target PROGRAM\n"
-            "and record with: tracegen exec NAME --llama-cpp PROGRAMS -- PROGRAM …"
-        )
+        target, program = "", " --target PROGRAM"
+        use = "record with: tracegen exec NAME --llama-cpp PROGRAMS -- PROGRAM …"
+    else:
+        target, program = f" --target {TARGET}", ""
+        use = "run with: tracegen run … --llama-cpp PROGRAMS"
     return (
         f"Next, in {place}:\n"
-        f"  cmake -B build -DGGML_TENSOR_TRACE=ON{metal} && cmake --build build --target {TARGET}\n"
-        f"or, into the cache:\n  tracegen llama-cpp build --source {place}\n"
-        "and run with: tracegen run … --llama-cpp PROGRAMS"
+        f"  cmake -B build -DGGML_TENSOR_TRACE=ON{metal} && cmake --build build{target}\n"
+        f"or, into the cache:\n  tracegen llama-cpp build --source {place}{program}\n"
+        f"and {use}"
     )

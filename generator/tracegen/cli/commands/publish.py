@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,14 +16,17 @@ from tracegen.cli.arguments import Command, Converted, run_names
 from tracegen.cli.commands import VERBS
 from tracegen.contract import address
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Run, Version
+from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.exposed import HISTORY, exposed
-from tracegen.publishing.public_form import as_asked, public_form
+from tracegen.publishing.freeze import freeze
 from tracegen.reading.folders import refuse_same_name
 from tracegen.storing import store
+
+if TYPE_CHECKING:
+    from tracegen.comparing.side import Side
 
 EXAMPLES = (
     'tracegen publish first-look -m "A first look"',
@@ -105,11 +108,9 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
     if isinstance(of, int) and n < of:
         print(f"warning: {n} of the {of} runs of the matrix are usable; `tracegen run {folder.name}` makes the others")
     for cell in cells:
-        number = address.run_number(cell.typical.name.rpartition("/")[2])
-        assert number is not None
+        chosen = _typical(folder, cell)
         runs = ", ".join(sorted(run.name.rpartition("/")[2] for run in cell.runs))
-        print(_CONTROL.sub("�", f"{cell.name}: {runs}; run-{number:03d} has the median speed"))
-        chosen = store.read_run(folder / "runs" / f"{number:03d}")
+        print(_CONTROL.sub("�", f"{cell.name}: {runs}; {chosen.name} has the median speed"))
         citation = publish.published_as(folder, chosen, publish.read_ledger(folder))
         if citation and not again:
             print(f"it is published already, as {citation}; --again publishes it once more")
@@ -133,23 +134,32 @@ def print_published(
 
     Lines in `shown` are not printed again; returns them with those that were printed.
     """
-    now = now or datetime.now(UTC)
-    assert chosen.folder is not None
-    publish.plan_version(folder, chosen, message, now, again=again)  # raises before anything is printed
-    for check in chosen.checks:
-        if check.state in ("warning", "failed"):
-            limit = f" (limit: {check.limit})" if check.limit else ""
-            print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
-    summary = [*privacy.public_summary(as_asked(chosen, chosen.folder)), *_despite_umask()]
-    print("This becomes public too:" if shown else "This becomes public:")
-    for line in summary:
-        if line not in shown:
-            print(f"  {_CONTROL.sub('�', line)}")
-    version = publish_run(folder, chosen, message, now, again=again)
+    lines: list[str] = []
+
+    def tell(stored: Run) -> None:
+        for check in stored.checks:
+            if check.state in ("warning", "failed"):
+                limit = f" (limit: {check.limit})" if check.limit else ""
+                print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
+        lines.extend([*privacy.public_summary(stored), *_despite_umask()])
+        print("This becomes public too:" if shown else "This becomes public:")
+        for line in lines:
+            if line not in shown:
+                print(f"  {_CONTROL.sub('�', line)}")
+
+    version = freeze(folder, chosen, message, now or datetime.now(UTC), again=again, repeats=_measured, tell=tell)
     if version.verdict == "not usable":
         print("The verdict is `not usable`: every page of the version says so.")
     print(f"{version.citation}  {version.folder}")
-    return shown | set(summary)
+    return shown | set(lines)
+
+
+def _measured(folder: Path) -> Mapping[str, bytes]:
+    """The files with the measures of the runs that repeat the one in this folder."""
+    from tracegen.comparing.repeats import files_of
+    from tracegen.comparing.sides import repeats_of
+
+    return files_of(repeats_of(folder))
 
 
 def _despite_umask() -> list[str]:
@@ -159,31 +169,6 @@ def _despite_umask() -> list[str]:
     return (
         [f"the version's files, to all users of this machine, though the umask is {umask:03o}"] if umask & 0o055 else []
     )
-
-
-def publish_run(folder: Path, chosen: Run, message: str, now: datetime, *, again: bool = False) -> Version:
-    """Render a stored run in its public form, and freeze it as a version."""
-    from tracegen.comparing.repeats import files_of
-    from tracegen.comparing.sides import repeats_of
-    from tracegen.report.pages.render import render_report  # imports altair, which loads slowly
-    from tracegen.storing.progress import Progress
-
-    assert chosen.folder is not None
-    progress, form = Progress(), public_form(chosen, chosen.folder)
-    progress.step("check the evidence of the run")
-    store.verify_run(chosen.folder)
-    planned = publish.plan_version(folder, form.run, message, now, again=again)
-    progress.step("draw the pages")
-    report = render_report(form.run, form.tables(), address=f"{planned.experiment}/{planned.name}", citable=planned)
-    if chosen.verdict != "not usable":
-        progress.step("measure the runs that repeat it")
-        report = replace(report, files={**report.files, **files_of(repeats_of(chosen.folder))})
-    progress.step("search the pages for names and places")
-    form.refuse_leaks(report)
-    progress.step("write the version")
-    version = publish.publish(folder, form.run, report, message, now, again=again)
-    progress.done()
-    return version
 
 
 def _experiment_folder(name: str) -> Path:
@@ -207,19 +192,22 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
             raise SettingsError(f"{folder.name}: has no run {numbers[0]!r}; its runs are {there}")
         wanted = number
     chosen = store.read_run(runs[wanted])
-    return chosen if numbers or chosen.verdict == "not usable" else _typical(chosen, runs)
+    repeated = chosen.facts.get("slot") or chosen.facts.get("repetition")
+    return chosen if numbers or chosen.verdict == "not usable" or not repeated else _of_median_speed(folder, wanted)
 
 
-def _typical(newest: Run, runs: Mapping[int, Path]) -> Run:
-    """The run of median speed among the repeats of the newest one; the newest, if it has none."""
+def _of_median_speed(folder: Path, newest: int) -> Run:
+    """The run of median speed among the repeats of the newest one."""
     from tracegen.comparing.sides import repeats_of
 
-    if not (newest.facts.get("slot") or newest.facts.get("repetition")):
-        return newest
-    repeats = repeats_of(runs[newest.number])
-    number = address.run_number(repeats.typical.name.rpartition("/")[2])
-    assert number is not None
+    repeats = repeats_of(folder / "runs" / f"{newest:03d}")
+    typical = _typical(folder, repeats)
     names = f"{repeats.runs[0].name} to {repeats.runs[-1].name}"
-    print(f"Of {len(repeats.runs)} runs with the same settings ({names}), run-{number:03d} has the median speed: its")
+    print(f"Of {len(repeats.runs)} runs with the same settings ({names}), {typical.name} has the median speed: its")
     print("pages are drawn, and the version holds the measures of all of them. Name a run to publish another one.")
-    return store.read_run(runs[number])
+    return typical
+
+
+def _typical(folder: Path, repeats: Side) -> Run:
+    """The stored run of median speed among runs that repeat each other."""
+    return store.read_run(folder / "runs" / repeats.typical.name.rpartition("/run-")[2])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,19 +35,6 @@ EPILOG = (
     "with both files. Ties keep the order of MODEL. Whether another order is faster is for a measurement to say: run "
     "both files, and compare the runs."
 )
-
-
-@dataclass(frozen=True)
-class _Simulation:
-    """The accesses of a run to the tensors of a file, and what they would be there in the old and the new order."""
-
-    run: str
-    phase: str
-    n_passes: int
-    before: float
-    after: float
-    n_untouched: int
-    gaps: str
 
 
 @click.command("reorder", cls=Command, help=VERBS["reorder"], examples=EXAMPLES, epilog=EPILOG)
@@ -86,10 +72,12 @@ def command(model: Path, out: Path, order: Order, run: str | None, dry_run: bool
         arranged = file_order.arranged(tensors, order, touched.accesses if touched else tensors.iloc[:0])
         offsets = file_order.places(arranged, source.header.alignment)
         plan = layout(source.header, arranged["name"].tolist(), offsets.tolist())
-        told = touched.simulation(offsets) if touched else None
+        told = list(touched.told(offsets, learned=order != "layer")) if touched else []
         if not dry_run:
             _write(source, plan, model, out, force)
-        _print(source, plan, model, out, order, told, dry_run)
+        _print(source, plan, model, out, order, dry_run)
+        for line in told:
+            print(line)
     return 0
 
 
@@ -140,19 +128,43 @@ class _Touched:
                 "run with mmap = true and repack = false"
             )
 
-    def simulation(self, offsets: pd.Series) -> _Simulation:
-        """What a simulation with the tensors at `offsets` (by tensor number, in bytes) gives."""
-        from tracegen.analysis import order
+    def told(self, offsets: pd.Series, learned: bool) -> Iterator[str]:
+        """What a simulation with the tensors at `offsets` (by tensor number, in bytes) gives, in sentences.
 
-        tables = self._context.tables
+        `learned`: the order is one of what this run touched.
+        """
+        from tracegen.analysis import order
+        from tracegen.contract import quantities as q
+
+        run, tables = visible(self._named), self._context.tables
+        n_untouched = int((~self._tensors["tensor"].isin(self.accesses["tensor"])).sum())
+        if n_untouched:
+            yield (
+                f"{n_untouched:,} of {q.counted(len(self._tensors), 'tensor')}: {run} never touched them in the file "
+                "(not used, or copied into memory by mmap = false or repack)."
+            )
         before, after = (order.by_pass(tables, each) for each in (self.accesses, self._placed(offsets)))
         touching = before["n_accesses"] > 0
         kinds = before["kind"].astype("object")
         phase = next((kind for kind in ("generate", "prompt") if (touching & (kinds == kind)).any()), "")
-        told = (touching & (kinds == phase)).to_numpy(bool)
-        old, new = (float(each.loc[told, f"reads_{TOLERANCE}"].median()) for each in (before, after))
-        n_untouched = int((~self._tensors["tensor"].isin(self.accesses["tensor"])).sum())
-        return _Simulation(self._named, phase, int(told.sum()), old, new, n_untouched, self._context.gaps)
+        if not phase:
+            yield f"No simulation: no prompt or generate pass of {run} touched the file."
+            return
+        chosen = (touching & (kinds == phase)).to_numpy(bool)
+        old, new = (float(each.loc[chosen, f"reads_{TOLERANCE}"].median()) for each in (before, after))
+        what = {"generate": "token (generate pass)", "prompt": "prompt pass"}[phase]
+        yield (
+            f"Simulation, not a prediction of speed: {q.decimal(old)} reads per {what} from MODEL as it is, "
+            f"{q.decimal(new)} from OUT. They are the accesses of {run}, joined where at most {q.size(TOLERANCE)} "
+            f"lie between, if no byte is in memory; medians, n = {q.counted(int(chosen.sum()), 'pass', 'passes')}."
+        )
+        if learned:
+            yield (
+                "The order was learned on all measured passes, these among them; on the page Access an order is "
+                "learned on earlier passes and scored on later ones."
+            )
+        if self._context.gaps:
+            yield visible(self._context.gaps)
 
 
 def _refuse_differences(same: pd.DataFrame, named: str, model: Path) -> None:
@@ -196,9 +208,7 @@ def _write(source: Original, plan: Layout, model: Path, out: Path, force: bool) 
     progress.done()
 
 
-def _print(
-    source: Original, plan: Layout, model: Path, out: Path, order: str, told: _Simulation | None, dry_run: bool
-) -> None:
+def _print(source: Original, plan: Layout, model: Path, out: Path, order: str, dry_run: bool) -> None:
     from tracegen.contract import quantities as q
     from tracegen.measure.reordered import unclaimed_bytes
 
@@ -209,27 +219,3 @@ def _print(
     unclaimed = unclaimed_bytes(source.header)
     if unclaimed:
         print(f"{q.counted(unclaimed, 'byte')} of {visible(str(model))} belong to no tensor and are left out.")
-    if told is None:
-        return
-    run = visible(told.run)
-    if told.n_untouched:
-        print(
-            f"{told.n_untouched:,} of {q.counted(n, 'tensor')}: {run} never touched them in the file (not used, or "
-            "copied into memory by mmap = false or repack)."
-        )
-    if not told.phase:
-        print(f"No simulation: no prompt or generate pass of {run} touched the file.")
-        return
-    what = {"generate": "token (generate pass)", "prompt": "prompt pass"}[told.phase]
-    print(
-        f"Simulation, not a prediction of speed: {q.decimal(told.before)} reads per {what} from MODEL as it is, "
-        f"{q.decimal(told.after)} from OUT. They are the accesses of {run}, joined where at most {q.size(TOLERANCE)} "
-        f"lie between, if no byte is in memory; medians, n = {q.counted(told.n_passes, 'pass', 'passes')}."
-    )
-    if order != "layer":
-        print(
-            "The order was learned on all measured passes, these among them; on the page Access an order is learned on "
-            "earlier passes and scored on later ones."
-        )
-    if told.gaps:
-        print(visible(told.gaps))

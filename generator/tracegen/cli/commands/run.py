@@ -82,15 +82,16 @@ def command(
         raise SettingsError("--publish: state why with -m")
     if message and not publish:
         raise SettingsError("-m: states why a run is published; add --publish")
+    from tracegen.contract.matrix import read_matrix
+    from tracegen.contract.matrix import with_repeat as with_more_runs
     from tracegen.contract.settings import with_repeat
     from tracegen.reading.folders import refuse_same_name
 
-    if experiment is not None and (matrix := _matrix(experiment)) is not None:
+    file = None if experiment is None else experiment_file(experiment)
+    if file is not None and (matrix := read_matrix(file)) is not None:
         if publish or model or prompt is not None or tokens is not None or name is not None:
             raise SettingsError(f"{experiment}: has a matrix; only {_WITH_A_MATRIX} go with it")
-        from tracegen.contract.matrix import with_repeat as with_more_runs
-
-        where = experiment_file(experiment).parent
+        where = file.parent
         refuse_same_name(where)
         matrix = with_more_runs(matrix, repeat)
         if not plan:
@@ -104,10 +105,10 @@ def command(
         raise SettingsError(
             "--plan, --anew, --executor: need an experiment with a matrix; add the table [matrix] to it"
         )
-    if experiment is None:
+    if file is None:
         chosen, folder = _from_options(model, prompt, tokens, name)
     else:
-        chosen, folder = _from_file(experiment, model, prompt, tokens, name)
+        chosen, folder = _from_file(file, model, prompt, tokens, name)
     refuse_same_name(folder)
     _agree(_questions(chosen, folder), yes=yes)
     chosen = with_repeat(chosen, repeat)
@@ -128,13 +129,6 @@ def command(
     return _status(runs)
 
 
-def _matrix(place: str) -> Matrix | None:
-    """The matrix of the experiment with this name or path; None without one. Raises SettingsError."""
-    from tracegen.contract.matrix import read_matrix
-
-    return read_matrix(experiment_file(place))
-
-
 def _make(
     matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool, executor: str | None
 ) -> int:
@@ -147,8 +141,9 @@ def _make(
     print(plan_text(matrix, needed), flush=True)
     if plan:
         return 0
-    if len(needed.missing) > ASKED and not yes:
-        _ask(len(needed.missing))
+    n = len(needed.missing)
+    if n > ASKED and not yes:
+        _ask(f"Make {n} runs?", f"the matrix has {n} runs to make; add --yes to make more than {ASKED}")
     progress = Progress()
     runs, failed = list(needed.stored), []
     with _machines(executor, folder, progress, needed, llama_cpp) as machines:
@@ -161,7 +156,7 @@ def _make(
             if runs or failed:
                 print(matrix_text(matrix, runs, failed), flush=True)
     if failed:
-        raise CheckError(f"{len(failed)} of {len(needed.missing)} runs failed; the same command tries them again")
+        raise CheckError(f"{len(failed)} of {n} runs failed; the same command tries them again")
     return 0
 
 
@@ -200,19 +195,17 @@ def _agree(questions: Sequence[str], *, yes: bool) -> None:
     print("The experiment reaches outside of its project:", *(f"  {line}" for line in told), sep="\n", flush=True)
     if yes:
         return
-    if not sys.stdin.isatty():
-        raise SettingsError(
-            "it reaches outside of its project, see above; add --yes to agree, or change the experiment"
-        )
-    if not click.confirm("Run it all the same?"):
-        raise SettingsError("no run was made")
+    _ask(
+        "Run it all the same?",
+        "it reaches outside of its project, see above; add --yes to agree, or change the experiment",
+    )
 
 
-def _ask(n: int) -> None:
-    """Ask whether to make `n` runs. Raises SettingsError if the answer is no, or nobody can answer."""
+def _ask(question: str, unanswered: str) -> None:
+    """Ask whether to make runs. Raises SettingsError if the answer is no; if nobody can answer, with `unanswered`."""
     if not sys.stdin.isatty():
-        raise SettingsError(f"the matrix has {n} runs to make; add --yes to make more than {ASKED}")
-    if not click.confirm(f"Make {n} runs?"):
+        raise SettingsError(unanswered)
+    if not click.confirm(question):
         raise SettingsError("no run was made")
 
 
@@ -279,17 +272,16 @@ def _from_options(
 
 
 def _from_file(
-    place: str, model: str | None, prompt: str | None, tokens: int | None, name: str | None
+    file: Path, model: str | None, prompt: str | None, tokens: int | None, name: str | None
 ) -> tuple[Experiment, Path]:
-    """The experiment with this name or path, and its folder. Raises SettingsError."""
+    """The experiment of this file, and its folder. Raises SettingsError for options that do not go with it."""
     from tracegen.contract.settings import read_experiment
 
     if model or prompt is not None:
         raise SettingsError("run: name an experiment, or use --model and --prompt, not both")
     if tokens is not None or name is not None:
         raise SettingsError("run: -n and --name need --model; the settings of an experiment are in its experiment.toml")
-    path = experiment_file(place)
-    return read_experiment(path), path.parent
+    return read_experiment(file), file.parent
 
 
 def experiment_file(place: str) -> Path:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracegen.cli.arguments import Command, run_names
+from tracegen.cli.columns import aligned
 from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.text import visible, without_controls
@@ -171,10 +172,8 @@ def _print_columns(names: Sequence[str], rows: Sequence[Sequence[str]], numbers:
 
         if print_table(columns, [name for name, number in zip(names, numbers, strict=True) if number]):
             return
-    widths = [max(len(text) for text in (name, *texts)) for name, texts in columns.items()]
-    for row in (names, *rows):
-        padded = [t.rjust(w) if n else t.ljust(w) for t, w, n in zip(row, widths, numbers, strict=True)]
-        print("  ".join(padded).rstrip())
+    for line in aligned(columns.items(), numbers):
+        print(line)
 
 
 def _text(value: object) -> str:

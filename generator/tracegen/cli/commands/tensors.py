@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tracegen.cli.arguments import PATH, Command
+from tracegen.cli.columns import aligned
 from tracegen.cli.commands import VERBS
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def _as_text(model: Model) -> str:
     """The tensors as aligned columns, then the sums by component."""
     tensors = model.tensors
     shapes = tensors[["ne0", "ne1", "ne2", "ne3"]].itertuples(index=False)
-    columns = {
+    columns: dict[str, Iterable[object]] = {
         "file": tensors["file"],
         "offset": tensors["offset"],
         "size_bytes": tensors["size_bytes"],
@@ -87,11 +89,11 @@ def _files(model: Model) -> list[str]:
     return [f"file {number}: {_escaped(path)}, {size:,} bytes" for number, path, size in names]
 
 
-def _summary(tensors: pd.DataFrame) -> list[str]:
+def _summary(tensors: pd.DataFrame) -> Iterator[str]:
     sums = tensors.groupby("component", observed=True)["size_bytes"].agg(["size", "sum"])
     sums.loc["all"] = sums.sum()
     share = 100 * sums["sum"] / max(int(tensors["size_bytes"].sum()), 1)
-    columns = {
+    columns: dict[str, Iterable[object]] = {
         "component": sums.index,
         "tensors": sums["size"],
         "size_bytes": sums["sum"],
@@ -108,14 +110,10 @@ def _shape(sizes: tuple[int, ...]) -> str:
     return " × ".join(map(str, sizes[:n_dims]))
 
 
-def _aligned(columns: dict[str, object], right: tuple[str, ...]) -> list[str]:
-    """The lines of a table with columns of equal width; those in `right` are aligned to the right."""
-    cells = {name: [name, *map(str, values)] for name, values in columns.items()}  # type: ignore[call-overload]
-    padded = []
-    for name, texts in cells.items():
-        width = max(map(len, texts))
-        padded.append([text.rjust(width) if name in right else text.ljust(width) for text in texts])
-    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+def _aligned(columns: Mapping[str, Iterable[object]], right: tuple[str, ...]) -> Iterator[str]:
+    """The lines of a table; the columns in `right` are aligned to the right."""
+    texts = [(name, [str(value) for value in values]) for name, values in columns.items()]
+    return aligned(texts, [name in right for name in columns])
 
 
 def _escaped(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import Speed, speed_of
@@ -13,8 +12,8 @@ from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.model import Run, Version
 from tracegen.publishing import errata, versions
 from tracegen.publishing.bundle import Bundle, read_bundle
+from tracegen.publishing.held import facts_of
 from tracegen.publishing.public_form import public_form
-from tracegen.publishing.stated import stated_facts
 from tracegen.reading.notebook.loaded import load_version
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
@@ -68,8 +67,8 @@ def _place(run: Run) -> tuple[object, ...] | None:
 def of_version(folder: Path, part: str) -> str:
     """The lines about a part of a version, and whether it was withdrawn.
 
-    A version keeps them as a file; for an older one they are worked out from its tables and its provenance
-    page. Raises StoreError when a file of the version is missing or has changed, and SettingsError for a draft.
+    A version keeps them as a file; for an older one they are worked out from its tables and from what is known of its
+    facts. Raises StoreError when a file of the version is missing or has changed, and SettingsError for a draft.
     """
     experiment, number = folder.resolve().parent.parent, folder.resolve().name
     ledger = versions.read_ledger(experiment) if (experiment / versions.LEDGER_FILE).is_file() else {}
@@ -85,25 +84,15 @@ def of_version(folder: Path, part: str) -> str:
 
 def _kept(bundle: Bundle, path: str) -> str | None:
     """The text of a file of the bundle; None if the bundle has no such file."""
-    entry = bundle.document["manifest"].get(path)
-    if entry is None:
-        return None
-    file = bundle.folder / path
-    if not file.is_file() or store.sha256_of(file) != entry["sha256"]:
-        raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
-    return file.read_text(encoding="utf-8")
+    return bundle.file(path).read_text(encoding="utf-8") if path in bundle.document["manifest"] else None
 
 
 def _worked_out(bundle: Bundle, part: str) -> str:
     """The lines about a part of a version that keeps none."""
     loaded, document = load_version(bundle.folder), bundle.document
-    pages = {page["key"]: page["path"] for page in bundle.pages}
-    if not loaded.tables or "provenance" not in pages:
+    if not loaded.tables:
         raise SettingsError(f"{document['citation']}: holds no tables of its run; its pages say what was found")
-    page = bundle.folder / pages["provenance"]
-    if not page.is_file() or store.sha256_of(page) != document["manifest"][pages["provenance"]]["sha256"]:
-        raise StoreError(f"{page}: is missing or has changed since it was published; restore it from a copy")
-    facts: Mapping[str, Any] = stated_facts(bundle.body(pages["provenance"]).decode("utf-8"))
+    facts = facts_of(bundle)
     run = Run(document["experiment"], document["runs"][0], document["created"], loaded.run_checks, facts)
     citable = Version(
         run.experiment, int(document["version"]), run.created, "", tuple(document["runs"]), run.verdict, ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracegen.contract import quantities as q
-from tracegen.contract.quantities import UNKNOWN, printable
+from tracegen.contract.text import printable, text_of
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explorers import OPERATIONS
 from tracegen.report.pages.token_words import words
@@ -14,21 +14,6 @@ from tracegen.report.pages.views import Fact, Group
 
 MOST_WORDS = 4_000  # tokens that a page shows
 RESTORED = "Restored from the recorded token ids and the vocabulary of the model file."
-
-
-def text_of(value: object, longest: int = 400) -> str:
-    """A fact as text, without a unit; lists are joined, long texts and lists are cut and state their length."""
-    if value is None or value == "":
-        return UNKNOWN
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{k} = {text_of(v)}" for k, v in value.items()) or "none"
-    if isinstance(value, (list, tuple)):
-        shown = ", ".join(text_of(v, 60) for v in value[:12])
-        return f"{shown}, … ({len(value)} in all)" if len(value) > 12 else shown or "none"
-    text = printable(value)
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
 
 
 def group_of(key: str, title: str, facts: object, note: str = "") -> Group:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracegen.contract.text import text_of
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.facts import text_by_token, text_of
+from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.findings import findings, what_ran
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.pasted import paste

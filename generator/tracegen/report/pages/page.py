@@ -92,7 +92,8 @@ class Report:
 
     Paths of `files` are relative to the bundle's root ("figures/heatmap.svg"). `assets`
     have logical names ("tracegen.css") and are stored under their hash. Each of `values`
-    has `value` (exact), `unit` and `text` (for a sentence, with its unit).
+    has `value` (exact), `unit` and `text` (for a sentence, with its unit). `finding` is the
+    first finding of the overview, for lists of experiments.
     """
 
     title: str
@@ -101,3 +102,4 @@ class Report:
     assets: Mapping[str, bytes] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     figures: tuple[PublishedFigure, ...] = ()
+    finding: str = ""

@@ -12,6 +12,7 @@ import pandas as pd
 from tracegen.analysis import passes, routing, timing, weights
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
+from tracegen.contract.text import text_of
 from tracegen.report.figures import needs
 from tracegen.report.figures.biggest_tensors import BIGGEST_TENSORS
 from tracegen.report.figures.buffer_peaks import BUFFER_PEAKS
@@ -31,7 +32,6 @@ from tracegen.report.figures.shared_experts import no_choice
 from tracegen.report.figures.tensor_groups import TENSOR_GROUPS
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.facts import text_of
 from tracegen.report.pages.findings import findings
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.words import markdown as md

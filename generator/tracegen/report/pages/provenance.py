@@ -6,8 +6,9 @@ import shlex
 from typing import Any
 
 from tracegen.contract import quantities as q
+from tracegen.contract.text import text_of
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.facts import generated_text, group_of, text_of
+from tracegen.report.pages.facts import generated_text, group_of
 from tracegen.report.pages.views import Fact, Group
 
 SMALL = 200_000  # bytes of CSV up to which a table is offered as CSV too

@@ -112,6 +112,7 @@ def render_report(
         assets=assets(),
         values=collector.values,
         figures=tuple(collector.figures),
+        finding=next((unbroken(finding.text) for finding in views["overview"]["ranked"].first), ""),
     )
 
 
@@ -124,11 +125,16 @@ def environment_of(name: str) -> Environment:
 
     environment = resources.templates("pages")
     environment.filters["script_json"] = lambda data: Markup(script_json(data))
-    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u202f%")  # no line begins with the sign
+    environment.filters["unbroken"] = unbroken
     environment.filters["inline"] = Markup  # for SVG made here, whose text is escaped already
     environment.globals |= {"unknown": q.UNKNOWN, "explain": explain}
     environment.finalize = _shown
     return environment
+
+
+def unbroken(text: str) -> str:
+    """The text in which no line begins with the sign of a percentage."""
+    return text.replace(" %", "\u202f%")
 
 
 def _page(

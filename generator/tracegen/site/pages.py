@@ -1,0 +1,181 @@
+"""The pages of a site about experiments: those of versions, comparisons and drafts, and lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from tracegen.contract.text import printable
+from tracegen.publishing.bundle import CHROME, Bundle, loading, shells
+from tracegen.publishing.errata import Erratum, errata_of
+from tracegen.site import index, reference, trend
+from tracegen.site.assets import ASSETS, address, head, own
+from tracegen.site.cards import card
+from tracegen.site.entry import Entry, announced
+from tracegen.site.pictures import Pictures
+
+CONTENT = "tracegen-content"
+
+
+@dataclass(frozen=True)
+class SitePage:
+    """A page without a file in docs_dir: its path, title and summary, and functions that give its HTML.
+
+    `listed`: navigation has it; `searched`: search finds it. `head` takes the relative path to the site's root. If
+    `content` returns an empty text, no page is written.
+    """
+
+    path: str
+    title: str
+    summary: str
+    listed: bool
+    searched: bool
+    head: Callable[[str], str]
+    content: Callable[[], str]
+
+    @property
+    def source(self) -> str:
+        """The name of the Markdown file that MkDocs takes for its source."""
+        return f"{self.path.removesuffix('.html')}.md"
+
+    @property
+    def root(self) -> str:
+        """The relative path from the page's folder to the site's root."""
+        return "../" * self.path.count("/")
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A version, comparison or draft that has pages; `outline` lists them.
+
+    `folder` is that of it below the experiment. `bundle` is called when the pages are written; None makes them empty.
+    """
+
+    entry: Entry
+    folder: str
+    name: str
+    status: str
+    outline: Sequence[Mapping[str, str]]
+    bundle: Callable[[], Bundle | None]
+    reason: str = ""
+    successor: int | None = None
+
+
+def pages_of(entries: Sequence[Entry], base: str, cache: Path, journal: bool, pictures: Pictures) -> Iterator[SitePage]:
+    """Every page that tracegen adds; last those that wait for drafts. `journal`: the site has a front page."""
+    yield _own(reference.PATH, reference.TITLE, reference.SUMMARY, partial(reference.content, cache))
+    for entry in entries:
+        for shown in (*_versions(entry), *_comparisons(entry)):
+            yield from _of_report(shown, base, journal)
+    for entry in entries:
+        path, assets = f"{base}/{entry.name}/index.html", (index.STYLE, trend.SCRIPT)
+        yield _own(path, entry.name, entry.question, partial(_experiment, entry), assets, listed=False)
+        for shown in _drafts(entry):
+            yield from _of_report(shown, base, journal)
+    summary = "Every experiment with its question, its published versions and its newest drafts."
+    path, assets = f"{base}/index.html", (index.STYLE, index.SCRIPT)
+    yield _own(path, "Experiments", summary, lambda: index.index([card(entry) for entry in entries], pictures), assets)
+
+
+def _own(
+    path: str, title: str, summary: str, inner: Callable[[], str], loads: Sequence[str] = (), *, listed: bool = True
+) -> SitePage:
+    """A page that belongs to no report."""
+    assets = {name: address(name, own(name)) for name in loads}
+
+    def content() -> str:
+        return f'<div class="tracegen tracegen-site" id="{CONTENT}">\n{inner()}</div>'
+
+    return SitePage(path, title, summary, listed, True, lambda root: head(loading(assets, root)), content)
+
+
+def _experiment(entry: Entry) -> str:
+    return shells().get_template("experiment.html").render(experiment=entry, trend=trend.trend(entry))
+
+
+def _versions(entry: Entry) -> Iterator[_Shown]:
+    for published in entry.published:
+        version, bundle = published.version, published.bundle
+        yield _Shown(
+            entry, version.name, version.citation, version.status, bundle.pages, partial(_itself, bundle),
+            published.reason, published.successor,
+        )  # fmt: skip
+
+
+def _comparisons(entry: Entry) -> Iterator[_Shown]:
+    for of in entry.comparisons:
+        if of.bundle:
+            yield _Shown(entry, of.asked.slug, of.title, "comparison", of.bundle.pages, partial(_itself, of.bundle))
+
+
+def _drafts(entry: Entry) -> Iterator[_Shown]:
+    for folder in entry.runs:
+        if folder in entry.drawing.runs:
+            run = entry.drawing.runs[folder]
+            name = f"{entry.name}/{run.name}"
+            yield _Shown(entry, run.name, name, "draft", announced(run), partial(entry.bundle, folder))
+
+
+def _itself(bundle: Bundle) -> Bundle:
+    return bundle
+
+
+def errata_on(status: str, bundle: Bundle, page: str) -> tuple[Erratum, ...]:
+    """The faults that a page may show; drafts and comparisons are drawn by this tracegen, and have none."""
+    if status in ("draft", "comparison"):
+        return ()
+    document = bundle.document
+    return errata_of(str(document.get("generator", "")), page, created=str(document.get("created", "")))
+
+
+def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
+    """The pages of a version, comparison or draft."""
+    before = shells().get_template("before_body.html")
+    entry = shown.entry
+
+    def tags(root: str) -> str:
+        bundle = shown.bundle()
+        if bundle is None:
+            return ""
+        assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in bundle.document["assets"].items() if n != CHROME}
+        return head(loading(assets, root))
+
+    def content(page: Mapping[str, str]) -> str:
+        bundle = shown.bundle()
+        if bundle is None:
+            return ""
+        up = page["path"].count("/")
+        header = before.render(
+            pages=bundle.pages,
+            current=page["key"],
+            up="../" * up,
+            to_experiment="../" * (up + 1),
+            to_base="../" * (up + 2),
+            root="../" * (up + 3 + base.count("/")),
+            experiment=entry.name,
+            switch=entry.switch(page["key"], "../" * (up + 1), shown.folder),
+            compared=_compared_with(entry, shown.name),
+            name=shown.name,
+            status=shown.status,
+            reason=shown.reason,
+            successor=shown.successor,
+            journal=journal,
+            verdict=bundle.document["verdict"],
+            generator=printable(bundle.document.get("generator") or "An unknown tracegen"),
+            errata=errata_on(shown.status, bundle, page["key"]),
+        )
+        kind = "tracegen tracegen-withdrawn" if shown.status == "withdrawn" else "tracegen"
+        return f'<div class="{kind}" id="{CONTENT}">\n{header}{bundle.body(page["path"]).decode()}\n</div>'
+
+    searched = shown.status in ("current", "draft")
+    for page in shown.outline:
+        path, title = f"{base}/{entry.name}/{shown.folder}/{page['path']}", f"{page['title']} · {shown.name}"
+        yield SitePage(path, title, page["summary"], False, searched, tags, partial(content, page))
+
+
+def _compared_with(entry: Entry, name: str) -> list[tuple[str, str]]:
+    """The comparisons of a version (`demo@v2`) with one other side: the folder below the experiment, the other side."""
+    drawn = [c for c in entry.comparisons if c.bundle and len(c.asked.sides) == 2 and name in c.asked.sides]
+    return [(c.asked.slug, next(side for side in c.asked.sides if side != name)) for c in drawn]
