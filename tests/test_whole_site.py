@@ -34,7 +34,6 @@ from tests.stand_in import a_project
 from tests.test_bundle import files_of
 from tracegen.cli import main as cli
 from tracegen.cli.commands.build import build_site
-from tracegen.contract.errors import StoreError
 from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
 from tracegen.publishing.freeze import freeze
 from tracegen.storing import resources

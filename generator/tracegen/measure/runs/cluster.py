@@ -21,9 +21,8 @@ from typing import Any
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError
 from tracegen.contract.matrix import Cell
-from tracegen.contract.model import Run, Slot
+from tracegen.contract.model import NAMED_MODELS, Run, Slot
 from tracegen.contract.text import printable
-from tracegen.measure.demo.models import KINDS
 from tracegen.measure.runs import remote
 from tracegen.measure.runs.matrix_runs import Outcome, Todo
 from tracegen.measure.runs.measure import model_path
@@ -89,7 +88,7 @@ class Cluster:
     def _needs_of(self, model: str, program: str | None) -> remote.Needs:
         """What a run needs of a machine. Raises TracegenError when it is not here either."""
         needs = remote.Needs(resources.program_hash(), model)
-        if model not in KINDS:
+        if model not in NAMED_MODELS:
             self._progress.step("hash model")
             paths = read_model(model_path(model, self._progress), self._progress.update).paths
             needs = replace(needs, model=str(Path(model).absolute()), files=remote.files_of(paths, self._progress))

@@ -29,8 +29,8 @@ File = tuple[str, int, str]  # its name, its size in bytes and its sha256
 class Needs:
     """What a run needs of a machine: the same tracegen (`program`: its hash), a model, and a llama.cpp.
 
-    `files`: those of the model, none of a demo model, which the worker writes itself. `folder`: of the llama.cpp to
-    run, and `build` its programs and libraries; None where the worker builds one.
+    `files`: those of the model, none of a model that has a name, which the worker fetches or writes itself. `folder`:
+    of the llama.cpp to run, and `build` its programs and libraries; None where the worker builds one.
     """
 
     program: str
