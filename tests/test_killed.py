@@ -19,7 +19,7 @@ import pytest
 
 from tests.stand_in import NOW, a_report, a_run, a_version
 from tracegen.contract.errors import StoreError
-from tracegen.contract.matrix import Cell, matrix_from
+from tracegen.contract.matrix import MatrixCell, matrix_from
 from tracegen.contract.model import Experiment, Run, Slot
 from tracegen.measure.runs import places, remote
 from tracegen.measure.runs.cluster import Cluster, ClusterPlace
@@ -82,7 +82,7 @@ def a_place(kind: str, folder: Path) -> places.Place:
         return places.Here(folder, Progress())
 
     class Worker(ClusterPlace):
-        def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+        def submit(self, cell: MatrixCell, slot: Slot) -> Future[Any]:
             job: Future[Any] = Future()
             job.set_result(remote.make(remote.Request(cell.experiment, slot, ())))
             self._jobs[job] = "worker"

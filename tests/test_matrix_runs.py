@@ -13,7 +13,7 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.contract.matrix import Cell, Matrix, matrix_from
+from tracegen.contract.matrix import Matrix, MatrixCell, matrix_from
 from tracegen.contract.model import Check, Experiment, Run, Slot
 from tracegen.measure.runs import matrix_runs, places
 from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
@@ -185,7 +185,7 @@ class Node:
         self.dies_at = self.jobs = 0
         self.gone = False
 
-    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Any]:
         self.calls.append((self.machine, slot.round, slot.number))
         self.jobs += 1
         job: Future[Any] = Future()

@@ -19,7 +19,7 @@ import pytest
 from tests.dask_workers import Workers
 from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError, StoreError
-from tracegen.contract.matrix import Cell, matrix_from
+from tracegen.contract.matrix import MatrixCell, matrix_from
 from tracegen.contract.model import Slot
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.machine import machine_id
@@ -147,7 +147,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Direct:
     return Direct(of, remote.about())
 
 
-def a_cell(tmp_path: Path, demo: Path) -> tuple[Cell, Slot]:
+def a_cell(tmp_path: Path, demo: Path) -> tuple[MatrixCell, Slot]:
     settings = {"question": "?", "prompt": "The page", "tokens": 2, "model": str(demo), "matrix": {"repack": [True]}}
     return matrix_from("case", settings, tmp_path).plan[0]
 

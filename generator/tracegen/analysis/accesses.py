@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.axis import repeated
 from tracegen.analysis.extents import DIMENSIONS, content_bytes, stretches
 from tracegen.contract.tables import SLOTS
 
@@ -160,9 +161,8 @@ def _units_apart(rows: pd.DataFrame) -> pd.DataFrame:
     apart = (rows["stride"] != rows["unit_bytes"]).to_numpy(bool) & (rows["n_units"] > 1).to_numpy(bool)
     if not apart.any():
         return rows
-    n = rows.loc[apart, "n_units"].to_numpy("int64")
-    each = rows[apart].loc[np.repeat(rows.index[apart], n)]
-    place = np.arange(len(each)) - np.repeat(np.cumsum(n) - n, n)
+    row, place = repeated(rows.loc[apart, "n_units"].to_numpy("int64"))
+    each = rows[apart].iloc[row]
     each = each.assign(first_unit=each["first_unit"] + place, n_units=1)
     return pd.concat([rows[~apart], each], ignore_index=True)
 
@@ -239,6 +239,13 @@ def _fused_until(ops: pd.DataFrame) -> pd.DataFrame:
     grouped = ops["node"].groupby([ops["pass_id"], begin])
     last = grouped.transform("max") if ops["fused_into"].notna().any() else ops["node"]
     return ops[["pass_id", "node"]].assign(fused_from=begin, fused_until=last.astype("int32"))
+
+
+def kernels(tables: Tables, rows: pd.DataFrame) -> np.ndarray:
+    """The node whose kernel did the work of each op (pass_id, node): that into which it was fused, else its own."""
+    fused = tables["ops"][["pass_id", "node", "fused_into"]].dropna().astype("int64")
+    into = rows[["pass_id", "node"]].astype("int64").merge(fused, on=["pass_id", "node"], how="left")["fused_into"]
+    return into.fillna(rows["node"].reset_index(drop=True)).to_numpy("int64")
 
 
 def _handed_on(rows: pd.DataFrame) -> np.ndarray:

@@ -79,43 +79,6 @@ def lfu(items: Items, size: int) -> int:
     return hits
 
 
-def belady(items: Items, size: int, *, bypass: bool = True) -> int:
-    """Hits of a cache of `size` items that drops what will not be used for longest.
-
-    With `bypass` it need not take in what it missed; without, it must, as in Belady's paper.
-    """
-    next_use = _next_use(np.asarray(items, dtype=np.int64)).tolist()
-    n = len(items)
-    held: dict[int, int] = {}  # item that will be used again -> its next use
-    heap: list[int] = []  # minus the next use; outdated entries are passed over
-    dead = hits = 0  # dead: held, and never used again
-    for item, following in zip(items, next_use, strict=True):
-        hit = item in held
-        hits += hit
-        if not bypass and not hit and len(held) + dead >= size:
-            if dead:
-                dead -= 1
-            else:
-                _drop_farthest(held, heap, items)
-        if following == n:
-            held.pop(item, None)
-            dead += not bypass
-            continue
-        held[item] = following
-        heapq.heappush(heap, -following)
-        if len(held) + dead > size:
-            _drop_farthest(held, heap, items)
-    return hits
-
-
-def _drop_farthest(held: dict[int, int], heap: list[int], items: Items) -> None:
-    while True:
-        farthest = -heapq.heappop(heap)
-        if held.get(items[farthest]) == farthest:
-            del held[items[farthest]]
-            return
-
-
 def _next_use(items: np.ndarray) -> np.ndarray:
     """For each use, the place of the next use of the same item; the number of uses where there is none."""
     previous = previous_use(items)
@@ -244,11 +207,6 @@ class HitRates:
     def n_again(self) -> int:
         """The uses that are not the first ones."""
         return self.n_uses - self.n_granules
-
-    @property
-    def sampling_error(self) -> float:
-        """The largest of `errors`; 0 if all granules were simulated."""
-        return max(self.errors.values(), default=0.0)
 
 
 def hit_rates(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 
 # A pass stood still if its threads were blocked for this share of it and this long; waking threads takes less.
 STOOD_SHARE, STOOD_NS = 0.1, 20_000_000
@@ -68,8 +66,7 @@ def disturbance(tables: Tables) -> Disturbance:
 
 def token_skew(tables: Tables) -> tuple[float, int] | None:
     """The mean duration of generate passes divided by the median, and their number; None for fewer than three."""
-    passes: pd.DataFrame = measured(tables)
-    times = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna().astype("float64")
+    times = of_kind(measured(tables), "generate")["duration_ns"].dropna().astype("float64")
     if len(times) < 3 or not times.median():
         return None
     return float(times.mean() / times.median()), len(times)

@@ -12,7 +12,7 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.node_means import node_means, population
 from tracegen.analysis.operations import op_rows
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 
 Change = Literal["same", "changed", "moved", "new", "gone"]
 COMPARED = ("dtype", "shape", "op_params", "operands")  # what makes a node that has its counterpart "changed"
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"(?:node|leaf)_[0-9]+")
 def typical_graph(tables: Tables) -> int | None:
     """The graph that most generate passes ran, else most measured passes; the lowest of several, None without any."""
     passes = measured(tables).dropna(subset=["graph"])
-    generate = passes[(passes["kind"] == "generate").fillna(False).to_numpy(bool)]
+    generate = of_kind(passes, "generate")
     graphs = (generate if len(generate) else passes)["graph"].astype("int64")
     counts = graphs.value_counts()
     return int(counts[counts == counts.max()].index.min()) if len(counts) else None

@@ -10,7 +10,6 @@ import pandas as pd
 
 from tracegen.comparing.measures import COLUMNS
 from tracegen.comparing.side import Side
-from tracegen.contract.errors import StoreError
 from tracegen.contract.text import without_controls
 from tracegen.storing import store
 
@@ -79,7 +78,4 @@ def _host_fact(key: str, text: str) -> str | int | None:
 
 
 def _read(folder: Path, name: str, manifest: Mapping[str, Mapping[str, Any]], types: dict[str, str]) -> pd.DataFrame:
-    path = folder / name
-    if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
-        raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
-    return pd.read_csv(path, keep_default_na=False, dtype=types)
+    return pd.read_csv(store.published_file(folder, name, manifest), keep_default_na=False, dtype=types)

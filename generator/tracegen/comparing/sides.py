@@ -192,16 +192,15 @@ def _slots(name: str, experiments: Path) -> list[tuple[Path, Mapping[str, Any]]]
 
 def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
     """The runs of the cell with these factors, in any order; each of them must be named."""
+    wanted = {part.strip() for part in factors.split(",")}
     if not store.run_folders(experiments / name) and not (Path(name) / "runs").is_dir():
         published = {cell.name: cell for cell in newest_published_cells(name, experiments)}
-        named = {part.strip() for part in factors.split(",")}
-        found = [of for of in published.values() if set(_factors(of.runs[0].factors).split(", ")) >= named]
+        found = [of for of in published.values() if set(_factors(of.runs[0].factors).split(", ")) >= wanted]
         if len(found) == 1:
             return found[0]
         if published:
             raise SettingsError(f"{text}: names no cell, or several; cells of {name}: {'; '.join(_short(published))}")
     cells = _cells(name, experiments)
-    wanted = {part.strip() for part in factors.split(",")}
     matching = [known for known in cells if set(known.split(", ")) >= wanted]
     if len(matching) != 1:
         problem = "names several cells" if matching else "there is no such cell"

@@ -6,23 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.contract.text import ended, percent_of, printable, sized, three
-
-__all__ = [
-    "count",
-    "counted",
-    "decimal",
-    "duration",
-    "ended",
-    "known",
-    "parameters",
-    "percent",
-    "printable",
-    "rate",
-    "size",
-    "three",
-    "yes_no",
-]
+from tracegen.contract.text import ended as ended
+from tracegen.contract.text import percent_of, sized
+from tracegen.contract.text import printable as printable
+from tracegen.contract.text import three as three
 
 UNKNOWN = "not recorded"
 NONE = "none"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.contract.matrix import Cell
+from tracegen.contract.matrix import MatrixCell
 from tracegen.contract.model import Run, Slot
 from tracegen.contract.text import printable
 from tracegen.measure.capture.hashing import hash_files
@@ -143,7 +143,7 @@ class ClusterPlace:
         """` on node7`."""
         return f" on {printable(self._about.host)}"
 
-    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Any]:
         """Begin a run; a model that the machine lacks is sent before."""
         worker = min(self.workers)
         experiment = replace(cell.experiment, model=_absolute(cell.experiment.model))

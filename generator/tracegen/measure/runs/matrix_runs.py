@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
-from tracegen.contract.matrix import Cell, Matrix
+from tracegen.contract.matrix import Matrix, MatrixCell
 from tracegen.contract.model import Run, Slot
 from tracegen.measure.runs.matrix_stored import cell_name, held
 from tracegen.measure.runs.places import Place
@@ -43,8 +43,8 @@ class Todo:
 
     name: str
     stored: list[Run]
-    missing: list[tuple[Cell, Slot]]
-    joined: list[Cell] = field(default_factory=list)
+    missing: list[tuple[MatrixCell, Slot]]
+    joined: list[MatrixCell] = field(default_factory=list)
 
     @property
     def seconds(self) -> float | None:
@@ -63,7 +63,7 @@ class Todo:
 class Outcome:
     """One run that was made, or why it could not be made; `tries` of it failed."""
 
-    cell: Cell
+    cell: MatrixCell
     slot: Slot
     run: Run | None = None
     problems: list[str] = field(default_factory=list)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from tracegen.contract.errors import TracegenError
-from tracegen.contract.matrix import Cell
+from tracegen.contract.matrix import MatrixCell
 from tracegen.contract.model import Run, Slot
 from tracegen.measure.capture.machine import machine_id
 from tracegen.measure.runs.measure import measure
@@ -29,7 +29,7 @@ class Place(Protocol):
     def words(self) -> str:
         """How messages name the machine, empty for this one: ` on node7`."""
 
-    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Any]:
         """Begin a run. Raises TracegenError when it cannot begin."""
 
     def take(self, job: Future[Any]) -> Run:
@@ -65,7 +65,7 @@ class Here:
         """The machines that there are now: this one."""
         return (self,)
 
-    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Any]:
         """Make a run."""
         program = cell.program or self._program
         return self._executor.submit(measure, cell.experiment, self._folder, self._progress, program, slot=slot)

@@ -12,7 +12,7 @@ import pandas as pd
 from tracegen.contract import documents
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.requests.ring import Layout, read_layout, read_ring
+from tracegen.readers.requests.ring import EventFormat, read_layout, read_ring
 
 SECTOR = 512
 STATE = "state.json"
@@ -115,7 +115,7 @@ def _reads(folder: Path) -> tuple[pd.DataFrame, int]:
     return _pairs(pd.concat(parts, ignore_index=True)), lost
 
 
-def _layout(path: Path) -> Layout:
+def _layout(path: Path) -> EventFormat:
     """The layout of an event with all fields that are used. Raises TraceFormatError."""
     try:
         layout = read_layout(path.name, path.read_text(encoding="utf-8"))
@@ -143,7 +143,7 @@ def _content(path: Path) -> bytes:
     return bytes(content)
 
 
-def _columns(layout: Layout, values: tuple[np.ndarray, ...], is_end: int) -> pd.DataFrame:
+def _columns(layout: EventFormat, values: tuple[np.ndarray, ...], is_end: int) -> pd.DataFrame:
     time_ns, dev, sector, n_sectors, rwbs = values
     return pd.DataFrame(
         {

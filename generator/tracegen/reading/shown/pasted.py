@@ -85,13 +85,10 @@ def of_version(folder: Path, part: str) -> str:
 
 def _kept(bundle: Bundle, path: str) -> str | None:
     """The text of a file of the bundle; None if the bundle has no such file."""
-    entry = bundle.document["manifest"].get(path)
-    if entry is None:
+    manifest = bundle.document["manifest"]
+    if path not in manifest:
         return None
-    file = bundle.folder / path
-    if not file.is_file() or store.sha256_of(file) != entry["sha256"]:
-        raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
-    return file.read_text(encoding="utf-8")
+    return store.published_file(bundle.folder, path, manifest).read_text(encoding="utf-8")
 
 
 def _worked_out(bundle: Bundle, part: str) -> str:
@@ -100,9 +97,7 @@ def _worked_out(bundle: Bundle, part: str) -> str:
     pages = {page["key"]: page["path"] for page in bundle.pages}
     if not loaded.tables or "provenance" not in pages:
         raise SettingsError(f"{document['citation']}: holds no tables of its run; its pages say what was found")
-    page = bundle.folder / pages["provenance"]
-    if not page.is_file() or store.sha256_of(page) != document["manifest"][pages["provenance"]]["sha256"]:
-        raise StoreError(f"{page}: is missing or has changed since it was published; restore it from a copy")
+    store.published_file(bundle.folder, pages["provenance"], document["manifest"])
     facts: Mapping[str, Any] = stated_facts(bundle.body(pages["provenance"]).decode("utf-8"))
     run = Run(document["experiment"], document["runs"][0], document["created"], loaded.run_checks, facts)
     citable = Version(
