@@ -218,7 +218,8 @@ def placed(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFram
     ran = ops.loc[ops["state"].isin(["executed", "fused"]), ["pass_id", "node", "fused_into"]]
     ran = _fused_until(ran).merge(where, on="pass_id")
     rows = ran.merge(operands(tables), on=["graph", "node"])
-    handed_on = _handed_on(rows)
+    # results of all nodes of a fused kernel but the last never reach memory
+    handed_on = ((rows["source"] >= rows["fused_from"]) & (rows["source"] < rows["fused_until"])).to_numpy(bool)
     rows.loc[handed_on, "used_bytes"] = 0
     rows.loc[handed_on, "selects"] = np.nan
     rows = rows.drop(columns=["fused_from", "fused_until"])
@@ -246,9 +247,3 @@ def kernels(tables: Tables, rows: pd.DataFrame) -> np.ndarray:
     fused = tables["ops"][["pass_id", "node", "fused_into"]].dropna().astype("int64")
     into = rows[["pass_id", "node"]].astype("int64").merge(fused, on=["pass_id", "node"], how="left")["fused_into"]
     return into.fillna(rows["node"].reset_index(drop=True)).to_numpy("int64")
-
-
-def _handed_on(rows: pd.DataFrame) -> np.ndarray:
-    """Which operands never reach memory: results of all nodes of a fused kernel but the last. One bool per row."""
-    source = rows["source"]
-    return ((source >= rows["fused_from"]) & (source < rows["fused_until"])).to_numpy(bool)

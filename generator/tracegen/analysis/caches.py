@@ -226,7 +226,7 @@ def hit_rates(
         return HitRates(bare[0], bare[1], bare[2], len(items), n)
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = np.sort(stack_distances(codes))[n:]
-    free = _static_hits(counts)
+    free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
     share, parts = _samples(codes, names, counts, most)
     sample, apart = parts[0].tolist(), stays(codes, most=most_stays)
     counted: dict[str, Callable[[int], float]] = {
@@ -298,11 +298,6 @@ def _errors(
         of = [[_rate(simulate, half.tolist(), _scaled(int(size), n, half)) for size in sizes] for half in halves]
         errors[policy] = float((known + np.abs(np.array(of) - rates[policy]).max(axis=0)).max())
     return errors
-
-
-def _static_hits(counts: np.ndarray) -> np.ndarray:
-    """Hits among repeated uses of a cache that holds the k most used items, for each k from 0; its items came free."""
-    return np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))
 
 
 def _smallest(rate: Callable[[int], float], sizes: np.ndarray, rates: np.ndarray, target: float) -> tuple[int, int]:

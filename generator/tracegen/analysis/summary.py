@@ -31,7 +31,6 @@ class Summary(Speed):
     generate_token_bytes: dict[str, int | None]
     weight_token_bytes: int | None
     touched_token_bytes: int | None
-    prompt_bytes: dict[str, int | None]
     ops_per_token: int | None
     file_bytes: int
     weight_bytes: int | None
@@ -40,7 +39,6 @@ class Summary(Speed):
     touched_disk_bytes: int | None
     n_never_touched: int | None
     read_bytes_outside: int | None
-    involuntary_switches: int | None
 
     @property
     def touched_share(self) -> float | None:
@@ -98,7 +96,6 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         generate_token_bytes={m: median_bytes(sizes, [m], generate) for m in MEMORY_KINDS},
         weight_token_bytes=median_bytes(sizes, ["disk", "copied"], generate),
         touched_token_bytes=median_bytes(sizes, MEMORY_KINDS, generate),
-        prompt_bytes={m: total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
         ops_per_token=median_low(counts.tolist()) if len(counts) else None,
         file_bytes=files,
         weight_bytes=tensor_bytes(tables),
@@ -107,7 +104,6 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         touched_disk_bytes=touched_file_bytes(used[disk]) if all_seen else None,
         n_never_touched=int((~tables["tensors"]["tensor"].isin(named)).sum()) if known else None,
         read_bytes_outside=total(outside["read_bytes"]),
-        involuntary_switches=total(passes["involuntary_switches"]),
     )
 
 

@@ -184,8 +184,10 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
                 continue
             row = _by_ratio(row)
             finding = say.state(row, comparison.margin)
+            of = row.difference
+            p = q.p_value(of.p_held) if of and of.low is not None else ""
             values = [number("" if row.several else say.value(side, row.unit)) for side in (row.a, row.b)]
-            rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(_p(row)), finding))
+            rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(p), finding))
             data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
     columns = ["factor", "from", "to", "where", "a", "b", "relative", "state"]
     csv = collector.csv("effects", pd.DataFrame(data, columns=columns))
@@ -257,7 +259,3 @@ def _by_ratio(row: Compared) -> Compared:
         return row
     found = of_ratios(evenly(row.values_a), evenly(row.values_b), paired=of.paired, margin=of.margin)
     return replace(row, difference=replace(of, relative=found.relative))
-
-
-def _p(row: Compared) -> str:
-    return q.p_value(row.difference.p_held) if row.difference and row.difference.low is not None else ""

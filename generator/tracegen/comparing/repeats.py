@@ -65,16 +65,13 @@ def _facts_by_run(
     table = _read(folder, RUNS, manifest, dict.fromkeys(_RUN_COLUMNS, "str"))
     found: dict[str, Mapping[str, Any]] = {}
     for row in table.to_dict("records"):
-        host = {key: _host_fact(key, row[f"host_{key}"]) for key in HOST}
+        told = {key: row[f"host_{key}"] or None for key in HOST}
+        host = {key: int(text) if text and key in ("cores", "memory_bytes") else text for key, text in told.items()}
         own = {**facts, "host": {**facts.get("host", {}), **host}}
         if row["round"] and isinstance(facts.get("slot"), Mapping):
             own["slot"] = {**facts["slot"], "round": int(row["round"])}
         found[str(row["run"])] = own
     return found
-
-
-def _host_fact(key: str, text: str) -> str | int | None:
-    return int(text) if text and key in ("cores", "memory_bytes") else text or None
 
 
 def _read(folder: Path, name: str, manifest: Mapping[str, Mapping[str, Any]], types: dict[str, str]) -> pd.DataFrame:

@@ -57,7 +57,7 @@ def side_of(text: str, experiments: Path = EXPERIMENTS) -> Side:
     if "@" in text:
         raise SettingsError(f"{text}: names no version; write NAME@v2")
     newest = run_folder(text, experiments)
-    return side(text, [newest] if _names_a_run(text) else _series(newest))
+    return side(text, [newest] if "/" in text or (Path(text) / store.RUN_FILE).is_file() else _series(newest))
 
 
 def cells_of(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
@@ -159,10 +159,6 @@ def _published(folder: Path) -> Side:
     runs = runs or [(version.citation, run.created, facts, measures(Context(run, version.tables)))]
     found = [Measured(name, made, of, checks, table, lambda: version.tables) for name, made, of, table in runs]
     return Side(version.citation, tuple(found))
-
-
-def _names_a_run(text: str) -> bool:
-    return (Path(text) / store.RUN_FILE).is_file() or "/" in text
 
 
 def _series(newest: Path) -> list[Path]:

@@ -188,7 +188,7 @@ class _Places:
 
     def __init__(self, files: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> None:
         rows = [
-            (_kernel_number(*file["device"]), place, min(size, sizes[number] - offset), number, offset)
+            ((file["device"][0] << 20) | file["device"][1], place, min(size, sizes[number] - offset), number, offset)
             for number, file in enumerate(files)
             if file["refused"] is None
             for offset, place, size in file["extents"]
@@ -209,11 +209,6 @@ class _Places:
             here, at, into = here[inside], at[inside], into[inside]
             file[here], offset[here], rest[here] = extents[at, 3], extents[at, 4] + into, extents[at, 2] - into
         return file, offset, rest
-
-
-def _kernel_number(major: int, minor: int) -> int:
-    """The number of a device as the kernel's events have it."""
-    return (major << 20) | minor
 
 
 def _table(reads: pd.DataFrame, places: _Places, passes: pd.DataFrame) -> pd.DataFrame:
